@@ -1,0 +1,93 @@
+import type { Interval } from '../time.ts'
+import type { Rule } from './availability.ts'
+
+/** The dimension values that stand in where a selection or a join names none. */
+export interface Defaults {
+  readonly interval: Interval | null
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+}
+
+/** One metric path with everything that may be asked of it. Empty lists: it takes no such parameter. */
+export interface Endpoint {
+  readonly path: string
+  readonly about: string
+  readonly intervals: readonly Interval[]
+  readonly currencies: readonly string[]
+  readonly exchanges: readonly string[]
+  readonly networks: readonly string[]
+  readonly since: boolean
+  readonly until: boolean
+  readonly format: boolean
+  readonly timestampFormat: boolean
+  /** Further fixed query parameters; part of the identity of its series. */
+  readonly params: Readonly<Record<string, string>>
+  /** Words of the path that stand for a real name and must be mapped before a real provider is asked. */
+  readonly placeholders: readonly string[]
+  readonly defaults: Defaults
+  /** How long a missing tail stays `awaiting`, in seconds; null: the larger of 2 days and 3 intervals. */
+  readonly tolerance: number | null
+  /** How the overlap with stored points is compared. */
+  readonly overlap: 'exact' | 'fixed_range' | 'off'
+  /** Per interval (all five where the endpoint takes none), sorted by `until`, the open one last. */
+  readonly rules: Readonly<Record<Interval, readonly Rule[]>>
+  /** Where the row stands: `catalog/metrics.yaml:12`. */
+  readonly source: string
+}
+
+/** One registry resource: its wire names and its typed fields. */
+export interface Resource {
+  /** Plural, as in paths and views: `issuers`. */
+  readonly name: string
+  /** Singular, as in events: `issuer`. */
+  readonly entity: string
+  readonly path: string
+  readonly detail: boolean
+  readonly fields: Readonly<Record<string, RegistryField>>
+  /** Embedded arrays of the record that become tables of their own: record key -> table. */
+  readonly embeds: Readonly<Record<string, string>>
+  readonly filters: Readonly<Record<string, string>>
+}
+
+/** A named field: the keys of the record that may hold it, first one present wins, and its kind. */
+export interface RegistryField {
+  readonly keys: readonly string[]
+  readonly kind: 'text' | 'answer' | 'reference'
+  /** Known values; `open` lists are expected to grow. */
+  readonly values: readonly string[]
+  readonly open: boolean
+  /** For references: the resource named. */
+  readonly to: string | null
+}
+
+/** How the two APIs spell things. */
+export interface Wire {
+  readonly metricsPrefix: string
+  readonly assetsPath: string
+  readonly queryKeys: Readonly<Record<QueryKey, string>>
+}
+
+/** The parameters whose query key the API description leaves open, and the two it names. */
+export const queryKeys = [
+  'asset',
+  'since',
+  'until',
+  'interval',
+  'format',
+  'currency',
+  'exchange',
+  'network',
+  'timestamp_format',
+] as const
+export type QueryKey = (typeof queryKeys)[number]
+
+/** The whole catalogue: the program's only source of truth on endpoints and resources. */
+export interface Catalogue {
+  /** By path, in the catalogue's order. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+  readonly resources: ReadonlyMap<string, Resource>
+  readonly wire: Wire
+  /** SHA-256 over the content of all files, hex. */
+  readonly digest: string
+}

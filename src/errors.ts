@@ -1,0 +1,72 @@
+/** How a run ended, in the words of the exit codes. */
+export type ErrorKind = 'unexpected' | 'usage' | 'unauthorised' | 'integrity' | 'stopped' | 'incomplete'
+
+const exitCodes: Readonly<Record<ErrorKind, number>> = {
+  unexpected: 1,
+  usage: 2,
+  unauthorised: 3,
+  integrity: 4,
+  stopped: 5,
+  incomplete: 6,
+}
+
+/** The parts of a message: what it is about, what was wanted, what came instead, what to type next. */
+export interface Complaint {
+  readonly subject: string
+  readonly expected?: string | undefined
+  readonly got?: string | undefined
+  readonly next?: string | undefined
+  readonly cause?: unknown
+}
+
+/** The one error class: a closed kind and a message of one line per complaint. */
+export class LakeError extends Error {
+  readonly kind: ErrorKind
+  readonly complaints: readonly Complaint[]
+
+  constructor(kind: ErrorKind, complaint: Complaint | readonly Complaint[]) {
+    const all: readonly Complaint[] = Array.isArray(complaint) ? complaint : [complaint as Complaint]
+    super(all.map(sentence).join('\n'), { cause: all[0]?.cause })
+    this.name = 'LakeError'
+    this.kind = kind
+    this.complaints = all
+  }
+}
+
+/** The usual complaint of a command: exit code 2, nothing written. */
+export function usage(
+  subject: string,
+  parts: { expected?: string | undefined; got?: string | undefined; next?: string | undefined; cause?: unknown } = {},
+): LakeError {
+  return new LakeError('usage', { subject, ...parts })
+}
+
+/** The process exit code of whatever was thrown; what is not a LakeError is unexpected. */
+export function exitCode(error: unknown): number {
+  return error instanceof LakeError ? exitCodes[error.kind] : exitCodes.unexpected
+}
+
+/** One line: `subject: expected …, got … (next)`. */
+function sentence(complaint: Complaint): string {
+  const parts: string[] = []
+  if (complaint.expected !== undefined) parts.push(`expected ${complaint.expected}`)
+  if (complaint.got !== undefined) parts.push(`got ${complaint.got}`)
+  const body = parts.length === 0 ? complaint.subject : `${complaint.subject}: ${parts.join(', ')}`
+  const line = complaint.next === undefined ? body : `${body}; ${complaint.next}`
+  return line.replaceAll(/\s*\n\s*/g, ' ')
+}
+
+const hiddenParameters = /([?&;](?:api[_-]?key|key|token)=)[^&\s"'<>]+/gi
+const hiddenHeaders = /((?:x-api-key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',}]+/gi
+
+/** The text with every given secret, key parameter and key header replaced by `[key]`. */
+export function redact(text: string, secrets: readonly string[] = []): string {
+  let clean = text
+  for (const secret of secrets) {
+    if (secret.length === 0) continue
+    for (const form of new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])) {
+      clean = clean.replaceAll(form, '[key]')
+    }
+  }
+  return clean.replaceAll(hiddenParameters, '$1[key]').replaceAll(hiddenHeaders, '$1[key]')
+}
