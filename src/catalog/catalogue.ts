@@ -1,4 +1,4 @@
-import type { Interval } from '../time.ts'
+import type { Instant, Interval } from '../time.ts'
 import type { Rule } from './availability.ts'
 
 /** The dimension values that stand in where a selection or a join names none. */
@@ -11,7 +11,10 @@ export interface Defaults {
 
 /** One metric path with everything that may be asked of it. Empty lists: it takes no such parameter. */
 export interface Endpoint {
+  /** The metric's name everywhere in the lake. */
   readonly path: string
+  /** The path that is asked for; differs from `path` only where two rows ask one path with different `params`. */
+  readonly ask: string
   readonly about: string
   readonly intervals: readonly Interval[]
   readonly currencies: readonly string[]
@@ -32,6 +35,8 @@ export interface Endpoint {
   readonly overlap: 'exact' | 'fixed_range' | 'off'
   /** Per interval (all five where the endpoint takes none), sorted by `until`, the open one last. */
   readonly rules: Readonly<Record<Interval, readonly Rule[]>>
+  /** Unknown keys of an imported listing, kept as they came. */
+  readonly extra: Readonly<Record<string, unknown>>
   /** Where the row stands: `catalog/metrics.yaml:12`. */
   readonly source: string
 }
@@ -47,7 +52,7 @@ export interface Resource {
   readonly fields: Readonly<Record<string, RegistryField>>
   /** Embedded arrays of the record that become tables of their own: record key -> table. */
   readonly embeds: Readonly<Record<string, string>>
-  readonly filters: Readonly<Record<string, string>>
+  readonly filters: readonly string[]
 }
 
 /** A named field: the keys of the record that may hold it, first one present wins, and its kind. */
@@ -82,12 +87,25 @@ export const queryKeys = [
 ] as const
 export type QueryKey = (typeof queryKeys)[number]
 
+/** A hand-made link between an asset of the metrics API and a registry product or contract. */
+export interface Link {
+  readonly metricAsset: string
+  readonly productId: string | null
+  readonly chainId: string | null
+  readonly address: string | null
+  readonly from: Instant | null
+  readonly until: Instant | null
+}
+
 /** The whole catalogue: the program's only source of truth on endpoints and resources. */
 export interface Catalogue {
   /** By path, in the catalogue's order. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
   readonly resources: ReadonlyMap<string, Resource>
   readonly wire: Wire
+  readonly links: readonly Link[]
+  /** Exchange ids that stand for a real one. */
+  readonly placeholderExchanges: ReadonlySet<string>
   /** SHA-256 over the content of all files, hex. */
   readonly digest: string
 }

@@ -1,0 +1,333 @@
+import type { Complaint } from '../errors.ts'
+import { type Interval, intervals, longestSeconds } from '../time.ts'
+import type { Catalogue, Defaults, Endpoint, Link, Resource, Wire } from './catalogue.ts'
+import { type YamlText, suggestion } from './document.ts'
+import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
+import type { CatalogueFile, EndpointRow } from './schema.ts'
+
+/** One parsed file and the means to point into it. */
+export interface SourceFile {
+  readonly yaml: YamlText
+  readonly content: CatalogueFile
+}
+
+type SetKind = 'frequencies' | 'currencies' | 'exchanges' | 'networks'
+
+/** The named value sets of all files, and which of them somebody refers to. */
+interface Sets {
+  readonly values: ReadonlyMap<string, { readonly list: readonly string[]; readonly where: string }>
+  readonly used: Set<string>
+}
+
+interface Bench {
+  readonly files: readonly SourceFile[]
+  readonly sets: Sets
+  readonly rules: readonly PlacedRule[]
+  readonly defaults: Readonly<Record<keyof Defaults, readonly string[]>>
+  readonly placeholderWords: readonly string[]
+  readonly complain: (complaint: Complaint) => void
+}
+
+/** Puts the files together; every contradiction between them is added to `complaints`. */
+export function assemble(files: readonly SourceFile[], digest: string, complaints: Complaint[]): Catalogue {
+  const complain = (complaint: Complaint) => complaints.push(complaint)
+  const only = <K extends keyof CatalogueFile>(key: K) =>
+    files.find((file) => file.content[key] !== undefined)?.content[key]
+  const defaults = only('default')
+  const bench: Bench = {
+    files,
+    sets: gatherSets(files, complain),
+    rules: files.flatMap((file) =>
+      (file.content.availability ?? []).map((row, i) => placeRule(row, file.yaml.where(['availability', i]))),
+    ),
+    defaults: defaults ?? { interval: [], currency: [], exchange: [], network: [] },
+    placeholderWords: files.flatMap((file) => file.content.placeholders?.words ?? []),
+    complain,
+  }
+  const endpoints = gatherEndpoints(bench)
+  reportUnread(bench, endpoints)
+  return {
+    endpoints,
+    resources: gatherResources(files, complain),
+    wire: wireOf(only('wire')),
+    links: files.flatMap((file) => file.content.links ?? []).map(linkOf),
+    placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
+    digest,
+  }
+}
+
+function gatherSets(files: readonly SourceFile[], complain: Bench['complain']): Sets {
+  const values = new Map<string, { list: readonly string[]; where: string }>()
+  for (const { yaml, content } of files) {
+    for (const kind of ['frequencies', 'currencies', 'exchanges', 'networks'] as const) {
+      for (const [name, list] of Object.entries(content[kind] ?? {})) {
+        const key = `${kind}/${name}`
+        const where = yaml.where([kind, name])
+        const before = values.get(key)
+        if (before)
+          complain({
+            subject: `${where}: ${kind}.${name}`,
+            expected: 'a new name',
+            got: `a value set already written at ${before.where}`,
+          })
+        if (new Set(list).size < list.length)
+          complain({ subject: `${where}: ${kind}.${name}`, expected: 'each value once', got: list.join(', ') })
+        values.set(key, { list, where })
+      }
+    }
+  }
+  return { values, used: new Set() }
+}
+
+function gatherEndpoints(bench: Bench): Map<string, Endpoint> {
+  const endpoints = new Map<string, Endpoint>()
+  for (const { yaml, content } of bench.files) {
+    for (const [index, row] of (content.endpoints ?? []).entries()) {
+      const where = yaml.where(['endpoints', index])
+      const before = endpoints.get(row.path)
+      if (before)
+        bench.complain({
+          subject: `${where}: endpoints[${index}].path`,
+          expected: 'each path once',
+          got: `${row.path}, already at ${before.source}`,
+        })
+      else
+        endpoints.set(
+          row.path,
+          endpointOf(bench, row, where, (key) => yaml.where(['endpoints', index, key]), index),
+        )
+    }
+  }
+  return endpoints
+}
+
+function endpointOf(
+  bench: Bench,
+  row: EndpointRow,
+  source: string,
+  where: (key: string) => string,
+  index: number,
+): Endpoint {
+  const values = (kind: SetKind, key: 'intervals' | 'currencies' | 'exchanges' | 'networks') =>
+    valuesOf(bench, kind, row[key], `${where(key)}: endpoints[${index}].${key}`)
+  const allowed = values('frequencies', 'intervals').filter((v): v is Interval => intervals.includes(v as Interval))
+  const currencies = values('currencies', 'currencies')
+  const exchanges = values('exchanges', 'exchanges')
+  const networks = values('networks', 'networks')
+  const takes = (parameter: 'since' | 'until' | 'format' | 'timestamp_format') =>
+    row.takes === undefined || row.takes.includes(parameter)
+  const wanted = row.default ?? {}
+  const pick = <T extends string>(key: keyof Defaults, from: readonly T[]): T | null =>
+    pickDefault(bench, key, wanted[key], from, `${where('default')}: endpoints[${index}].default.${key}`)
+  return {
+    path: row.path,
+    ask: row.ask ?? row.path,
+    about: row.about ?? '',
+    intervals: allowed,
+    currencies,
+    exchanges,
+    networks,
+    since: takes('since'),
+    until: takes('until'),
+    format: takes('format'),
+    timestampFormat: takes('timestamp_format'),
+    params: row.params ?? {},
+    placeholders: bench.placeholderWords.filter((word) => (row.ask ?? row.path).split(/[/_]/).includes(word)),
+    defaults: {
+      interval: pick(
+        'interval',
+        allowed.toSorted((a, b) => longestSeconds(b) - longestSeconds(a)),
+      ),
+      currency: pick('currency', currencies),
+      exchange: pick('exchange', exchanges),
+      network: pick('network', networks),
+    },
+    tolerance: row.tolerance ?? null,
+    overlap: row.overlap ?? 'exact',
+    rules: rulesOf(bench, row.path, source),
+    extra: row.extra ?? {},
+    source,
+  }
+}
+
+function rulesOf(bench: Bench, path: string, source: string): Endpoint['rules'] {
+  const seen = new Set<string>()
+  const rules = resolveRules(path, bench.rules, (clash) => {
+    const pair = `${clash.first.where} ${clash.second.where}`
+    if (!seen.has(pair)) {
+      bench.complain({
+        subject: `${clash.second.where}: availability`,
+        expected: `no second rule of the same weight for ${path} at ${clash.interval}`,
+        got: `an overlap with the rule at ${clash.first.where}`,
+      })
+    }
+    seen.add(pair)
+  })
+  if (intervals.some((interval) => rules[interval].at(-1)?.until !== null)) {
+    bench.complain({
+      subject: `${source}: ${path}`,
+      expected: 'an availability rule without `until` for every interval',
+      got: 'none that matches',
+    })
+  }
+  return rules
+}
+
+function valuesOf(
+  bench: Bench,
+  kind: SetKind,
+  given: string | readonly string[] | undefined,
+  where: string,
+): readonly string[] {
+  if (given === undefined) return []
+  if (typeof given !== 'string') {
+    const wrong = kind === 'frequencies' ? given.filter((value) => !intervals.includes(value as Interval)) : []
+    if (wrong.length > 0)
+      bench.complain({ subject: where, expected: `intervals among ${intervals.join(', ')}`, got: wrong.join(', ') })
+    if (new Set(given).size < given.length)
+      bench.complain({ subject: where, expected: 'each value once', got: given.join(', ') })
+    return given
+  }
+  const set = bench.sets.values.get(`${kind}/${given}`)
+  bench.sets.used.add(`${kind}/${given}`)
+  if (set) return set.list
+  const names = [...bench.sets.values.keys()]
+    .filter((key) => key.startsWith(`${kind}/`))
+    .map((key) => key.slice(kind.length + 1))
+  const near = suggestion(given, names)
+  bench.complain({
+    subject: where,
+    expected: `a value set of ${kind} (${names.join(', ')}) or a list`,
+    got: given,
+    next: near === undefined ? undefined : `did you mean \`${near}\`?`,
+  })
+  return []
+}
+
+function pickDefault<T extends string>(
+  bench: Bench,
+  key: keyof Defaults,
+  wanted: string | undefined,
+  from: readonly T[],
+  where: string,
+): T | null {
+  const named = from.find((value) => value === wanted)
+  if (wanted !== undefined && named === undefined)
+    bench.complain({
+      subject: where,
+      expected: `one of ${from.join(', ') || 'none, the endpoint takes none'}`,
+      got: wanted,
+    })
+  return named ?? bench.defaults[key].flatMap((value) => from.filter((v) => v === value))[0] ?? from[0] ?? null
+}
+
+/** What no endpoint, resource or rule reads is a mistake in the making. */
+function reportUnread(bench: Bench, endpoints: ReadonlyMap<string, Endpoint>): void {
+  const { sets, files, complain } = bench
+  for (const [key, { where }] of sets.values) {
+    if (!sets.used.has(key))
+      complain({
+        subject: `${where}: ${key.replace('/', '.')}`,
+        expected: 'a value set that an endpoint refers to',
+        got: 'one that nobody reads',
+      })
+  }
+  const paths = [...endpoints.keys()]
+  for (const rule of bench.rules) {
+    for (const pattern of rule.patterns.filter((p) => !paths.some((path) => p.matches(path)))) {
+      complain({
+        subject: `${rule.where}: availability`,
+        expected: 'a pattern that matches an endpoint',
+        got: pattern.text,
+      })
+    }
+  }
+  const exchanges = new Set([...endpoints.values()].flatMap((endpoint) => endpoint.exchanges))
+  const words = new Set([...endpoints.values()].flatMap((endpoint) => endpoint.placeholders))
+  for (const { yaml, content } of files) {
+    for (const [key, read] of [
+      ['words', words],
+      ['exchanges', exchanges],
+    ] as const) {
+      for (const [index, name] of (content.placeholders?.[key] ?? []).entries()) {
+        if (!read.has(name))
+          complain({
+            subject: `${yaml.where(['placeholders', key, index])}: placeholders.${key}`,
+            expected: 'a name that an endpoint uses',
+            got: name,
+          })
+      }
+    }
+  }
+}
+
+function gatherResources(files: readonly SourceFile[], complain: Bench['complain']): Map<string, Resource> {
+  const sets = new Map(files.flatMap((file) => Object.entries(file.content.registry_sets ?? {})))
+  const resources = new Map<string, Resource>()
+  const used = new Set<string>()
+  for (const { yaml, content } of files) {
+    const names = Object.keys(content.resources ?? {})
+    for (const [name, row] of Object.entries(content.resources ?? {})) {
+      const fields = Object.entries(row.fields).map(([field, spec]) => {
+        const where = `${yaml.where(['resources', name, 'fields', field])}: resources.${name}.fields.${field}`
+        if (spec.values !== undefined && !sets.has(spec.values))
+          complain({
+            subject: where,
+            expected: `a value set of registry_sets (${[...sets.keys()].join(', ')})`,
+            got: spec.values,
+          })
+        if ((spec.kind === 'reference') !== (spec.to !== undefined))
+          complain({ subject: where, expected: '`to` with kind reference and only there', got: spec.kind })
+        if (spec.to !== undefined && !names.includes(spec.to))
+          complain({ subject: where, expected: `a resource (${names.join(', ')})`, got: spec.to })
+        const set = spec.values === undefined ? undefined : sets.get(spec.values)
+        if (spec.values !== undefined) used.add(spec.values)
+        return [
+          field,
+          {
+            keys: spec.keys ?? [field],
+            kind: spec.kind,
+            values: set?.values ?? [],
+            open: set?.open ?? true,
+            to: spec.to ?? null,
+          },
+        ] as const
+      })
+      resources.set(name, {
+        name,
+        entity: row.entity,
+        path: row.path,
+        detail: row.detail,
+        fields: Object.fromEntries(fields),
+        embeds: row.embeds,
+        filters: row.filters,
+      })
+    }
+    for (const set of Object.keys(content.registry_sets ?? {})) {
+      if (!used.has(set))
+        complain({
+          subject: `${yaml.where(['registry_sets', set])}: registry_sets.${set}`,
+          expected: 'a value set that a field refers to',
+          got: 'one that nobody reads',
+        })
+    }
+  }
+  return resources
+}
+
+function wireOf(wire: CatalogueFile['wire']): Wire {
+  if (!wire) throw new RangeError('the built-in catalogue has no `wire`')
+  return { metricsPrefix: wire.metrics_prefix, assetsPath: wire.assets_path, queryKeys: wire.query_keys }
+}
+
+function linkOf(link: NonNullable<CatalogueFile['links']>[number]): Link {
+  const {
+    metric_asset: metricAsset,
+    product_id: productId = null,
+    chain_id: chainId = null,
+    address = null,
+    from = null,
+    until = null,
+  } = link
+  return { metricAsset, productId, chainId, address, from, until }
+}

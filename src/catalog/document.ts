@@ -1,0 +1,152 @@
+import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDocument } from 'yaml'
+import type { z } from 'zod'
+import type { Complaint } from '../errors.ts'
+
+type Key = string | number
+type Path = readonly Key[]
+
+/** A YAML text with the line of every node: what a complaint needs to point at. */
+export interface YamlText {
+  readonly name: string
+  readonly value: unknown
+  readonly complaints: readonly Complaint[]
+  /** `file:line` of the node at the path, or of its nearest parent that exists. */
+  readonly where: (path: Path) => string
+}
+
+/** Parses YAML; syntax errors and repeated keys become complaints with their line. */
+export function readYaml(name: string, text: string): YamlText {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const complaints = document.errors.map((error) => ({
+    subject: `${name}:${lines.linePos(error.pos[0]).line}`,
+    expected: 'valid YAML',
+    got: error.message,
+  }))
+  const where = (path: Path) => `${name}:${lineOf(document, lines, path)}`
+  return { name, value: complaints.length > 0 ? undefined : document.toJS(), complaints, where }
+}
+
+/** Every issue of a zod error as `file:line: path: expected …, got …`, unknown keys with a suggestion. */
+export function describeIssues(
+  yaml: YamlText,
+  issues: readonly z.core.$ZodIssue[],
+  known: (path: Path) => readonly string[],
+): Complaint[] {
+  return issues.flatMap((issue) => {
+    const path = issue.path.filter((key) => typeof key !== 'symbol')
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => unknownKey(yaml, [...path, key], known(path)))
+    }
+    if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+      const nearest = issue.errors.toSorted((a, b) => a.length - b.length)[0] ?? []
+      const expected = [...new Set(issue.errors.flat().map(expectation))].join(' or ')
+      const inner = [...path, ...(nearest[0]?.path.filter((key) => typeof key !== 'symbol') ?? [])]
+      return [complaint(yaml, inner, expected)]
+    }
+    return [complaint(yaml, path, expectation(issue))]
+  })
+}
+
+/** The known word nearest to a misspelt one, if any is near enough. */
+export function suggestion(word: string, known: readonly string[]): string | undefined {
+  const scored = known.map((candidate) => ({
+    candidate,
+    distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
+  }))
+  const best = scored.toSorted((a, b) => a.distance - b.distance)[0]
+  return best && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
+}
+
+function unknownKey(yaml: YamlText, path: Path, known: readonly string[]): Complaint {
+  const key = String(path.at(-1))
+  const near = suggestion(key, known)
+  return {
+    subject: `${yaml.where(path)}: ${dotted(path)}`,
+    expected: known.length > 0 ? `one of ${known.join(', ')}` : 'no such key',
+    got: `the unknown key \`${key}\``,
+    next: near === undefined ? undefined : `did you mean \`${near}\`?`,
+  }
+}
+
+function complaint(yaml: YamlText, path: Path, expected: string): Complaint {
+  const got = valueAt(yaml.value, path)
+  return {
+    subject: `${yaml.where(path)}: ${dotted(path)}`,
+    expected,
+    got: got === undefined ? 'nothing' : shorten(JSON.stringify(got)),
+  }
+}
+
+function expectation(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return article(issue.expected)
+    case 'invalid_value':
+      return `one of ${issue.values.map(String).join(', ')}`
+    case 'too_small':
+      return `at least ${String(issue.minimum)}${issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' values' : ''}`
+    case 'too_big':
+      return `at most ${String(issue.maximum)}`
+    default:
+      return issue.message
+  }
+}
+
+function article(type: string): string {
+  const named: Readonly<Record<string, string>> = {
+    int: 'a whole number',
+    array: 'a list',
+    object: 'a mapping',
+    record: 'a mapping',
+    string: 'text',
+    boolean: 'true or false',
+  }
+  return named[type] ?? `a ${type}`
+}
+
+function lineOf(document: Document, lines: LineCounter, path: Path): number {
+  for (let length = path.length; length > 0; length--) {
+    const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true)
+    const key = path[length - 1]
+    if (isMap(parent)) {
+      const pair = parent.items.find((item) => isScalar(item.key) && String(item.key.value) === String(key))
+      if (pair && isNode(pair.key) && pair.key.range) return lines.linePos(pair.key.range[0]).line
+    }
+    const node = document.getIn(path.slice(0, length), true)
+    if (isNode(node) && (node as Node).range) return lines.linePos((node as Node).range?.[0] ?? 0).line
+  }
+  return 1
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  let at = value
+  for (const key of path) {
+    if (typeof at !== 'object' || at === null) return undefined
+    at = (at as Record<Key, unknown>)[key]
+  }
+  return at
+}
+
+function dotted(path: Path): string {
+  const text = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
+  return text.replace(/^\./, '') || 'the file'
+}
+
+function shorten(text: string): string {
+  return text.length <= 80 ? text : `${text.slice(0, 77)}...`
+}
+
+/** Levenshtein distance of two short words. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, swap))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}

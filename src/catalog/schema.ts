@@ -1,0 +1,129 @@
+import { z } from 'zod'
+import { intervals, parseDuration, parseInstant } from '../time.ts'
+import { queryKeys } from './catalogue.ts'
+
+/** `20m`, `2h`, `3d` as seconds. */
+export const duration = z
+  .string()
+  .refine((text) => parseDuration(text) !== undefined, 'a duration such as 20m, 2h or 3d')
+  .transform((text) => parseDuration(text) ?? Number.NaN)
+
+/** An ISO date or instant as Unix seconds; zone-less means UTC. */
+export const instant = z
+  .union([z.string(), z.number().int()])
+  .refine((value) => parseInstant(String(value)) !== undefined, 'a date such as 2024-06-01 or an instant with Z')
+  .transform((value) => parseInstant(String(value)) ?? Number.NaN)
+
+const clockTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
+const interval = z.enum(intervals)
+const word = z.string().min(1)
+const words = z.array(word)
+const setOrList = z.union([word, words])
+
+/** An availability rule as written: a lag after the interval's end, or a clock time some days after `t`. */
+const availabilityRow = z
+  .strictObject({
+    paths: words.min(1),
+    intervals: z.array(interval).min(1).optional(),
+    lag: duration.optional(),
+    daily_at: clockTime.optional(),
+    days: z.number().int().min(1).max(366).optional(),
+    basis: z.enum(['stated', 'assumed']),
+    quote: word.optional(),
+    reason: word.optional(),
+    until: instant.optional(),
+  })
+  .superRefine((rule, context) => {
+    const fail = (message: string) => context.addIssue({ code: 'custom', message })
+    if ((rule.lag === undefined) === (rule.daily_at === undefined)) fail('either `lag` or `daily_at` with `days`')
+    if ((rule.daily_at === undefined) !== (rule.days === undefined)) fail('`daily_at` and `days` together')
+    if (rule.basis === 'stated' && rule.quote === undefined) fail('a `quote` for basis stated')
+    if (rule.basis === 'assumed' && rule.reason === undefined) fail('a `reason` for basis assumed')
+  })
+
+const endpointRow = z.strictObject({
+  path: z.string().regex(/^[^/\s?#]+(\/[^/\s?#]+)*$/, 'a path such as supply/current_pit'),
+  ask: word.optional(),
+  about: z.string().optional(),
+  intervals: setOrList.optional(),
+  currencies: setOrList.optional(),
+  exchanges: setOrList.optional(),
+  networks: setOrList.optional(),
+  takes: z.array(z.enum(['since', 'until', 'format', 'timestamp_format'])).optional(),
+  params: z.record(word, z.union([z.string(), z.number(), z.boolean()]).transform(String)).optional(),
+  default: z
+    .strictObject({
+      interval: interval.optional(),
+      currency: word.optional(),
+      exchange: word.optional(),
+      network: word.optional(),
+    })
+    .optional(),
+  tolerance: duration.optional(),
+  overlap: z.enum(['exact', 'fixed_range', 'off']).optional(),
+  extra: z.record(z.string(), z.unknown()).optional(),
+})
+
+const fieldRow = z.strictObject({
+  kind: z.enum(['text', 'answer', 'reference']),
+  keys: words.min(1).optional(),
+  values: word.optional(),
+  to: word.optional(),
+})
+
+const resourceRow = z.strictObject({
+  entity: word,
+  path: z.string().startsWith('/'),
+  detail: z.boolean(),
+  fields: z.record(word, fieldRow),
+  embeds: z.record(word, word),
+  filters: words,
+})
+
+const sets = z.record(word, words.min(1))
+
+/** One catalogue file; any file may hold any of the top-level keys. */
+export const catalogueFile = z.strictObject({
+  frequencies: z.record(word, z.array(interval).min(1)).optional(),
+  currencies: sets.optional(),
+  exchanges: sets.optional(),
+  networks: sets.optional(),
+  default: z.strictObject({ interval: z.array(interval), currency: words, exchange: words, network: words }).optional(),
+  placeholders: z.strictObject({ words, exchanges: words }).optional(),
+  availability: z.array(availabilityRow).optional(),
+  endpoints: z.array(endpointRow).optional(),
+  wire: z
+    .strictObject({
+      metrics_prefix: z.string().startsWith('/').endsWith('/'),
+      assets_path: word,
+      query_keys: z.strictObject(
+        Object.fromEntries(queryKeys.map((key) => [key, word])) as Record<(typeof queryKeys)[number], typeof word>,
+      ),
+    })
+    .optional(),
+  registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
+  resources: z.record(word, resourceRow).optional(),
+  links: z
+    .array(
+      z
+        .strictObject({
+          metric_asset: word,
+          product_id: word.optional(),
+          chain_id: z.union([z.string(), z.number()]).transform(String).optional(),
+          address: word.optional(),
+          from: instant.optional(),
+          until: instant.optional(),
+        })
+        .refine(
+          (link) => (link.product_id === undefined) === (link.chain_id !== undefined && link.address !== undefined),
+          {
+            message: 'either `product_id` or `chain_id` with `address`',
+          },
+        ),
+    )
+    .optional(),
+})
+
+export type CatalogueFile = z.infer<typeof catalogueFile>
+export type EndpointRow = z.infer<typeof endpointRow>
+export type AvailabilityRow = z.infer<typeof availabilityRow>
