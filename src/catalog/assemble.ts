@@ -1,7 +1,16 @@
 import type { Complaint } from '../errors.ts'
 import { type Interval, intervals, longestSeconds } from '../time.ts'
-import type { Catalogue, Defaults, Endpoint, Link, Resource, Wire } from './catalogue.ts'
-import { type YamlText, suggestion } from './document.ts'
+import {
+  type Catalogue,
+  type Defaults,
+  type Endpoint,
+  type Link,
+  queryKeys,
+  type Resource,
+  type Wire,
+} from './catalogue.ts'
+import { suggestion } from '../suggestion.ts'
+import type { YamlText } from './document.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { CatalogueFile, EndpointRow } from './schema.ts'
 
@@ -9,6 +18,8 @@ import type { CatalogueFile, EndpointRow } from './schema.ts'
 export interface SourceFile {
   readonly yaml: YamlText
   readonly content: CatalogueFile
+  /** The number of a list's row in the text, of which rows with problems may have been left out. */
+  readonly row: (key: 'availability' | 'endpoints', index: number) => number
 }
 
 type SetKind = 'frequencies' | 'currencies' | 'exchanges' | 'networks'
@@ -38,18 +49,20 @@ export function assemble(files: readonly SourceFile[], digest: string, complaint
     files,
     sets: gatherSets(files, complain),
     rules: files.flatMap((file) =>
-      (file.content.availability ?? []).map((row, i) => placeRule(row, file.yaml.where(['availability', i]))),
+      (file.content.availability ?? []).map((row, i) =>
+        placeRule(row, file.yaml.where(['availability', file.row('availability', i)])),
+      ),
     ),
     defaults: defaults ?? { interval: [], currency: [], exchange: [], network: [] },
     placeholderWords: files.flatMap((file) => file.content.placeholders?.words ?? []),
     complain,
   }
   const endpoints = gatherEndpoints(bench)
-  reportUnread(bench, endpoints)
+  if (complaints.length === 0) reportUnread(bench, endpoints)
   return {
     endpoints,
     resources: gatherResources(files, complain),
-    wire: wireOf(only('wire')),
+    wire: wireOf(only('wire'), complain),
     links: files.flatMap((file) => file.content.links ?? []).map(linkOf),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
     digest,
@@ -81,8 +94,9 @@ function gatherSets(files: readonly SourceFile[], complain: Bench['complain']): 
 
 function gatherEndpoints(bench: Bench): Map<string, Endpoint> {
   const endpoints = new Map<string, Endpoint>()
-  for (const { yaml, content } of bench.files) {
-    for (const [index, row] of (content.endpoints ?? []).entries()) {
+  for (const { yaml, content, row: place } of bench.files) {
+    for (const [i, row] of (content.endpoints ?? []).entries()) {
+      const index = place('endpoints', i)
       const where = yaml.where(['endpoints', index])
       const before = endpoints.get(row.path)
       if (before)
@@ -315,8 +329,15 @@ function gatherResources(files: readonly SourceFile[], complain: Bench['complain
   return resources
 }
 
-function wireOf(wire: CatalogueFile['wire']): Wire {
-  if (!wire) throw new RangeError('the built-in catalogue has no `wire`')
+function wireOf(wire: CatalogueFile['wire'], complain: Bench['complain']): Wire {
+  if (!wire) {
+    complain({ subject: 'catalog/wire.yaml', expected: 'the key `wire`', got: 'none' })
+    return {
+      metricsPrefix: '',
+      assetsPath: '',
+      queryKeys: Object.fromEntries(queryKeys.map((key) => [key, key])) as Wire['queryKeys'],
+    }
+  }
   return { metricsPrefix: wire.metrics_prefix, assetsPath: wire.assets_path, queryKeys: wire.query_keys }
 }
 

@@ -1,6 +1,7 @@
 import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDocument } from 'yaml'
 import type { z } from 'zod'
 import type { Complaint } from '../errors.ts'
+import { suggestion } from '../suggestion.ts'
 
 type Key = string | number
 type Path = readonly Key[]
@@ -46,16 +47,6 @@ export function describeIssues(
     }
     return [complaint(yaml, path, expectation(issue))]
   })
-}
-
-/** The known word nearest to a misspelt one, if any is near enough. */
-export function suggestion(word: string, known: readonly string[]): string | undefined {
-  const scored = known.map((candidate) => ({
-    candidate,
-    distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
-  }))
-  const best = scored.toSorted((a, b) => a.distance - b.distance)[0]
-  return best && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
 }
 
 function unknownKey(yaml: YamlText, path: Path, known: readonly string[]): Complaint {
@@ -135,18 +126,4 @@ function dotted(path: Path): string {
 
 function shorten(text: string): string {
   return text.length <= 80 ? text : `${text.slice(0, 77)}...`
-}
-
-/** Levenshtein distance of two short words. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, swap))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { z } from 'zod'
 import { type Complaint, LakeError, usage } from '../errors.ts'
 import { assemble, type SourceFile } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
@@ -32,14 +33,41 @@ export function parseCatalogue(texts: readonly { name: string; text: string }[])
     complaints.push(...yaml.complaints)
     if (yaml.complaints.length > 0) continue
     const parsed = catalogueFile.safeParse(yaml.value ?? {})
-    if (parsed.success) files.push({ yaml, content: parsed.data })
-    else complaints.push(...describeIssues(yaml, parsed.error.issues, knownKeys))
+    if (!parsed.success) complaints.push(...describeIssues(yaml, parsed.error.issues, knownKeys))
+    const rest = parsed.success
+      ? { content: parsed.data, row: (_: string, i: number) => i }
+      : salvage(yaml.value, parsed.error.issues)
+    if (rest) files.push({ yaml, ...rest })
   }
   const digest = createHash('sha256')
   for (const { name, text } of texts) digest.update(`${basename(name)}\0${text}\0`)
   const catalogue = assemble(files, digest.digest('hex'), complaints)
   if (complaints.length > 0) throw new LakeError('usage', complaints)
   return catalogue
+}
+
+/** The file without the top-level keys or rows that hold a problem, so that the rest can still be checked. */
+function salvage(value: unknown, issues: readonly z.core.$ZodIssue[]): Omit<SourceFile, 'yaml'> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const copy = structuredClone(value) as Record<string, unknown>
+  for (const { path, ...issue } of issues) {
+    const [key, row] = path
+    const list = key === undefined ? undefined : copy[String(key)]
+    if (issue.code === 'unrecognized_keys' && path.length === 0) for (const unknown of issue.keys) delete copy[unknown]
+    else if (typeof row === 'number' && Array.isArray(list)) list[row] = undefined
+    else if (key !== undefined) delete copy[String(key)]
+  }
+  const kept = new Map<string, readonly number[]>()
+  for (const [key, list] of Object.entries(copy)) {
+    if (!Array.isArray(list)) continue
+    kept.set(
+      key,
+      [...list.keys()].filter((i) => list[i] !== undefined),
+    )
+    copy[key] = list.filter((row) => row !== undefined)
+  }
+  const content = catalogueFile.safeParse(copy).data
+  return content && { content, row: (key, i) => kept.get(key)?.[i] ?? i }
 }
 
 function readUserFile(file: string): string {

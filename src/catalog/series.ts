@@ -1,4 +1,8 @@
-import type { Interval } from '../time.ts'
+import { usage } from '../errors.ts'
+import { type Instant, type Interval, isInterval } from '../time.ts'
+import type { Catalogue, Endpoint } from './catalogue.ts'
+import { suggestion } from '../suggestion.ts'
+import { globTest } from './globs.ts'
 
 /** One series: the unit of coverage. Dimensions that the endpoint does not take are null. */
 export interface Series {
@@ -14,4 +18,173 @@ export interface Series {
   readonly network: string | null
   /** Extra parameters of the catalogue row; part of the identity. */
   readonly params: Readonly<Record<string, string>>
+}
+
+/** What is selected: globs for paths, values for the others; `'*'` means all, absent the catalogue's default. */
+export interface Selection {
+  readonly assets: readonly string[]
+  readonly paths?: readonly string[] | undefined
+  readonly intervals?: readonly string[] | undefined
+  readonly currencies?: readonly string[] | undefined
+  readonly exchanges?: readonly string[] | undefined
+  readonly networks?: readonly string[] | undefined
+  readonly since?: Instant | undefined
+  readonly until?: Instant | undefined
+}
+
+/** A selected series with the wanted range `[since, until)`; null: from the beginning, until now. */
+export interface Wanted {
+  readonly series: Series
+  readonly endpoint: Endpoint
+  readonly since: Instant | null
+  readonly until: Instant | null
+}
+
+const separator = '|'
+
+/** The identity of a series as one text: its parts escaped and joined by `|`, absent ones empty. */
+export function seriesId(series: Omit<Series, 'id'>): string {
+  const params = Object.keys(series.params).toSorted()
+  const tail = params.map((key) => `${escape(key)}=${escape(series.params[key] ?? '')}`).join('&')
+  const parts = [series.metric, series.asset, series.interval, series.currency, series.exchange, series.network]
+  return [...parts.map((part) => (part === null ? '' : escape(part))), tail].join(separator)
+}
+
+/** The series that an id names; undefined for a text that is no id. */
+export function parseSeriesId(id: string): Series | undefined {
+  const [metric = '', asset = '', interval = '', currency = '', exchange = '', network = '', tail = '', ...rest] =
+    id.split(separator)
+  if (rest.length > 0 || metric === '' || asset === '' || (interval !== '' && !isInterval(interval))) return undefined
+  const optional = (text: string) => (text === '' ? null : unescape(text))
+  const params = tail === '' ? [] : tail.split('&').map((pair) => pair.split('=').map(unescape) as [string, string])
+  return {
+    id,
+    metric: unescape(metric),
+    asset: unescape(asset),
+    interval: interval === '' ? null : interval,
+    currency: optional(currency),
+    exchange: optional(exchange),
+    network: optional(network),
+    params: Object.fromEntries(params),
+  }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped
+const special = /[%|=&\u0000-\u001f\u007f]/g
+
+function escape(text: string): string {
+  return text.replace(special, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}
+
+function unescape(text: string): string {
+  return text.replaceAll(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}
+
+/**
+ * Every series of the selections in a stable order: the catalogue's, then asset, interval, currency,
+ * exchange, network as given. A series that is selected twice comes once with the hull of its ranges.
+ */
+export function expand(catalogue: Catalogue, selections: readonly Selection[]): Wanted[] {
+  const found = new Map<string, Wanted>()
+  for (const selection of selections) {
+    for (const endpoint of matchPaths(catalogue, selection.paths ?? ['*'])) {
+      for (const series of seriesOf(endpoint, selection)) {
+        const before = found.get(series.id)
+        const range = { since: selection.since ?? null, until: selection.until ?? null }
+        found.set(series.id, before ? { ...before, ...hull(before, range) } : { series, endpoint, ...range })
+      }
+    }
+    checkValues(catalogue, selection)
+  }
+  const order = new Map([...catalogue.endpoints.keys()].map((path, index) => [path, index]))
+  return [...found.values()].toSorted((a, b) => (order.get(a.series.metric) ?? 0) - (order.get(b.series.metric) ?? 0))
+}
+
+/** The endpoints that the globs name, in the catalogue's order; a glob that names none is a mistake. */
+export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
+  const tests = globs.map(globTest)
+  const paths = [...catalogue.endpoints.keys()]
+  for (const [index, test] of tests.entries()) {
+    if (!paths.some(test)) {
+      const glob = globs[index] ?? ''
+      const near = suggestion(glob, paths)
+      throw usage(`paths: ${glob}`, {
+        expected: 'a path or glob that matches an endpoint',
+        got: 'no match',
+        next: near === undefined ? 'see `pitlake catalog list`' : `did you mean \`${near}\`?`,
+      })
+    }
+  }
+  return [...catalogue.endpoints.values()].filter((endpoint) => tests.some((test) => test(endpoint.path)))
+}
+
+function* seriesOf(endpoint: Endpoint, selection: Selection): Iterable<Series> {
+  const { defaults } = endpoint
+  const intervals = chosen(endpoint.intervals, selection.intervals, defaults.interval)
+  const currencies = chosen(endpoint.currencies, selection.currencies, defaults.currency)
+  const exchanges = chosen(endpoint.exchanges, selection.exchanges, defaults.exchange)
+  const networks = chosen(endpoint.networks, selection.networks, defaults.network)
+  for (const asset of selection.assets) {
+    for (const interval of intervals) {
+      for (const currency of currencies) {
+        for (const exchange of exchanges) {
+          for (const network of networks) {
+            const identity = {
+              metric: endpoint.path,
+              asset,
+              interval,
+              currency,
+              exchange,
+              network,
+              params: endpoint.params,
+            }
+            yield { id: seriesId(identity), ...identity }
+          }
+        }
+      }
+    }
+  }
+}
+
+/** The values of one dimension; `[null]` where the endpoint does not take it, so that a filter on it is ignored. */
+function chosen<T extends string>(
+  allowed: readonly T[],
+  named: readonly string[] | undefined,
+  standard: T | null,
+): readonly (T | null)[] {
+  if (allowed.length === 0) return [null]
+  if (named === undefined) return [standard]
+  if (named.includes('*')) return allowed
+  return allowed.filter((value) => named.includes(value))
+}
+
+/** A value that no endpoint of the whole catalogue takes is a mistake, not an empty answer. */
+function checkValues(catalogue: Catalogue, selection: Selection): void {
+  const dimensions = ['intervals', 'currencies', 'exchanges', 'networks'] as const
+  for (const dimension of dimensions) {
+    const given = (selection[dimension] ?? []).filter((value) => value !== '*')
+    if (given.length === 0) continue
+    const known = new Set(
+      [...catalogue.endpoints.values()].flatMap((endpoint) => endpoint[dimension] as readonly string[]),
+    )
+    for (const value of given.filter((v) => !known.has(v))) {
+      const near = suggestion(value, [...known])
+      throw usage(`${dimension}: ${value}`, {
+        expected: `one of ${[...known].join(', ')}`,
+        got: value,
+        next: near === undefined ? undefined : `did you mean \`${near}\`?`,
+      })
+    }
+  }
+  for (const asset of selection.assets) {
+    if (asset === '' || !asset.isWellFormed())
+      throw usage('assets', { expected: 'asset ids', got: JSON.stringify(asset) })
+  }
+}
+
+function hull(a: Pick<Wanted, 'since' | 'until'>, b: Pick<Wanted, 'since' | 'until'>): Pick<Wanted, 'since' | 'until'> {
+  return {
+    since: a.since === null || b.since === null ? null : Math.min(a.since, b.since),
+    until: a.until === null || b.until === null ? null : Math.max(a.until, b.until),
+  }
 }

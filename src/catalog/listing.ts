@@ -1,0 +1,100 @@
+import { usage } from '../errors.ts'
+import { type Interval, isInterval } from '../time.ts'
+
+/** One endpoint of a provider's own listing, in the catalogue's words; what is not understood stays in `extra`. */
+export interface ListedEndpoint {
+  readonly path: string
+  readonly intervals?: readonly Interval[]
+  readonly currencies?: readonly string[]
+  readonly exchanges?: readonly string[]
+  readonly networks?: readonly string[]
+  readonly takes?: readonly string[]
+  readonly params?: Readonly<Record<string, string>>
+  readonly about?: string
+  readonly extra?: Readonly<Record<string, unknown>>
+}
+
+const aliases: Readonly<Record<string, keyof ListedEndpoint>> = {
+  intervals: 'intervals',
+  resolutions: 'intervals',
+  frequencies: 'intervals',
+  currencies: 'currencies',
+  exchanges: 'exchanges',
+  networks: 'networks',
+  about: 'about',
+  description: 'about',
+  summary: 'about',
+}
+
+const switches = ['since', 'until', 'format', 'timestamp_format'] as const
+
+/** Reads a JSON list of paths or of objects with a path and parameters; also under `data`, `endpoints` or `metrics`. */
+export function readListing(name: string, text: string): ListedEndpoint[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw usage(name, {
+      expected: 'JSON: a list of paths or of objects with a path',
+      got: (cause as Error).message,
+      cause,
+    })
+  }
+  const list = Array.isArray(value) ? value : unwrap(value)
+  if (!list) throw usage(name, { expected: 'a list of paths or of objects with a path', got: typeof value })
+  const listed = list.map((row, index) => readRow(`${name}: [${index}]`, row))
+  const seen = new Map<string, ListedEndpoint>()
+  for (const row of listed) if (!seen.has(row.path)) seen.set(row.path, row)
+  return [...seen.values()]
+}
+
+function unwrap(value: unknown): unknown[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  return Object.entries(value).find(
+    ([key, inner]) => ['data', 'endpoints', 'metrics'].includes(key) && Array.isArray(inner),
+  )?.[1] as unknown[] | undefined
+}
+
+function readRow(where: string, row: unknown): ListedEndpoint {
+  if (typeof row === 'string') return { path: cleanPath(where, row) }
+  if (typeof row !== 'object' || row === null || Array.isArray(row))
+    throw usage(where, { expected: 'a path or an object with a path', got: JSON.stringify(row) })
+  const record = row as Readonly<Record<string, unknown>>
+  const path = record['path'] ?? record['endpoint'] ?? record['url']
+  if (typeof path !== 'string')
+    throw usage(where, { expected: 'an object with `path`', got: Object.keys(record).join(', ') || 'an empty object' })
+  const known: Record<string, unknown> = {}
+  const extra: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(record)) {
+    if (key === 'path' || key === 'endpoint' || key === 'url' || switches.includes(key as (typeof switches)[number]))
+      continue
+    const target = aliases[key]
+    if (target === 'about' && typeof value === 'string') known['about'] = value
+    else if (target !== undefined && isWords(value) && (target !== 'intervals' || value.every(isInterval))) {
+      if (value.length > 0) known[target] = value
+    } else if (key === 'params' && isTexts(value)) known['params'] = value
+    else extra[key] = value
+  }
+  const taken = switches.filter((key) => record[key] !== false)
+  const takes = switches.some((key) => record[key] === false) ? { takes: taken } : {}
+  return { path: cleanPath(where, path), ...known, ...takes, ...(Object.keys(extra).length > 0 ? { extra } : {}) }
+}
+
+/** The part after `/v1/metrics/`, without slashes at the ends. */
+function cleanPath(where: string, path: string): string {
+  const bare = path
+    .replace(/^https?:\/\/[^/]+/, '')
+    .replace(/^.*\/?v1\/metrics\//, '')
+    .replaceAll(/^\/+|\/+$/g, '')
+  if (!/^[^/\s?#]+(\/[^/\s?#]+)*$/.test(bare))
+    throw usage(where, { expected: 'a path such as supply/current_pit', got: path })
+  return bare
+}
+
+function isWords(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((word) => typeof word === 'string' && word !== '')
+}
+
+function isTexts(value: unknown): value is Record<string, string> {
+  return typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string')
+}

@@ -1,0 +1,211 @@
+import { describeRule } from '../catalog/availability.ts'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
+import { matchPaths } from '../catalog/series.ts'
+import { usage } from '../errors.ts'
+import { suggestion } from '../suggestion.ts'
+import { formatDuration, formatInstant, type Interval } from '../time.ts'
+import { readContext } from './context.ts'
+import { json, table } from './print.ts'
+import { type CommandSpec, flagOption, type Input, listOption } from './spec.ts'
+
+const jsonOption = { flags: '--json', about: 'one JSON document on stdout' }
+
+/** `catalog list`: one line per endpoint. */
+export const list: CommandSpec = {
+  name: 'catalog list',
+  summary: 'List endpoints, filtered by path, interval, currency, exchange or network.',
+  args: [{ name: 'glob', about: 'paths, `*` as a glob: `indicators/*`', many: true }],
+  options: [
+    { flags: '--group LIST', about: 'first part of the path, by comma' },
+    { flags: '--intervals LIST', about: 'those that take one of these intervals' },
+    { flags: '--currencies LIST', about: 'those that take one of these currencies' },
+    { flags: '--exchanges LIST', about: 'those that take one of these exchanges' },
+    { flags: '--networks LIST', about: 'those that take one of these networks' },
+    jsonOption,
+  ],
+  run: async (input, deps) => {
+    const { catalogue } = readContext(input, deps)
+    const found = filtered(catalogue, input)
+    if (flagOption(input, 'json')) {
+      const paths = new Set(found.map((endpoint) => endpoint.path))
+      return deps.stdout(json(exportCatalogue(catalogue).filter((row) => paths.has(row.path))))
+    }
+    const rows = found.map((endpoint) => [
+      endpoint.path,
+      endpoint.intervals.join(' '),
+      extras(endpoint),
+      describeStandard(endpoint),
+    ])
+    deps.stdout(table(['path', 'intervals', 'takes', 'available'], rows))
+    deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
+  },
+}
+
+/** `catalog show PATH`: everything, with an example request. */
+export const show: CommandSpec = {
+  name: 'catalog show',
+  summary: 'Everything about one endpoint, with an example request.',
+  args: [{ name: 'path', about: 'as in `catalog list`', required: true }],
+  options: [jsonOption],
+  run: async (input, deps) => {
+    const { catalogue } = readContext(input, deps)
+    const endpoint = pick(catalogue, input.args[0] ?? '')
+    if (flagOption(input, 'json')) {
+      const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
+      return deps.stdout(json({ ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }))
+    }
+    deps.stdout(description(catalogue, endpoint))
+  },
+}
+
+/** `catalog export`: every endpoint in full. */
+export const exportAll: CommandSpec = {
+  name: 'catalog export',
+  summary: 'Every endpoint in full, value sets spelled out, as one JSON array.',
+  options: [{ flags: '--json', about: 'the only form there is; accepted for symmetry' }],
+  run: async (input, deps) => {
+    const { catalogue } = readContext(input, deps)
+    deps.stdout(json(exportCatalogue(catalogue)))
+  },
+}
+
+/** `catalog check`: the whole catalogue and config, all problems at once. */
+export const check: CommandSpec = {
+  name: 'catalog check',
+  summary: 'Validate the built-in catalogue, the user catalogues and the config; all problems at once.',
+  args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
+  options: [jsonOption],
+  run: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    const { loadCatalogue } = await import('../catalog/load.ts')
+    const catalogue = loadCatalogue([...settings.catalogs, ...input.args])
+    const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e)?.basis === 'stated').length
+    const facts = {
+      endpoints: catalogue.endpoints.size,
+      stated_rules: stated,
+      resources: catalogue.resources.size,
+      digest: catalogue.digest,
+    }
+    if (flagOption(input, 'json')) return deps.stdout(json(facts))
+    deps.stdout(
+      `${facts.endpoints} endpoints (${stated} with a stated availability rule), ${facts.resources} registry resources, no problems\n`,
+    )
+  },
+}
+
+function filtered(catalogue: Catalogue, input: Input): Endpoint[] {
+  const groups = listOption(input, 'group')
+  const given = (['intervals', 'currencies', 'exchanges', 'networks'] as const).map(
+    (key) => [key, listOption(input, key)] as const,
+  )
+  const found = matchPaths(catalogue, input.args.length > 0 ? input.args : ['*'])
+  const all = [...catalogue.endpoints.values()]
+  for (const [key, values] of given) {
+    const known = [...new Set(all.flatMap((endpoint) => endpoint[key] as readonly string[]))]
+    const wrong = values?.find((value) => !known.includes(value))
+    if (wrong !== undefined) throw usage(`--${key}`, { expected: `one of ${known.join(', ')}`, got: wrong })
+  }
+  const known = [...new Set(all.map(groupOf))]
+  const wrong = groups?.find((group) => !known.includes(group))
+  if (wrong !== undefined) throw usage('--group', { expected: `one of ${known.join(', ')}`, got: wrong })
+  return found.filter(
+    (endpoint) =>
+      (groups === undefined || groups.includes(groupOf(endpoint))) &&
+      given.every(
+        ([key, values]) =>
+          values === undefined || values.some((value) => (endpoint[key] as readonly string[]).includes(value)),
+      ),
+  )
+}
+
+function groupOf(endpoint: Endpoint): string {
+  return endpoint.path.split('/')[0] ?? ''
+}
+
+function pick(catalogue: Catalogue, path: string): Endpoint {
+  const endpoint = catalogue.endpoints.get(path)
+  if (endpoint) return endpoint
+  const best = suggestion(path, [...catalogue.endpoints.keys()])
+  const next = best === undefined ? 'see `pitlake catalog list`' : `did you mean \`${best}\`?`
+  throw usage(`catalog show ${path}`, { expected: 'a path of the catalogue', got: path, next })
+}
+
+function standardRule(endpoint: Endpoint) {
+  return endpoint.rules[endpoint.defaults.interval ?? '24h'].at(-1)
+}
+
+function describeStandard(endpoint: Endpoint): string {
+  const rule = standardRule(endpoint)
+  return rule ? `${describeRule(rule)} (${rule.basis})` : ''
+}
+
+function extras(endpoint: Endpoint): string {
+  const parts = [
+    endpoint.currencies.length > 0 ? 'currency' : '',
+    endpoint.exchanges.length > 0 ? 'exchange' : '',
+    endpoint.networks.length > 0 ? 'network' : '',
+  ]
+  const missing = endpoint.since && endpoint.until ? '' : 'whole series'
+  return [...parts, missing].filter((part) => part !== '').join(' ')
+}
+
+function description(catalogue: Catalogue, endpoint: Endpoint): string {
+  const { defaults } = endpoint
+  const takes = [
+    endpoint.since && 'since',
+    endpoint.until && 'until',
+    endpoint.format && 'format',
+    endpoint.timestampFormat && 'timestamp format',
+  ]
+  const dimension = (name: string, values: readonly string[], standard: string | null) =>
+    values.length === 0 ? [] : [[name, `${values.join(', ')}  (default ${standard})`] as const]
+  const rows: (readonly [string, string])[] = [
+    ['about', endpoint.about],
+    ...(endpoint.intervals.length === 0
+      ? [['intervals', 'none; the whole series comes each time'] as const]
+      : dimension('intervals', endpoint.intervals, defaults.interval)),
+    ...dimension('currencies', endpoint.currencies, defaults.currency),
+    ...dimension('exchanges', endpoint.exchanges, defaults.exchange),
+    ...dimension('networks', endpoint.networks, defaults.network),
+    ['takes', takes.filter((name) => name !== false).join(', ')],
+    ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
+    ...ruleLines(endpoint),
+    ...(endpoint.placeholders.length > 0
+      ? [
+          [
+            'placeholder',
+            `${endpoint.placeholders.join(', ')}: map the path in pitlake.yaml (metrics.paths) before a real provider is asked`,
+          ] as const,
+        ]
+      : []),
+    ...(endpoint.exchanges.some((id) => catalogue.placeholderExchanges.has(id))
+      ? [['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'] as const]
+      : []),
+    ['overlap', endpoint.overlap],
+    [
+      'tolerance',
+      endpoint.tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(endpoint.tolerance),
+    ],
+    ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
+    ['series', exampleSeries(endpoint)],
+    ['request', exampleRequest(catalogue, endpoint)],
+    ['from', endpoint.source],
+  ]
+  return `${endpoint.path}\n${rows.map(([name, text]) => `  ${name.padEnd(12)} ${text}\n`).join('')}`
+}
+
+/** One line per distinct rule, with the intervals that it holds for. */
+function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
+  const own: readonly Interval[] = endpoint.intervals.length === 0 ? ['24h'] : endpoint.intervals
+  const lines = new Map<string, Interval[]>()
+  for (const interval of own) {
+    for (const rule of endpoint.rules[interval]) {
+      const until = rule.until === null ? '' : `, for t before ${formatInstant(rule.until)}`
+      const why = rule.quote === null ? rule.reason : `"${rule.quote}"`
+      const text = `${describeRule(rule)}${until} [${rule.basis}: ${why}]`
+      lines.set(text, [...(lines.get(text) ?? []), interval])
+    }
+  }
+  return [...lines].map(([text, held]) => ['available', lines.size === 1 ? text : `${held.join(', ')}: ${text}`])
+}

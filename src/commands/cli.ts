@@ -1,0 +1,124 @@
+import { setTimeout } from 'node:timers/promises'
+import { exitCode, LakeError, redact, usage } from '../errors.ts'
+import { suggestion } from '../suggestion.ts'
+import type { Deps } from './spec.ts'
+import { commandTable, type CommandEntry } from './table.ts'
+
+/** Runs one command line with the real world behind it; returns the exit code. */
+export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  const stop = new AbortController()
+  const onSignal = () => {
+    if (stop.signal.aborted) process.exit(5)
+    stop.abort()
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  process.stdout.on('error', quietPipe)
+  const deps: Deps = {
+    now: Date.now,
+    sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+    random: Math.random,
+    env: process.env,
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(text),
+    isTerminal: process.stderr.isTTY === true && !process.env['NO_COLOR'],
+    signal: stop.signal,
+    cwd: process.cwd(),
+  }
+  try {
+    await dispatch(argv, deps)
+    return 0
+  } catch (error) {
+    report(error, deps)
+    return exitCode(error)
+  } finally {
+    process.off('SIGINT', onSignal)
+    process.off('SIGTERM', onSignal)
+  }
+}
+
+/** Finds the command, parses its options by its own table, runs it. */
+export async function dispatch(argv: readonly string[], deps: Deps): Promise<void> {
+  const [first = '--help', second] = argv
+  if (first === '--version' || first === '-V') return deps.stdout(`${await programVersion()}\n`)
+  if (first === '--help' || first === '-h' || first === 'help') {
+    const topic = first === 'help' ? argv.slice(1).join(' ') : ''
+    if (topic === '') return deps.stdout(overview())
+    return dispatch([...argv.slice(1), '--help'], deps)
+  }
+  const entry = findEntry(first, second)
+  const rest = argv.slice(entry.name.split(' ').length)
+  const { parseCommand, helpText } = await import('./parse.ts')
+  const command = await entry.load()
+  if (rest.includes('--help') || rest.includes('-h')) return deps.stdout(helpText(command))
+  const input = parseCommand(command, rest)
+  return command.run(input, deps)
+}
+
+function findEntry(first: string, second: string | undefined): CommandEntry {
+  const exact =
+    commandTable.find((entry) => entry.name === `${first} ${second ?? ''}`) ??
+    commandTable.find((entry) => entry.name === first)
+  if (exact) return exact
+  const group = commandTable
+    .filter((entry) => entry.name.startsWith(`${first} `))
+    .map((entry) => entry.name.slice(first.length + 1))
+  if (group.length > 0) {
+    const got = second === undefined || second.startsWith('-') ? 'nothing' : second
+    throw usage(`pitlake ${first}`, { expected: `one of ${group.join(', ')}`, got, next: near(second ?? '', group) })
+  }
+  const names = [...new Set(commandTable.map((entry) => entry.name.split(' ')[0] ?? ''))]
+  throw usage(`pitlake ${first}`, {
+    expected: `a command (${names.join(', ')})`,
+    got: first,
+    next: near(first, names) ?? 'see `pitlake --help`',
+  })
+}
+
+/** The nearest known word as advice. */
+function near(word: string, known: readonly string[]): string | undefined {
+  const best = suggestion(word, known)
+  return best === undefined ? undefined : `did you mean \`${best}\`?`
+}
+
+function overview(): string {
+  const width = Math.max(...commandTable.map((entry) => entry.name.length))
+  const lines = commandTable.map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}`)
+  return [
+    'pitlake: a research data lake that cannot lie about time',
+    '',
+    'Usage: pitlake <command> [options]',
+    '',
+    'Commands:',
+    ...lines,
+    '',
+    'Every command has --help, --config FILE and --data DIR.',
+    'Exit codes: 0 done, 1 unexpected, 2 usage or configuration, 3 not authorised, 4 integrity,',
+    '            5 stopped early and resumable, 6 finished but some windows failed.',
+    '',
+  ].join('\n')
+}
+
+function report(error: unknown, deps: Deps): void {
+  const secrets = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].map((name) => deps.env[name] ?? '')
+  const verbose = deps.env['PITLAKE_LOG'] === 'debug'
+  const text =
+    error instanceof LakeError && !verbose
+      ? error.message
+      : error instanceof Error
+        ? (error.stack ?? error.message)
+        : String(error)
+  for (const line of redact(text, secrets).split('\n')) deps.stderr(`pitlake: ${line}\n`)
+}
+
+/** A reader that closed the pipe (`| head`) is no error. */
+function quietPipe(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(0)
+  throw error
+}
+
+async function programVersion(): Promise<string> {
+  const { readFile } = await import('node:fs/promises')
+  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
+  return String((JSON.parse(text) as { version: unknown }).version)
+}

@@ -1,0 +1,64 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { stringify } from 'yaml'
+import { readListing } from '../catalog/listing.ts'
+import { loadCatalogue } from '../catalog/load.ts'
+import { usage } from '../errors.ts'
+import { readContext } from './context.ts'
+import { json } from './print.ts'
+import { type CommandSpec, flagOption, textOption } from './spec.ts'
+
+/** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
+export const importListing: CommandSpec = {
+  name: 'catalog import',
+  summary:
+    "Add endpoints from a provider's own listing: a JSON list of paths or of objects with a path and parameters.",
+  args: [{ name: 'file', about: 'the listing', required: true }],
+  options: [
+    { flags: '--out FILE', about: 'the user catalogue file to write', default: 'my-endpoints.yaml' },
+    { flags: '--all', about: 'also paths that do not end in _pit' },
+    { flags: '--force', about: 'overwrite the file' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
+  run: async (input, deps) => {
+    const { catalogue } = readContext(input, deps)
+    const file = input.args[0] ?? ''
+    const out = textOption(input, 'out') ?? 'my-endpoints.yaml'
+    const target = resolve(deps.cwd, out)
+    if (existsSync(target) && !flagOption(input, 'force'))
+      throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    const listed = readListing(file, read(resolve(deps.cwd, file), file))
+    const pit = listed.filter((row) => flagOption(input, 'all') || row.path.endsWith('_pit'))
+    const fresh = pit.filter((row) => !catalogue.endpoints.has(row.path))
+    const facts = {
+      listed: listed.length,
+      known: pit.length - fresh.length,
+      added: fresh.length,
+      skipped: listed.length - pit.length,
+      file: fresh.length > 0 ? out : null,
+    }
+    if (fresh.length > 0) {
+      const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
+      writeFileSync(target, header + stringify({ endpoints: fresh }, { lineWidth: 0 }))
+      loadCatalogue([target])
+    }
+    if (flagOption(input, 'json')) return deps.stdout(json(facts))
+    deps.stdout(
+      `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`,
+    )
+  },
+}
+
+function read(path: string, name: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw usage(name, {
+      expected: 'a readable listing',
+      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      cause,
+    })
+  }
+}

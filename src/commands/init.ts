@@ -1,0 +1,45 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { configJsonSchema } from '../config.ts'
+import { usage } from '../errors.ts'
+import { json } from './print.ts'
+import { type CommandSpec, flagOption } from './spec.ts'
+
+/** `init`: the two files a new lake starts from; never overwrites. */
+export const init: CommandSpec = {
+  name: 'init',
+  summary: 'Write a commented pitlake.yaml and .env.example into the current folder.',
+  options: [
+    { flags: '--schema', about: 'print the JSON schema of pitlake.yaml for editors instead' },
+    { flags: '--force', about: 'overwrite files that are there' },
+  ],
+  run: async (input, deps) => {
+    if (flagOption(input, 'schema')) return deps.stdout(json(configJsonSchema()))
+    const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(deps.cwd, name) }))
+    const taken = files.filter((file) => existsSync(file.path))
+    if (taken.length > 0 && !flagOption(input, 'force')) {
+      throw usage(taken.map((file) => file.name).join(', '), {
+        expected: 'no such file yet',
+        got: 'one',
+        next: 'use --force to overwrite',
+      })
+    }
+    for (const file of files) {
+      try {
+        writeFileSync(file.path, template(file.name))
+      } catch (cause) {
+        throw usage(file.path, {
+          expected: 'a folder that can be written',
+          got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+          cause,
+        })
+      }
+      deps.stderr(`wrote ${file.name}\n`)
+    }
+  },
+}
+
+/** The template files stand beside the catalogue, so that they are data, too. */
+function template(name: string): string {
+  return readFileSync(new URL(`../../catalog/templates/${name.replace(/^\./, 'dot')}`, import.meta.url), 'utf8')
+}

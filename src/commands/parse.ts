@@ -1,0 +1,72 @@
+import { Command, CommanderError, Option } from 'commander'
+import { usage } from '../errors.ts'
+import { suggestion } from '../suggestion.ts'
+import type { ArgSpec, CommandSpec, Input, OptionSpec } from './spec.ts'
+
+/** The options that every command has. */
+export const commonOptions: readonly OptionSpec[] = [
+  { flags: '--config FILE', about: 'config file (default: pitlake.yaml if it is there)' },
+  { flags: '--data DIR', about: 'folder of the lake (default: data)' },
+  { flags: '-v, --verbose', about: 'say more, on stderr' },
+]
+
+/** Parses the arguments of one command by its option table. */
+export function parseCommand(spec: CommandSpec, argv: readonly string[]): Input {
+  const command = build(spec)
+  try {
+    command.parse([...argv], { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) throw complaint(spec, error)
+    throw error
+  }
+  return { args: command.args, options: command.opts() }
+}
+
+/** What `--help` prints: the same table. */
+export function helpText(spec: CommandSpec): string {
+  const details = spec.details === undefined ? '' : `\n${spec.details.trim()}\n`
+  return `${build(spec).helpInformation()}${details}`
+}
+
+function build(spec: CommandSpec): Command {
+  const command = new Command(`pitlake ${spec.name}`)
+    .description(spec.summary)
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined, writeOut: () => undefined })
+    .helpOption('-h, --help', 'this text')
+    .showSuggestionAfterError(false)
+    .allowExcessArguments(false)
+  for (const arg of spec.args ?? []) command.argument(argText(arg), arg.about)
+  for (const option of [...spec.options, ...commonOptions]) command.addOption(optionOf(option))
+  return command
+}
+
+function argText(arg: ArgSpec): string {
+  const name = arg.many === true ? `${arg.name}...` : arg.name
+  return arg.required === true ? `<${name}>` : `[${name}]`
+}
+
+/** `--port N` takes a value, `--json` does not. */
+function optionOf(spec: OptionSpec): Option {
+  const flags = spec.flags.replace(/ ([A-Z][^\s]*)$/, ' <$1>')
+  const option = new Option(flags, spec.about)
+  if (spec.default !== undefined) option.default(spec.default)
+  if (spec.repeatable === true)
+    option.argParser((value: string, previous: readonly string[] | undefined) => [...(previous ?? []), value])
+  return option
+}
+
+function complaint(spec: CommandSpec, error: CommanderError): Error {
+  const subject = `pitlake ${spec.name}`
+  const message = error.message.replace(/^error: /, '')
+  if (error.code === 'commander.unknownOption') {
+    const got = /'([^']+)'/.exec(message)?.[1] ?? message
+    const known = [...spec.options, ...commonOptions].map(
+      (option) => /--[a-z-]+/.exec(option.flags)?.[0] ?? option.flags,
+    )
+    const best = suggestion(got, known)
+    const next = best === undefined ? `see \`pitlake ${spec.name} --help\`` : `did you mean \`${best}\`?`
+    return usage(subject, { expected: 'a known option', got, next, cause: error })
+  }
+  return usage(`${subject}: ${message}`, { next: `see \`pitlake ${spec.name} --help\``, cause: error })
+}

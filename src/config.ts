@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import { globTest } from './catalog/globs.ts'
+import { queryKeys } from './catalog/catalogue.ts'
+import { describeIssues, readYaml, type YamlText } from './catalog/document.ts'
+import { duration, instant } from './catalog/schema.ts'
+import { type Complaint, LakeError } from './errors.ts'
+
+const word = z.string().min(1)
+const ids = z.array(z.union([word, z.number().transform(String)])).min(1)
+const override = z
+  .strictObject({
+    lag: duration.optional(),
+    daily_at: z
+      .string()
+      .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
+      .optional(),
+    days: z.number().int().min(1).max(366).optional(),
+    intervals: z
+      .array(z.enum(['10m', '1h', '24h', '1w', '1month']))
+      .min(1)
+      .optional(),
+    until: instant.optional(),
+    trust: z.enum(['provider', 'rule']).optional(),
+  })
+  .refine(
+    (rule) => (rule.lag === undefined) !== (rule.daily_at === undefined),
+    'either `lag` or `daily_at` with `days`',
+  )
+
+const metrics = z.strictObject({
+  url: word.optional(),
+  query_keys: z.partialRecord(z.enum(queryKeys), word).optional(),
+  timestamp: z.enum(['interval_start', 'interval_end']).optional(),
+  requests_per_minute: z.number().positive().max(1_000_000).optional(),
+  concurrency: z.number().int().min(1).max(256).optional(),
+  credits: z.record(word, z.number().nonnegative()).optional(),
+  paths: z.record(word, z.string()).optional(),
+  exchanges: z.record(word, z.string()).optional(),
+  availability: z.record(word, override).optional(),
+})
+
+const registry = z.strictObject({
+  url: word.optional(),
+  page_limit: z.number().int().min(1).max(500).optional(),
+  shrink_limit: z.number().min(0).max(1).optional(),
+  raw_days: z.number().int().min(0).optional(),
+})
+
+const selection = z
+  .strictObject({
+    assets: ids,
+    paths: z.array(word).min(1).optional(),
+    intervals: z.array(word).min(1).optional(),
+    currencies: z.array(word).min(1).optional(),
+    exchanges: z.array(word).min(1).optional(),
+    networks: z.array(word).min(1).optional(),
+    since: instant.optional(),
+    until: instant.optional(),
+  })
+  .refine((s) => s.since === undefined || s.until === undefined || s.since < s.until, 'since before until')
+
+/** `pitlake.yaml`: what a person may set. Keys to the APIs have no place in it. */
+export const configSchema = z.strictObject({
+  data: word.optional(),
+  metrics: metrics.nullish().transform((value) => value ?? undefined),
+  registry: registry.nullish().transform((value) => value ?? undefined),
+  catalogs: z.array(word).optional(),
+  select: z.array(selection).min(1).optional(),
+})
+
+export type Config = z.infer<typeof configSchema>
+export type Override = z.infer<typeof override>
+
+/** Reads the text of a config file; every problem of it in one LakeError. */
+export function parseConfig(name: string, text: string): { config: Config; yaml: YamlText } {
+  const yaml = readYaml(name, text)
+  const complaints: Complaint[] = [...yaml.complaints]
+  if (complaints.length === 0) {
+    const parsed = configSchema.safeParse(yaml.value ?? {})
+    complaints.push(...secretsIn(yaml, yaml.value, []))
+    if (!parsed.success && complaints.length === 0)
+      complaints.push(...describeIssues(yaml, parsed.error.issues, knownKeys))
+    if (parsed.success && complaints.length === 0) {
+      complaints.push(...emptyMappings(yaml, parsed.data))
+      if (complaints.length === 0) return { config: parsed.data, yaml }
+    }
+  }
+  throw new LakeError('usage', complaints)
+}
+
+/** The JSON schema of the config file, for editors. */
+export function configJsonSchema(): object {
+  return z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' })
+}
+
+const secretNames = globTest('*key')
+
+/** Keys come from the environment or a file named there, never from the config file. */
+function secretsIn(yaml: YamlText, value: unknown, path: readonly (string | number)[]): Complaint[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const here = [...path, key]
+    if (path.length < 2 && (secretNames(key.toLowerCase()) || key === 'token' || key === 'secret')) {
+      const api = path[0] === 'registry' ? 'REGISTRY' : 'METRICS'
+      return [
+        {
+          subject: `${yaml.where(here)}: ${here.join('.')}`,
+          expected: 'no key in the config file',
+          got: 'one',
+          next: `set PITLAKE_${api}_KEY or PITLAKE_${api}_KEY_FILE`,
+        },
+      ]
+    }
+    return path.length < 1 ? secretsIn(yaml, inner, here) : []
+  })
+}
+
+/** A placeholder mapped to nothing is a slip; two names of one endpoint mapped to one id would mix two series. */
+function emptyMappings(yaml: YamlText, config: Config): Complaint[] {
+  return (['paths', 'exchanges'] as const).flatMap((kind) => {
+    const seen = new Map<string, string>()
+    return Object.entries(config.metrics?.[kind] ?? {}).flatMap(([name, real]) => {
+      const subject = `${yaml.where(['metrics', kind, name])}: metrics.${kind}.${name}`
+      if (real.trim() === '') return [{ subject, expected: 'the real name', got: 'nothing' }]
+      const before = seen.get(real)
+      seen.set(real, name)
+      return before === undefined
+        ? []
+        : [{ subject, expected: 'a real name of its own', got: `${real}, which ${before} is mapped to already` }]
+    })
+  })
+}
+
+function knownKeys(path: readonly (string | number)[]): readonly string[] {
+  const [top, second, third] = path
+  if (top === undefined) return Object.keys(configSchema.shape)
+  if (top === 'metrics' && second === undefined) return Object.keys(metrics.shape)
+  if (top === 'metrics' && second === 'query_keys') return queryKeys
+  if (top === 'metrics' && second === 'availability' && third !== undefined) return Object.keys(override.shape)
+  if (top === 'registry' && second === undefined) return Object.keys(registry.shape)
+  if (top === 'select') return Object.keys(selection.shape)
+  return []
+}

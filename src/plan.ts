@@ -1,0 +1,262 @@
+import { availableAt } from './catalog/availability.ts'
+import type { Endpoint } from './catalog/catalogue.ts'
+import type { Series, Wanted } from './catalog/series.ts'
+import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step } from './time.ts'
+import { bridge, minus, type Window } from './windows.ts'
+
+/** What an earlier answer said about a window of a series. */
+export interface Answered extends Window {
+  readonly state: 'covered' | 'empty' | 'unsupported' | 'failed'
+  /** `awaiting` and `gap`: covered, but points are missing. */
+  readonly reason: string | null
+  readonly asked_at: Instant
+}
+
+/** What the lake already knows of a series. */
+export interface Held {
+  readonly answers: readonly Answered[]
+  /** The interval under which its points are stored, where the endpoint itself takes none. */
+  readonly settled: Interval | null
+}
+
+/** What bounds and prices a plan. */
+export interface Limits {
+  readonly requestsPerMinute: number
+  /** Per asset, `*` for the others. */
+  readonly credits: Readonly<Record<string, number>>
+  /** Ask only for known gaps. */
+  readonly gapsOnly: boolean
+  /** Why a series must not be asked of this provider; null when it may. */
+  readonly blocked: (series: Series, endpoint: Endpoint) => string | null
+}
+
+/** One request: a window of a series, or the whole series where the endpoint takes no range. */
+export interface Ask {
+  readonly series: Series
+  readonly endpoint: Endpoint
+  readonly interval: Interval
+  /** The range to ask, overlap included; null where the endpoint takes neither since nor until. */
+  readonly window: Window | null
+  /** The part of the wanted range that this request is to settle. */
+  readonly settles: Window
+  readonly points: number
+  readonly credits: number
+}
+
+/** A series that is not asked, with the reason. */
+export interface Blocked {
+  readonly series: Series
+  readonly window: Window
+  readonly reason: string
+}
+
+/** The very object that `fetch` executes and `plan` prints. */
+export interface Plan {
+  readonly asks: readonly Ask[]
+  readonly blocked: readonly Blocked[]
+  readonly totals: Totals
+  readonly notes: readonly string[]
+}
+
+/** Names are relied on by scripts. */
+export interface Totals {
+  readonly series: number
+  readonly windows: number
+  readonly requests: number
+  readonly credits: number
+  readonly points: number
+  readonly bytes: number
+  readonly seconds: number
+}
+
+/** Where history begins when nobody says: the first block of the oldest chain. */
+export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
+
+/** How many stored points a top-up asks for again: the standing immutability check. */
+export const overlapPoints = 5
+
+/** Two missing windows are asked in one request while at most this many points lie between them. */
+const bridgedPoints = 5000
+
+/** Typical size of a point on the wire, for the estimate. */
+const bytesPerPoint = 56
+
+const week = 7 * day
+const gapPatience = 90 * day
+const emptyPatience = 30 * day
+const unsupportedPatience = 30 * day
+
+/** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
+export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>, limits: Limits, now: Instant): Plan {
+  const asks: Ask[] = []
+  const blocked: Blocked[] = []
+  let windows = 0
+  const horizons = new Map<string, Horizon>()
+  for (const want of wanted) {
+    const known = held.get(want.series.id)
+    const interval = want.series.interval ?? known?.settled ?? '24h'
+    const horizon = memo(horizons, `${want.endpoint.path} ${interval}`, () => horizonOf(want.endpoint, interval, now))
+    const range = {
+      since: ceil(want.since ?? historyStart, interval),
+      until: Math.min(ceil(want.until ?? Infinity, interval), horizon.settled),
+    }
+    if (range.since >= range.until) continue
+    const reason = limits.blocked(want.series, want.endpoint)
+    const missing = missingWindows(
+      range,
+      known?.answers ?? [],
+      want.endpoint,
+      interval,
+      limits.gapsOnly,
+      now,
+      reason !== null,
+    )
+    if (missing.length === 0) continue
+    if (reason !== null) {
+      blocked.push(...missing.map((window) => ({ series: want.series, window, reason })))
+      continue
+    }
+    windows += missing.length
+    asks.push(...requestsFor(want, interval, missing, known, horizon, limits))
+  }
+  return { asks, blocked, totals: totalsOf(wanted.length, windows, asks, limits), notes: notesOf(wanted) }
+}
+
+/** `settled`: end of the newest interval whose availability instant has passed; `complete`: of the newest that has ended. */
+interface Horizon {
+  readonly settled: Instant
+  readonly complete: Instant
+}
+
+/** Up to where answers can be expected now; half-open ends on the grid of the interval. */
+export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval, now: Instant): Horizon {
+  const rules = endpoint.rules[interval]
+  const complete = floor(now, interval)
+  let settled = complete
+  while (availableAt(rules, step(settled, interval, -1), interval) > now) settled = step(settled, interval, -1)
+  return { settled, complete }
+}
+
+/** How long after its availability instant a missing point is still awaited, in seconds. */
+export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Interval): number {
+  return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
+}
+
+function missingWindows(
+  range: Window,
+  answers: readonly Answered[],
+  endpoint: Endpoint,
+  interval: Interval,
+  gapsOnly: boolean,
+  now: Instant,
+  blocked: boolean,
+): Window[] {
+  const tolerance = toleranceOf(endpoint, interval)
+  const age = (answer: Answered) =>
+    now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval), interval, -1), interval)
+  if (gapsOnly) {
+    const gaps = answers.filter((answer) => isHole(answer) && age(answer) > tolerance)
+    return minus([range], minus([range], gaps))
+  }
+  return minus(
+    [range],
+    answers.filter((answer) => isSettled(answer, age(answer), tolerance, now, blocked)),
+  )
+}
+
+function isHole(answer: Answered): boolean {
+  return answer.state === 'covered' && answer.reason !== null
+}
+
+/** Whether an answer stands for now: `age` is the time since the availability instant of its last point. */
+function isSettled(answer: Answered, age: number, tolerance: number, now: Instant, blocked: boolean): boolean {
+  const since = now - answer.asked_at
+  switch (answer.state) {
+    case 'failed':
+      return false
+    case 'unsupported':
+      return answer.reason?.startsWith(placeholderReason) === true ? blocked : since < unsupportedPatience
+    case 'empty':
+      return age > tolerance && since < emptyPatience
+    case 'covered':
+      if (answer.reason === null) return true
+      if (age <= tolerance) return false
+      return age > gapPatience || since < week
+    default:
+      return answer.state satisfies never
+  }
+}
+
+/** How the reason of a window begins that was not asked because a placeholder has no real name yet. */
+export const placeholderReason = 'placeholder'
+
+function requestsFor(
+  want: Wanted,
+  interval: Interval,
+  missing: readonly Window[],
+  known: Held | undefined,
+  horizon: Horizon,
+  limits: Limits,
+): Ask[] {
+  const { series, endpoint } = want
+  const price = limits.credits[series.asset] ?? limits.credits['*'] ?? 1
+  const first = missing[0]
+  const last = missing.at(-1)
+  if (!first || !last) return []
+  if (!endpoint.since && !endpoint.until) {
+    const settles = { since: first.since, until: last.until }
+    const points = count(historyStart, horizon.complete, interval)
+    return [{ series, endpoint, interval, window: null, settles, points, credits: price }]
+  }
+  const joined = bridge(missing, bridgedPoints * longestSeconds(interval))
+  return joined.map((settles) => {
+    const window = widen(settles, interval, want, known, horizon)
+    return {
+      series,
+      endpoint,
+      interval,
+      window,
+      settles,
+      points: count(window.since, window.until, interval),
+      credits: price,
+    }
+  })
+}
+
+/** The window with the overlap before it, up to the newest ended interval where it reaches the settled horizon. */
+function widen(settles: Window, interval: Interval, want: Wanted, known: Held | undefined, horizon: Horizon): Window {
+  const before = (known?.answers ?? []).some(
+    (a) => a.state === 'covered' && a.since < settles.since && a.until >= settles.since,
+  )
+  const since = before ? step(settles.since, interval, -overlapPoints) : settles.since
+  const until = settles.until === horizon.settled ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
+  return { since, until: Math.max(settles.until, ceil(until, interval)) }
+}
+
+function totalsOf(series: number, windows: number, asks: readonly Ask[], limits: Limits): Totals {
+  let credits = 0
+  let points = 0
+  for (const ask of asks) {
+    credits += ask.credits
+    points += ask.points
+  }
+  const seconds = Math.ceil((asks.length * 60) / (limits.requestsPerMinute * 0.99))
+  return { series, windows, requests: asks.length, credits, points, bytes: points * bytesPerPoint, seconds }
+}
+
+/** What the user should know before asking. */
+function notesOf(wanted: readonly Wanted[]): string[] {
+  const supply = new Set(wanted.filter((w) => w.series.metric === 'supply/current_pit').map((w) => w.series.currency))
+  if (supply.size !== 1) return []
+  const [only] = supply
+  const other = only === 'usd' ? 'native' : 'usd'
+  return [`supply/current_pit is selected in ${only} only; price_usd also needs ${other} (--currencies native,usd)`]
+}
+
+function memo<K, V>(cache: Map<K, V>, key: K, make: () => V): V {
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  cache.set(key, made)
+  return made
+}

@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { exportCatalogue } from '../../src/catalog/export.ts'
+import { loadCatalogue, parseCatalogue } from '../../src/catalog/load.ts'
+import { LakeError } from '../../src/errors.ts'
+
+const numbered = (stem: string, n: number) => Array.from({ length: n }, (_, i) => `${stem}_${i + 1}`)
+
+/** The value sets of the API description, spelled out here by hand and not from the YAML. */
+const frequencies: Readonly<Record<string, readonly string[]>> = {
+  D: ['24h'],
+  HD: ['1h', '24h'],
+  MHD: ['10m', '1h', '24h'],
+  FULL: ['10m', '1h', '24h', '1w', '1month'],
+  '-': [],
+}
+const exchanges: Readonly<Record<string, readonly string[]>> = {
+  EXO: numbered('options_exchange', 4),
+  EXF: ['aggregated', ...numbered('exchange', 14)],
+}
+const networks: Readonly<Record<string, readonly string[]>> = {
+  NET1: ['aggregated', 'arb', 'base', 'bnb', 'eth', 'opt', 'sol', 'ton', 'trx', 'xrp'],
+  NET2: ['aggregated', 'arb', 'eth'],
+  NET3: ['aggregated', 'arb', 'base', 'eth', 'opt'],
+  NET4: ['aggregated', 'arb', 'base', 'eth', 'opt', 'sol', 'ton', 'trx'],
+}
+
+const described = readFileSync(new URL('../golden/catalogue/description.tsv', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .slice(1)
+  .map((line) => line.split('\t'))
+
+const find = (sets: Readonly<Record<string, readonly string[]>>, extras: readonly string[]) =>
+  extras.flatMap((extra) => sets[extra] ?? [])
+
+test('the catalogue is the 112 endpoints of the API description, in every set', () => {
+  const exported = exportCatalogue(loadCatalogue())
+  expect(exported).toHaveLength(112)
+  expect(described).toHaveLength(112)
+  const byPath = new Map(exported.map((row) => [row.path, row]))
+  for (const [path = '', frequency = '', extra = '', missing = ''] of described) {
+    const row = byPath.get(path)
+    const extras = extra.split(' ')
+    expect(row, path).toBeDefined()
+    expect.soft(row?.intervals, path).toEqual(frequencies[frequency])
+    expect.soft(row?.currencies, path).toEqual(extras.includes('CUR') ? ['native', 'usd'] : [])
+    expect.soft(row?.exchanges, path).toEqual(find(exchanges, extras))
+    expect.soft(row?.networks, path).toEqual(find(networks, extras))
+    expect.soft(row?.since, path).toBe(!missing.includes('since'))
+    expect.soft(row?.until, path).toBe(!missing.includes('until'))
+    expect.soft(row?.format, path).toBe(!missing.includes('format'))
+    expect.soft(row?.timestamp_format, path).toBe(true)
+  }
+})
+
+test('what the description states about publication is stated, everything else is assumed with a reason', () => {
+  const rows = exportCatalogue(loadCatalogue())
+  const stated = rows.filter((row) => row.availability.basis === 'stated')
+  expect(stated.map((row) => [row.path, row.availability.rule])).toEqual([
+    ['signals/altcoin_index_pit', 'daily at 10:15 UTC, 1 day after t'],
+    ['signals/btc_sharpe_signal_pit', 'daily at 04:00 UTC, 1 day after t'],
+    ['market/btc_dominance_pit', 'daily at 10:15 UTC, 1 day after t'],
+  ])
+  for (const row of stated) expect(row.availability.quote).toMatch(/10:15 UTC|04:00 UTC/)
+  for (const row of rows) {
+    for (const rule of Object.values(row.availability_by_interval).flat()) {
+      expect(rule.basis === 'stated' ? rule.quote : rule.reason, row.path).toBeTruthy()
+    }
+  }
+  const tenMinutes = rows.filter((row) => row.intervals.includes('10m'))
+  for (const row of tenMinutes)
+    expect(row.availability_by_interval['10m']?.[0]?.lag_seconds, row.path).toBeGreaterThan(600)
+  const entity = rows.find((row) => row.path === 'entities/active_count_pit')
+  expect(entity?.availability.lag_seconds).toBe(7200)
+})
+
+const wire = readFileSync(new URL('../../catalog/wire.yaml', import.meta.url), 'utf8')
+const anywhere = 'availability:\n  - { paths: ["*"], lag: 30m, basis: assumed, reason: test }\n'
+
+function problems(text: string): string[] {
+  try {
+    parseCatalogue([
+      { name: 'wire.yaml', text: wire },
+      { name: 'x.yaml', text },
+    ])
+  } catch (error) {
+    expect(error).toBeInstanceOf(LakeError)
+    return (error as LakeError).message.split('\n')
+  }
+  return []
+}
+
+test('a row is enough to add an endpoint: no program file names one', () => {
+  const text = `${anywhere}endpoints:\n  - { path: new/one_pit, intervals: [24h], params: { quote: eur } }\n`
+  const catalogue = parseCatalogue([
+    { name: 'wire.yaml', text: wire },
+    { name: 'x.yaml', text },
+  ])
+  expect(catalogue.endpoints.get('new/one_pit')).toMatchObject({
+    intervals: ['24h'],
+    since: true,
+    params: { quote: 'eur' },
+  })
+})
+
+test('every problem is reported at once, as file:line', () => {
+  const text = [
+    'frequencies: { D: [24h], UNUSED: [1h] }',
+    'availability:',
+    '  - { paths: ["*"], lag: 30m, basis: assumed, reason: test }',
+    '  - { paths: ["a/*"], lag: soon, basis: assumed, reason: test }',
+    '  - { paths: ["b/*"], lag: 1h, basis: stated }',
+    'endpoints:',
+    '  - { path: a/x_pit, intervals: D, colour: red }',
+    '  - { path: a/y_pit, intervals: DD }',
+    '  - { path: a/z_pit, intervals: [24h, 5m] }',
+    '  - { path: a/y_pit, intervals: D }',
+  ].join('\n')
+  const found = problems(text)
+  expect(found).toEqual([
+    expect.stringMatching(/^x\.yaml:4: availability\[1\]\.lag: expected a duration .*got "soon"/),
+    expect.stringMatching(/^x\.yaml:5: availability\[2\]: expected a `quote`/),
+    expect.stringMatching(/^x\.yaml:7: endpoints\[0\]\.colour: expected one of .*unknown key `colour`/),
+    expect.stringMatching(/^x\.yaml:8: endpoints\[1\]\.intervals: expected a value set .*got DD; did you mean `D`/),
+    expect.stringMatching(/^x\.yaml:9: endpoints\[2\]\.intervals: expected intervals among/),
+    expect.stringMatching(/^x\.yaml:10: endpoints\[3\]\.path: expected each path once.*x\.yaml:8/),
+  ])
+})
+
+test('overlapping rules, unread sets and patterns that match nothing are problems', () => {
+  const row = 'endpoints:\n  - { path: a/x_pit, intervals: [24h] }\n'
+  const rule = (paths: string, rest = '') => `  - { paths: [${paths}], lag: 1h, basis: assumed, reason: test${rest} }\n`
+  const rules = (...lines: string[]) => `availability:\n${rule('"*"')}${lines.join('')}`
+  expect(problems(rules(rule('"a/*"'), rule('"*_pit"')) + row)).toEqual([
+    expect.stringMatching(/x\.yaml:4.*no second rule.*x\.yaml:3/),
+  ])
+  expect(problems(rules(rule('"a/*"', ', until: 2024-01-01'), rule('"*_pit"')) + row)).toEqual([])
+  expect(problems(rules(rule('"a/*"'), rule('a/x_pit')) + row)).toEqual([])
+  expect(problems(rules(rule('"b/*"')) + row)).toEqual([expect.stringMatching(/matches an endpoint, got b\/\*/)])
+  expect(problems(`${anywhere}currencies: { CUR: [usd] }\n${row}`)).toEqual([
+    expect.stringMatching(/x\.yaml:3: currencies\.CUR.*nobody reads/),
+  ])
+  expect(problems(`availability:\n${rule('"*"', ', until: 2024-01-01')}${row}`)).toEqual([
+    expect.stringMatching(/without `until` for every interval/),
+  ])
+})
+
+test('a rule with a date gives way to the next weaker one', () => {
+  const text = `availability:\n  - { paths: ["*"], lag: 30m, basis: assumed, reason: later }\n  - { paths: [a/x_pit], lag: 5h, basis: assumed, reason: early, until: 2024-01-01 }\nendpoints:\n  - { path: a/x_pit, intervals: [24h] }\n`
+  const catalogue = parseCatalogue([
+    { name: 'wire.yaml', text: wire },
+    { name: 'x.yaml', text },
+  ])
+  expect(catalogue.endpoints.get('a/x_pit')?.rules['24h'].map((rule) => [rule.reason, rule.until])).toEqual([
+    ['early', 1704067200],
+    ['later', null],
+  ])
+})
+
+test('a YAML syntax error says its line', () => {
+  expect(problems('endpoints:\n  - { path: a\n')).toEqual([expect.stringMatching(/^x\.yaml:\d+: expected valid YAML/)])
+})

@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { availableAt, type Rule } from '../../src/catalog/availability.ts'
+import {
+  ceil,
+  count,
+  day,
+  end,
+  floor,
+  formatDuration,
+  formatInstant,
+  type Interval,
+  intervals,
+  onGrid,
+  parseDuration,
+  parseInstant,
+  step,
+} from '../../src/time.ts'
+
+const at = (text: string) => parseInstant(text) ?? Number.NaN
+
+test.each([
+  ['1month', '2024-02-01', '2024-03-01'],
+  ['1month', '2023-02-01', '2023-03-01'],
+  ['1month', '2024-12-01', '2025-01-01'],
+  ['1month', '1900-02-01', '1900-03-01'],
+  ['1w', '2024-02-26', '2024-03-04'],
+  ['1w', '2024-12-30', '2025-01-06'],
+  ['1w', '1969-12-29', '1970-01-05'],
+  ['24h', '2024-03-10', '2024-03-11'],
+  ['24h', '2024-02-28', '2024-02-29'],
+] as const)('%s from %s ends at %s', (interval, start, finish) => {
+  expect(formatInstant(end(at(start), interval))).toBe(`${finish}T00:00:00Z`)
+})
+
+const farAway = fc.integer({ min: Date.UTC(1, 0, 1) / 1000, max: Date.UTC(9999, 0, 1) / 1000 })
+const anyInterval = fc.constantFrom<Interval>(...intervals)
+
+/** The twin: walks a Date by calendar fields instead of computing. */
+function slowFloor(instant: number, interval: Interval): number {
+  const date = new Date(instant * 1000)
+  if (interval === '10m') date.setUTCMinutes(Math.floor(date.getUTCMinutes() / 10) * 10, 0, 0)
+  if (interval === '1h') date.setUTCMinutes(0, 0, 0)
+  if (interval === '24h' || interval === '1w' || interval === '1month') date.setUTCHours(0, 0, 0, 0)
+  while (interval === '1w' && date.getUTCDay() !== 1) date.setUTCDate(date.getUTCDate() - 1)
+  if (interval === '1month') date.setUTCDate(1)
+  return date.getTime() / 1000
+}
+
+test('floor agrees with the calendar, far past and future included', () => {
+  fc.assert(
+    fc.property(farAway, anyInterval, (instant, interval) => {
+      const start = floor(instant, interval)
+      expect(start).toBe(slowFloor(instant, interval))
+      expect(onGrid(start, interval)).toBe(true)
+      expect(start <= instant && instant < end(start, interval)).toBe(true)
+      expect(floor(end(start, interval) - 1, interval)).toBe(start)
+      expect(ceil(instant, interval)).toBe(start === instant ? start : end(start, interval))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('count is the number of steps', () => {
+  fc.assert(
+    fc.property(
+      farAway,
+      anyInterval,
+      fc.integer({ min: -40, max: 400 }),
+      fc.nat(3000),
+      (instant, interval, n, shift) => {
+        const first = floor(instant, interval)
+        expect(count(first, step(first, interval, n), interval)).toBe(Math.max(0, n))
+        let brute = 0
+        for (let t = ceil(instant, interval); t < instant + shift * 60; t = end(t, interval)) brute++
+        expect(count(instant, instant + shift * 60, interval)).toBe(brute)
+      },
+    ),
+  )
+})
+
+test('DST days have 86,400 seconds', () => {
+  for (const date of ['2024-03-10', '2024-11-03']) expect(end(at(date), '24h') - at(date)).toBe(day)
+})
+
+test.each([
+  ['2024-03-01', 1709251200],
+  ['2024-03-01T00:00:00Z', 1709251200],
+  ['2024-03-01 00:00', 1709251200],
+  ['2024-03-01T05:30:00+05:30', 1709251200],
+  ['2024-03-01T05:30:00+0530', 1709251200],
+  ['1709251200', 1709251200],
+  ['2024-02-30', undefined],
+  ['2023-02-29', undefined],
+  ['yesterday', undefined],
+  ['2024-13-01', undefined],
+  ['2024-03-01T25:00:00Z', undefined],
+  ['', undefined],
+])('%s is read as %s', (text, expected) => {
+  expect(parseInstant(text)).toBe(expected)
+})
+
+test('durations round-trip', () => {
+  fc.assert(fc.property(fc.nat(10_000_000), (seconds) => parseDuration(formatDuration(seconds)) === seconds))
+  for (const text of ['', '-5m', '1.5h', '5 parsecs', 'm']) expect(parseDuration(text)).toBeUndefined()
+})
+
+const frame = { basis: 'assumed', quote: null, reason: 'test', until: null, trust: 'provider' } as const
+const lag = (seconds: number): Rule[] => [{ ...frame, kind: 'lag', seconds }]
+
+test('availability: lags, clock times, calendar ends', () => {
+  expect(availableAt(lag(600), at('2024-03-01'), '24h')).toBe(at('2024-03-02T00:10:00Z'))
+  expect(availableAt(lag(0), at('2024-02-01'), '1month')).toBe(at('2024-03-01'))
+  expect(availableAt(lag(0), at('2024-12-30'), '1w')).toBe(at('2025-01-06'))
+  expect(availableAt(lag(1200), at('2024-03-01T11:50:00Z'), '10m')).toBe(at('2024-03-01T12:20:00Z'))
+  const clock: Rule[] = [{ ...frame, kind: 'clock', minuteOfDay: 615, days: 1 }]
+  expect(availableAt(clock, at('2024-02-29'), '24h')).toBe(at('2024-03-01T10:15:00Z'))
+  expect(availableAt(clock, at('2024-02-01'), '1month')).toBe(at('2024-03-01'))
+  const dated: Rule[] = [{ ...frame, kind: 'lag', seconds: 60, until: at('2024-01-01') }, ...lag(600)]
+  expect(availableAt(dated, at('2023-12-31'), '24h')).toBe(at('2024-01-01T00:01:00Z'))
+  expect(availableAt(dated, at('2024-01-01'), '24h')).toBe(at('2024-01-02T00:10:00Z'))
+})
