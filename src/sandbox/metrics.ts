@@ -1,0 +1,175 @@
+/**
+ * The metrics side of the local provider. Below the wire's prefix (`/v1/metrics/`), all GET:
+ *
+ * - `<path>`: the points of one endpoint, JSON or CSV;
+ * - `<path>/metadata`: `{path, about, assets, intervals, currencies, exchanges, networks, launched}`;
+ * - `assets`: `[{id, symbol, name, chain_id?, address?}]`;
+ * - `endpoints`: the listing, `[{path, intervals, currencies, exchanges, networks, since, until, format, timestamp_format}]`.
+ *
+ * The key comes in the header `X-Api-Key` or the query parameter `api_key`; errors are `{"error": text}`.
+ */
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { count, formatInstant, type Interval } from '../time.ts'
+import { streamPoints, type WirePoint } from './metrics-body.ts'
+import { type MetricsAsk, readAsk } from './metrics-request.ts'
+import { worldAssets } from './world/assets.ts'
+import {
+  assetHas,
+  unfinishedPoint,
+  type WorldPoint,
+  worldPoints,
+  type WorldSeries,
+  worldStart,
+} from './world/points.ts'
+import { launchOf } from './world/publication.ts'
+
+export type { WirePoint }
+
+/** What the handler needs to know of the provider it plays. */
+export interface MetricsEnv {
+  readonly catalogue: Catalogue
+  readonly seed: number
+  readonly key: string
+  /** Unix seconds, may be fractional. */
+  readonly now: () => number
+  /** Whether points carry `computed_at`. */
+  readonly computedAt: boolean
+  /** Whether the point of the unfinished interval appears, with a provisional value. */
+  readonly unfinished: boolean
+  /** Changes the points of an answer on their way out. */
+  readonly edit?: (points: Iterable<WirePoint>, context: EditContext) => Iterable<WirePoint>
+  /** A range of more intervals than this is refused with 413. */
+  readonly maxPoints?: number
+}
+
+/** Which points an edit sees: those of a series in `[since, until)` as shown at `now`. */
+export interface EditContext {
+  readonly series: WorldSeries
+  readonly since: number
+  readonly until: number
+  readonly now: number
+}
+
+/** Answers one request to the metrics API; the body of a data answer is made while it is read. */
+export function answerMetrics(request: Request, env: MetricsEnv): Response {
+  const url = new URL(request.url)
+  const { metricsPrefix, assetsPath } = env.catalogue.wire
+  if (!url.pathname.startsWith(metricsPrefix)) return failure(env, 404, 'not found')
+  if (request.method !== 'GET') return failure(env, 405, `method ${request.method} is not allowed`)
+  const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
+  if (key !== env.key) return failure(env, 401, key === null ? 'missing API key' : 'invalid API key')
+  const path = decodePath(url.pathname.slice(metricsPrefix.length))
+  if (path === assetsPath) return json(env, assetListing(env))
+  if (path === 'endpoints') return json(env, listing(env))
+  const described = path.endsWith(metadataEnd) ? asked(env, path.slice(0, -metadataEnd.length), url) : undefined
+  if (described) return json(env, metadata(described, env))
+  const endpoint = asked(env, path, url)
+  if (!endpoint) return failure(env, 404, `no metric at ${path.slice(0, 200)}`)
+  const now = env.now()
+  const ask = readAsk(url.searchParams, endpoint, env.catalogue, env.seed, now)
+  return 'refused' in ask ? failure(env, 400, ask.refused) : dataAnswer(ask, now, env)
+}
+
+const metadataEnd = '/metadata'
+
+/** The endpoint at a path; of several that differ in fixed parameters the one that the query names. */
+function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): Endpoint | undefined {
+  const rows = [...catalogue.endpoints.values()].filter((endpoint) => endpoint.ask === path)
+  const named = rows.find(({ params }) =>
+    Object.entries(params).every(([key, value]) => searchParams.get(key) === value),
+  )
+  return named ?? rows[0]
+}
+
+function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
+  const { series, since, until } = ask
+  if (env.maxPoints !== undefined && rangeSize(ask, now) > env.maxPoints)
+    return failure(env, 413, `more than ${env.maxPoints} points in the range; ask for less`)
+  const plain = wirePoints(ask, now, env)
+  const points = env.edit ? env.edit(plain, { series, since, until, now }) : plain
+  const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
+  return new Response(streamPoints(points, ask), { headers: headers(env, type) })
+}
+
+/** How many intervals of the series start in the range before `now`. */
+function rangeSize({ series, since, until }: MetricsAsk, now: number): number {
+  const start = worldStart(series)
+  if (start === undefined) return 0
+  const interval: Interval = series.interval ?? '24h'
+  return count(Math.max(since, start), Math.min(until, Math.ceil(now)), interval)
+}
+
+function* wirePoints({ series, since, until }: MetricsAsk, now: number, env: MetricsEnv): Iterable<WirePoint> {
+  for (const point of worldPoints(series, since, until, now)) yield wire(point, env.computedAt)
+  if (!env.unfinished) return
+  const last = unfinishedPoint(series, now)
+  if (last !== undefined && last.t >= since && last.t < until) yield wire(last, env.computedAt)
+}
+
+function wire({ t, body, computedAt }: WorldPoint, withComputedAt: boolean): WirePoint {
+  // The most common form first: a literal of fixed shape is several times faster than a spread.
+  if ('v' in body) return withComputedAt ? { t, v: body.v, computed_at: computedAt } : { t, v: body.v }
+  return withComputedAt ? { t, ...body, computed_at: computedAt } : { t, ...body }
+}
+
+/** The assets born by now, with what identifies their contracts. */
+function assetListing(env: MetricsEnv): readonly object[] {
+  const today = formatInstant(env.now())
+  return worldAssets
+    .filter((asset) => asset.born <= today)
+    .map(({ id, symbol, name, chain_id, address }) => ({ id, symbol, name, chain_id, address }))
+}
+
+/** One object per path, in the catalogue's order. */
+function listing({ catalogue }: MetricsEnv): readonly object[] {
+  const rows = new Map<string, object>()
+  for (const endpoint of catalogue.endpoints.values()) {
+    if (!rows.has(endpoint.ask)) rows.set(endpoint.ask, listed(endpoint))
+  }
+  return [...rows.values()]
+}
+
+function listed(endpoint: Endpoint): object {
+  return {
+    path: endpoint.ask,
+    intervals: endpoint.intervals,
+    currencies: endpoint.currencies,
+    exchanges: endpoint.exchanges,
+    networks: endpoint.networks,
+    since: endpoint.since,
+    until: endpoint.until,
+    format: endpoint.format,
+    timestamp_format: endpoint.timestampFormat,
+  }
+}
+
+function metadata(endpoint: Endpoint, env: MetricsEnv): object {
+  const today = formatInstant(env.now())
+  const { ask: path, about, intervals, currencies, exchanges, networks } = endpoint
+  const assets = worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
+  return { path, about, assets, intervals, currencies, exchanges, networks, launched: launchOf(path) }
+}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}
+
+function headers(env: MetricsEnv, type: string): Record<string, string> {
+  return {
+    'content-type': type,
+    date: new Date(env.now() * 1000).toUTCString(),
+    'x-pitlake-sandbox': String(env.seed),
+  }
+}
+
+function json(env: MetricsEnv, value: unknown): Response {
+  return new Response(JSON.stringify(value), { headers: headers(env, 'application/json') })
+}
+
+function failure(env: MetricsEnv, status: number, error: string): Response {
+  return new Response(JSON.stringify({ error }), { status, headers: headers(env, 'application/json') })
+}

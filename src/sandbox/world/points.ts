@@ -1,0 +1,207 @@
+import type { Endpoint } from '../../catalog/catalogue.ts'
+import { ceil, day, end, floor, type Interval } from '../../time.ts'
+import type { WorldAsset } from './assets.ts'
+import { type Bodies, type Body, bodiesOf, nullBody } from './bodies.ts'
+import { familyOf } from './families.ts'
+import { type AssetMarket, marketOf } from './market.ts'
+import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
+import { type Publication, publicationOf } from './publication.ts'
+
+/** What identifies a series of the sandbox; dimensions that the endpoint does not take are null. */
+export interface WorldSeries {
+  readonly endpoint: Endpoint
+  readonly asset: string
+  readonly interval: Interval | null
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+  readonly seed: number
+}
+
+/** One point of the truth: `body` are the keys beside `t`, in order; instants are whole Unix seconds. */
+export interface WorldPoint {
+  readonly t: number
+  readonly body: Body
+  readonly computedAt: number
+  /** From when the API shows it. */
+  readonly visibleAt: number
+}
+
+interface Source {
+  readonly interval: Interval
+  /** The first interval start of its history. */
+  readonly start: number
+  readonly bodies: Bodies
+  readonly publication: Publication
+  readonly points: number
+}
+
+/** About 0.2 % of the points are missing for good, about 0.3 % are null. */
+const gapShare = 0.002
+const nullShare = 0.003
+
+/** The truth at `t`; undefined off the grid, before history, in a gap, or where the asset has no such metric. */
+export function worldPoint(series: WorldSeries, t: number): WorldPoint | undefined {
+  const source = sourceOf(series)
+  if (!source || t < source.start || floor(t, source.interval) !== t) return undefined
+  return pointAt(source, t, end(t, source.interval))
+}
+
+/** The points of `[since, until)` that the API shows at `now`, ascending; the same ones as `worldPoint` gives. */
+export function* worldPoints(series: WorldSeries, since: number, until: number, now: number): Iterable<WorldPoint> {
+  const source = sourceOf(series)
+  if (!source) return
+  const { interval } = source
+  const stop = Math.min(until, now)
+  let t = ceil(Math.max(Math.floor(since), source.start), interval)
+  while (t < stop) {
+    const close = end(t, interval)
+    const point = pointAt(source, t, close)
+    if (point !== undefined && point.visibleAt <= now) yield point
+    t = close
+  }
+}
+
+/** The point of the interval that contains `now`, as an API that shows unfinished intervals has it: another value than the final one. */
+export function unfinishedPoint(series: WorldSeries, now: number): WorldPoint | undefined {
+  const source = sourceOf(series)
+  const at = Math.floor(now)
+  const t = source ? floor(at, source.interval) : 0
+  if (!source || !worldPoint(series, t)) return undefined
+  const factor = 0.9 + 0.09 * unit(hashAt(source.points, at))
+  const settled = source.bodies(t, end(t, source.interval))
+  return { t, body: unsettled(settled, factor) as Body, computedAt: at, visibleAt: at }
+}
+
+/** The first interval start of the series; undefined where the asset has no such metric. */
+export function worldStart(series: WorldSeries): number | undefined {
+  return sourceOf(series)?.start
+}
+
+/** Whether the endpoint knows the asset at all. */
+export function assetHas(path: string, asset: WorldAsset): boolean {
+  const { families, ids } = familyOf(path)
+  if (ids && !ids.includes(asset.id)) return false
+  return !families || families.includes(asset.family)
+}
+
+/** Every number moved, so that none is the final one. */
+function unsettled(value: unknown, factor: number): unknown {
+  if (value === null || value === 0) return 1
+  if (value === 1) return 0
+  if (typeof value === 'number' && !Number.isInteger(value)) return value * factor
+  if (typeof value === 'number') return value - Math.ceil(Math.abs(value) * (1 - factor))
+  if (Array.isArray(value)) return value.map((item) => unsettled(item, factor))
+  return Object.fromEntries(Object.entries(value as object).map(([key, item]) => [key, unsettled(item, factor)]))
+}
+
+function pointAt(source: Source, t: number, close: number): WorldPoint | undefined {
+  const hash = hashAt(source.points, t)
+  const luck = unit(hash)
+  if (luck < gapShare) return undefined
+  let body = source.bodies(t, close)
+  if (luck > 1 - nullShare) body = nullBody(body)
+  const computedAt = source.publication(t, close, hash)
+  return { t, body, computedAt, visibleAt: computedAt }
+}
+
+const sources = new WeakMap<WorldSeries, Source | 'none'>()
+
+function sourceOf(series: WorldSeries): Source | undefined {
+  let source = sources.get(series)
+  if (source === undefined) {
+    source = makeSource(series) ?? 'none'
+    sources.set(series, source)
+  }
+  return source === 'none' ? undefined : source
+}
+
+function makeSource(series: WorldSeries): Source | undefined {
+  const { endpoint, seed } = series
+  const market = marketOf(series.asset, seed)
+  if (!market || !assetHas(endpoint.ask, market.asset)) return undefined
+  const family = familyOf(endpoint.ask)
+  const interval = series.interval ?? '24h'
+  const params = Object.entries(endpoint.params).map(([key, value]) => `${key}=${value}`)
+  const about = [family.key ?? endpoint.ask, ...params]
+  const key = `${about.join('?')}/${series.asset}`
+  const place = `${series.exchange ?? ''}/${series.network ?? ''}`
+  const identity = hashText(
+    `${endpoint.ask}?${params.join('&')}/${series.asset}/${interval}/${series.currency}/${place}`,
+    seed,
+  )
+  const ground = {
+    family,
+    market,
+    seed,
+    key,
+    share: shareOf(series, market),
+    shift: shiftOf(series, key),
+    usd: series.currency === 'usd',
+  }
+  const starts = [market.born, dateOf(family.since), placeStart(series)]
+  return {
+    interval,
+    start: ceil(Math.max(...starts), interval),
+    bodies: bodiesOf(ground),
+    publication: publicationOf(endpoint.ask, interval, identity),
+    points: mix(identity),
+  }
+}
+
+function dateOf(text: string | undefined): number {
+  return text === undefined ? 0 : Date.parse(`${text}T00:00:00Z`) / 1000
+}
+
+/** Share of the activity and first day of each network; what is not listed is small and late. */
+const networks: Readonly<Record<string, readonly [share: number, since: string]>> = {
+  eth: [40, '2009-01-03'],
+  arb: [12, '2021-08-31'],
+  base: [14, '2023-07-13'],
+  opt: [5, '2021-11-11'],
+  bnb: [12, '2020-09-01'],
+  sol: [25, '2020-03-16'],
+  trx: [20, '2018-06-25'],
+  ton: [4, '2021-08-27'],
+  xrp: [3, '2013-01-01'],
+}
+
+/** Coins with a chain of their own live on the default network; only few of them are wrapped elsewhere. */
+const native = new Set(['bitcoin', 'utxo', 'chain'])
+
+function networkShare(name: string, { asset }: AssetMarket): number {
+  const share = networks[name]?.[0] ?? 2
+  return name === 'eth' && native.has(asset.family) ? share * 25 : share
+}
+
+/** The part of the whole that belongs to the series' exchange or network; `aggregated` is the whole. */
+function shareOf({ endpoint, exchange, network, seed }: WorldSeries, market: AssetMarket): Curve {
+  let part = 1
+  if (network !== null && network !== 'aggregated') {
+    const all = endpoint.networks.filter((name) => name !== 'aggregated').map((name) => networkShare(name, market))
+    part *= networkShare(network, market) / all.reduce((sum, share) => sum + share, 0)
+  }
+  if (exchange !== null && exchange !== 'aggregated' && endpoint.exchanges.includes('aggregated')) {
+    const all = endpoint.exchanges.filter((name) => name !== 'aggregated')
+    const ranks = all.map((_, rank) => Math.pow(0.75, rank))
+    part *= (ranks[all.indexOf(exchange)] ?? 0.01) / ranks.reduce((sum, share) => sum + share, 0)
+  }
+  if (part === 1) return () => 1
+  const wobble = octave(hashText(`share/${exchange}/${network}/${market.asset.id}`, seed), 45 * day)
+  return (at) => part * (1 + 0.08 * wobble(at))
+}
+
+/** Exchanges that quote the same surface differ by a little. */
+function shiftOf({ exchange, seed }: WorldSeries, key: string): Curve {
+  if (exchange === null || exchange === 'aggregated') return () => 0
+  const wave = octave(hashText(`shift/${exchange}/${key}`, seed), 12 * day)
+  return (at) => 0.05 * wave(at)
+}
+
+/** The first day of an exchange or a network: exchanges open four months after one another. */
+function placeStart({ endpoint, exchange, network }: WorldSeries): number {
+  const opened = network === null || network === 'aggregated' ? 0 : dateOf(networks[network]?.[1] ?? '2024-01-01')
+  if (exchange === null || exchange === 'aggregated') return opened
+  const rank = Math.max(0, endpoint.exchanges.indexOf(exchange))
+  return Math.max(opened, Date.UTC(2019, 4 * rank, 1) / 1000)
+}

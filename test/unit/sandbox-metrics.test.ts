@@ -1,0 +1,317 @@
+import { describe, expect, test } from 'vitest'
+import type { Endpoint } from '../../src/catalog/catalogue.ts'
+import { answerMetrics } from '../../src/sandbox/metrics.ts'
+import { worldAssets } from '../../src/sandbox/world/assets.ts'
+import { assetHas } from '../../src/sandbox/world/points.ts'
+import { ask, at, base, catalogue, endpoints, now, type Point, points } from './sandbox-metrics-ask.ts'
+import { formatInstant, type Interval, onGrid } from '../../src/time.ts'
+
+async function refusal(...args: Parameters<typeof ask>): Promise<string> {
+  const response = ask(...args)
+  expect(response.status).toBe(400)
+  const body = (await response.json()) as { error: string }
+  return body.error
+}
+
+const assetFor = (endpoint: Endpoint): string => worldAssets.find((asset) => assetHas(endpoint.ask, asset))?.id ?? ''
+
+/** Every combination of an endpoint's parameters, over a short range where it takes one. */
+function* combinations(endpoint: Endpoint): Iterable<Record<string, string>> {
+  const or = (list: readonly string[]): readonly (string | undefined)[] => [undefined, ...list]
+  for (const i of or(endpoint.intervals)) {
+    const days = i === '1w' || i === '1month' ? 100 : 6
+    const range = endpoint.since ? { s: String(Math.floor(now) - days * 86_400), u: String(Math.floor(now)) } : {}
+    for (const c of or(endpoint.currencies)) {
+      for (const e of or(endpoint.exchanges)) {
+        for (const network of or(endpoint.networks)) {
+          const chosen = Object.entries({ i, c, e, network }).filter(([, value]) => value !== undefined)
+          yield { a: assetFor(endpoint), ...range, ...(Object.fromEntries(chosen) as Record<string, string>) }
+        }
+      }
+    }
+  }
+}
+
+/** Endpoints without a range always send their whole history: asked in the year of its beginning, it is short. */
+const clockFor = (endpoint: Endpoint): { now: () => number } =>
+  endpoint.since ? { now: () => now } : { now: () => at('2020-06-01') }
+
+const decoded = (format: string | undefined, text: string): number =>
+  format === 'csv' ? text.trimEnd().split('\n').length - 1 : (JSON.parse(text) as unknown[]).length
+
+describe('all endpoints', () => {
+  test('there are 112', () => {
+    expect(endpoints).toHaveLength(112)
+  })
+
+  test('every combination of parameter values is answered with points on the grid', async () => {
+    let asked = 0
+    for (const endpoint of endpoints) {
+      const env = clockFor(endpoint)
+      for (const query of combinations(endpoint)) {
+        const list = await points(endpoint.path, query, env)
+        const stray = list.filter(
+          ({ t, computed_at }) =>
+            !onGrid(t, (query.i ?? '24h') as Interval) || !((computed_at ?? Infinity) <= env.now()),
+        )
+        expect(list.length, `${endpoint.path} ${JSON.stringify(query)}`).toBeGreaterThan(0)
+        expect(stray).toEqual([])
+        asked++
+      }
+    }
+    expect(asked).toBeGreaterThan(1000)
+  }, 60_000)
+
+  test('every format and timestamp format is answered', async () => {
+    for (const endpoint of endpoints) {
+      for (const f of endpoint.format ? ['json', 'csv'] : [undefined]) {
+        for (const timestamp_format of ['unix', 'humanized']) {
+          const range = endpoint.since ? { s: String(at('2025-01-01')) } : {}
+          const query = { a: assetFor(endpoint), ...range, ...(f ? { f } : {}), timestamp_format }
+          const response = ask(endpoint.path, query, clockFor(endpoint))
+          expect(response.status).toBe(200)
+          expect(response.headers.get('content-type')).toContain(f ?? 'json')
+          expect(decoded(f, await response.text())).toBeGreaterThan(0)
+        }
+      }
+    }
+  }, 60_000)
+})
+
+describe('who may ask', () => {
+  const url = 'http://127.0.0.1:1/v1/metrics/supply/current_pit?a=BTC'
+  const status = (request: Request): number => answerMetrics(request, base).status
+
+  test('the key comes in the header or in the query', async () => {
+    expect(status(new Request(url, { headers: { 'x-api-key': 'secret' } }))).toBe(200)
+    expect(status(new Request(`${url}&api_key=secret`))).toBe(200)
+    expect(status(new Request(url))).toBe(401)
+    expect(status(new Request(`${url}&api_key=wrong`))).toBe(401)
+    const refused = answerMetrics(new Request(url, { headers: { 'x-api-key': 'wrong' } }), base)
+    expect(refused.status).toBe(401)
+    expect(await refused.json()).toEqual({ error: 'invalid API key' })
+    expect(status(new Request('http://127.0.0.1:1/v1/metrics/assets'))).toBe(401)
+  })
+
+  test('every answer says that it is synthetic and what time it is', () => {
+    for (const response of [
+      ask('supply/current_pit', { a: 'BTC' }),
+      ask('nothing_pit'),
+      ask('assets'),
+      ask('supply/current_pit'),
+    ]) {
+      expect(response.headers.get('x-pitlake-sandbox')).toBe('7')
+      expect(response.headers.get('date')).toBe('Thu, 20 Nov 2025 13:47:00 GMT')
+    }
+    expect(ask('nothing_pit').status).toBe(404)
+    expect(answerMetrics(new Request(url, { method: 'POST', headers: { 'x-api-key': 'secret' } }), base).status).toBe(
+      405,
+    )
+  })
+})
+
+describe('a wrong parameter is named', () => {
+  const path = 'addresses/active_count_pit'
+  test.each([
+    ['unknown', path, 'a=BTC&foo=1', "'foo'"],
+    ['repeated', path, 'a=BTC&i=24h&i=1h', "'i'"],
+    ['missing asset', path, '', "'a'"],
+    ['unknown asset', path, 'a=NOPE', "'a'"],
+    ['asset in another case', path, 'a=Btc', "'a'"],
+    ['asset without the metric', 'eth2/attestation_count_pit', 'a=BTC', "'a'"],
+    ['interval', 'market/btc_dominance_pit', 'a=BTC&i=1h', "'i'"],
+    ['currency', 'supply/current_pit', 'a=BTC&c=eur', "'c'"],
+    ['currency not taken', path, 'a=BTC&c=usd', "'c'"],
+    ['exchange', 'derivatives/futures_open_interest_cash_margin_sum_pit', 'a=BTC&e=exchange_99', "'e'"],
+    ['network', path, 'a=BTC&network=avax', "'network'"],
+    ['format', path, 'a=BTC&f=xml', "'f'"],
+    ['timestamp format', path, 'a=BTC&timestamp_format=iso', "'timestamp_format'"],
+    ['since in milliseconds', path, 'a=BTC&s=1709251200000', "'s'"],
+    ['since as text', path, 'a=BTC&s=2024-01-01', "'s'"],
+    ['until', path, 'a=BTC&u=1.5', "'u'"],
+    ['until before since', path, 'a=BTC&s=1700000000&u=1600000000', "'u'"],
+    ['range not taken', 'options/25delta_skew_call_put_all_pit', 'a=BTC&s=1', "'s'"],
+    ['interval not taken', 'options/50delta_skew_call_put_all_pit', 'a=BTC&i=24h', "'i'"],
+    ['format not taken', 'options/50delta_skew_call_put_all_pit', 'a=BTC&f=csv', "'f'"],
+  ])('%s', async (_, at, query, name) => {
+    expect(await refusal(at, query)).toContain(name)
+  })
+})
+
+describe('what is answered', () => {
+  test('the range is half-open, ascending, and ends at what is known by now', async () => {
+    const list = await points('supply/current_pit', {
+      a: 'BTC',
+      s: String(at('2025-11-01')),
+      u: String(at('2025-11-05')),
+    })
+    expect(list.map(({ t }) => formatInstant(t).slice(0, 10))).toEqual([
+      '2025-11-01',
+      '2025-11-02',
+      '2025-11-03',
+      '2025-11-04',
+    ])
+    expect(await points('supply/current_pit', { a: 'BTC', s: '1700000000', u: '1700000000' })).toEqual([])
+    const recent = await points('supply/current_pit', { a: 'BTC', i: '1h' })
+    expect(recent.every(({ t }) => t + 3600 <= now)).toBe(true)
+    expect(await points('supply/current_pit', { a: 'ONDO', u: String(at('2020-01-01')) })).toEqual([])
+  })
+
+  test('what is omitted takes its default', async () => {
+    const window = { a: 'ETH', s: String(at('2025-10-01')), u: String(at('2025-11-01')) }
+    const plain = await points('addresses/active_count_pit', window)
+    expect(plain).toEqual(await points('addresses/active_count_pit', { ...window, i: '24h', network: 'eth' }))
+    expect(plain).not.toEqual(await points('addresses/active_count_pit', { ...window, network: 'aggregated' }))
+    const interest = 'derivatives/futures_open_interest_cash_margin_sum_pit'
+    expect(await points(interest, window)).toEqual(await points(interest, { ...window, c: 'native', e: 'aggregated' }))
+  })
+
+  test('csv and humanized say the same as json', async () => {
+    for (const path of ['market/btc_dominance_pit', 'indicators/accumulation_trend_score_by_wallet_size_30d_pit']) {
+      const query = { a: 'BTC', s: String(at('2024-01-01')) }
+      const list = (await points(path, query)) as (Point & { o?: unknown })[]
+      const [head, ...lines] = (await ask(path, { ...query, f: 'csv' }).text()).trimEnd().split('\n')
+      expect(head).toBe('timestamp,value')
+      expect(lines).toHaveLength(list.length)
+      for (const [i, line] of lines.entries()) {
+        const comma = line.indexOf(',')
+        expect(Number(line.slice(0, comma))).toBe(list[i]?.t)
+        const cell = line.slice(comma + 1)
+        const text = cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell
+        expect(text === '' ? null : JSON.parse(text)).toEqual(list[i]?.v === undefined ? list[i]?.o : list[i]?.v)
+      }
+      const human = (await points(path, { ...query, timestamp_format: 'humanized' })) as unknown as { t: string }[]
+      expect(human.map(({ t }) => t)).toEqual(list.map(({ t }) => formatInstant(t)))
+      const both = await ask(path, { ...query, f: 'csv', timestamp_format: 'humanized' }).text()
+      expect(both.split('\n')[1]).toMatch(/^\d{4}-\d\d-\d\dT00:00:00Z,/)
+    }
+  })
+
+  test('the form without computed_at differs in nothing else', async () => {
+    const query = { a: 'BTC' }
+    const path = 'indicators/cost_basis_distribution_heatmap_pit'
+    const bare = await points(path, query, { computedAt: false })
+    expect(bare.some((point) => 'computed_at' in point)).toBe(false)
+    const full = await points(path, query)
+    expect(full.every((point) => delete point.computed_at)).toBe(true)
+    expect(full).toEqual(bare)
+  })
+
+  test('an unfinished interval appears on order, and changes until it is final', async () => {
+    const query = { a: 'BTC', s: String(at('2025-11-18')) }
+    const path = 'indicators/aviv_pit'
+    const finished = await points(path, query)
+    const early = await points(path, query, { unfinished: true })
+    expect(early.slice(0, -1)).toEqual(finished)
+    const today = at('2025-11-20')
+    expect(early.at(-1)).toMatchObject({ t: today, computed_at: Math.floor(now) })
+    const later = await points(path, query, { unfinished: true, now: () => now + 3600 })
+    const final = (await points(path, query, { now: () => now + 30 * 86_400 })).find(({ t }) => t === today)
+    expect(new Set([early.at(-1)?.v, later.at(-1)?.v, final?.v]).size).toBe(3)
+  })
+
+  test('a late point appears later and changes nothing before it', async () => {
+    const query = { a: 'BTC', i: '1h', s: String(at('2025-06-01')), u: String(at('2025-09-01')) }
+    const final = await points('indicators/sopr_adjusted_pit', query)
+    const late = final.filter(({ t, computed_at }) => (computed_at ?? 0) > t + 2 * 86_400)
+    expect(late.length).toBeGreaterThan(0)
+    const asOf = (late[0]?.computed_at ?? 0) - 1
+    const before = await points('indicators/sopr_adjusted_pit', query, { now: () => asOf })
+    expect(before).toEqual(final.filter((point) => (point.computed_at ?? 0) <= asOf))
+    expect(before.some(({ t }) => t > (late[0]?.t ?? 0))).toBe(true)
+  })
+
+  test('too many points are refused before the first one', () => {
+    const query = { a: 'BTC', i: '1h', s: String(at('2025-01-01')), u: String(at('2025-01-11')) }
+    expect(ask('supply/current_pit', query, { maxPoints: 240 }).status).toBe(200)
+    expect(ask('supply/current_pit', query, { maxPoints: 239 }).status).toBe(413)
+    // Only what can exist is counted.
+    expect(ask('supply/current_pit', { a: 'BUIDL', i: '1month' }, { maxPoints: 24 }).status).toBe(200)
+  })
+
+  test('an edit sees the points of the window and decides what is sent', async () => {
+    const seen: unknown[] = []
+    const list = await points(
+      'supply/current_pit',
+      { a: 'BTC', s: String(at('2025-11-01')), u: String(at('2025-11-04')) },
+      {
+        *edit(all, context) {
+          seen.push([context.series.asset, context.since, context.until, context.now])
+          for (const point of all) yield { ...point, v: -0.0, 'odd "key"': [1] }
+        },
+      },
+    )
+    expect(seen).toEqual([['BTC', at('2025-11-01'), at('2025-11-04'), now]])
+    expect(list).toHaveLength(3)
+    expect(list[0]).toMatchObject({ t: at('2025-11-01'), v: -0, 'odd "key"': [1] })
+  })
+
+  test('the seed decides', async () => {
+    const text = (seed: number): Promise<string> => ask('indicators/aviv_pit', { a: 'BTC' }, { seed }).text()
+    expect(await text(1)).toBe(await text(1))
+    expect(await text(1)).not.toBe(await text(2))
+  })
+
+  test('numbers read back as the same doubles', async () => {
+    const values: number[] = []
+    const odd = [5e-324, 1.7976931348623157e308, 2 ** 53 + 2, 0.1 + 0.2, -0]
+    const list = await points(
+      'indicators/aviv_pit',
+      { a: 'BTC', u: String(at('2010-07-28')) },
+      {
+        *edit(all) {
+          let i = 0
+          for (const point of all) {
+            values.push(odd[i % odd.length] ?? 0)
+            yield { ...point, v: odd[i++ % odd.length] }
+          }
+        },
+      },
+    )
+    expect(list.length).toBeGreaterThan(5)
+    expect(list.every(({ v }, i) => Object.is(v, values[i]))).toBe(true)
+  })
+})
+
+describe('listings', () => {
+  test('assets are those born by now, with their contracts', async () => {
+    const all = (await ask('assets').json()) as { id: string; address?: string }[]
+    expect(all.map(({ id }) => id)).toEqual(worldAssets.map(({ id }) => id))
+    expect(all.find(({ id }) => id === 'PAXG')?.address).toMatch(/^0x/)
+    const early = (await ask('assets', {}, { now: () => at('2016-01-01') }).json()) as { id: string }[]
+    expect(early.map(({ id }) => id)).toEqual(['BTC', 'ETH', 'LTC', 'DOGE', 'XRP'])
+  })
+
+  test('endpoints are listed as the catalogue has them', async () => {
+    const listed = (await ask('endpoints').json()) as Record<string, unknown>[]
+    expect(listed).toHaveLength(112)
+    for (const row of listed) {
+      const { path, intervals, currencies, exchanges, networks, since, until, format, timestampFormat } =
+        catalogue.endpoints.get(String(row['path'])) as Endpoint
+      const expected = { path, intervals, currencies, exchanges, networks, since, until, format }
+      expect(row).toEqual({ ...expected, timestamp_format: timestampFormat })
+    }
+  })
+
+  test('metadata of one metric', async () => {
+    expect(await ask('eth2/attestation_count_pit/metadata').json()).toMatchObject({
+      path: 'eth2/attestation_count_pit',
+      assets: ['ETH'],
+      intervals: ['10m', '1h', '24h'],
+    })
+    expect(ask('eth2/none_pit/metadata').status).toBe(404)
+  })
+
+  test('renamed query keys are obeyed', async () => {
+    const wire = { ...catalogue.wire, queryKeys: { ...catalogue.wire.queryKeys, interval: 'interval' } }
+    const env = { catalogue: { ...catalogue, wire } }
+    expect(ask('supply/current_pit', { a: 'BTC', interval: '1w' }, env).status).toBe(200)
+    expect(await refusal('supply/current_pit', { a: 'BTC', i: '1w' }, env)).toContain("'i'")
+  })
+
+  test('a new row of a catalogue is answered without further words', async () => {
+    const novel: Endpoint = { ...(endpoints[0] as Endpoint), path: 'novel/flow_count_pit', ask: 'novel/flow_count_pit' }
+    const env = { catalogue: { ...catalogue, endpoints: new Map([[novel.path, novel]]) } }
+    expect((await points('novel/flow_count_pit', { a: 'SOL' }, env)).length).toBeGreaterThan(100)
+  })
+})
