@@ -1,0 +1,38 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { helpText } from '../src/commands/parse.ts'
+import { commandTable } from '../src/commands/table.ts'
+
+/** The command reference, made from the same tables as `--help`. */
+export async function commandPages(): Promise<string> {
+  const specs = await Promise.all(commandTable.map(async (entry) => await entry.load()))
+  const pages = specs.map((spec) => `## ${spec.name}\n\n\`\`\`text\n${helpText(spec).trimEnd()}\n\`\`\`\n`)
+  const intro = [
+    '# Commands',
+    '',
+    'This page is made from the option tables of the program (`node scripts/command-pages.ts`); `--help` prints the same.',
+    '`npm run -s pitlake -- <command>` inside the repository, `pitlake <command>` where the package is installed.',
+    '',
+    '| exit code | meaning |',
+    '| --- | --- |',
+    '| 0 | all done |',
+    '| 1 | unexpected |',
+    '| 2 | usage or configuration |',
+    '| 3 | not authorised |',
+    '| 4 | integrity |',
+    '| 5 | stopped early, resumable |',
+    '| 6 | finished, but some windows failed |',
+    '',
+    '',
+  ]
+  return intro.join('\n') + pages.join('\n')
+}
+
+/** Where the reference stands. */
+export const commandPagesFile = fileURLToPath(new URL('../docs/commands.md', import.meta.url))
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const text = await commandPages()
+  if (!process.argv.includes('--check')) writeFileSync(commandPagesFile, text)
+  else if (readFileSync(commandPagesFile, 'utf8') !== text) throw new Error('docs/commands.md is old: node scripts/command-pages.ts')
+}
