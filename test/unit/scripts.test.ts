@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { countTests } from '../../scripts/counts.ts'
+
+describe('counting tests', () => {
+  const report = (passed: number, failed: number, broken = 0): string =>
+    JSON.stringify({
+      numPassedTests: passed,
+      numFailedTests: failed,
+      testResults: [
+        { status: failed > 0 ? 'failed' : 'passed', assertionResults: [{}] },
+        ...Array.from({ length: broken }, () => ({ status: 'failed', assertionResults: [] })),
+      ],
+    })
+
+  test('sums reports and counts a file that did not start as a failure', () => {
+    expect(countTests([report(3, 0), report(4, 2)])).toEqual({ passed: 7, failed: 2 })
+    expect(countTests([report(3, 0, 2)])).toEqual({ passed: 3, failed: 2 })
+    expect(countTests([])).toEqual({ passed: 0, failed: 0 })
+  })
+})
+
+describe('an old Node', () => {
+  const preload = fileURLToPath(new URL('../../scripts/node24.cjs', import.meta.url))
+  let folder = ''
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'pitlake-node-'))
+    // The first process says that it is Node 20; what it starts says the truth.
+    writeFileSync(
+      join(folder, 'old.cjs'),
+      "if (!process.env.SEEN) Object.defineProperty(process.versions, 'node', { value: '20.9.0' })\nprocess.env.SEEN = '1'\n",
+    )
+    writeFileSync(
+      join(folder, 'main.cjs'),
+      'console.log(process.versions.node, ...process.argv.slice(2))\nprocess.exit(7)\n',
+    )
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  const run = (guard: string): { status: number | null; stdout: string; stderr: string } =>
+    spawnSync(process.execPath, ['-r', join(folder, 'old.cjs'), '-r', guard, join(folder, 'main.cjs'), 'a b', '--c'], {
+      encoding: 'utf8',
+      env: {},
+    })
+
+  test('hands over to the pinned one: arguments, output and exit code pass through', () => {
+    const { status, stdout, stderr } = run(preload)
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/^24\.\d+\.\d+ a b --c\n$/)
+    expect(status).toBe(7)
+  })
+
+  test('without the pinned one it says in one line what to do', () => {
+    const lonely = join(folder, 'node24.cjs')
+    writeFileSync(lonely, spawnSync('cat', [preload], { encoding: 'utf8' }).stdout)
+    const { status, stdout, stderr } = run(lonely)
+    expect(stdout).toBe('')
+    expect(stderr).toBe('pitlake: expected Node 24 or later, got 20.9.0; install Node 24 and run npm ci again\n')
+    expect(status).toBe(2)
+  })
+})
