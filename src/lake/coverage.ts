@@ -1,0 +1,91 @@
+import type { CoverageRow } from './entry.ts'
+
+/** What replacing a window changes: rows that end here and rows that begin. */
+export interface CoverageChange {
+  readonly remove: readonly CoverageRow[]
+  readonly add: readonly CoverageRow[]
+}
+
+/**
+ * Lays `row` over the live rows of its series (disjoint, sorted): what it overlaps is cut, the rest keeps its facts.
+ * Neighbours that say the same become one row; `covered` ones then carry the later time of asking.
+ */
+export function layOver(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
+  if (row.since >= row.until) return { remove: [], add: [] }
+  const touched = live.filter((held) => held.since <= row.until && held.until >= row.since)
+  const pieces: CoverageRow[] = []
+  for (const held of touched) {
+    if (held.since < row.since) pieces.push({ ...held, until: Math.min(held.until, row.since) })
+    if (held.until > row.until) pieces.push({ ...held, since: Math.max(held.since, row.until) })
+  }
+  pieces.push(row)
+  const add = joinNeighbours(pieces.toSorted((a, b) => a.since - b.since))
+  return {
+    remove: touched.filter((held) => !add.some((next) => sameRow(held, next))),
+    add: add.filter((next) => !touched.some((held) => sameRow(held, next))),
+  }
+}
+
+/** Whether the live rows already say over the whole window what `row` says. */
+export function alreadySaid(live: readonly CoverageRow[], row: CoverageRow): boolean {
+  let at = row.since
+  for (const held of live) {
+    if (held.until <= at) continue
+    if (held.since > at || held.state !== row.state || held.reason !== row.reason) break
+    at = held.until
+    if (at >= row.until) return true
+  }
+  return at >= row.until
+}
+
+/**
+ * Notes that a window was asked again with the same answer: the rows inside it take the later time.
+ * Plainly covered windows are left alone, because nothing is ever due there.
+ */
+export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
+  const remove: CoverageRow[] = []
+  const add: CoverageRow[] = []
+  for (const held of live) {
+    const since = Math.max(held.since, row.since)
+    const until = Math.min(held.until, row.until)
+    const same = held.state === row.state && held.reason === row.reason
+    if (since >= until || !same || held.asked_at >= row.asked_at || settled(held)) continue
+    remove.push(held)
+    if (held.since < since) add.push({ ...held, until: since })
+    add.push({ ...held, since, until, asked_at: row.asked_at, request: row.request })
+    if (held.until > until) add.push({ ...held, since: until })
+  }
+  return { remove, add }
+}
+
+function settled(row: CoverageRow): boolean {
+  return row.state === 'covered' && row.reason === null
+}
+
+function joinNeighbours(rows: readonly CoverageRow[]): CoverageRow[] {
+  const joined: CoverageRow[] = []
+  for (const row of rows) {
+    const last = joined.at(-1)
+    if (last && last.until === row.since && joinable(last, row)) {
+      const later = row.asked_at >= last.asked_at ? row : last
+      joined[joined.length - 1] = { ...later, since: last.since, until: row.until }
+    } else joined.push(row)
+  }
+  return joined
+}
+
+function joinable(a: CoverageRow, b: CoverageRow): boolean {
+  if (a.state !== b.state || a.reason !== b.reason) return false
+  return settled(a) || (a.asked_at === b.asked_at && a.request === b.request)
+}
+
+function sameRow(a: CoverageRow, b: CoverageRow): boolean {
+  return (
+    a.since === b.since &&
+    a.until === b.until &&
+    a.state === b.state &&
+    a.reason === b.reason &&
+    a.asked_at === b.asked_at &&
+    a.request === b.request
+  )
+}

@@ -1,0 +1,167 @@
+import type { Stats } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { LakeError } from '../errors.ts'
+
+/** The few durable steps that a commit is made of; tests put failures in here. */
+export interface Disk {
+  /** Forces the content of a file to the disk. */
+  sync(path: string): Promise<void>
+  /** Forces the names in a folder to the disk. */
+  syncFolder(path: string): Promise<void>
+  /** Moves a file within the file system, over whatever bears that name. */
+  move(from: string, to: string): Promise<void>
+  /** Writes a new file and forces its content to the disk; an existing one is replaced. */
+  write(path: string, text: string | Uint8Array): Promise<void>
+  /** Gives a written file its second, final name; false when that name is taken. */
+  claim(from: string, to: string): Promise<boolean>
+  /** Adds text to the end of a file, made if need be, and forces it to the disk. */
+  append(path: string, text: string): Promise<void>
+  /** Removes a file or a whole folder; what is not there is fine. */
+  remove(path: string): Promise<void>
+}
+
+/** The file system of this machine. */
+export const realDisk: Disk = {
+  async sync(path) {
+    const file = await fs.open(path, 'r+')
+    try {
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  },
+  async syncFolder(path) {
+    const folder = await fs.open(path, 'r').catch(ignoreUnsupported)
+    if (!folder) return
+    try {
+      await folder.sync().catch(ignoreUnsupported)
+    } finally {
+      await folder.close()
+    }
+  },
+  async move(from, to) {
+    await fs.rename(from, to)
+  },
+  async write(path, text) {
+    const file = await fs.open(path, 'w')
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  },
+  async claim(from, to) {
+    try {
+      await fs.link(from, to)
+      await fs.rm(from, { force: true })
+      return true
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') return false
+      if (!noHardLinks.has(codeOf(error))) throw error
+      if (await exists(to)) return false
+      await fs.rename(from, to)
+      return true
+    }
+  },
+  async append(path, text) {
+    const file = await fs.open(path, 'a+')
+    try {
+      const { size } = await file.stat()
+      const tail = Buffer.alloc(1)
+      if (size > 0) await file.read(tail, 0, 1, size - 1)
+      const torn = size > 0 && tail[0] !== 0x0a
+      await file.appendFile(torn ? `\n${text}` : text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  },
+  async remove(path) {
+    await fs.rm(path, { force: true, recursive: true })
+  },
+}
+
+/** File systems without hard links say one of these. */
+const noHardLinks = new Set<string | undefined>(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
+
+/** Folders cannot be opened or synced everywhere; where they can, failing is an error. */
+function ignoreUnsupported(error: unknown): undefined {
+  if (['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'].includes(codeOf(error) ?? '')) return undefined
+  throw error
+}
+
+/** Makes the folder and its missing parents, each of them durable. */
+export async function makeFolder(disk: Disk, path: string): Promise<void> {
+  const first = await fs.mkdir(path, { recursive: true })
+  if (first === undefined) return
+  for (let made = path; made.length >= first.length; made = dirname(made)) await disk.syncFolder(dirname(made))
+}
+
+/** Whether the path names something. */
+export async function exists(path: string): Promise<boolean> {
+  return (await statOf(path)) !== undefined
+}
+
+/** The facts of a file; undefined when it is not there. */
+export async function statOf(path: string): Promise<Stats | undefined> {
+  return fs.stat(path).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
+    throw error
+  })
+}
+
+/** The names in a folder, sorted; none when it is not there. */
+export async function namesIn(path: string): Promise<string[]> {
+  const names: string[] = await fs.readdir(path).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  })
+  return names.toSorted()
+}
+
+/** Every file below a folder, as sorted paths relative to it with forward slashes. */
+export async function filesBelow(path: string): Promise<string[]> {
+  const found: string[] = []
+  const visit = async (folder: string, prefix: string): Promise<void> => {
+    const entries = await fs.readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return []
+      throw error
+    })
+    for (const entry of entries) {
+      if (entry.isDirectory()) await visit(join(folder, entry.name), `${prefix}${entry.name}/`)
+      else found.push(prefix + entry.name)
+    }
+  }
+  await visit(path, '')
+  return found.toSorted()
+}
+
+/** The system's error code of whatever was thrown. */
+export function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+const sayings: Readonly<Record<string, readonly [got: string, next: string]>> = {
+  ENOSPC: ['no space left on the disk', 'make room, then run the same command again: nothing committed is lost'],
+  EDQUOT: ['the disk quota is used up', 'make room, then run the same command again: nothing committed is lost'],
+  EACCES: ['permission denied', 'give this user the right to write there, then run the same command again'],
+  EPERM: ['the operation is not permitted', 'give this user the right to write there, then run the same command again'],
+  EROFS: ['the file system is read-only', 'mount it writable or name another folder with --data'],
+  ENOENT: ['it is not there any more', 'see that the folder is in place, then run the same command again'],
+  EEXIST: ['it is there already', 'run pitlake doctor'],
+  EIO: ['the disk reports an input/output error', 'check the disk, then run pitlake doctor'],
+  EMFILE: ['too many open files', 'raise the limit (ulimit -n), then run the same command again'],
+}
+
+/** A failure of the file system in plain words, with what to do; anything else comes back as it was. */
+export function diskError(error: unknown, doing: string): unknown {
+  const code = codeOf(error)
+  const saying = code === undefined ? undefined : sayings[code]
+  if (error instanceof LakeError || !saying) return error
+  const path = (error as { path?: unknown }).path
+  const subject = typeof path === 'string' ? `${doing}, ${path}` : doing
+  return new LakeError('unexpected', { subject, got: `${code}: ${saying[0]}`, next: saying[1], cause: error })
+}

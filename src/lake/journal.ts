@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises'
+import { LakeError } from '../errors.ts'
+import { type Disk, makeFolder, namesIn } from './disk.ts'
+import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
+import { checkpointFile, entryFile, inLake, parseJournalName, places } from './layout.ts'
+
+/** An entry with the SHA-256 that its successor names. */
+export interface Sealed {
+  readonly entry: Entry
+  readonly digest: string
+}
+
+/** The versions that the journal's folder holds, ascending. */
+export async function listJournal(root: string): Promise<{ entries: number[]; checkpoints: number[] }> {
+  const entries: number[] = []
+  const checkpoints: number[] = []
+  for (const name of await namesIn(inLake(root, places.journal))) {
+    const parsed = parseJournalName(name)
+    if (parsed) (parsed.kind === 'entry' ? entries : checkpoints).push(parsed.version)
+  }
+  return { entries: entries.toSorted((a, b) => a - b), checkpoints: checkpoints.toSorted((a, b) => a - b) }
+}
+
+/** The files of the journal that its newest checkpoint makes superfluous. */
+export async function foldedFiles(root: string): Promise<string[]> {
+  const { entries, checkpoints } = await listJournal(root)
+  const newest = checkpoints.at(-1) ?? 0
+  return [
+    ...entries.filter((version) => version <= newest).map(entryFile),
+    ...checkpoints.filter((version) => version < newest).map(checkpointFile),
+  ]
+}
+
+/** Reads one entry and checks its bytes and its number. */
+export async function readEntry(root: string, version: number): Promise<Sealed> {
+  const file = entryFile(version)
+  const text = await readFile(inLake(root, file), 'utf8').catch((cause: unknown) => {
+    throw lost(version, cause)
+  })
+  const sealed = decodeEntry(text, file)
+  if (sealed.entry.version !== version) throw broken(version, `version ${version}`, `${sealed.entry.version}`)
+  return sealed
+}
+
+/**
+ * Every entry after a version, in order, each proved to follow the one before.
+ * `digest` is that of the version started from; null starts at the first entry.
+ */
+export async function* entriesAfter(root: string, version: number, digest: string | null): AsyncGenerator<Sealed> {
+  const { entries } = await listJournal(root)
+  const head = entries.at(-1) ?? 0
+  let previous = digest
+  for (let next = version + 1; next <= head; next++) {
+    const sealed = await readEntry(root, next)
+    if (sealed.entry.previous !== previous)
+      throw broken(next, `the digest of version ${next - 1}, ${previous}`, String(sealed.entry.previous))
+    yield sealed
+    previous = sealed.digest
+  }
+}
+
+/**
+ * Writes an entry durably and makes it visible in one step: that step is the commit.
+ * False when another writer took the version first; nothing is left behind then.
+ */
+export async function appendEntry(disk: Disk, root: string, entry: Entry, mark: string): Promise<string | false> {
+  const { text, digest } = encodeEntry(entry)
+  const folder = inLake(root, places.journal)
+  const temporary = inLake(root, `${places.journal}/.tmp-${entry.version}-${mark}`)
+  await makeFolder(disk, folder)
+  try {
+    await disk.write(temporary, text)
+    if (!(await disk.claim(temporary, inLake(root, entryFile(entry.version))))) {
+      await disk.remove(temporary)
+      return false
+    }
+  } catch (error) {
+    await disk.remove(temporary).catch(() => undefined)
+    throw error
+  }
+  await disk.syncFolder(folder)
+  return digest
+}
+
+function lost(version: number, cause: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: `journal entry ${entryFile(version)} cannot be read`,
+    next: 'run pitlake doctor, or put the file back from a copy of the lake',
+    cause,
+  })
+}
+
+function broken(version: number, expected: string, got: string): LakeError {
+  return new LakeError('integrity', {
+    subject: `journal entry ${entryFile(version)} does not follow the one before`,
+    expected,
+    got,
+    next: 'run pitlake doctor, or put the files back from a copy of the lake',
+  })
+}

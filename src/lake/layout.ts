@@ -1,0 +1,146 @@
+import { join, posix } from 'node:path'
+import { usage } from '../errors.ts'
+import { type Interval, isInterval } from '../time.ts'
+
+/** The longest name of a file or folder that common file systems take, in bytes. */
+const longestName = 255
+const encoder = new TextEncoder()
+const readable = /[a-z0-9_\-.]/
+const hiveNulls = new Set(['null', '__hive_default_partition__'])
+
+/**
+ * The text as one part of a path: percent-encoded UTF-8, decoded again by DuckDB's hive partitions.
+ * Capitals are encoded too, so that names stay apart on file systems that ignore case.
+ */
+export function encodeSegment(text: string): string {
+  if (text === '' || !text.isWellFormed())
+    throw usage('name', { expected: 'a text of valid unicode', got: JSON.stringify(text) })
+  const whole = hiveNulls.has(text)
+  let out = ''
+  let at = 0
+  for (const char of text) {
+    const edge = char === '.' && (at === 0 || at === text.length - 1)
+    const plain = readable.test(char) && !edge && !(whole && at === 0)
+    out += plain ? char : percent(char)
+    at += char.length
+  }
+  if (out.length > longestName - 'metric='.length)
+    throw usage(`name ${text.slice(0, 60)}…`, { expected: 'at most 248 bytes when encoded', got: `${out.length}` })
+  return out
+}
+
+/** The text that `encodeSegment` was given. */
+export function decodeSegment(segment: string): string {
+  return decodeURIComponent(segment)
+}
+
+function percent(char: string): string {
+  return [...encoder.encode(char)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+}
+
+/** Joins the lake's folder and a path inside it, which always uses forward slashes. */
+export function inLake(root: string, path: string): string {
+  const clean = posix.normalize(path)
+  if (clean.startsWith('../') || clean === '..' || posix.isAbsolute(clean) || clean.includes('\\'))
+    throw usage(`path ${path}`, { expected: 'a path inside the lake' })
+  return join(root, ...clean.split('/'))
+}
+
+/** The folders and single files of a lake, relative to it. */
+export const places = {
+  journal: 'journal',
+  ledger: 'ledger.sqlite',
+  points: 'points',
+  registry: 'registry',
+  raw: 'registry/raw',
+  quarantine: 'quarantine',
+  spool: 'spool',
+  runs: 'runs',
+  locks: 'locks',
+  database: 'lake.duckdb',
+  script: 'lake.sql',
+} as const
+
+const versionDigits = 10
+
+/** `journal/0000000012.json`. */
+export function entryFile(version: number): string {
+  return `${places.journal}/${pad(version)}.json`
+}
+
+/** `journal/0000000012.checkpoint.jsonl`: everything up to and including that version. */
+export function checkpointFile(version: number): string {
+  return `${places.journal}/${pad(version)}.checkpoint.jsonl`
+}
+
+function pad(version: number): string {
+  return String(version).padStart(versionDigits, '0')
+}
+
+/** What a name in the journal's folder stands for; undefined for temporary and foreign files. */
+export function parseJournalName(name: string): { kind: 'entry' | 'checkpoint'; version: number } | undefined {
+  const match = /^(\d{10,15})(?:(\.checkpoint)\.jsonl|\.json)$/.exec(name)
+  return match ? { kind: match[2] ? 'checkpoint' : 'entry', version: Number(match[1]) } : undefined
+}
+
+/** `points/metric=<encoded>/interval=24h/<id>.parquet`. */
+export function pointsFile(metric: string, interval: Interval, id: string): string {
+  return `${places.points}/metric=${encodeSegment(metric)}/interval=${interval}/${encodeSegment(id)}.parquet`
+}
+
+/** The parts of a path that `pointsFile` made; undefined for any other. */
+export function parsePointsFile(path: string): { metric: string; interval: Interval; id: string } | undefined {
+  const match = /^points\/metric=([^/]+)\/interval=([^/]+)\/([^/]+)\.parquet$/.exec(path)
+  const [, metric, interval, id] = match ?? []
+  if (metric === undefined || interval === undefined || id === undefined || !isInterval(interval)) return undefined
+  return { metric: decodeSegment(metric), interval, id: decodeSegment(id) }
+}
+
+/** `registry/<table>/<id>.parquet`, or in `snapshot_date=YYYY-MM-DD/` where a date is given. */
+export function registryFile(table: string, id: string, date: string | null): string {
+  const folder = date === null ? '' : `snapshot_date=${encodeSegment(date)}/`
+  return `${places.registry}/${encodeSegment(table)}/${folder}${encodeSegment(id)}.parquet`
+}
+
+/** The parts of a path that `registryFile` made; undefined for any other. */
+export function parseRegistryFile(path: string): { table: string; id: string; date: string | null } | undefined {
+  const match = /^registry\/([^/]+)\/(?:snapshot_date=([^/]+)\/)?([^/]+)\.parquet$/.exec(path)
+  const [, table, date, id] = match ?? []
+  if (table === undefined || id === undefined || path.startsWith(`${places.raw}/`)) return undefined
+  return { table: decodeSegment(table), id: decodeSegment(id), date: date === undefined ? null : decodeSegment(date) }
+}
+
+/** `registry/raw/<kind>/<id><extension>`: a body as received. */
+export function rawFile(kind: string, id: string, extension: string): string {
+  return `${places.raw}/${encodeSegment(kind)}/${encodeSegment(id)}${extension}`
+}
+
+/** `quarantine/<id><extension>`: a body that could not be decoded, or the request that brought it. */
+export function quarantineFile(id: string, extension: string): string {
+  return `${places.quarantine}/${encodeSegment(id)}${extension}`
+}
+
+/** `spool/<run>`: the folder of everything that a run has not yet committed. */
+export function spoolFolder(run: string): string {
+  return `${places.spool}/${encodeSegment(run)}`
+}
+
+/** `runs/<run>.jsonl`: requests, re-asked windows and summaries of one run; part of the lake's memory. */
+export function runFile(run: string): string {
+  return `${places.runs}/${encodeSegment(run)}.jsonl`
+}
+
+/** `runs/<run>.log`: what a run told, for people. */
+export function runLog(run: string): string {
+  return `${places.runs}/${encodeSegment(run)}.log`
+}
+
+/** `locks/<name>.lock`: held by the operating system, never to be opened by anything but the lock. */
+export function lockFile(name: string): string {
+  return `${places.locks}/${encodeSegment(name)}.lock`
+}
+
+/** `locks/<name>.json`: who holds the lock, for people. */
+export function holderFile(name: string): string {
+  return `${places.locks}/${encodeSegment(name)}.json`
+}

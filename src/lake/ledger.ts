@@ -1,0 +1,349 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { LakeError } from '../errors.ts'
+import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
+import { readCheckpoint } from './checkpoint.ts'
+import { codeOf, diskError } from './disk.ts'
+import type { Provider } from './entry.ts'
+import { entriesAfter, listJournal, readEntry } from './journal.ts'
+import { inLake, places } from './layout.ts'
+import { type PlacedLine, readRunLines } from './runlog.ts'
+
+/** Raised with every change of src/sql/ledger: an index of another shape is made anew from the journal. */
+const indexSchema = 1
+const sqlFolder = fileURLToPath(new URL('../sql/ledger/', import.meta.url))
+const busyMilliseconds = 20_000
+
+/** The newest version that the index holds. */
+export interface Head {
+  /** Null until the first commit. */
+  readonly lake: string | null
+  readonly version: number
+  readonly digest: string | null
+  readonly committed_at: number
+  readonly provider: Provider | null
+}
+
+/** The index over the journal. Everything in it can be made again from `journal/` and `runs/`. */
+export class Ledger implements Index {
+  readonly root: string
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, Statement>()
+
+  private constructor(root: string, database: DatabaseSync) {
+    this.root = root
+    this.#database = database
+  }
+
+  /** Opens the lake in a folder, makes an empty one where there is none, and catches up with the journal. */
+  static async open(root: string): Promise<Ledger> {
+    try {
+      mkdirSync(root, { recursive: true })
+      const path = inLake(root, places.ledger)
+      const { entries, checkpoints } = await listJournal(root)
+      if (!existsSync(path) && entries.length + checkpoints.length > 0) throw damaged('is missing', undefined)
+      const ledger = new Ledger(root, openDatabase(path))
+      return await ledger.#ready()
+    } catch (error) {
+      throw explain(error, `lake ${root}`)
+    }
+  }
+
+  /**
+   * Opens a lake to look at it, also while a job writes to it. Where the folder cannot be written the index
+   * is read as it stands, or built in memory when it lags behind the journal.
+   */
+  static async openToRead(root: string): Promise<Ledger> {
+    const path = inLake(root, places.ledger)
+    if (!existsSync(path) && !existsSync(inLake(root, places.journal)))
+      throw new LakeError('usage', {
+        subject: `no lake in ${root}`,
+        next: 'run pitlake fetch to begin one, or name another folder with --data',
+      })
+    try {
+      return await Ledger.open(root)
+    } catch (error) {
+      if (!(error instanceof LakeError) || !unwritable(error.cause) || !existsSync(path)) throw error
+      return (await Ledger.#asItStands(root)) ?? (await Ledger.inMemory(root))
+    }
+  }
+
+  /** The index of a folder that cannot be written, if it is not behind the journal. */
+  static async #asItStands(root: string): Promise<Ledger | undefined> {
+    const url = pathToFileURL(inLake(root, places.ledger))
+    url.searchParams.set('immutable', '1')
+    const ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
+    try {
+      const { entries, checkpoints } = await listJournal(root)
+      const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
+      if (ledger.#hasTables() && ledger.#meta('schema') === indexSchema && ledger.head().version === newest)
+        return ledger
+    } catch {
+      // what SQLite cannot read without writing is made anew from the journal
+    }
+    ledger.close()
+    return undefined
+  }
+
+  /** An index in memory, made from the journal alone (up to a version, if one is given). */
+  static async inMemory(root: string, until: number = Number.POSITIVE_INFINITY): Promise<Ledger> {
+    const ledger = new Ledger(root, new DatabaseSync(':memory:'))
+    ledger.#createTables()
+    await ledger.catchUp(until)
+    return ledger
+  }
+
+  /** Makes the index anew from the journal and puts it in place of the old one. Hold the commit lock. */
+  static async rebuild(root: string): Promise<Ledger> {
+    const path = inLake(root, places.ledger)
+    const fresh = `${path}.rebuild`
+    removeDatabase(fresh)
+    try {
+      const ledger = new Ledger(root, openDatabase(fresh))
+      ledger.#createTables()
+      await ledger.catchUp()
+      ledger.#database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
+      ledger.close()
+      removeDatabase(path)
+      await rename(fresh, path)
+    } catch (error) {
+      removeDatabase(fresh)
+      throw explain(error, 'rebuilding the ledger')
+    }
+    return Ledger.open(root)
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.#database.close()
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql)
+  }
+
+  statement(sql: string): Statement {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    const made = this.#database.prepare(sql) as unknown as Statement
+    this.#statements.set(sql, made)
+    return made
+  }
+
+  /** All or nothing: what the function does to the index. */
+  transaction(work: () => void): void {
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+      this.exec('COMMIT')
+    } catch (error) {
+      this.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  /** The newest version in the index. */
+  head(): Head {
+    return {
+      lake: (this.#meta('lake') as string | undefined) ?? null,
+      version: (this.#meta('version') as number | undefined) ?? 0,
+      digest: (this.#meta('digest') as string | undefined) ?? null,
+      committed_at: (this.#meta('committed_at') as number | undefined) ?? 0,
+      provider: (this.#meta('provider') as Provider | undefined) ?? null,
+    }
+  }
+
+  /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
+  async catchUp(until: number = Number.POSITIVE_INFINITY): Promise<Head> {
+    const { entries, checkpoints } = await listJournal(this.root)
+    const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
+    if (this.head().version > newest) throw ahead(this.head().version, newest)
+    const goal = Math.min(newest, until)
+    await this.#startFromCheckpoint(goal, entries, checkpoints)
+    const head = this.head()
+    const pending = await readRunLines(this.root, this.#runOffsets())
+    let next = this.#applyLines(pending, 0, head.version)
+    for await (const sealed of entriesAfter(this.root, head.version, head.digest)) {
+      if (sealed.entry.version > goal) break
+      this.transaction(() => {
+        if (this.head().version === sealed.entry.version - 1) applyEntry(this, sealed)
+      })
+      next = this.#applyLines(pending, next, sealed.entry.version)
+    }
+    return this.head()
+  }
+
+  #applyLines(pending: readonly PlacedLine[], from: number, version: number): number {
+    let next = from
+    while ((pending[next]?.line.after ?? Number.POSITIVE_INFINITY) <= version) next++
+    if (next > from)
+      this.transaction(() => {
+        const read = this.#runOffsets()
+        for (const placed of pending.slice(from, next))
+          if (placed.end > (read.get(placed.name) ?? 0)) applyLine(this, placed)
+      })
+    return next
+  }
+
+  #runOffsets(): Map<string, number> {
+    const rows = this.statement('SELECT name, offset FROM run_files').all()
+    return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
+  }
+
+  #meta(key: string): unknown {
+    const row = this.statement('SELECT value FROM meta WHERE key = ?').get(key)
+    return row === undefined ? undefined : JSON.parse(String(row['value']))
+  }
+
+  async #ready(): Promise<Ledger> {
+    try {
+      const shape = this.#hasTables() ? this.#meta('schema') : undefined
+      if (shape !== undefined && shape !== indexSchema) {
+        this.close()
+        return await Ledger.rebuild(this.root)
+      }
+      if (shape === undefined) this.#createTables()
+      await this.#prove()
+      return this
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  /** The entry that the index ends with must still be the one in the journal. */
+  async #prove(): Promise<void> {
+    const head = await this.catchUp()
+    const { entries } = await listJournal(this.root)
+    if (head.version === 0 || !entries.includes(head.version)) return
+    const { digest } = await readEntry(this.root, head.version)
+    if (digest !== head.digest) throw damaged('does not belong to the journal beside it', undefined)
+  }
+
+  /**
+   * Starts from a checkpoint where the index is empty or the entries it would need are folded already.
+   * A damaged checkpoint is passed over as long as older ones or the entries themselves are there.
+   */
+  async #startFromCheckpoint(until: number, entries: readonly number[], checkpoints: readonly number[]): Promise<void> {
+    const { version } = this.head()
+    const folded = (entries[0] ?? Number.POSITIVE_INFINITY) > version + 1
+    if (version > 0 && !folded) return
+    const usable = checkpoints.filter((held) => held > version && held <= until).toReversed()
+    for (const held of usable) {
+      try {
+        await readCheckpoint(this.root, held, this)
+        setMeta(this, 'schema', indexSchema)
+        return
+      } catch (error) {
+        if (folded && held === usable.at(-1)) throw error
+      }
+    }
+  }
+
+  #hasTables(): boolean {
+    return this.statement("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").get() !== undefined
+  }
+
+  #createTables(): void {
+    this.transaction(() => {
+      for (const name of readdirSync(sqlFolder).toSorted())
+        if (name.endsWith('.sql')) this.exec(readFileSync(`${sqlFolder}/${name}`, 'utf8'))
+      setMeta(this, 'schema', indexSchema)
+    })
+  }
+
+  /** The names of the index's tables, sorted. */
+  tables(): string[] {
+    const rows = this.statement("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all()
+    return rows.map((row) => String(row['name']))
+  }
+
+  /** All rows of a table in the order of its key: equal lakes give equal rows. */
+  rowsOf(table: string): Iterable<Row> {
+    if (!this.tables().includes(table)) throw new RangeError(`no table ${table}`)
+    const columns = this.statement(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk, cid`).all()
+    const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
+    return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()
+  }
+}
+
+/** An exclusive hold on a file, given back by the operating system when its process ends, however it ends. */
+export interface Hold {
+  release(): void
+}
+
+/** Keeps the holds from being collected, which would give them back. */
+const held = new Set<DatabaseSync>()
+
+/** Takes the file for this process alone; undefined while another holds it. */
+export function holdFile(path: string): Hold | undefined {
+  const database = new DatabaseSync(path, { timeout: 0 })
+  try {
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    database.close()
+    if ((error as { errcode?: number }).errcode === 5) return undefined
+    throw explain(error, `lock ${path}`)
+  }
+  held.add(database)
+  return {
+    release: () => {
+      if (held.delete(database)) database.close()
+    },
+  }
+}
+
+function openDatabase(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: busyMilliseconds })
+  try {
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536')
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function removeDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+}
+
+/** SQLite's words for a damaged file, a full disk and a folder that cannot be written. */
+function explain(error: unknown, doing: string): unknown {
+  if (codeOf(error) !== 'ERR_SQLITE_ERROR') return diskError(error, doing)
+  const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+  if (result === 11 || result === 26) return damaged('cannot be read', error)
+  if (result === 13) return diskError(Object.assign(new Error('full', { cause: error }), { code: 'ENOSPC' }), doing)
+  if (result === 8 || result === 14)
+    return diskError(Object.assign(new Error('read-only', { cause: error }), { code: 'EACCES' }), doing)
+  return error
+}
+
+function unwritable(cause: unknown): boolean {
+  return ['EACCES', 'EROFS', 'EPERM'].includes(codeOf(cause) ?? '')
+}
+
+function ahead(held: number, newest: number): LakeError {
+  return new LakeError('integrity', {
+    subject: 'journal',
+    expected: `version ${held}, which the ledger has seen`,
+    got: newest === 0 ? 'no entry' : `version ${newest} as the newest`,
+    next: 'put the missing entries back from a copy, or run pitlake doctor',
+  })
+}
+
+function damaged(what: string, cause: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: `${places.ledger} ${what}`,
+    next: 'run pitlake doctor --rebuild-ledger',
+    cause,
+  })
+}
+
+/** The bytes that the index takes on disk. */
+export function ledgerBytes(root: string): number {
+  const path = inLake(root, places.ledger)
+  return existsSync(path) ? statSync(path).size : 0
+}

@@ -1,0 +1,9 @@
+-- violations: upstream values that contradict stored ones.
+-- columns: series (its n), t (seconds), kind, stored and offered (JSON text), offered_key (offered, or '' for none),
+--   stored_at and offered_at (microseconds), request, added_version.
+-- law: L2, L4. One row per series, t, kind and offered value.
+CREATE TABLE IF NOT EXISTS violations (
+  series INTEGER NOT NULL, t INTEGER NOT NULL, kind TEXT NOT NULL, stored TEXT, offered TEXT, offered_key TEXT NOT NULL,
+  stored_at INTEGER, offered_at INTEGER NOT NULL, request TEXT, added_version INTEGER NOT NULL,
+  PRIMARY KEY (series, t, kind, offered_key)
+) WITHOUT ROWID;

@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { sha256File } from '../../src/lake/commit.ts'
+import { heldCoverage, heldSeries, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { findOrphans, sweep } from '../../src/lake/sweep.ts'
+import { commitDeps, coverageRow, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+
+const fixture = fileURLToPath(new URL('../helpers/committer.ts', import.meta.url))
+const day = 86_400
+
+/** Runs the committer; kills it after so many milliseconds of work, or lets it end. */
+async function run(root: string, name: string, goal: number, api: string, killAfter?: number): Promise<number | null> {
+  const child = spawn(process.execPath, [fixture, root, name, String(goal), api], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exit = once(child, 'exit')
+  if (killAfter !== undefined) {
+    await Promise.race([once(child.stdout, 'data'), exit])
+    setTimeout(() => child.kill('SIGKILL'), killAfter)
+  }
+  const [code] = (await exit) as [number | null]
+  return code
+}
+
+/** What a lake must hold after the first `count` steps of the committer, however it came there. */
+function expected(count: number): { points: number; coverage: unknown } {
+  const coverage = new Map<string, unknown[]>()
+  for (let n = 0; n < count; n++) {
+    const row = coverageRow(n % 5, n * day, (n + 1) * day, { asked_at: 1000 + n })
+    coverage.set(row.series, [...(coverage.get(row.series) ?? []), row])
+  }
+  return { points: count, coverage }
+}
+
+async function check(root: string): Promise<number> {
+  const ledger = await Ledger.open(root)
+  const { version } = ledger.head()
+  const files = liveFiles(ledger)
+  expect(
+    files
+      .map((file) => file.path.match(/f-r-(\d+)/)?.[1])
+      .map(Number)
+      .toSorted((a, b) => a - b),
+  ).toEqual(Array.from({ length: version }, (_, n) => n))
+  for (const file of files) expect(await sha256File(inLake(root, file.path))).toBe(file.sha256)
+  const series = heldSeries(ledger)
+  const points = [...series.values()].reduce((sum, row) => sum + row.points, 0)
+  expect({ points, coverage: heldCoverage(ledger) }).toEqual(expected(version))
+  const fromJournal = await Ledger.inMemory(root)
+  expect(dump(ledger)).toEqual(dump(fromJournal))
+  fromJournal.close()
+  ledger.close()
+  return version
+}
+
+describe('L3: kill -9 around commits', () => {
+  it('leaves the state of some prefix of commits, and the same command goes on from there', { timeout: 120_000 }, () =>
+    inFolder(async (root) => {
+      let last = 0
+      for (let kill = 0; kill < 18; kill++) {
+        await run(root, 'r', 100_000, 'metrics', Math.random() ** 2 * 120)
+        const version = await check(root)
+        expect(version).toBeGreaterThanOrEqual(last)
+        last = version
+      }
+      expect(last).toBeGreaterThan(0)
+      const goal = last + 5
+      expect(await run(root, 'r', goal, 'metrics')).toBe(0)
+      expect(await check(root)).toBe(goal)
+      const ledger = await Ledger.open(root)
+      await sweep(ledger, commitDeps())
+      expect(await findOrphans(ledger)).toEqual([])
+      expect(heldSeries(ledger).get(seriesRow(0).id)?.first_t).toBe(0)
+      ledger.close()
+    }),
+  )
+
+  it('two committers side by side get distinct versions and lose nothing', { timeout: 60_000 }, () =>
+    inFolder(async (root) => {
+      const codes = await Promise.all([run(root, 'a', 25, 'metrics'), run(root, 'b', 25, 'registry')])
+      expect(codes).toEqual([0, 0])
+      const ledger = await Ledger.open(root)
+      expect(ledger.head().version).toBe(50)
+      const files = liveFiles(ledger)
+      expect(new Set(files.map((file) => file.added_version)).size).toBe(50)
+      for (const name of ['a', 'b']) expect(files.filter((file) => file.path.includes(`f-${name}-`))).toHaveLength(25)
+      const fromJournal = await Ledger.inMemory(root)
+      expect(dump(ledger)).toEqual(dump(fromJournal))
+      fromJournal.close()
+      ledger.close()
+    }),
+  )
+})

@@ -1,0 +1,171 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { LakeError } from '../../src/errors.ts'
+import { commit, sha256File } from '../../src/lake/commit.ts'
+import { type Disk, realDisk } from '../../src/lake/disk.ts'
+import { heldCoverage, heldState, heldVersions, liveFiles } from '../../src/lake/held.ts'
+import { readEntry } from '../../src/lake/journal.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { agreeProvider } from '../../src/lake/provider.ts'
+import { openSpool, sweep } from '../../src/lake/sweep.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
+
+const deps = commitDeps()
+const synthetic = { metrics: 'sandbox:1', synthetic: true }
+
+describe('a commit', () => {
+  it('moves files in, writes one entry and is seen by the index', () =>
+    inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      const made = await commit(ledger, draftOf(root, 0), deps)
+      expect(made).toMatchObject({ made: true, version: 1, points_added: 1, files_added: 1 })
+      const [file] = liveFiles(ledger, { metric: 'm/x' })
+      expect(file?.sha256).toBe(await sha256File(inLake(root, file?.path ?? '')))
+      expect(existsSync(inLake(root, 'spool/r/f-r-0'))).toBe(false)
+      const { entry } = await readEntry(root, 1)
+      expect(entry.files.add[0]).toMatchObject({ path: file?.path, bytes: 9 })
+      expect(entry.committed_at).toBe(made.committed_at)
+      ledger.close()
+    }))
+
+  it('without news makes no version; requests and the time of asking still stay', () =>
+    inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      const empty = coverageRow(0, 0, 10, { state: 'empty', asked_at: 5 })
+      const violation = { series: seriesRow(0).id, t: 0, kind: 'changed', stored: '1', offered: '2' } as const
+      const facts = { ...violation, stored_at: 1, offered_at: 2, request: null }
+      const draft = { job: 'fetch', run: 'a', provider: synthetic, series: [seriesRow(0)], coverage: [empty] }
+      const whole = { ...draft, violations: [facts, facts], state: { cursor: 'x' } }
+      expect(await commit(ledger, whole, deps)).toMatchObject({ made: true, version: 1, violations_added: 1 })
+      const again = { ...whole, run: 'b', coverage: [{ ...empty, asked_at: 99 }], soft: { polled: 1 } }
+      expect(await commit(ledger, again, deps)).toMatchObject({ made: false, version: 1, violations_added: 0 })
+      expect(heldCoverage(ledger, [empty.series]).get(empty.series)).toEqual([{ ...empty, asked_at: 99 }])
+      expect(await commit(ledger, async () => null, deps)).toMatchObject({ made: false, version: 1 })
+      const moved = { ...draft, run: 'c', state: { cursor: 'y' } }
+      expect(await commit(ledger, moved, deps)).toMatchObject({ made: true, version: 2 })
+      expect(heldState(ledger, 'cursor')).toBe('y')
+      const before = dump(ledger)
+      ledger.close()
+      const rebuilt = await Ledger.rebuild(root)
+      expect(dump(rebuilt)).toEqual(before)
+      rebuilt.close()
+    }))
+
+  it('has a clock that only goes forward', () =>
+    inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      const clock = [5000, 100, 100, 6000, 5999]
+      for (const [n, now] of clock.entries())
+        await commit(ledger, draftOf(root, n), commitDeps({ nowMicros: () => now }))
+      expect(heldVersions(ledger).map((version) => version.committed_at)).toEqual([5000, 5001, 5002, 6000, 6001])
+      ledger.close()
+    }))
+
+  it('refuses to remove a file that has left the view, and to reuse a name', () =>
+    inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), deps)
+      const [file] = liveFiles(ledger)
+      const merge = { job: 'compact', run: 'c', provider: synthetic, remove: [file?.path ?? ''] }
+      await expect(commit(ledger, draftOf(root, 0), deps)).rejects.toThrow(/listed already/)
+      await expect(commit(ledger, { ...merge, remove: [], drop: merge.remove }, deps)).rejects.toThrow(/live one/)
+      await commit(ledger, { ...merge, add: [stage(root, 'merged', 'all')] }, deps)
+      await expect(commit(ledger, merge, deps)).rejects.toThrow(/left it/)
+      expect(liveFiles(ledger).map((f) => f.path)).toEqual(['points/metric=m%2Fx/interval=24h/merged.parquet'])
+      expect(liveFiles(ledger, { version: 1 }).map((f) => f.path)).toEqual(merge.remove)
+      ledger.close()
+    }))
+})
+
+describe('a failing disk', () => {
+  const steps = ['sync', 'move', 'write', 'claim', 'syncFolder'] as const
+  const codes = ['ENOSPC', 'EACCES', 'EROFS', 'ENOENT'] as const
+  it.each(steps.flatMap((step) => codes.map((code) => [step, code] as const)))(
+    '%s: %s is said clearly, loses nothing and is made good by the same command',
+    (step, code) =>
+      inFolder(async (root) => {
+        const ledger = await Ledger.open(root)
+        await commit(ledger, draftOf(root, 0), deps)
+        const fail = async (path: string): Promise<never> => {
+          throw Object.assign(new Error(code), { code, path })
+        }
+        const failing: Disk = { ...realDisk, [step]: fail }
+        const failed = commit(ledger, draftOf(root, 1), { ...deps, disk: failing })
+        await expect(failed).rejects.toSatisfy((e) => e instanceof LakeError && e.message.includes(code))
+        const version = (await ledger.catchUp()).version
+        expect(version).toBe(1)
+        expect(liveFiles(ledger)).toHaveLength(1)
+        expect((await sweep(ledger, deps)).paths).toEqual(['spool/r'])
+        expect(await commit(ledger, draftOf(root, 1), deps)).toMatchObject({ made: true, version: 2 })
+        expect(liveFiles(ledger)).toHaveLength(2)
+        ledger.close()
+      }),
+  )
+
+  it('after the entry is visible takes nothing back', () =>
+    inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      const syncFolder = async (path: string): Promise<void> => {
+        if (path.endsWith('journal') && existsSync(inLake(root, 'journal/0000000001.json')))
+          throw Object.assign(new Error('EIO'), { code: 'EIO' })
+      }
+      await expect(commit(ledger, draftOf(root, 0), { ...deps, disk: { ...realDisk, syncFolder } })).rejects.toThrow(
+        /EIO/,
+      )
+      expect((await ledger.catchUp()).version).toBe(1)
+      expect(existsSync(inLake(root, liveFiles(ledger)[0]?.path ?? 'none'))).toBe(true)
+      ledger.close()
+    }))
+})
+
+describe('sweeping', () => {
+  it('takes what nobody names and leaves what a living run owns', () =>
+    inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), deps)
+      const spool = await openSpool(root, 'alive', deps)
+      const orphans = [
+        'points/metric=a/interval=24h/x.parquet',
+        'registry/products/y.parquet',
+        'spool/dead/z',
+        'journal/.tmp-9-x',
+      ]
+      for (const path of [...orphans, spool.path('mine'), 'quarantine/q']) {
+        mkdirSync(inLake(root, path.slice(0, path.lastIndexOf('/'))), { recursive: true })
+        writeFileSync(inLake(root, path), 'x')
+      }
+      const swept = await sweep(ledger, deps)
+      expect(swept.paths).toEqual(expect.arrayContaining([...orphans.slice(0, 2), 'spool/dead', 'journal/.tmp-9-x']))
+      for (const path of orphans) expect(existsSync(inLake(root, path))).toBe(false)
+      expect(existsSync(spool.file('mine'))).toBe(true)
+      expect(existsSync(inLake(root, 'quarantine/q'))).toBe(true)
+      expect(existsSync(inLake(root, liveFiles(ledger)[0]?.path ?? 'none'))).toBe(true)
+      await spool.close()
+      expect((await sweep(ledger, deps)).paths).toEqual([])
+      ledger.close()
+    }))
+})
+
+describe('the provider', () => {
+  const real = { metrics: 'https://a/v1', synthetic: false }
+  it('of a lake stays the same', () => {
+    expect(() => agreeProvider(real, { ...real, metrics: 'https://b/v1' }, false)).toThrow(
+      /https:\/\/a\/v1.*https:\/\/b\/v1/,
+    )
+    expect(agreeProvider(real, { ...real, metrics: 'https://b/v1' }, true).metrics).toBe('https://b/v1')
+    expect(() => agreeProvider(real, synthetic, true)).toThrow(/real.*synthetic/)
+    const both = agreeProvider(real, { registry: 'https://r/v1', synthetic: false }, false)
+    expect(both).toEqual({ ...real, registry: 'https://r/v1' })
+  })
+  it('is checked by every commit, before anything is moved', () =>
+    inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), deps)
+      const other = { ...draftOf(root, 1), provider: { metrics: 'sandbox:2', synthetic: true } }
+      await expect(commit(ledger, other, deps)).rejects.toMatchObject({ kind: 'usage' })
+      expect(existsSync(inLake(root, 'spool/r/f-r-1'))).toBe(true)
+      expect(await commit(ledger, { ...other, providerMoved: true }, deps)).toMatchObject({ version: 2 })
+      ledger.close()
+    }))
+})

@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { realDisk } from '../../src/lake/disk.ts'
+import { decodeEntry, type Entry, encodeEntry } from '../../src/lake/entry.ts'
+import { appendEntry, entriesAfter, listJournal } from '../../src/lake/journal.ts'
+import { entryFile, inLake } from '../../src/lake/layout.ts'
+import { appendRunLines, readRunLines } from '../../src/lake/runlog.ts'
+import { inFolder } from '../helpers/lakes.ts'
+
+function entry(version: number, previous: string | null, more: Record<string, unknown> = {}): Entry {
+  const lists = { series: [], progress: [], coverage: [], violations: [], findings: [], requests: [], verified: [] }
+  const about = { schema_version: 1, lake: 'l', version, previous, committed_at: version, program: 'p', job: 'fetch' }
+  const rest = { run: null, provider: { synthetic: true }, files: { add: [], remove: [], drop: [] }, stamps: [] }
+  return { ...about, ...rest, ...lists, rules: null, state: {}, ...more }
+}
+
+async function write(root: string, count: number): Promise<void> {
+  let previous: string | null = null
+  for (let version = 1; version <= count; version++) {
+    const digest = await appendEntry(realDisk, root, entry(version, previous), 'x')
+    expect(digest).not.toBe(false)
+    previous = digest as string
+  }
+}
+
+async function read(root: string): Promise<number[]> {
+  const versions: number[] = []
+  for await (const sealed of entriesAfter(root, 0, null)) versions.push(sealed.entry.version)
+  return versions
+}
+
+describe('an entry', () => {
+  it('comes back whole, with keys of a later program', () => {
+    const whole = entry(1, null, { tomorrow: { a: [1, 'ü\u2028\n'] } })
+    const { text, digest } = encodeEntry(whole)
+    expect(JSON.parse(text)).toMatchObject({ sha256: digest, version: 1 })
+    expect(decodeEntry(text, 'e')).toEqual({ entry: whole, digest })
+  })
+  it('shows every cut and every changed byte', () => {
+    const { text } = encodeEntry(entry(1, null))
+    for (let at = 0; at < text.length - 1; at++) {
+      expect(() => decodeEntry(text.slice(0, at), 'e')).toThrow(/damaged/)
+      const flipped = text.slice(0, at) + (text[at] === 'x' ? 'y' : 'x') + text.slice(at + 1)
+      expect(() => decodeEntry(flipped, 'e')).toThrow(/damaged/)
+    }
+  })
+  it('of a newer program is refused with a word', () => {
+    const { text } = encodeEntry(entry(1, null, { schema_version: 2 }))
+    expect(() => decodeEntry(text, 'e')).toThrow(/newer pitlake/)
+  })
+})
+
+describe('the journal', () => {
+  it('is a chain in which every entry names the one before', () =>
+    inFolder(async (root) => {
+      await write(root, 4)
+      expect(await read(root)).toEqual([1, 2, 3, 4])
+      const other = encodeEntry(entry(2, 'f'.repeat(64)))
+      writeFileSync(inLake(root, entryFile(2)), other.text)
+      await expect(read(root)).rejects.toThrow(/does not follow/)
+    }))
+  it('finds an exchanged entry even where the exchange is whole', () =>
+    inFolder(async (root) => {
+      await write(root, 3)
+      const first = readFileSync(inLake(root, entryFile(1)), 'utf8')
+      writeFileSync(inLake(root, entryFile(1)), encodeEntry({ ...decodeEntry(first, '').entry, job: 'other' }).text)
+      await expect(read(root)).rejects.toThrow(/does not follow/)
+    }))
+  it('finds a missing and a torn entry', () =>
+    inFolder(async (root) => {
+      await write(root, 3)
+      truncateSync(inLake(root, entryFile(3)), 40)
+      await expect(read(root)).rejects.toMatchObject({ kind: 'integrity' })
+      rmSync(inLake(root, entryFile(2)))
+      await expect(read(root)).rejects.toThrow(/cannot be read/)
+    }))
+  it('gives a version to one writer only, and the loser leaves nothing', () =>
+    inFolder(async (root) => {
+      const writers = Array.from({ length: 8 }, (_, n) => appendEntry(realDisk, root, entry(1, null), `w${n}`))
+      const results = await Promise.all(writers)
+      expect(results.filter((digest) => digest !== false)).toHaveLength(1)
+      expect(readdirSync(inLake(root, 'journal'))).toEqual(['0000000001.json'])
+      expect(await listJournal(root)).toEqual({ entries: [1], checkpoints: [] })
+    }))
+})
+
+describe('run lines', () => {
+  it('survive a cut: the torn line is passed over, later ones count', () =>
+    inFolder(async (root) => {
+      const line = (after: number) => ({ after, run: { id: 'r' } })
+      await appendRunLines(realDisk, root, 'r', [line(1), line(2)])
+      const path = inLake(root, 'runs/r.jsonl')
+      truncateSync(path, readFileSync(path).length - 5)
+      expect((await readRunLines(root, new Map())).map((placed) => placed.line.after)).toEqual([1])
+      await appendRunLines(realDisk, root, 'r', [line(3)])
+      const lines = await readRunLines(root, new Map())
+      expect(lines.map((placed) => placed.line.after)).toEqual([1, 3])
+      expect(await readRunLines(root, new Map([['r.jsonl', lines.at(-1)?.end ?? 0]]))).toEqual([])
+    }))
+})

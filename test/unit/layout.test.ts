@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  checkpointFile,
+  decodeSegment,
+  encodeSegment,
+  entryFile,
+  inLake,
+  parseJournalName,
+  parsePointsFile,
+  parseRegistryFile,
+  pointsFile,
+  rawFile,
+  registryFile,
+} from '../../src/lake/layout.ts'
+
+const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 18 }).filter((s) => s.isWellFormed())
+
+describe('segments', () => {
+  it('come back for every unicode text and are safe names', () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        const segment = encodeSegment(value)
+        expect(decodeSegment(segment)).toBe(value)
+        expect(segment).toMatch(/^(?:[a-z0-9_\-.]|%[0-9A-F]{2})+$/)
+        expect(segment).not.toMatch(/^\.|\.$/)
+      }),
+    )
+  })
+  it('keep texts apart that differ in case only', () => {
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        fc.pre(a !== b)
+        expect(encodeSegment(a).toLowerCase()).not.toBe(encodeSegment(b).toLowerCase())
+      }),
+    )
+    expect(encodeSegment('btc').toLowerCase()).not.toBe(encodeSegment('BTC').toLowerCase())
+  })
+  it.each([
+    ['.', '%2E'],
+    ['..', '%2E%2E'],
+    ['a.b.', 'a.b%2E'],
+    ['indicators/sopr_pit', 'indicators%2Fsopr_pit'],
+    ['null', '%6Eull'],
+    ['$a b', '%24a%20b'],
+  ])('%s is %s', (value, segment) => expect(encodeSegment(value)).toBe(segment))
+  it.each(['', '\ud800', 'x'.repeat(249)])('refuses what cannot be a name: %j', (value) => {
+    expect(() => encodeSegment(value)).toThrow(/expected/)
+  })
+})
+
+describe('paths', () => {
+  it('of points come back', () => {
+    fc.assert(
+      fc.property(text, text, (metric, id) => {
+        expect(parsePointsFile(pointsFile(metric, '1month', id))).toEqual({ metric, interval: '1month', id })
+      }),
+    )
+    expect(parsePointsFile('points/metric=a/interval=2h/x.parquet')).toBeUndefined()
+  })
+  it('of registry tables come back, raw bodies are none', () => {
+    const dated = { table: 'products', id: 'a b', date: '2024-03-01' }
+    expect(parseRegistryFile(registryFile('products', 'a b', '2024-03-01'))).toEqual(dated)
+    expect(parseRegistryFile(registryFile('events', 'e', null))).toEqual({ table: 'events', id: 'e', date: null })
+    expect(parseRegistryFile(rawFile('snapshot', 'x', '.json.zst'))).toBeUndefined()
+  })
+  it('of the journal come back', () => {
+    expect(parseJournalName(entryFile(12).slice('journal/'.length))).toEqual({ kind: 'entry', version: 12 })
+    expect(parseJournalName(checkpointFile(7).slice('journal/'.length))).toEqual({ kind: 'checkpoint', version: 7 })
+    expect(parseJournalName('.tmp-0000000001.json')).toBeUndefined()
+  })
+  it.each(['../x', 'points/../../x', '/etc/passwd', 'a\\..\\b'])('never leave the lake: %s', (path) => {
+    expect(() => inLake('/lake', path)).toThrow(/inside the lake/)
+  })
+})

@@ -1,0 +1,223 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { writeCheckpoint } from '../../src/lake/checkpoint.ts'
+import { commit, noteRunFacts } from '../../src/lake/commit.ts'
+import { realDisk } from '../../src/lake/disk.ts'
+import { heldCoverage, heldSeries, heldVersions, liveFiles, summary, versionAt } from '../../src/lake/held.ts'
+import { foldedFiles } from '../../src/lake/journal.ts'
+import { checkpointFile, entryFile, inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+
+const deps = commitDeps()
+const provider = { metrics: 'sandbox:1', synthetic: true }
+
+/** A lake with files, merged and removed ones, all kinds of rows, and runs that made no version. */
+async function fill(root: string): Promise<Ledger> {
+  const ledger = await Ledger.open(root)
+  await noteRunFacts(ledger, { id: 'r', job: 'fetch', started_at: 1, plan: { requests: 3 } })
+  for (let n = 0; n < 8; n++) await commit(ledger, draftOf(root, n), deps)
+  const empty = coverageRow(9, 0, 30, { state: 'empty', asked_at: 5 })
+  const about = { job: 'fetch', provider, series: [seriesRow(9)] }
+  await commit(ledger, { ...about, run: 's', coverage: [empty], state: { cursor: { at: 'ü\u2028' } } }, deps)
+  await commit(ledger, { ...about, run: 't', coverage: [{ ...empty, since: 10, until: 20, asked_at: 7 }] }, deps)
+  const late = { ...empty, state: 'covered', since: 5, until: 15, asked_at: 8 } as const
+  const finding = { series: empty.series, t: 5, kind: 'before_end', detail: [1], at: 3 }
+  const rules = { digest: 'd', rules: { a: 1 } }
+  await commit(ledger, { ...about, run: 'u', coverage: [late], findings: [finding], rules, soft: { polled: 4 } }, deps)
+  const first = liveFiles(ledger)[0]?.path ?? ''
+  await commit(ledger, { ...about, run: 'v', job: 'compact', remove: [first] }, deps)
+  await commit(ledger, { ...about, run: 'w', job: 'vacuum', drop: [first] }, deps)
+  await noteRunFacts(ledger, { id: 'r', ended_at: 9, exit_code: 0, stopped_by: null, actual: { requests: 3 } })
+  return ledger
+}
+
+describe('the index', () => {
+  it('is made again from the journal and the runs, row for row', () =>
+    inFolder(async (root) => {
+      const ledger = await fill(root)
+      const before = dump(ledger)
+      expect(before['runs']).toMatchObject([{ id: 'r', started_at: 1, ended_at: 9, exit_code: 0 }])
+      expect(before['coverage']?.length).toBeGreaterThan(10)
+      ledger.close()
+      for (const suffix of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${suffix}`), { force: true })
+      await expect(Ledger.open(root)).rejects.toMatchObject({
+        kind: 'integrity',
+        message: expect.stringContaining('--rebuild-ledger'),
+      })
+      const rebuilt = await Ledger.rebuild(root)
+      expect(dump(rebuilt)).toEqual(before)
+      rebuilt.close()
+      const moved = `${root}-moved`
+      renameSync(root, moved)
+      const there = await Ledger.open(moved)
+      expect(dump(there)).toEqual(before)
+      there.close()
+      renameSync(moved, root)
+    }))
+
+  it('catches up with what others committed, and may be read meanwhile', () =>
+    inFolder(async (root) => {
+      const writer = await Ledger.open(root)
+      const reader = await Ledger.openToRead(root)
+      for (let n = 0; n < 4; n++) await commit(writer, draftOf(root, n), deps)
+      expect((await reader.catchUp()).version).toBe(4)
+      expect(dump(reader)).toEqual(dump(writer))
+      reader.close()
+      writer.close()
+    }))
+
+  it('is opened by many at once in an empty folder', () =>
+    inFolder(async (root) => {
+      const all = await Promise.all(Array.from({ length: 6 }, () => Ledger.open(root)))
+      for (const ledger of all) ledger.close()
+      expect(all).toHaveLength(6)
+    }))
+
+  it('keeps what every version said', () =>
+    inFolder(async (root) => {
+      const ledger = await fill(root)
+      const versions = heldVersions(ledger)
+      expect(versions.map((v) => v.job)).toEqual([...Array<string>(10).fill('fetch'), 'compact', 'vacuum'])
+      expect(versionAt(ledger, versions[3]?.committed_at ?? 0)).toBe(4)
+      expect(versionAt(ledger, (versions[0]?.committed_at ?? 0) - 1)).toBe(0)
+      expect(liveFiles(ledger, { version: 8 })).toHaveLength(8)
+      expect(liveFiles(ledger)).toHaveLength(7)
+      const then = ledger
+        .statement(
+          `SELECT since, until, state FROM coverage c JOIN series s ON s.n = c.series WHERE s.id = ?
+           AND c.added_version <= 9 AND (c.removed_version IS NULL OR c.removed_version > 9) ORDER BY since`,
+        )
+        .all(seriesRow(9).id)
+      expect(then.map((row) => row['state'])).toEqual(['empty', 'empty', 'empty'])
+      expect([then[0]?.['since'], then.at(-1)?.['until']]).toEqual([0, 30])
+      const counts = { series: 6, points: 8, files: 7, windows: { covered: 9, empty: 3, unsupported: 0, failed: 0 } }
+      expect(summary(ledger)).toMatchObject({ ...counts, version: 12, findings: 1, newest: 7 * 86_400 })
+      ledger.close()
+    }))
+})
+
+describe('a damaged lake', () => {
+  it('is named: torn ledger, lost entry, foreign ledger, no lake', () =>
+    inFolder(async (root) => {
+      await expect(Ledger.openToRead(`${root}/none`)).rejects.toMatchObject({ kind: 'usage' })
+      const ledger = await fill(root)
+      ledger.close()
+      const last = inLake(root, entryFile(12))
+      renameSync(last, `${last}.away`)
+      await expect(Ledger.open(root)).rejects.toThrow(/expected version 12.*got version 11/)
+      renameSync(`${last}.away`, last)
+      writeFileSync(inLake(root, 'ledger.sqlite'), 'no database at all, but long enough to be taken for one'.repeat(99))
+      await expect(Ledger.open(root)).rejects.toThrow(/rebuild-ledger/)
+      const rebuilt = await Ledger.rebuild(root)
+      expect(rebuilt.head().version).toBe(12)
+      rebuilt.close()
+      truncateSync(last, 100)
+      await expect(Ledger.open(root)).rejects.toMatchObject({ kind: 'integrity' })
+    }))
+
+  it('on a read-only file system can still be read', async (context) => {
+    const tried = spawnSync('sh', ['-c', 'd=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs $d && umount $d; rmdir $d'])
+    if (process.platform !== 'linux' || tried.status !== 0 || tried.stderr.length > 0) context.skip('no right to mount')
+    await inFolder(async (root) => {
+      const mounted = `${root}/m`
+      mkdirSync(mounted)
+      expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', mounted]).status).toBe(0)
+      try {
+        const ledger = await fill(mounted)
+        const before = dump(ledger)
+        ledger.close()
+        expect(spawnSync('mount', ['-o', 'remount,ro', mounted]).status).toBe(0)
+        const reader = await Ledger.openToRead(mounted)
+        expect(dump(reader)).toEqual(before)
+        await expect(commit(reader, draftOf(root, 99, 'z'), deps)).rejects.toThrow(/EROFS|EACCES/)
+        reader.close()
+      } finally {
+        spawnSync('umount', [mounted])
+      }
+    })
+  })
+})
+
+describe('checkpoints', () => {
+  it('stand in for the entries behind them', () =>
+    inFolder(async (root) => {
+      const ledger = await fill(root)
+      const folded = await Ledger.inMemory(root)
+      expect(await writeCheckpoint(realDisk, folded)).toBe(12)
+      folded.close()
+      expect(await foldedFiles(root)).toHaveLength(12)
+      for (const file of await foldedFiles(root)) rmSync(inLake(root, file))
+      await commit(ledger, draftOf(root, 20), deps)
+      const before = dump(ledger)
+      ledger.close()
+      const again = await Ledger.open(root)
+      again.close()
+      const rebuilt = await Ledger.rebuild(root)
+      expect(dump(rebuilt)).toEqual(before)
+      rebuilt.close()
+      truncateSync(inLake(root, checkpointFile(12)), 500)
+      await expect(Ledger.rebuild(root)).rejects.toMatchObject({ kind: 'integrity' })
+      expect(existsSync(inLake(root, 'ledger.sqlite'))).toBe(true)
+    }))
+
+  it('that are damaged are passed over while the entries are there', () =>
+    inFolder(async (root) => {
+      const ledger = await fill(root)
+      await writeCheckpoint(realDisk, ledger)
+      truncateSync(inLake(root, checkpointFile(12)), 500)
+      const before = dump(ledger)
+      ledger.close()
+      const rebuilt = await Ledger.rebuild(root)
+      expect(dump(rebuilt)).toEqual(before)
+      rebuilt.close()
+    }))
+
+  it('bring an index forward whose entries are gone', () =>
+    inFolder(async (root) => {
+      const ledger = await fill(root)
+      const behind = await Ledger.inMemory(root, 3)
+      expect(behind.head().version).toBe(3)
+      await writeCheckpoint(realDisk, ledger)
+      for (const file of await foldedFiles(root)) rmSync(inLake(root, file))
+      await commit(ledger, draftOf(root, 30), deps)
+      expect((await behind.catchUp()).version).toBe(13)
+      expect(dump(behind)).toEqual(dump(ledger))
+      const fresh = await Ledger.inMemory(root)
+      expect(dump(fresh)).toEqual(dump(ledger))
+      for (const open of [behind, ledger, fresh]) open.close()
+    }))
+})
+
+describe('size', () => {
+  it('100,000 series: coverage is loaded within 2 s', { timeout: 120_000 }, () =>
+    inFolder(async (root) => {
+      const count = 100_000
+      const ledger = await Ledger.open(root)
+      const numbers = Array.from({ length: count }, (_, n) => n)
+      const draft = { job: 'fetch', run: 'big', provider }
+      const series = numbers.map((n) => seriesRow(n))
+      const whole = numbers.map((n) => coverageRow(n, 0, 864_000))
+      const began = performance.now()
+      await commit(ledger, { ...draft, series, coverage: whole }, deps)
+      const first = performance.now()
+      const next = numbers.map((n) => coverageRow(n, 777_600, 950_400, { asked_at: 2000 }))
+      await commit(ledger, { ...draft, series, coverage: next }, deps)
+      const second = performance.now()
+      const coverage = heldCoverage(ledger)
+      const loaded = performance.now()
+      const held = heldSeries(ledger)
+      const named = performance.now()
+      expect(coverage.size).toBe(count)
+      expect(held.size).toBe(count)
+      expect(coverage.get(seriesRow(77).id)).toEqual([coverageRow(77, 0, 950_400, { asked_at: 2000 })])
+      expect(loaded - second).toBeLessThan(2000)
+      const step = (from: number, to: number): string => `${Math.round(to - from)} ms`
+      console.info(
+        `commit ${step(began, first)}, top-up ${step(first, second)}, coverage ${step(second, loaded)}, series ${step(loaded, named)}`,
+      )
+      ledger.close()
+    }),
+  )
+})

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { holderOf, isFree, lockCommit, lockJob, tryLock } from '../../src/lake/lock.ts'
+import { commitDeps, inFolder } from '../helpers/lakes.ts'
+
+const holder = { pid: 7, host: 'here', command: 'pitlake fetch', since: 1_700_000_000_000_000 }
+
+async function heldByChild(root: string): Promise<ChildProcess> {
+  const module = new URL('../../src/lake/lock.ts', import.meta.url).href
+  const code = `const { lockJob } = await import(${JSON.stringify(module)})
+    await lockJob(${JSON.stringify(root)}, 'metrics', { pid: process.pid, host: 'h', command: 'child', since: 1 })
+    console.log('held'); setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] })
+  if (child.stdout) await once(child.stdout, 'data')
+  return child
+}
+
+describe('locks', () => {
+  it('are held once, and a second job is told by whom', () =>
+    inFolder(async (root) => {
+      const lock = await lockJob(root, 'metrics', holder)
+      await expect(lockJob(root, 'metrics', holder)).rejects.toMatchObject({
+        kind: 'usage',
+        message: expect.stringMatching(/process 7 on here \(pitlake fetch\) since 2023-11-14T22:13:20/),
+      })
+      const other = await lockJob(root, 'registry', holder)
+      await other.release()
+      await lock.release()
+      expect(await holderOf(root, 'metrics')).toBeUndefined()
+      await (await lockJob(root, 'metrics', holder)).release()
+    }))
+  it('die with their process, and of many takers one wins', () =>
+    inFolder(async (root) => {
+      const child = await heldByChild(root)
+      await expect(lockJob(root, 'metrics', holder)).rejects.toThrow(new RegExp(`process ${child.pid} on h`))
+      expect(isFree(root, 'metrics')).toBe(false)
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      expect(isFree(root, 'metrics')).toBe(true)
+      const takers = await Promise.all(Array.from({ length: 20 }, () => tryLock(root, 'metrics', holder)))
+      expect(takers.filter((lock) => lock !== undefined)).toHaveLength(1)
+      for (const lock of takers) await lock?.release()
+    }))
+  it('make commits wait for each other, and give up with a name', () =>
+    inFolder(async (root) => {
+      const deps = commitDeps()
+      let inside = 0
+      const work = async (): Promise<void> => {
+        const lock = await lockCommit(root, holder, deps)
+        expect(++inside).toBe(1)
+        await deps.sleep(3)
+        inside--
+        await lock.release()
+      }
+      await Promise.all(Array.from({ length: 10 }, work))
+      const lock = await lockCommit(root, holder, deps)
+      await expect(lockCommit(root, holder, { ...deps, sleep: async () => undefined }, 1)).rejects.toThrow(/process 7/)
+      await lock.release()
+    }))
+})
