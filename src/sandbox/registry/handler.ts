@@ -1,0 +1,142 @@
+import { formatInstant } from '../../time.ts'
+import type { RegistryScale } from './calendar.ts'
+import { hash32 } from './chance.ts'
+import { type FeedSettings, feedPage, writeCursor } from './feed.ts'
+import { detail, listPage } from './lists.ts'
+import { Refusal, notFound, readQuery } from './refusal.ts'
+import { snapshotBody } from './snapshot.ts'
+import { type RegistryView, type Table, tables, viewAt } from './state.ts'
+
+/** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
+export interface RegistryEnv {
+  seed: number
+  key: string
+  revokedKey?: string
+  /** Unix seconds. */
+  now: () => number
+  scale: RegistryScale
+  /** Unix seconds at which a new epoch of the feed starts. */
+  epochStarts?: readonly number[]
+  faults?: RegistryFaults
+  requestId: () => string
+}
+
+/** Departures of the registry that its document allows or leaves open. */
+export interface RegistryFaults {
+  emptyPages?: boolean
+  nullCursorAtTail?: boolean
+  repeatedEvents?: boolean
+  layout?: 'plain' | 'data' | 'next_cursor'
+  eventsKey?: 'data' | 'changes' | 'events'
+  embedded?: 'both' | 'array' | 'products'
+}
+
+/** The version prefix that every path of the registry begins with. */
+export const registryPrefix = '/registry/v1'
+
+const keyNames = new Set(['key', 'api_key', 'apikey', 'api-key', 'access_token', 'token', 'authorization'])
+
+/** Answers one request of the registry; limits, quotas and injected failures are the caller's. */
+export function answerRegistry(request: Request, env: RegistryEnv): Response {
+  const now = Math.floor(env.now())
+  const id = env.requestId()
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'private, no-store',
+    'x-request-id': id,
+    'x-pitlake-sandbox': String(env.seed),
+    date: new Date(now * 1000).toUTCString(),
+  }
+  try {
+    const response = route(request, env, now)
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    if (response.body === null) response.headers.delete('content-type')
+    return response
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const body = { error: { code: error.code, message: error.message }, request_id: id }
+    const allow = error.status === 405 ? { allow: 'GET' } : {}
+    return new Response(JSON.stringify(body), { status: error.status, headers: { ...headers, ...allow } })
+  }
+}
+
+function route(request: Request, env: RegistryEnv, now: number): Response {
+  const url = new URL(request.url)
+  if (request.method !== 'GET') throw new Refusal(405, 'method_not_allowed', 'only GET is answered')
+  authorize(request, url.searchParams, env)
+  const inside = url.pathname.startsWith(`${registryPrefix}/`)
+  const [segment = '', ...rest] = inside ? url.pathname.slice(registryPrefix.length + 1).split('/') : ['']
+  const view = viewAt(env, now)
+  const as_of = formatInstant(now)
+  const path = [segment, ...rest].join('/')
+  if (path === 'snapshot') return snapshot(view, env, url.searchParams, as_of)
+  if (path === 'changes') return changes(view, env, url.searchParams, as_of)
+  if (path === 'changes/head') {
+    readQuery(url.searchParams, [])
+    return Response.json({ cursor: headCursor(view, env), as_of })
+  }
+  if (!Object.hasOwn(tables, segment) || rest.length > 1) throw notFound('no such path')
+  const table = segment as Table
+  if (rest[0] === undefined) return tagged(request, listPage(view, table, url.searchParams), as_of)
+  return tagged(request, { data: detail(view, table, decoded(rest[0]), url.searchParams) }, as_of)
+}
+
+function authorize(request: Request, query: URLSearchParams, env: RegistryEnv): void {
+  for (const [name, value] of query) {
+    const carriesKey = keyNames.has(name.toLowerCase()) || value === env.key || value === env.revokedKey
+    if (carriesKey) throw unauthorized('a key in the query string is not accepted: send Authorization: Bearer')
+  }
+  const key = /^Bearer ([^\s]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  if (key === undefined) throw unauthorized('missing or malformed key')
+  if (env.revokedKey !== undefined && key === env.revokedKey) throw new Refusal(403, 'forbidden', 'key revoked')
+  if (key !== env.key) throw unauthorized('unknown key')
+}
+
+function unauthorized(message: string): Refusal {
+  return new Refusal(401, 'unauthorized', message)
+}
+
+function snapshot(view: RegistryView, env: RegistryEnv, query: URLSearchParams, as_of: string): Response {
+  readQuery(query, [])
+  const { layout = 'plain', embedded = 'both' } = env.faults ?? {}
+  return new Response(snapshotBody(view, { layout, embedded, cursor: headCursor(view, env), as_of }))
+}
+
+function changes(view: RegistryView, env: RegistryEnv, query: URLSearchParams, as_of: string): Response {
+  const { faults = {} } = env
+  const settings: FeedSettings = {
+    seed: env.seed,
+    epoch: epochAt(env, view.at),
+    embed: faults.embedded !== 'array',
+    emptyPages: faults.emptyPages === true,
+    repeatedEvents: faults.repeatedEvents === true,
+    nullCursorAtTail: faults.nullCursorAtTail === true,
+  }
+  const { events, next_cursor, has_more } = feedPage(view, query, settings)
+  return Response.json({ [faults.eventsKey ?? 'data']: events, next_cursor, has_more, as_of })
+}
+
+/** A list or detail answer with its entity tag; 304 without a body when the reader holds it already. */
+function tagged(request: Request, content: object, as_of: string): Response {
+  const text = JSON.stringify(content)
+  const etag = `"${hash32(text).toString(16)}-${text.length.toString(16)}"`
+  const held = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  if (held.includes(etag) || held.includes('*')) return new Response(null, { status: 304, headers: { etag } })
+  return new Response(`${text.slice(0, -1)},"as_of":"${as_of}"}`, { headers: { etag } })
+}
+
+function headCursor(view: RegistryView, env: RegistryEnv): string {
+  return writeCursor({ seed: env.seed, epoch: epochAt(env, view.at), seq: view.seq, pause: false })
+}
+
+function epochAt(env: RegistryEnv, at: number): number {
+  return (env.epochStarts ?? []).filter((start) => start <= at).length
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    throw notFound('no entity with that id')
+  }
+}

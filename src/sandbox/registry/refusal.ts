@@ -1,0 +1,47 @@
+/** An answer other than 200 that the document names: status, code and a sentence. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** A parameter that is unknown, repeated, or has a value that is not supported. */
+export function invalidParameter(message: string): Refusal {
+  return new Refusal(400, 'invalid_parameter', message)
+}
+
+/** A cursor that is malformed, from an earlier epoch, or beyond the head. */
+export function invalidCursor(message: string): Refusal {
+  return new Refusal(400, 'invalid_cursor', message)
+}
+
+/** Nothing under that path or id. */
+export function notFound(message: string): Refusal {
+  return new Refusal(404, 'not_found', message)
+}
+
+/** Reads the query of a request: only the named parameters, each at most once and never empty. */
+export function readQuery(query: URLSearchParams, allowed: readonly string[]): ReadonlyMap<string, string> {
+  const given = new Map<string, string>()
+  for (const [name, value] of query) {
+    if (!allowed.includes(name)) throw invalidParameter(`unknown parameter: ${name}`)
+    if (given.has(name)) throw invalidParameter(`repeated parameter: ${name}`)
+    if (value === '') throw invalidParameter(`empty value of parameter: ${name}`)
+    given.set(name, value)
+  }
+  return given
+}
+
+/** The `limit` of a request: 1 to 500, default 100. */
+export function readLimit(given: ReadonlyMap<string, string>): number {
+  const text = given.get('limit')
+  if (text === undefined) return 100
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > 500) throw invalidParameter('limit must be a whole number from 1 to 500')
+  return limit
+}

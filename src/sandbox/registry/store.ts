@@ -1,0 +1,151 @@
+/** The kinds of entity that the feed speaks of; no document lists the last one. */
+export type EntityType = 'issuer' | 'asset' | 'product' | 'deployment' | 'venue' | 'derivative' | 'committee'
+
+/** A record as the registry keeps it, without what is embedded on reading. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** Names one entity: its type and its id. */
+export type Ref = readonly [type: EntityType, id: string]
+
+/** One change of an audit row: the new row, or null for a removal. */
+export interface Change {
+  readonly type: EntityType
+  readonly id: string
+  readonly row: Row | null
+}
+
+interface Version {
+  readonly seq: number
+  readonly row: Row | null
+}
+
+/** One entry of the audit log: when, and which entities a reader must be told of (none: an internal entry). */
+export interface AuditRow {
+  readonly seq: number
+  readonly at: number
+  readonly touched: readonly Ref[]
+}
+
+/** The audit log and every version of every entity; readable as of any entry of the log. */
+export interface Store {
+  readonly audit: AuditRow[]
+  readonly entities: ReadonlyMap<EntityType, Map<string, Version[]>>
+  /** Ids of the deployments that a product ever had, in id order. */
+  readonly deploymentsOf: Map<string, string[]>
+  readonly sorted: Map<EntityType, readonly string[]>
+}
+
+/** The entity types in the order of the document. */
+export const entityTypes: readonly EntityType[] = [
+  'issuer',
+  'asset',
+  'product',
+  'deployment',
+  'venue',
+  'derivative',
+  'committee',
+]
+
+/** An empty registry. */
+export function createStore(): Store {
+  return {
+    audit: [],
+    entities: new Map(entityTypes.map((type) => [type, new Map<string, Version[]>()])),
+    deploymentsOf: new Map(),
+    sorted: new Map(),
+  }
+}
+
+/**
+ * Appends one audit row with its changes; `also` names entities whose embedded data they change.
+ * A changed deployment always touches its product.
+ */
+export function write(store: Store, at: number, changes: readonly Change[], also: readonly Ref[] = []): void {
+  const seq = store.audit.length + 1
+  const touched: Ref[] = []
+  const touch = (ref: Ref): void => {
+    if (!touched.some(([type, id]) => type === ref[0] && id === ref[1])) touched.push(ref)
+  }
+  for (const { type, id, row } of changes) {
+    const versions = table(store, type)
+    const before = versions.get(id)
+    if (before) before.push({ seq, row })
+    else versions.set(id, [{ seq, row }])
+    touch([type, id])
+    const product = type === 'deployment' ? productOf(store, id, row) : undefined
+    if (product === undefined) continue
+    if (!before) register(store, product, id)
+    touch(['product', product])
+  }
+  for (const ref of also) touch(ref)
+  store.audit.push({ seq, at, touched })
+}
+
+/** The row of an entity as of an entry of the log; undefined before its creation and after its removal. */
+export function rowAt(store: Store, type: EntityType, id: string, seq: number): Row | undefined {
+  const versions = table(store, type).get(id)
+  if (!versions) return undefined
+  for (let i = versions.length - 1; i >= 0; i--) {
+    const version = versions[i] as Version
+    if (version.seq <= seq) return version.row ?? undefined
+  }
+  return undefined
+}
+
+/** The newest row of an entity. */
+export function rowNow(store: Store, type: EntityType, id: string): Row | undefined {
+  return rowAt(store, type, id, Number.POSITIVE_INFINITY)
+}
+
+/** The last row that an entity had before its removal. */
+export function lastRow(store: Store, type: EntityType, id: string): Row | undefined {
+  const version = table(store, type)
+    .get(id)
+    ?.findLast(({ row }) => row !== null)
+  return version?.row ?? undefined
+}
+
+/** The entry of the log that created the entity; undefined for one that never was. */
+export function createdSeq(store: Store, type: EntityType, id: string): number | undefined {
+  return table(store, type).get(id)?.[0]?.seq
+}
+
+/** Every id that a type ever had, in order. */
+export function idsOf(store: Store, type: EntityType): readonly string[] {
+  const versions = table(store, type)
+  const known = store.sorted.get(type)
+  if (known?.length === versions.size) return known
+  const ids = [...versions.keys()].sort()
+  store.sorted.set(type, ids)
+  return ids
+}
+
+/** The number of the last entry at or before the instant; 0 when there is none. */
+export function seqAt(store: Store, at: number): number {
+  let low = 0
+  let high = store.audit.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((store.audit[middle] as AuditRow).at <= at) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function table(store: Store, type: EntityType): Map<string, Version[]> {
+  return store.entities.get(type) as Map<string, Version[]>
+}
+
+function productOf(store: Store, id: string, row: Row | null): string | undefined {
+  const known = row ?? lastRow(store, 'deployment', id)
+  return known?.['product_id'] as string | undefined
+}
+
+function register(store: Store, product: string, deployment: string): void {
+  const ids = store.deploymentsOf.get(product)
+  if (!ids) store.deploymentsOf.set(product, [deployment])
+  else {
+    ids.push(deployment)
+    ids.sort()
+  }
+}
