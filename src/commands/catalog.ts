@@ -1,5 +1,5 @@
 import { describeRule } from '../catalog/availability.ts'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import type { Catalogue, Endpoint, Link, Resource } from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { matchPaths } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
@@ -45,11 +45,13 @@ export const list: CommandSpec = {
 /** `catalog show PATH`: everything, with an example request. */
 export const show: CommandSpec = {
   name: 'catalog show',
-  summary: 'Everything about one endpoint, with an example request.',
-  args: [{ name: 'path', about: 'as in `catalog list`', required: true }],
+  summary: 'Everything about one endpoint, with an example request, or about a registry resource.',
+  args: [{ name: 'path', about: 'as in `catalog list`, or a resource: issuers, assets, products, …', required: true }],
   options: [jsonOption],
   run: async (input, deps) => {
     const { catalogue } = readContext(input, deps)
+    const resource = catalogue.resources.get(input.args[0] ?? '')
+    if (resource) return deps.stdout(flagOption(input, 'json') ? json(resource) : describeResource(resource))
     const endpoint = pick(catalogue, input.args[0] ?? '')
     if (flagOption(input, 'json')) {
       const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
@@ -85,13 +87,21 @@ export const check: CommandSpec = {
       endpoints: catalogue.endpoints.size,
       stated_rules: stated,
       resources: catalogue.resources.size,
+      links: catalogue.links.map(describeLink),
       digest: catalogue.digest,
     }
     if (flagOption(input, 'json')) return deps.stdout(json(facts))
+    for (const link of facts.links) deps.stdout(`link ${link}\n`)
     deps.stdout(
       `${facts.endpoints} endpoints (${stated} with a stated availability rule), ${facts.resources} registry resources, no problems\n`,
     )
   },
+}
+
+function describeLink(link: Link): string {
+  const target = link.productId ?? `${link.chainId} ${link.address}`
+  const from = link.from === null ? '' : ` from ${formatInstant(link.from)}`
+  return `${link.metricAsset} = ${target}${from}${link.until === null ? '' : ` until ${formatInstant(link.until)}`}`
 }
 
 function filtered(catalogue: Catalogue, input: Input): Endpoint[] {
@@ -193,6 +203,26 @@ function description(catalogue: Catalogue, endpoint: Endpoint): string {
     ['from', endpoint.source],
   ]
   return `${endpoint.path}\n${rows.map(([name, text]) => `  ${name.padEnd(12)} ${text}\n`).join('')}`
+}
+
+/** A registry resource as people read it. */
+function describeResource(resource: Resource): string {
+  const fields = Object.entries(resource.fields).map(([name, field]) => {
+    const keys = field.keys.length === 1 && field.keys[0] === name ? '' : `, found under ${field.keys.join(' or ')}`
+    const values = field.values.length === 0 ? '' : `: ${field.values.join(', ')}${field.open ? ' (can grow)' : ''}`
+    return `    ${name.padEnd(20)} ${field.to === null ? field.kind : `reference to ${field.to}`}${values}${keys}`
+  })
+  const embeds = Object.entries(resource.embeds).map(([key, table]) => `${key} -> ${table}`)
+  return [
+    resource.name,
+    `  entity       ${resource.entity}`,
+    `  list         ${resource.path}${resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'}`,
+    `  filters      ${resource.filters.join(', ')}`,
+    `  embeds       ${embeds.join(', ') || 'nothing'}`,
+    '  fields',
+    ...fields,
+    '',
+  ].join('\n')
 }
 
 /** One line per distinct rule, with the intervals that it holds for. */

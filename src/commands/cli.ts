@@ -21,7 +21,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     env: process.env,
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),
-    isTerminal: process.stderr.isTTY === true && !process.env['NO_COLOR'],
+    isTerminal: process.stderr.isTTY && !process.env['NO_COLOR'],
     signal: stop.signal,
     cwd: process.cwd(),
   }
