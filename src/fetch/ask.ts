@@ -1,0 +1,234 @@
+import {
+  currentRate,
+  governor,
+  type Governor,
+  type GovernorEvent,
+  type GovernorOptions,
+  newGovernor,
+  nextSlot,
+  parked,
+} from './governor.ts'
+import type { Http, Reply } from './http.ts'
+import type { Outcome, Parameter } from './outcome.ts'
+import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
+
+/** One thing to ask: where, into which file, and what a refusal may name. */
+export interface AskRequest {
+  /** The caller's name for it, repeated in events. */
+  readonly id: string
+  readonly url: string
+  readonly file: string
+  readonly etag?: string | undefined
+  readonly parameters?: readonly Parameter[] | undefined
+  /** Requests of different buckets have limits of their own; all are in `data` unless said. */
+  readonly bucket?: string | undefined
+}
+
+/** What happens on the way, for progress and the ledger; `at` in milliseconds since 1970, `attempt` from 1. */
+export type AskEvent =
+  | { readonly kind: 'sent'; readonly id: string; readonly at: number; readonly attempt: number; readonly sent: number }
+  | {
+      readonly kind: 'answered'
+      readonly id: string
+      readonly at: number
+      readonly attempt: number
+      readonly outcome: Outcome
+      /** Requests a minute at which the governor paces from here. */
+      readonly perMinute: number
+    }
+  | {
+      readonly kind: 'waiting'
+      readonly id: string
+      readonly at: number
+      readonly waitMs: number
+      readonly why: 'slot' | 'retry'
+    }
+
+/** What an asker is made of. */
+export interface AskerDeps {
+  readonly http: Pick<Http, 'get'>
+  readonly governor: GovernorOptions
+  readonly retry: RetryPolicy
+  /** Requests this asker may send in all, repeats included; null: any number. */
+  readonly maxRequests: number | null
+  /** Milliseconds since 1970; best from a clock that never steps back. */
+  readonly now: () => number
+  /** Resolves after the time, or at once when the signal aborts; never rejects. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  readonly random: () => number
+  /** Aborts what waits and what is under way. */
+  readonly signal?: AbortSignal | undefined
+  readonly onEvent?: ((event: AskEvent) => void) | undefined
+}
+
+/** Asks one API: shared by all its workers, one pace, one stop. */
+export interface Asker {
+  /** One request until its final outcome: waits for its slot, repeats what is worth repeating. */
+  readonly ask: (request: AskRequest) => Promise<Outcome>
+  /** No new request is sent any more; what is under way ends. */
+  readonly drain: () => void
+  /** Requests sent so far. */
+  readonly sent: () => number
+  /** The governor's knowledge of a bucket, for status. */
+  readonly state: (bucket?: string) => Governor
+}
+
+/** Waits below this are the ordinary pace and not worth an event. */
+const quietMs = 2_000
+
+/** A new asker; 401 ends it for good: every later ask gives that same outcome without a request. */
+export function createAsker(deps: AskerDeps): Asker {
+  const run: Run = {
+    deps,
+    governors: new Map(),
+    gates: new Map(),
+    halt: new AbortController(),
+    sent: 0,
+    ended: null,
+  }
+  return {
+    ask: async (request) => await ask(run, request),
+    drain: () => end(run, { kind: 'stopped', by: 'signal' }),
+    sent: () => run.sent,
+    state: (bucket = 'data') => stateOf(run, bucket),
+  }
+}
+
+interface Run {
+  readonly deps: AskerDeps
+  readonly governors: Map<string, Governor>
+  /** The end of the queue for the next slot of a bucket. */
+  readonly gates: Map<string, Promise<unknown>>
+  readonly halt: AbortController
+  sent: number
+  ended: Outcome | null
+}
+
+async function ask(run: Run, request: AskRequest): Promise<Outcome> {
+  const { deps } = run
+  let tries: Tries = noTries
+  for (let attempt = 1; ; attempt++) {
+    const turn = await inTurn(run, request)
+    if (turn.kind === 'refused') return turn.outcome
+    const outcome = await once(run, request, attempt, turn.ticket)
+    if (outcome.kind === 'unauthorised') end(run, outcome)
+    const next = afterTry(deps.retry, tries, outcome, deps.random)
+    if (next.kind === 'stop') return outcome
+    tries = next.tries
+    await pause(run, request, next.waitMs, 'retry')
+  }
+}
+
+/** Either the request may go now, under this number, or it must not go at all. */
+type Turn = { readonly kind: 'go'; readonly ticket: number } | { readonly kind: 'refused'; readonly outcome: Outcome }
+
+/** First come, first served: only the head of the queue looks at the clock. */
+async function inTurn(run: Run, request: AskRequest): Promise<Turn> {
+  const bucket = bucketOf(request)
+  const before = run.gates.get(bucket) ?? Promise.resolve()
+  const turn = before.then(async () => await slot(run, request))
+  run.gates.set(
+    bucket,
+    turn.catch(() => undefined),
+  )
+  return await turn
+}
+
+async function slot(run: Run, request: AskRequest): Promise<Turn> {
+  const { deps } = run
+  for (;;) {
+    const outcome = refusal(run, request)
+    if (outcome !== null) return { kind: 'refused', outcome }
+    const now = deps.now()
+    const wait = nextSlot(stateOf(run, bucketOf(request)), now)
+    if (wait === 0) {
+      record(run, request, { kind: 'request-sent', at: now })
+      run.sent++
+      return { kind: 'go', ticket: stateOf(run, bucketOf(request)).sent }
+    }
+    await pause(run, request, wait, 'slot')
+  }
+}
+
+/** Why nothing may be sent, if so. */
+function refusal(run: Run, request: AskRequest): Outcome | null {
+  if (run.ended !== null) return run.ended
+  if (run.deps.signal?.aborted) return { kind: 'stopped', by: 'signal' }
+  const waits = parkedOutcome(run, request)
+  if (waits !== null) return waits
+  const { maxRequests } = run.deps
+  return maxRequests !== null && run.sent >= maxRequests ? { kind: 'stopped', by: 'max_requests' } : null
+}
+
+function parkedOutcome(run: Run, request: AskRequest): Outcome | null {
+  const until = parked(stateOf(run, bucketOf(request)), run.deps.now())
+  return until === null
+    ? null
+    : { kind: 'parked', until, words: 'the quota is spent or the provider asks for a long wait' }
+}
+
+async function once(run: Run, request: AskRequest, attempt: number, ticket: number): Promise<Outcome> {
+  const { deps } = run
+  deps.onEvent?.({ kind: 'sent', id: request.id, at: deps.now(), attempt, sent: run.sent })
+  let reply: Reply
+  try {
+    const { url, file, etag, parameters } = request
+    reply = await deps.http.get({ url, file, etag, parameters, signal: deps.signal })
+  } catch (error) {
+    record(run, request, { kind: 'lost', at: deps.now(), ticket })
+    throw error
+  }
+  const at = deps.now()
+  record(run, request, eventOf(reply, at, ticket))
+  const { outcome } = reply
+  deps.onEvent?.({ kind: 'answered', id: request.id, at, attempt, outcome, perMinute: rate(run, request, at) })
+  return parkedBy(run, request, outcome) ?? outcome
+}
+
+function eventOf(reply: Reply, at: number, ticket: number): GovernorEvent {
+  const { outcome, status, headers } = reply
+  if (status === null) return { kind: 'lost', at, ticket }
+  // The head says when it was read; the end of a long body would date its limits wrongly.
+  const head = 'at' in outcome ? outcome.at : at
+  const code = 'code' in outcome ? outcome.code : null
+  return { kind: 'response', at: head, ticket, status, headers, code }
+}
+
+/** A refusal that parks the API is told as such, with the provider's words. */
+function parkedBy(run: Run, request: AskRequest, outcome: Outcome): Outcome | null {
+  if (outcome.kind !== 'limited' && outcome.kind !== 'again') return null
+  if (outcome.kind === 'limited' && outcome.code === 'snapshot_limit') return null
+  const until = parked(stateOf(run, bucketOf(request)), run.deps.now())
+  return until === null ? null : { kind: 'parked', until, words: outcome.words }
+}
+
+/** The first end is the one that stays; whoever waits wakes up. */
+function end(run: Run, outcome: Outcome): void {
+  run.ended ??= outcome
+  run.halt.abort()
+}
+
+async function pause(run: Run, request: AskRequest, waitMs: number, why: 'slot' | 'retry'): Promise<void> {
+  const { deps } = run
+  if (waitMs <= 0 || run.halt.signal.aborted) return
+  if (waitMs > quietMs) deps.onEvent?.({ kind: 'waiting', id: request.id, at: deps.now(), waitMs, why })
+  const signal = deps.signal ? AbortSignal.any([deps.signal, run.halt.signal]) : run.halt.signal
+  await deps.sleep(waitMs, signal)
+}
+
+function bucketOf(request: AskRequest): string {
+  return request.bucket ?? 'data'
+}
+
+function stateOf(run: Run, bucket: string): Governor {
+  return run.governors.get(bucket) ?? newGovernor(run.deps.governor)
+}
+
+function record(run: Run, request: AskRequest, event: GovernorEvent): void {
+  const bucket = bucketOf(request)
+  run.governors.set(bucket, governor(stateOf(run, bucket), event))
+}
+
+function rate(run: Run, request: AskRequest, at: number): number {
+  return currentRate(stateOf(run, bucketOf(request)), at)
+}

@@ -1,0 +1,88 @@
+import { parseInstant } from '../time.ts'
+
+/** Response headers by lower-case name, as they came. */
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** What an answer says about limits; distances are milliseconds from the moment it was read, never negative. */
+export interface LimitSigns {
+  readonly limit: number | null
+  readonly remaining: number | null
+  readonly resetMs: number | null
+  readonly retryAfterMs: number | null
+  readonly dailyRemaining: number | null
+}
+
+/** Below this a bare number is a count of seconds left; from here to `unixSeconds` it still is, a long one. */
+const unixSeconds = 1_000_000_000
+const unixMilliseconds = 1_000_000_000_000
+
+/** The first value of a header, or null. */
+export function header(headers: Headers, name: string): string | null {
+  const value = headers[name]
+  const first = typeof value === 'string' ? value : value?.[0]
+  return first === undefined || first.trim() === '' ? null : first.trim()
+}
+
+/** The `Date` of the answer in milliseconds since 1970, or null where there is none that can be read. */
+export function dateOf(headers: Headers): number | null {
+  const text = header(headers, 'date')
+  return text === null ? null : parseDate(text)
+}
+
+/** Everything an answer says about limits, in all dialects; `now` in milliseconds since 1970. */
+export function readLimits(headers: Headers, now: number): LimitSigns {
+  // Clocks differ: an absolute instant is measured against the provider's own clock wherever it shows it.
+  const clock = dateOf(headers) ?? now
+  return {
+    limit: positive(number(headers, 'limit')),
+    remaining: number(headers, 'remaining'),
+    resetMs: distance(rateHeader(headers, 'reset'), clock),
+    retryAfterMs: distance(header(headers, 'retry-after'), clock),
+    dailyRemaining: leading(header(headers, 'x-quota-daily-remaining')),
+  }
+}
+
+/** Milliseconds until what the text names: seconds left, Unix seconds or milliseconds, an HTTP date, an ISO date. */
+export function distance(text: string | null, clock: number): number | null {
+  if (text === null) return null
+  if (/^-?\d+(?:\.\d+)?$/.test(text)) {
+    const value = Number(text)
+    if (value >= unixMilliseconds) return Math.max(0, value - clock)
+    if (value >= unixSeconds) return Math.max(0, value * 1000 - clock)
+    return Math.max(0, value * 1000)
+  }
+  const at = parseDate(text)
+  return at === null ? null : Math.max(0, at - clock)
+}
+
+function rateHeader(headers: Headers, what: string): string | null {
+  for (const prefix of ['x-ratelimit', 'x-rate-limit', 'ratelimit']) {
+    const value = header(headers, `${prefix}-${what}`)
+    if (value !== null) return value
+  }
+  return null
+}
+
+function number(headers: Headers, what: string): number | null {
+  return leading(rateHeader(headers, what))
+}
+
+/** The leading whole number of `600`, `600;w=60` or `600, 600;w=60`. */
+function leading(text: string | null): number | null {
+  const match = text === null ? null : /^\d{1,15}(?![\d.])/.exec(text)
+  return match ? Number(match[0]) : null
+}
+
+function positive(value: number | null): number | null {
+  return value !== null && value > 0 ? value : null
+}
+
+/** ISO dates without a zone and the old asctime form mean UTC, never the zone of this machine. */
+function parseDate(text: string): number | null {
+  const iso = parseInstant(text)
+  if (iso !== undefined) return /\.\d*[1-9]/.test(text) ? (iso + 1) * 1000 : iso * 1000
+  if (!/[A-Za-z]{3}/.test(text)) return null
+  const zoned = /(?:GMT|UTC|Z|[+-]\d{2}:?\d{2})$/i.test(text) ? text : `${text} GMT`
+  const at = Date.parse(zoned)
+  return Number.isNaN(at) ? null : at
+}

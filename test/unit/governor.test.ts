@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'vitest'
+import { currentRate, governor, type Governor, newGovernor, nextSlot, parked } from '../../src/fetch/governor.ts'
+import type { Headers } from '../../src/fetch/limits.ts'
+import { fixedWindow, type Limiter, simulate, slidingWindow, tokenBucket } from './limiters.ts'
+
+const minute = 60_000
+const hour = 3_600_000
+const at = 1_700_000_000_000
+
+function answered(state: Governor, status: number, headers: Headers, when = at, code: string | null = null): Governor {
+  const sent = governor(state, { kind: 'request-sent', at: when })
+  return governor(sent, { kind: 'response', at: when, ticket: sent.sent, status, headers, code })
+}
+
+const fresh = newGovernor({ perMinute: 600 })
+const before = (limit: number): number[] =>
+  Array.from({ length: limit }, (_, i) => at + 17_345 - minute + (i * minute) / limit)
+
+describe('ten minutes with eight workers against', () => {
+  const limiters: [string, number, () => Limiter][] = []
+  for (const limit of [12, 60, 100, 600, 1200]) {
+    for (const dialect of ['seconds', 'unix', 'none'] as const) {
+      const name = `${limit} a minute, reset in ${dialect}`
+      limiters.push([`a fixed window, ${name}`, limit, () => fixedWindow(limit, minute, dialect, 7_000)])
+      limiters.push([
+        `a sliding window, ${name}, reset of the whole`,
+        limit,
+        () => slidingWindow(limit, minute, dialect, 'whole'),
+      ])
+      limiters.push([
+        `a sliding window, ${name}, reset of the oldest`,
+        limit,
+        () => slidingWindow(limit, minute, dialect, 'oldest'),
+      ])
+      limiters.push([`a full token bucket, ${name}`, limit, () => tokenBucket(limit, minute, limit, dialect)])
+      limiters.push([
+        `a small token bucket, ${name}`,
+        limit,
+        () => tokenBucket(limit, minute, Math.max(5, limit / 60), dialect),
+      ])
+    }
+  }
+  test.each(limiters)('%s', (name, limit, make) => {
+    // Where headers tell, the configured rate is wrong on purpose.
+    const configured = name.includes('none') ? limit : 60
+    const { allowed, refused } = simulate(make(), configured, 11 * minute)
+    const steady = allowed.filter((when) => when >= minute)
+    expect(refused.filter((when) => when >= minute)).toEqual([])
+    expect(steady.length / (10 * limit)).toBeGreaterThanOrEqual(0.98)
+    expect(refused).toEqual([])
+  })
+
+  test('an hourly window, told by its reset', () => {
+    const { allowed, refused } = simulate(fixedWindow(1000, hour, 'unix', 0), 600, 11 * hour)
+    expect(refused).toEqual([])
+    const whole = allowed.filter((when) => when >= hour)
+    expect(whole.length / 10_000).toBeGreaterThanOrEqual(0.98)
+  })
+
+  test.each([
+    ['fixed window', () => fixedWindow(600, minute, 'seconds', 0, 400)],
+    ['fixed window, used up', () => fixedWindow(600, minute, 'unix', 0, 600)],
+    ['sliding window', () => slidingWindow(600, minute, 'seconds', 'whole', before(400))],
+    ['sliding window, used up', () => slidingWindow(600, minute, 'unix', 'oldest', before(600))],
+    ['empty bucket', () => tokenBucket(600, minute, 600, 'seconds', 0)],
+  ])('a %s that an earlier run has used', (_, make) => {
+    const { allowed, refused } = simulate(make(), 600, 12 * minute)
+    expect(refused.filter((when) => when >= 2 * minute)).toEqual([])
+    expect(allowed.filter((when) => when >= 2 * minute).length / 6000).toBeGreaterThanOrEqual(0.98)
+  })
+})
+
+test('what others use of a fixed window is left to them', () => {
+  const limiter = fixedWindow(600, minute, 'unix')
+  let calls = 0
+  const shared: Limiter = (when) => {
+    if (calls++ % 2 === 0) limiter(when)
+    return limiter(when)
+  }
+  const { allowed, refused } = simulate(shared, 600, 11 * minute)
+  expect(refused.filter((when) => when >= minute)).toEqual([])
+  expect(allowed.length / (11 * 400)).toBeGreaterThan(0.93)
+})
+
+test('requests are spread evenly, not in bursts', () => {
+  const { sent } = simulate(fixedWindow(60, minute, 'seconds'), 60, 5 * minute)
+  const gaps = sent.slice(1).map((when, i) => when - (sent[i] ?? 0))
+  expect(Math.min(...gaps)).toBeGreaterThan(650)
+  expect(Math.max(...gaps)).toBeLessThan(1_400)
+})
+
+test('without headers a limit below the configured rate is found by backing off', () => {
+  const { allowed, refused, state } = simulate(slidingWindow(300, minute, 'none', 'oldest'), 600, 30 * minute)
+  expect(currentRate(state, at + 30 * minute)).toBeLessThan(330)
+  expect(allowed.length / (30 * 300)).toBeGreaterThan(0.7)
+  expect(refused.length / allowed.length).toBeLessThan(0.05)
+})
+
+test('after a refusal the rate comes back slowly', () => {
+  let state = fresh
+  for (let i = 0; i < 3; i++) state = answered(state, 429, {}, at + 120_000 * i)
+  const low = currentRate(state, at)
+  expect(low).toBeLessThan(300)
+  let when = state.blockedUntil
+  state = answered(state, 200, {}, when + 11_000)
+  expect(currentRate(state, when)).toBeLessThan(low * 1.1)
+  for (let i = 0; i < 400; i++) state = answered(state, 200, {}, (when += 11_000))
+  expect(currentRate(state, when)).toBeCloseTo(594)
+})
+
+test('one refused burst lowers the rate once', () => {
+  let state = fresh
+  for (let i = 0; i < 8; i++) state = governor(state, { kind: 'request-sent', at: at + i })
+  for (let i = 1; i <= 8; i++)
+    state = governor(state, { kind: 'response', at: at + 100 + i, ticket: i, status: 429, headers: {} })
+  expect(currentRate(state, at)).toBeCloseTo(594 * 0.7)
+})
+
+describe('a wait that the provider names', () => {
+  const http = { date: new Date(at - 5_000).toUTCString(), 'retry-after': new Date(at + 55_000).toUTCString() }
+  test.each<[string, Headers, number]>([
+    ['Retry-After in seconds', { 'retry-after': '37' }, 37_000],
+    ['Retry-After of 14 minutes, never capped', { 'retry-after': '840' }, 840_000],
+    ['Retry-After as HTTP date, by the clock of the provider', http, 60_000],
+    ['Retry-After as ISO date', { 'retry-after': new Date(at + 45_000).toISOString() }, 45_000],
+    ['Retry-After as Unix time', { 'retry-after': String(at / 1000 + 90) }, 90_000],
+    ['Retry-After as Unix milliseconds', { 'retry-after': String(at + 90_000) }, 90_000],
+    ['Retry-After before the reset', { 'retry-after': '20', 'x-ratelimit-reset': '50' }, 20_000],
+    ['a reset in seconds left, one more for rounding', { 'x-rate-limit-reset': '50' }, 51_000],
+    ['a reset in Unix time', { 'x-ratelimit-reset': String(at / 1000 + 50) }, 51_000],
+    ['nothing at all', {}, 1_000],
+  ])('%s', (_, headers, wait) => {
+    const state = answered(fresh, 429, headers)
+    expect(state.blockedUntil - at).toBe(wait)
+    expect(nextSlot(state, at)).toBe(wait)
+    expect(nextSlot(state, at + wait - 1)).toBe(1)
+    expect(nextSlot(state, at + wait)).toBe(0)
+    expect(parked(state, at)).toBeNull()
+  })
+
+  test('a 503 with Retry-After holds everybody, without it nobody', () => {
+    expect(nextSlot(answered(fresh, 503, { 'retry-after': '120' }), at)).toBe(120_000)
+    expect(nextSlot(answered(fresh, 503, {}), at)).toBeLessThan(200)
+  })
+
+  test('refusals one after the other are waited for longer and longer', () => {
+    let state = fresh
+    const waits: number[] = []
+    for (let i = 0, when = at; i < 9; i++, when = state.blockedUntil + 500) {
+      state = answered(state, 429, { 'retry-after': '0' }, when)
+      waits.push(state.blockedUntil - when)
+    }
+    expect(waits).toEqual([0, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000])
+  })
+
+  test('nobody bursts when a wait is over', () => {
+    const state = answered(fresh, 429, { 'retry-after': '60' })
+    const sent = governor(state, { kind: 'request-sent', at: at + 60_000 })
+    expect(nextSlot(sent, at + 60_000)).toBeGreaterThan(90)
+  })
+})
+
+describe('parking', () => {
+  const midnight = Math.ceil(at / 86_400_000) * 86_400_000
+  test.each<[string, Headers, string | null, number]>([
+    ['a quota code with Retry-After', { 'retry-after': '7200' }, 'quota_exceeded', at + 7_200_000],
+    ['a quota code with a short Retry-After', { 'retry-after': '60' }, 'quota_exceeded', at + 60_000],
+    ['a quota code without a time: midnight UTC', { 'x-ratelimit-reset': '30' }, 'quota_exceeded', midnight],
+    ['no daily requests left', { 'x-quota-daily-remaining': '0' }, null, midnight],
+    ['a very long Retry-After, in full', { 'retry-after': '172800' }, null, at + 172_800_000],
+    ['a reset far away', { 'x-ratelimit-limit': '50', 'x-ratelimit-reset': '40000' }, null, at + 40_001_000],
+  ])('%s', (_, headers, code, until) => {
+    const state = answered(fresh, 429, headers, at, code)
+    expect(parked(state, at)).toBe(until)
+    expect(parked(state, until)).toBeNull()
+    expect(nextSlot(state, until)).toBe(0)
+  })
+
+  test('fifty calls a day are spent at the configured rate, then the API is parked without a refusal', () => {
+    const sent: number[] = []
+    let state = fresh
+    for (let when = at, n = 0; parked(state, when) === null && n < 60; n++) {
+      when += nextSlot(state, when)
+      sent.push(when)
+      const headers = {
+        'x-ratelimit-limit': '50',
+        'x-ratelimit-remaining': String(49 - n),
+        'x-ratelimit-reset': String(at / 1000 + 40_000),
+      }
+      state = answered(state, 200, headers, when)
+    }
+    expect(sent).toHaveLength(50)
+    expect((sent.at(-1) ?? 0) - at).toBeLessThan(10_000)
+  })
+
+  test('a limited snapshot stops nobody else', () => {
+    const state = answered(fresh, 429, { 'retry-after': '86400' }, at, 'snapshot_limit')
+    expect(parked(state, at)).toBeNull()
+    expect(nextSlot(state, at)).toBeLessThan(200)
+  })
+
+  test('near the end of a daily quota no more are under way than it allows', () => {
+    let state = answered(fresh, 200, { 'x-quota-daily-remaining': '2' })
+    let sent = 0
+    for (let when = at + 1_000; when < at + 10_000; when += 100) {
+      if (nextSlot(state, when) === 0) {
+        state = governor(state, { kind: 'request-sent', at: when })
+        sent++
+      }
+    }
+    expect(sent).toBe(2)
+  })
+})
+
+test('a lost request is no longer under way, and says nothing about limits', () => {
+  const sent = governor(fresh, { kind: 'request-sent', at })
+  const lost = governor(sent, { kind: 'lost', at: at + 1, ticket: 1 })
+  expect([sent.inFlight, lost.inFlight, lost.limit]).toEqual([1, 0, null])
+})
+
+test('the reducer changes nothing in place', () => {
+  const frozen = Object.freeze(answered(fresh, 200, {}))
+  expect(() => answered(frozen, 429, { 'x-ratelimit-limit': '5', 'x-ratelimit-reset': '4' })).not.toThrow()
+})
+
+test('a clock that steps back does not stop the pace', () => {
+  const state = answered(fresh, 200, {})
+  expect(nextSlot(state, at - hour)).toBeLessThan(200)
+})

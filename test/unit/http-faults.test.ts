@@ -1,0 +1,189 @@
+import { mkdirSync } from 'node:fs'
+import { createServer as createTcp, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { body, key, type Handler, provider } from './http-provider.ts'
+
+const { answer, base, folder, get, http, seen } = provider()
+const zipped = gzipSync(body)
+
+describe('a cut body is asked again', () => {
+  const cuts: [string, Handler][] = [
+    [
+      'by length',
+      (_, response) => {
+        response.writeHead(200, { 'content-length': String(body.length) })
+        response.write(body.slice(0, 5_000), () => response.destroy())
+      },
+    ],
+    [
+      'by a reset inside a chunked body',
+      (_, response) => {
+        response.write(body.slice(0, 5_000), () => response.socket?.resetAndDestroy())
+      },
+    ],
+    [
+      'by the end of a chunked body without its last chunk',
+      (_, response) => {
+        response.write(body.slice(0, 5_000), () => response.socket?.end())
+      },
+    ],
+    [
+      'in gzip, though the transport ends well',
+      (_, response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(zipped.subarray(0, zipped.length - 100))
+      },
+    ],
+    [
+      'in gzip, only the checksum missing',
+      (_, response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(zipped.subarray(0, zipped.length - 8))
+      },
+    ],
+    [
+      'in gzip, with its length told',
+      (_, response) => {
+        const part = zipped.subarray(0, 5_000)
+        response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': String(part.length) }).end(part)
+      },
+    ],
+    [
+      'in gzip, a byte wrong',
+      (_, response) => {
+        const wrong = Buffer.from(zipped)
+        wrong[wrong.length >> 1] = (wrong[wrong.length >> 1] ?? 0) ^ 0xff
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(wrong)
+      },
+    ],
+    [
+      'in gzip, nothing at all',
+      (_, response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end()
+      },
+    ],
+  ]
+  test.each(cuts)('%s', async (_, cutting) => {
+    expect((await get(cutting)).outcome).toMatchObject({ kind: 'again', reason: 'cut', status: 200, waitMs: null })
+  })
+})
+
+describe('timeouts', () => {
+  test('a slow first byte', async () => {
+    const { outcome } = await get(() => undefined)
+    expect(outcome).toMatchObject({ kind: 'again', reason: 'timeout', status: null })
+    expect(outcome.kind === 'again' && outcome.words).toMatch(/^UND_ERR_HEADERS_TIMEOUT/)
+  })
+
+  test('a body that stops', async () => {
+    const { outcome } = await get((_, response) => void response.write(body.slice(0, 3_000)))
+    expect(outcome).toMatchObject({ kind: 'again', reason: 'timeout', status: 200 })
+    expect(outcome.kind === 'again' && outcome.words).toMatch(/^UND_ERR_BODY_TIMEOUT/)
+  })
+
+  test('a body that trickles is cut off by the time for the whole request', async () => {
+    let timer: NodeJS.Timeout | undefined
+    const started = Date.now()
+    const { outcome } = await get((_, response) => void (timer = setInterval(() => response.write('[1,'), 50)), {
+      timeouts: { connectMs: 500, firstByteMs: 400, idleMs: 400, totalMs: 700 },
+    })
+    clearInterval(timer)
+    expect(outcome).toMatchObject({ kind: 'again', reason: 'timeout', words: 'the whole request took too long' })
+    expect(Date.now() - started).toBeLessThan(1_500)
+  })
+
+  test('a slow body that keeps coming is let through', async () => {
+    const { outcome } = await get((_, response) => {
+      void (async () => {
+        for (let i = 0; i < 8; i++) {
+          response.write('[')
+          await wait(150)
+        }
+        response.end(']')
+      })()
+    })
+    expect(outcome).toMatchObject({ kind: 'body', bytes: 9 })
+  })
+
+  test('an error answer whose body never ends keeps its status', async () => {
+    const { outcome } = await get(
+      (_, response) => void response.writeHead(400).write('{"error":"unknown parameter \\"s\\""'),
+      {},
+      {
+        parameters: [{ name: 'since', key: 's' }],
+      },
+    )
+    expect(outcome).toMatchObject({
+      kind: 'refused',
+      parameter: 'since',
+      words: '{"error":"unknown parameter \\"s\\""',
+    })
+  })
+})
+
+describe('no answer', () => {
+  test('nobody listens', async () => {
+    const gone = createTcp()
+    await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
+    const away = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`
+    await new Promise((resolve) => gone.close(resolve))
+    const { outcome } = await get(() => undefined, { base: away }, { url: `${away}/x` })
+    expect(outcome).toMatchObject({ kind: 'again', reason: 'connect', status: null })
+  })
+
+  test.each<[string, string, string]>([
+    ['a reset before the head', '', 'reset'],
+    ['noise instead of HTTP', 'SSH-2.0-nonsense\r\n\r\n', 'protocol'],
+  ])('%s', async (_, noise, reason) => {
+    const tcp = createTcp((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => (noise === '' ? socket.resetAndDestroy() : socket.end(noise)))
+    })
+    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve))
+    const there = `http://127.0.0.1:${(tcp.address() as AddressInfo).port}`
+    const { outcome } = await get(() => undefined, { base: there }, { url: `${there}/x` })
+    await new Promise((resolve) => tcp.close(resolve))
+    expect(outcome).toMatchObject({ kind: 'again', reason, status: null })
+  })
+
+  test('a stop before and during the request', async () => {
+    const stop = new AbortController()
+    const answered = get(
+      (_, response) => void response.write('['),
+      { timeouts: { connectMs: 500, firstByteMs: 5_000, idleMs: 5_000, totalMs: 9_000 } },
+      { signal: stop.signal },
+    )
+    setTimeout(() => stop.abort(), 100)
+    expect((await answered).outcome).toEqual({ kind: 'stopped', by: 'signal' })
+    const count = seen.length
+    expect((await get(() => undefined, {}, { signal: stop.signal })).outcome.kind).toBe('stopped')
+    expect(seen).toHaveLength(count)
+  })
+})
+
+describe('what is thrown', () => {
+  test.each(['https://127.0.0.1/x', 'http://127.0.0.1:1/x', 'http://evil.example/x'])(
+    'another host: %s',
+    async (url) => {
+      await expect(http().get({ url, file: join(folder, 'none') })).rejects.toThrow('foreign host')
+      expect(seen).toHaveLength(0)
+    },
+  )
+
+  test('a key in the address', async () => {
+    const url = `${base()}/x?api_key=${encodeURIComponent(key)}`
+    const error: unknown = await http()
+      .get({ url, file: join(folder, 'none') })
+      .catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(Error)
+    expect(String(error)).not.toContain('Zq7')
+    expect(seen).toHaveLength(0)
+  })
+
+  test.each(['missing/folder/x.json', '.'])('a file that cannot be written: %s', async (name) => {
+    answer((_, response) => response.end(body))
+    mkdirSync(folder, { recursive: true })
+    await expect(http().get({ url: `${base()}/x`, file: join(folder, name) })).rejects.toThrow(/cannot write/)
+  })
+})

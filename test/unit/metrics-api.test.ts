@@ -1,0 +1,127 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Endpoint, Wire } from '../../src/catalog/catalogue.ts'
+import type { Series } from '../../src/catalog/series.ts'
+import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/fetch/metrics-api.ts'
+
+const wire: Wire = {
+  metricsPrefix: '/v1/metrics/',
+  assetsPath: 'assets',
+  queryKeys: {
+    asset: 'a',
+    since: 's',
+    until: 'u',
+    interval: 'i',
+    format: 'f',
+    currency: 'c',
+    exchange: 'e',
+    network: 'network',
+    timestamp_format: 'timestamp_format',
+  },
+}
+const full: Endpoint = {
+  path: 'supply/current_usd_pit',
+  ask: 'supply/current_pit',
+  about: '',
+  intervals: ['1h', '24h'],
+  currencies: ['native', 'usd'],
+  exchanges: ['exchange_1'],
+  networks: ['eth'],
+  since: true,
+  until: true,
+  format: true,
+  timestampFormat: true,
+  params: {},
+  placeholders: [],
+  defaults: { interval: '24h', currency: null, exchange: null, network: null },
+  tolerance: null,
+  overlap: 'exact',
+  rules: { '10m': [], '1h': [], '24h': [], '1w': [], '1month': [] },
+  extra: {},
+  source: '',
+}
+const bare: Endpoint = {
+  ...full,
+  intervals: [],
+  currencies: [],
+  exchanges: [],
+  networks: [],
+  since: false,
+  until: false,
+  format: false,
+}
+const series: Series = {
+  id: 'x',
+  metric: full.path,
+  asset: 'BTC',
+  interval: '24h',
+  currency: 'usd',
+  exchange: 'exchange_1',
+  network: 'eth',
+  params: {},
+}
+const window = { since: 1_514_764_800, until: 1_709_251_200 }
+const base = 'https://api.example'
+
+test('every parameter that the endpoint takes, under the configured key', () => {
+  expect(metricsUrl(base, wire, { endpoint: full, series, window })).toBe(
+    'https://api.example/v1/metrics/supply/current_pit?a=BTC&s=1514764800&u=1709251200&i=24h&c=usd&e=exchange_1&network=eth&f=json',
+  )
+  const other = { ...wire, queryKeys: { ...wire.queryKeys, since: 'from', asset: 'id' } }
+  expect(metricsUrl(base, other, { endpoint: full, series, window })).toContain('?id=BTC&from=1514764800&u=')
+})
+
+test('nothing that the endpoint does not take, even if the series has it', () => {
+  expect(metricsUrl(base, wire, { endpoint: bare, series, window })).toBe(
+    'https://api.example/v1/metrics/supply/current_pit?a=BTC',
+  )
+})
+
+test('a null dimension and a null window are left out', () => {
+  const plain: Series = { ...series, interval: null, currency: null, exchange: null, network: null }
+  expect(metricsUrl(base, wire, { endpoint: full, series: plain, window: null })).toMatch(/\?a=BTC&f=json$/)
+})
+
+test('mapped names and further parameters', () => {
+  const url = metricsUrl(`${base}/gate/`, wire, {
+    endpoint: full,
+    series: { ...series, params: { quote: 'x y' } },
+    window: null,
+    wirePath: 'protocols/real name_pit',
+    wireExchange: 'real&id',
+  })
+  expect(url).toMatch(/^https:\/\/api\.example\/gate\/v1\/metrics\/protocols\/real%20name_pit\?/)
+  expect(url).toContain('&e=real%26id&')
+  expect(url.endsWith('&quote=x%20y')).toBe(true)
+})
+
+test.each(['1', '00', '$pac', 'a.b', 'x%2Fy', 'p/q', 'k=v&z', 'sp ace', '+1', "o'k(1)!*", 'ünï', '#h?'])(
+  'the asset id %j arrives as it is',
+  (asset) => {
+    const url = metricsUrl(base, wire, { endpoint: full, series: { ...series, asset }, window })
+    expect(new URL(url).searchParams.get('a')).toBe(asset)
+    expect(new URL(url).pathname).toBe('/v1/metrics/supply/current_pit')
+    expect(url).toMatch(/^[\w\-.~:/?=&%]+$/)
+  },
+)
+
+test('any id arrives as it is', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (asset) => {
+      const url = new URL(metricsUrl(base, wire, { endpoint: full, series: { ...series, asset }, window }))
+      expect(url.searchParams.get('a')).toBe(asset)
+      expect([...url.searchParams]).toHaveLength(8)
+    }),
+  )
+})
+
+test('the listing of assets, and the parameters that a refusal may name', () => {
+  expect(assetsUrl('https://api.example/', wire)).toBe('https://api.example/v1/metrics/assets')
+  expect(knownParameters(wire)).toContainEqual({ name: 'since', key: 's' })
+  expect(knownParameters(wire)).toHaveLength(9)
+})
+
+test('a shown address has no credentials, no key parameter, no secret', () => {
+  const shown = shownUrl('https://me:pw@api.example/v1?a=BTC&api_key=k123&z=s3cret', ['s3cret'])
+  expect(shown).toBe('https://api.example/v1?a=BTC&api_key=[key]&z=[key]')
+})

@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest'
+import { type Headers, readLimits } from '../../src/fetch/limits.ts'
+import {
+  classify,
+  type Context,
+  describeOutcome,
+  namedParameter,
+  type Outcome,
+  startBytes,
+} from '../../src/fetch/outcome.ts'
+
+const at = 1_700_000_000_000
+const secret = 'sk-Zq7/+"tail=='
+const parameters = [
+  { name: 'asset', key: 'a' },
+  { name: 'since', key: 's' },
+  { name: 'interval', key: 'i' },
+  { name: 'timestamp_format', key: 'timestamp_format' },
+]
+const context: Context = { at, requestMs: 12, secrets: [secret], parameters }
+const see = (status: number, body = '', headers: Headers = {}): Outcome =>
+  classify(status, headers, body, context) as Outcome
+
+test.each<[number, Outcome['kind']]>([
+  [200, 'body'],
+  [203, 'body'],
+  [204, 'no_content'],
+  [304, 'not_modified'],
+  [400, 'refused'],
+  [422, 'refused'],
+  [401, 'unauthorised'],
+  [403, 'forbidden'],
+  [404, 'gone'],
+  [410, 'gone'],
+  [413, 'too_large'],
+  [414, 'too_large'],
+  [504, 'too_large'],
+  [429, 'limited'],
+  [408, 'again'],
+  [425, 'again'],
+  [500, 'again'],
+  [502, 'again'],
+  [503, 'again'],
+  [520, 'again'],
+  [206, 'unexpected'],
+  [301, 'unexpected'],
+  [307, 'unexpected'],
+  [402, 'unexpected'],
+  [418, 'unexpected'],
+])('%i is %s, whatever the body says', (status, kind) => {
+  for (const body of ['', '[]', '{"code":"unauthorized","error":"401"}', '<html>429 Too Many Requests</html>']) {
+    expect(see(status, body).kind).toBe(kind)
+  }
+})
+
+test('the head of an answer is kept: date, tag, request id, sandbox', () => {
+  const headers = {
+    date: 'Tue, 14 Nov 2023 22:13:20 GMT',
+    etag: '"abc"',
+    'x-request-id': 'r-1',
+    'x-pitlake-sandbox': '7',
+    'content-type': 'application/json',
+    'set-cookie': 'never=kept',
+  }
+  expect(see(204, '', headers)).toEqual({
+    kind: 'no_content',
+    status: 204,
+    at,
+    date: 1_700_000_000,
+    requestMs: 12,
+    etag: '"abc"',
+    requestId: 'r-1',
+    sandbox: '7',
+    contentType: 'application/json',
+  })
+})
+
+describe('the words of the provider', () => {
+  test('are at most 300 characters on one line', () => {
+    const outcome = see(400, `{"error":\n\t"${'x'.repeat(9_000)}"}`)
+    expect(outcome.kind === 'refused' && outcome.words.length).toBe(300)
+    expect(describeOutcome(outcome)).not.toMatch(/[\n\t]/)
+  })
+
+  test.each([
+    ['plain', secret],
+    ['in JSON', JSON.stringify(secret)],
+    ['in an address', `https://host/p?a=BTC&api_key=${encodeURIComponent(secret)}`],
+    ['as a header', `X-Api-Key: ${secret}`],
+    ['across the cut at 300 characters', `${'y'.repeat(292)}${secret}`],
+    ['across the end of what was read', secret.repeat(3_000).slice(0, startBytes - 4)],
+  ])('never hold the key: %s', (_, body) => {
+    for (const status of [400, 401, 403, 404, 413, 429, 500, 418]) {
+      const shown = JSON.stringify(
+        see(status, body, { 'x-request-id': secret, etag: secret, location: `/x?k=${secret}` }),
+      )
+      expect(shown).not.toContain('Zq7')
+      expect(describeOutcome(see(status, body))).not.toContain('Zq7')
+    }
+  })
+
+  test('a key cut in two by the end of what was read is not shown', () => {
+    // Redaction shortens the text so much that its end moves into the first 300 characters.
+    const long = 'K'.repeat(400)
+    const body = long.repeat(41).slice(0, startBytes)
+    const outcome = classify(400, {}, body, { ...context, secrets: [long] })
+    expect(JSON.stringify(outcome)).not.toContain('KKKK')
+  })
+})
+
+test.each([
+  ['{"code":"invalid_cursor","request_id":"1"}', 'invalid_cursor'],
+  ['{"error":{"code":"invalid_parameter"}}', 'invalid_parameter'],
+  ['{"errors":[{"code":"invalid_parameter"}]}', 'invalid_parameter'],
+  ['{"error":"quota_exceeded"}', 'quota_exceeded'],
+  ['{"error":"some words here"}', null],
+  ['{"code":400}', null],
+  ['{"code":', null],
+  ['null', null],
+  ['<html>code</html>', null],
+])('the code of %s', (body, code) => {
+  const outcome = see(400, body)
+  expect(outcome.kind === 'refused' && outcome.code).toBe(code)
+})
+
+test.each([
+  ['unknown parameter "s"', 'since'],
+  ['{"error":"unknown parameter \\"s\\""}', 'since'],
+  ['{"error":"\\"i\\" is odd"}', 'interval'],
+  ["'i' is not supported", 'interval'],
+  ['invalid query param: s', 'since'],
+  ['bad value in ?a=FOO', 'asset'],
+  ['Interval not allowed for this metric', 'interval'],
+  ['Timestamp format unknown', 'timestamp_format'],
+  ['unknown parameter "zz"', null],
+  ['a metric is not available; see the docs', null],
+  ['I do not understand', null],
+  ['', null],
+])('the parameter named by %j is %s', (words, name) => {
+  expect(namedParameter(words, parameters)).toBe(name)
+})
+
+test.each<[string | undefined, number | null]>([
+  [undefined, null],
+  ['7', 7_000],
+  ['2.5', 2_500],
+  ['0', 0],
+  ['-3', 0],
+  ['999999', 999_999_000],
+  ['5000000', 5_000_000_000],
+  ['1700000100', 100_000],
+  ['1700000100500', 100_500],
+  ['Tue, 14 Nov 2023 22:14:20 GMT', 60_000],
+  ['Tuesday, 14-Nov-23 22:14:20 GMT', 60_000],
+  ['Tue Nov 14 22:14:20 2023', 60_000],
+  ['2023-11-14T22:14:20Z', 60_000],
+  ['2023-11-15T03:44:20+05:30', 60_000],
+  ['2023-11-14T22:14:20', 60_000],
+  ['Tue, 14 Nov 2023 22:00:00 GMT', 0],
+  ['soon', null],
+])('Retry-After %s', (text, waitMs) => {
+  const outcome = see(429, '', { 'retry-after': text })
+  expect(outcome.kind === 'limited' && outcome.waitMs).toBe(waitMs)
+  const again = see(503, '', { 'retry-after': text })
+  expect(again.kind === 'again' && again.waitMs).toBe(waitMs)
+})
+
+test.each<[Headers, Partial<ReturnType<typeof readLimits>>]>([
+  [
+    { 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1700000030' },
+    { limit: 600, remaining: 0, resetMs: 30_000 },
+  ],
+  [
+    { 'x-rate-limit-limit': '600', 'x-rate-limit-remaining': '12', 'x-rate-limit-reset': '30' },
+    { limit: 600, remaining: 12, resetMs: 30_000 },
+  ],
+  [
+    { 'ratelimit-limit': '100, 100;w=60', 'ratelimit-reset': '9' },
+    { limit: 100, remaining: null, resetMs: 9_000 },
+  ],
+  [
+    { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': 'many' },
+    { limit: null, remaining: null },
+  ],
+  [{ 'x-ratelimit-limit': ['50', '60'] }, { limit: 50 }],
+  [{ 'x-quota-daily-remaining': '3' }, { dailyRemaining: 3, limit: null }],
+  // The provider's clock is an hour behind: its reset is measured against its own Date.
+  [{ 'x-ratelimit-reset': '1699996430', date: 'Tue, 14 Nov 2023 21:13:20 GMT' }, { resetMs: 30_000 }],
+])('limits in %j', (headers, signs) => {
+  expect(readLimits(headers, at)).toMatchObject(signs)
+})
+
+test('a redirect tells where, without host, credentials or query', () => {
+  const outcome = see(302, '', { location: 'https://user:pw@elsewhere.example/x?api_key=abc' })
+  expect(outcome.kind === 'unexpected' && outcome.location).toBe('another address')
+  expect(describeOutcome(outcome)).not.toMatch(/elsewhere|abc|pw/)
+})
