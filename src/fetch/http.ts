@@ -45,7 +45,8 @@ export interface HttpOptions {
   readonly key: KeyHeader
   readonly userAgent: string
   readonly connections: number
-  readonly timeouts: Timeouts
+  /** Where it says nothing: 10 s to connect, 2 min to the first byte, 30 s without a byte, 30 min in all. */
+  readonly timeouts?: Partial<Timeouts>
   /** The largest body that is kept, after decompression. */
   readonly maxBytes: number
   readonly proxy: ProxySettings
@@ -54,7 +55,7 @@ export interface HttpOptions {
 }
 
 /** The timeouts where configuration says nothing. */
-export const usualTimeouts: Timeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000 }
+const usualTimeouts: Timeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000 }
 
 /** One GET. The body of a 200 goes to `file`, which exists afterwards only if the outcome is `body`. */
 export interface HttpRequest {
@@ -96,9 +97,14 @@ export function createHttp(options: HttpOptions): Http {
   }
 }
 
+function timeoutsOf(options: HttpOptions): Timeouts {
+  return { ...usualTimeouts, ...options.timeouts }
+}
+
 function createDispatcher(options: HttpOptions): Dispatcher {
   const { protocol, hostname } = new URL(options.base)
-  const { timeouts, proxy } = options
+  const { proxy } = options
+  const timeouts = timeoutsOf(options)
   const chosen = (protocol === 'https:' ? proxy.https : proxy.http) || proxy.all || ''
   return new EnvHttpProxyAgent({
     connections: options.connections,
@@ -162,7 +168,7 @@ async function send(
   secrets: readonly string[],
 ): Promise<Reply> {
   if (request.signal?.aborted) return { outcome: { kind: 'stopped', by: 'signal' }, status: null, headers: {} }
-  const deadline = AbortSignal.timeout(options.timeouts.totalMs)
+  const deadline = AbortSignal.timeout(timeoutsOf(options).totalMs)
   const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline
   const flight: Flight = { request, options, secrets, started: options.now(), deadline, signal }
   const { key } = options.key
