@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parse } from 'yaml'
+import { loadCatalogue } from '../catalog/load.ts'
+import { usage } from '../errors.ts'
+import { runningClock } from '../sandbox/clock.ts'
+import { describeFaults, type Fault, parseFault, readFault } from '../sandbox/faults.ts'
+import { defaultLimits, limitSyntax, parseLimit } from '../sandbox/limits.ts'
+import { createSandbox } from '../sandbox/sandbox.ts'
+import { serve } from '../sandbox/server.ts'
+import { formatInstant, parseInstant } from '../time.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
+
+/** The keys that every sandbox accepts; they open nothing else. */
+export const sandboxKeys = { metrics: 'sandbox-metrics-key', registry: 'sandbox-registry-key' } as const
+
+/** `sandbox`: serves the local provider until it is told to stop. */
+export const command: CommandSpec = {
+  name: 'sandbox',
+  summary: 'Serve the local provider: both APIs with synthetic data on 127.0.0.1.',
+  options: [
+    { flags: '--port N', about: 'port to listen on; 0 takes a free one', default: '0' },
+    { flags: '--seed N', about: 'which world: the same seed gives the same data', default: '1' },
+    { flags: '--now TIME', about: 'start its clock at this instant instead of the real one' },
+    { flags: '--speed X', about: 'run its clock X times as fast; 0 stops it', default: '1' },
+    { flags: '--registry-scale SIZE', about: 'demo (about 400 products) or full (5,800)', default: 'demo' },
+    { flags: '--no-computed-at', about: 'points without computed_at' },
+    { flags: '--unfinished', about: 'show points of unfinished intervals' },
+    { flags: '--fault SPEC', about: 'a fault, see below', repeatable: true },
+    { flags: '--faults FILE', about: 'a JSON or YAML list of faults' },
+    { flags: '--limit SPEC', about: 'the limits of one API, see below', repeatable: true },
+    { flags: '--control', about: 'answer /control: change clock, limits and faults while it runs' },
+  ],
+  details: [
+    'Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.',
+    '',
+    `Limits, written ${limitSyntax}.`,
+    'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=sliding:60/60s,daily=1000,snapshots=4',
+    'Limits count real seconds, whatever --speed says; a refused request is not counted.',
+    '',
+    describeFaults(),
+    'Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10',
+    '',
+    'Control (only with --control): GET /control, GET /control/requests,',
+    'POST /control {"faults": […], "now": TIME, "advance": DURATION, "limits": [SPEC, …]}.',
+  ].join('\n'),
+  run,
+}
+
+async function run(input: Input, deps: Deps): Promise<void> {
+  const port = number(input, 'port', 0, (n) => Number.isInteger(n) && n >= 0 && n <= 65_535, 'a port, 0 to 65535')
+  const seed = number(input, 'seed', 1, (n) => Number.isSafeInteger(n) && n >= 0, 'a whole number')
+  const speed = number(input, 'speed', 1, (n) => Number.isFinite(n) && n >= 0, 'a number, 0 or more')
+  const scale = textOption(input, 'registryScale') ?? 'demo'
+  if (scale !== 'demo' && scale !== 'full') {
+    throw usage('--registry-scale', { expected: 'demo or full', got: `"${scale}"` })
+  }
+  const start = startOf(input)
+  const now = runningClock(deps.now, start, speed)
+  const sandbox = createSandbox({
+    catalogue: loadCatalogue(),
+    seed,
+    now,
+    pace: runningClock(deps.now, start, 1),
+    sleep: deps.sleep,
+    scale,
+    computedAt: input.options['computedAt'] !== false,
+    unfinished: flagOption(input, 'unfinished'),
+    limits: repeated(input, 'limit').reduce((onto, text) => parseLimit(text, onto), defaultLimits),
+    faults: [...faultsOfFile(input, deps), ...repeated(input, 'fault').map(parseFault)],
+    control: flagOption(input, 'control'),
+    metricsKey: sandboxKeys.metrics,
+    registryKey: sandboxKeys.registry,
+  })
+  const served = await serve(sandbox, { port, grace: () => deps.sleep(500) })
+  const line = {
+    metrics_url: served.url,
+    metrics_key: sandboxKeys.metrics,
+    registry_url: `${served.url}/registry/v1`,
+    registry_key: sandboxKeys.registry,
+    seed,
+    now: formatInstant(Math.floor(now())),
+    port: served.port,
+  }
+  deps.stdout(`${JSON.stringify(line)}\n`)
+  await aborted(deps.signal)
+  await served.close()
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((done) => signal.addEventListener('abort', () => done(), { once: true }))
+}
+
+function number(input: Input, name: string, otherwise: number, fits: (n: number) => boolean, expected: string): number {
+  const text = textOption(input, name)
+  if (text === undefined) return otherwise
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  if (!fits(value)) throw usage(`--${name}`, { expected, got: `"${text}"` })
+  return value
+}
+
+function startOf(input: Input): number | null {
+  const text = textOption(input, 'now')
+  if (text === undefined) return null
+  const instant = parseInstant(text)
+  if (instant === undefined)
+    throw usage('--now', { expected: 'a date such as 2024-06-01 or 2024-06-01T12:00Z', got: `"${text}"` })
+  return instant
+}
+
+/** A repeatable option as given: its values hold commas. */
+function repeated(input: Input, name: string): readonly string[] {
+  const value = input.options[name]
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : []
+}
+
+function faultsOfFile(input: Input, deps: Deps): readonly Fault[] {
+  const file = textOption(input, 'faults')
+  if (file === undefined) return []
+  let content: unknown
+  try {
+    content = parse(readFileSync(resolve(deps.cwd, file), 'utf8'))
+  } catch (cause) {
+    const got = cause instanceof Error ? (cause.message.split('\n')[0] ?? cause.name) : String(cause)
+    throw usage(file, { expected: 'a JSON or YAML list of faults', got, cause })
+  }
+  if (!Array.isArray(content)) throw usage(file, { expected: 'a list of faults', got: typeof content })
+  return content.map(readFault)
+}

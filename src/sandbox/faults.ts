@@ -1,0 +1,220 @@
+import { usage } from '../errors.ts'
+import { suggestion } from '../suggestion.ts'
+import { parseDuration, parseInstant } from '../time.ts'
+
+type ParamKind = 'number' | 'instant' | 'duration' | 'text' | 'switch'
+
+/** Which requests a fault strikes; a request must fit every part that is given. */
+const selectors = {
+  path: ['text', 'glob over the path: indicators/*, registry/changes, metrics, registry; * fits any characters'],
+  asset: ['text', 'only this asset'],
+  nth: ['number', 'only the N-th fitting request'],
+  first: ['number', 'only the first N fitting requests'],
+  every: ['number', 'each N-th fitting request'],
+  times: ['number', 'at most N strikes'],
+  share: ['number', 'this share of the requests, 0 to 1, chosen by hash'],
+  each: ['switch', 'count for each address apart: first=1,each fails every address once'],
+  from: ['instant', 'only from this instant of the sandbox clock'],
+  until: ['instant', 'only before this instant of the sandbox clock'],
+} as const satisfies Record<string, readonly [ParamKind, string]>
+
+const parameters = {
+  retry: ['duration', 'Retry-After'],
+  date: ['switch', 'Retry-After as HTTP date'],
+  code: ['text', 'error code in the body'],
+  status: ['number', 'HTTP status'],
+  ms: ['number', 'milliseconds to wait'],
+  bytes: ['number', 'bytes, of a chunk or before the cut'],
+  announce: ['switch', 'with the Content-Length of the whole body'],
+  clean: ['switch', 'the connection ends as if all were sent'],
+  points: ['number', 'most points that are answered; absent: none'],
+  t: ['instant', 'the point with this t'],
+  point: ['number', 'position of the point in the answer, negative from the end (default 0)'],
+  n: ['number', 'how many points from there (default 1)'],
+  v: ['number', 'the value instead'],
+  by: ['number', 'factor on the value (default 1.01)'],
+  shown: ['instant', 'when the point appears'],
+  delay: ['duration', 'how much later'],
+  block: ['number', 'length of the reversed runs (default 8)'],
+  mb: ['number', 'megabytes (default 50)'],
+  depth: ['number', 'nesting (default 200)'],
+  at: ['instant', 'when it happens; absent: when the fault is set'],
+  layout: ['text', 'plain, data or next_cursor'],
+  events: ['text', 'name of the events array: data, changes or events'],
+  embedded: ['text', 'where deployments stand: both, array or products'],
+} as const satisfies Record<string, readonly [ParamKind, string]>
+
+const choices: Readonly<Record<string, readonly string[]>> = {
+  layout: ['plain', 'data', 'next_cursor'],
+  events: ['data', 'changes', 'events'],
+  embedded: ['both', 'array', 'products'],
+}
+
+type SelectorName = keyof typeof selectors
+type ParamName = keyof typeof parameters
+
+interface FaultEntry {
+  readonly about: string
+  readonly side: 'any' | 'metrics' | 'registry'
+  readonly takes: readonly ParamName[]
+}
+
+const entry = (side: FaultEntry['side'], about: string, ...takes: ParamName[]): FaultEntry => ({ about, side, takes })
+const chosen = ['t', 'point', 'n'] as const
+
+/** Every fault there is: the table drives the parser, the check of parameters and `--help`. */
+export const faultTable = {
+  'status-400': entry('any', 'bad request', 'code'),
+  'status-401': entry('any', 'key refused', 'code'),
+  'status-408': entry('any', 'request timeout', 'code'),
+  'status-425': entry('any', 'too early', 'code'),
+  'status-429': entry('any', 'rate limited', 'retry', 'date', 'code'),
+  'status-500': entry('any', 'internal error', 'code'),
+  'status-502': entry('any', 'bad gateway', 'code'),
+  'status-503': entry('any', 'unavailable', 'retry', 'date', 'code'),
+  'status-504': entry('any', 'gateway timeout', 'code'),
+  'forbidden-403': entry('any', 'outside the plan', 'code'),
+  'gone-404': entry('any', 'no such path', 'code'),
+  'too-large-413': entry('any', 'answers above N points are refused', 'points', 'code'),
+  'no-content-204': entry('any', 'no content'),
+  'empty-200': entry('any', 'status 200 and no byte'),
+  html: entry('any', 'the page of a proxy', 'status'),
+  reset: entry('any', 'the connection is reset before the answer'),
+  'slow-first-byte': entry('any', 'waits before the answer', 'ms'),
+  'slow-body': entry('any', 'waits before each chunk', 'ms', 'bytes'),
+  'cut-body': entry('any', 'the body ends too early', 'bytes', 'announce', 'clean'),
+  'cut-gzip': entry('any', 'the gzip stream ends too early', 'bytes'),
+  'empty-list': entry('metrics', 'the series is []'),
+  rewrite: entry('metrics', 'another value than before', ...chosen, 'v', 'by'),
+  late: entry('metrics', 'points are hidden until later', ...chosen, 'shown', 'delay'),
+  vanished: entry('metrics', 'points are missing', ...chosen),
+  duplicate: entry('metrics', 'points come twice', ...chosen),
+  'duplicate-conflict': entry('metrics', 'points come twice with two values', ...chosen, 'v', 'by'),
+  disorder: entry('metrics', 'points are not sorted by t', 'block'),
+  'computed-at-changed': entry('metrics', 'computed_at moves', ...chosen, 'delay'),
+  'null-filled': entry('metrics', 'null (once, if nothing else is said), later the number', ...chosen),
+  'poison-null': entry('any', 'the body is null'),
+  'poison-object': entry('any', 'an object where an array belongs, and the reverse'),
+  'poison-text-t': entry('metrics', 't as text', 'point'),
+  'poison-fractional-t': entry('metrics', 't with a fraction', 'point'),
+  'poison-millisecond-t': entry('metrics', 't in milliseconds', 'point'),
+  'poison-off-grid-t': entry('metrics', 't inside an interval', 'point'),
+  'poison-missing-t': entry('metrics', 'a point without t', 'point'),
+  'poison-boolean-v': entry('metrics', 'v is true', 'point'),
+  'poison-text-v': entry('metrics', 'v is text', 'point'),
+  'poison-nan': entry('metrics', 'v is NaN', 'point'),
+  'poison-overflow': entry('metrics', 'v is 1e400', 'point'),
+  'poison-deep': entry('any', 'nested very deep', 'depth'),
+  'poison-bad-utf8': entry('any', 'bytes that are no UTF-8'),
+  'poison-noise': entry('any', 'megabytes of noise', 'mb'),
+  'new-epoch': entry('registry', 'the feed starts a new epoch', 'at'),
+  'repeated-events': entry('registry', 'events come twice across pages'),
+  'empty-pages': entry('registry', 'pages without events while has_more'),
+  'null-cursor': entry('registry', 'next_cursor is null at the tail'),
+  'registry-shape': entry('registry', 'other layouts of the bodies', 'layout', 'events', 'embedded'),
+} as const satisfies Record<string, FaultEntry>
+
+/** The name of a fault. */
+export type FaultKind = keyof typeof faultTable
+
+type ParamValue<K extends ParamKind> = K extends 'text' ? string : K extends 'switch' ? boolean : number
+
+/** Which requests a fault strikes. */
+export type FaultMatch = {
+  readonly [K in SelectorName]?: ParamValue<(typeof selectors)[K][0]> | undefined
+}
+
+/** One scripted fault: instants in Unix seconds, durations in seconds. */
+export type Fault = {
+  readonly kind: FaultKind
+  readonly match?: FaultMatch | undefined
+} & { readonly [K in ParamName]?: ParamValue<(typeof parameters)[K][0]> | undefined }
+
+/** How a fault is written on the command line. */
+export const faultSyntax = 'KIND[@PATH][:NAME=VALUE,…]'
+
+/** Reads `status-500@indicators/*:first=2,asset=BTC`. */
+export function parseFault(text: string): Fault {
+  const match = /^([a-z0-9-]+)(?:@([^:]+))?(?::(.*))?$/.exec(text.trim())
+  if (!match?.[1]) throw usage('--fault', { expected: faultSyntax, got: `"${text}"` })
+  const settings: Record<string, unknown> = match[2] === undefined ? {} : { path: match[2] }
+  for (const part of (match[3] ?? '').split(',').filter((piece) => piece.trim().length > 0)) {
+    const cut = part.indexOf('=')
+    if (cut < 0) settings[part.trim()] = true
+    else settings[part.slice(0, cut).trim()] = part.slice(cut + 1).trim()
+  }
+  return readFault({ kind: match[1], ...settings })
+}
+
+/** Reads one fault from JSON or YAML: selectors may stand under `match` or beside `kind`; text is parsed too. */
+export function readFault(value: unknown): Fault {
+  if (typeof value === 'string') return parseFault(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw usage('fault', { expected: `an object with "kind" or ${faultSyntax}`, got: JSON.stringify(value) })
+  }
+  const { kind, match, ...rest } = value as Record<string, unknown>
+  if (typeof kind !== 'string' || !isKind(kind)) throw unknownKind(String(kind))
+  const takes: readonly string[] = faultTable[kind].takes
+  const where: Record<string, unknown> = {}
+  const fault: Record<string, unknown> = { kind }
+  for (const [name, given] of Object.entries({ ...(match as object | undefined), ...rest })) {
+    if (Object.hasOwn(selectors, name)) where[name] = read(name, selectors[name as SelectorName][0], given)
+    else if (takes.includes(name)) fault[name] = read(name, parameters[name as ParamName][0], given)
+    else {
+      const known = [...takes, ...Object.keys(selectors)]
+      throw usage(`fault ${kind}`, { expected: `one of ${known.join(', ')}`, got: `"${name}"` })
+    }
+  }
+  if (kind === 'late' && fault.shown === undefined && fault.delay === undefined) {
+    throw usage('fault late', { expected: 'shown=TIME or delay=DURATION', got: 'neither' })
+  }
+  return (Object.keys(where).length > 0 ? { ...fault, match: where } : fault) as Fault
+}
+
+function isKind(name: string): name is FaultKind {
+  return Object.hasOwn(faultTable, name)
+}
+
+function read(name: string, kind: ParamKind, given: unknown): string | number | boolean {
+  const text = String(given)
+  const allowed = choices[name]
+  if (allowed !== undefined && !allowed.includes(text))
+    throw usage(`fault parameter ${name}`, { expected: allowed.join(', '), got: `"${text}"` })
+  if (kind === 'text' && typeof given !== 'object') return text
+  if (kind === 'switch' && /^(true|false)$/.test(text)) return text === 'true'
+  const value =
+    kind === 'instant'
+      ? parseInstant(text)
+      : kind === 'duration'
+        ? parseDuration(text)
+        : text.trim() === ''
+          ? Number.NaN
+          : Number(text)
+  if (kind !== 'switch' && kind !== 'text' && value !== undefined && Number.isFinite(value)) return value
+  const expected = { number: 'a number', instant: 'a date', duration: 'a duration such as 90s or 6h' }
+  throw usage(`fault parameter ${name}`, {
+    expected: kind === 'switch' || kind === 'text' ? kind : expected[kind],
+    got: `"${text}"`,
+  })
+}
+
+function unknownKind(name: string) {
+  const kinds = Object.keys(faultTable)
+  const near = suggestion(name, kinds)
+  const hint = near === undefined ? '' : `did you mean ${near}? `
+  return usage(`unknown fault "${name}"`, { next: `${hint}known: ${kinds.join(', ')}` })
+}
+
+/** The whole table as text for `--help`. */
+export function describeFaults(): string {
+  const lines = [`Faults, written ${faultSyntax} or as JSON {"kind": …, NAME: VALUE}:`]
+  for (const [kind, { about, side, takes }] of Object.entries<FaultEntry>(faultTable)) {
+    const names = takes.length === 0 ? '' : ` (${takes.join(', ')})`
+    lines.push(`  ${kind.padEnd(21)} ${about}${names}${side === 'any' ? '' : `, ${side} only`}`)
+  }
+  lines.push('Every fault takes:')
+  for (const [name, [, about]] of Object.entries(selectors)) lines.push(`  ${name.padEnd(21)} ${about}`)
+  lines.push('Parameters:')
+  for (const [name, [, about]] of Object.entries(parameters)) lines.push(`  ${name.padEnd(21)} ${about}`)
+  return lines.join('\n')
+}

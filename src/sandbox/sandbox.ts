@@ -1,0 +1,245 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { answerControl, type ControlPanel, type RequestRecord } from './control.ts'
+import type { Fault } from './faults.ts'
+import {
+  type ApiLimit,
+  admit,
+  defaultLimits,
+  httpDate,
+  type Limits,
+  limitHeaders,
+  unused,
+  type Verdict,
+} from './limits.ts'
+import { answerMetrics, type MetricsEnv } from './metrics.ts'
+import { editPoints, editsPoints } from './point-faults.ts'
+import { poison, poisons } from './poison.ts'
+import { answerRegistry, type RegistryFaults, registryPrefix } from './registry/handler.ts'
+import { createScript, fraction, pick, type Script, strike } from './script.ts'
+import { disturb, insteadOf, refusal, type Scene } from './transport.ts'
+
+export type { RequestRecord }
+
+/** What a sandbox is made of; everything that it answers follows from this and from the requests. */
+export interface SandboxOptions {
+  readonly catalogue: Catalogue
+  readonly seed: number
+  /** The provider's clock: Unix seconds, fractional. */
+  readonly now: () => number
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  readonly scale: 'demo' | 'full'
+  /** Whether points carry `computed_at` (default true). */
+  readonly computedAt?: boolean
+  /** Whether points of unfinished intervals appear (default false). */
+  readonly unfinished?: boolean
+  readonly limits?: Limits
+  readonly faults?: readonly Fault[]
+  /** Whether `/control` answers (default false). */
+  readonly control?: boolean
+  readonly metricsKey: string
+  readonly registryKey: string
+  /** The clock that the limits count by, in seconds from anywhere (default `now`). */
+  readonly pace?: () => number
+}
+
+/** The local provider: both APIs behind one handler. */
+export interface Sandbox {
+  /** Answers a request; `Response.error()` stands for a connection to be reset. */
+  handle(request: Request): Promise<Response>
+  /** The latest requests (at most 100,000), oldest first. */
+  requests(): readonly RequestRecord[]
+  setFaults(faults: readonly Fault[]): void
+}
+
+/** Prefix of the key that the registry answers with `forbidden`. */
+export const revokedPrefix = 'revoked-'
+
+interface State extends ControlPanel {
+  script: Script
+  readonly usage: { metrics: typeof unused; registry: typeof unused }
+  count: number
+}
+
+/** Makes a provider that holds no file and no socket; it needs no closing. */
+export function createSandbox(options: SandboxOptions): Sandbox {
+  const state = initialState(options)
+  return {
+    handle: (request) => handle(request, options, state),
+    requests: () => state.records,
+    setFaults: (faults) => state.setFaults(faults),
+  }
+}
+
+function initialState(options: SandboxOptions): State {
+  let offset = 0
+  const now = () => options.now() + offset
+  return {
+    now,
+    setNow(instant) {
+      offset = instant - options.now()
+    },
+    limits: options.limits ?? defaultLimits,
+    records: [],
+    script: createScript(options.faults ?? [], options.seed, now()),
+    setFaults(faults) {
+      this.script = createScript(faults, options.seed, now())
+    },
+    usage: { metrics: unused, registry: unused },
+    count: 0,
+  }
+}
+
+async function handle(request: Request, options: SandboxOptions, state: State): Promise<Response> {
+  const url = new URL(request.url)
+  const { metricsPrefix } = options.catalogue.wire
+  if (url.pathname === '/control' || url.pathname.startsWith('/control/')) {
+    if (options.control === true) return stamped(await answerControl(request, url, state), options, state.now())
+  }
+  const api = url.pathname.startsWith(metricsPrefix)
+    ? 'metrics'
+    : url.pathname.startsWith(`${registryPrefix}/`)
+      ? 'registry'
+      : 'none'
+  const at = state.now()
+  const faults: string[] = []
+  const answer =
+    api === 'none'
+      ? stamped(Response.json({ error: 'not found' }, { status: 404 }), options, at)
+      : await answerApi(request, url, api, options, state, faults)
+  const query: Record<string, string> = {}
+  for (const [name, value] of url.searchParams) if (!/key|token/i.test(name)) query[name] = value
+  if (state.records.length >= 200_000) state.records.splice(0, 100_000)
+  state.records.push({ api, method: request.method, path: url.pathname, query, status: answer.status, at, faults })
+  return answer
+}
+
+async function answerApi(
+  request: Request,
+  url: URL,
+  side: 'metrics' | 'registry',
+  options: SandboxOptions,
+  state: State,
+  struckNames: string[],
+): Promise<Response> {
+  const now = state.now()
+  state.count++
+  const requestId = uuid(`${options.seed} ${state.count}`)
+  const { usage, verdict } = admit(
+    state.limits[side],
+    state.usage[side],
+    (options.pace ?? state.now)(),
+    url.pathname === `${registryPrefix}/snapshot`,
+  )
+  state.usage[side] = usage
+  const scene: Scene = {
+    side,
+    requestId,
+    now,
+    sleep: options.sleep,
+    signal: request.signal,
+    gzip: /\bgzip\b/.test(request.headers.get('accept-encoding') ?? ''),
+  }
+  const finish = (answer: Response) => withLimits(stamped(answer, options, now), state.limits[side], verdict, scene)
+  if (verdict.refused !== null) {
+    return finish(refusal(scene, 429, verdict.refused, verdict.refused.replaceAll('_', ' ')))
+  }
+  const struck = strike(state.script, asked(url, side, options, now))
+  for (const fault of struck) struckNames.push(fault.kind)
+  const slow = pick(struck, ['slow-first-byte'])
+  if (slow) await options.sleep(slow.ms ?? 2000, request.signal)
+  const own = side === 'metrics' ? metricsEnv(options, state, struck) : undefined
+  const answer =
+    insteadOf(struck, scene) ??
+    (own === undefined ? fromRegistry(request, options, state, struck, requestId) : answerMetrics(request, own))
+  if (answer.type === 'error') return answer
+  return finish(await spoiled(answer, struck, scene, options.seed))
+}
+
+/** The answer after the faults that work on its bytes. */
+async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene, seed: number): Promise<Response> {
+  const poisoning = answer.ok && answer.body !== null ? struck.find(poisons) : undefined
+  const body = poisoning === undefined ? answer : await poison(answer, poisoning, seed)
+  return disturb(body, struck, scene)
+}
+
+function asked(url: URL, side: 'metrics' | 'registry', options: SandboxOptions, now: number) {
+  const { metricsPrefix, queryKeys } = options.catalogue.wire
+  const path = url.pathname
+  const shortPath =
+    side === 'metrics' ? path.slice(metricsPrefix.length) : `registry${path.slice(registryPrefix.length)}`
+  const query = [...url.searchParams].filter(([name]) => !/key|token/i.test(name))
+  const address = `${path}?${new URLSearchParams(query).toString()}`
+  return { side, path, shortPath, address, asset: url.searchParams.get(queryKeys.asset), now }
+}
+
+function metricsEnv(options: SandboxOptions, state: State, struck: readonly Fault[]): MetricsEnv {
+  const edits = struck.filter(editsPoints)
+  const most = pick(struck, ['too-large-413'])?.points
+  return {
+    catalogue: options.catalogue,
+    seed: options.seed,
+    key: options.metricsKey,
+    now: state.now,
+    computedAt: options.computedAt ?? true,
+    unfinished: options.unfinished ?? false,
+    ...(edits.length > 0 ? { edit: (points, context) => editPoints(edits, points, context.now) } : {}),
+    ...(most === undefined ? {} : { maxPoints: most }),
+  }
+}
+
+function fromRegistry(
+  request: Request,
+  options: SandboxOptions,
+  state: State,
+  struck: readonly Fault[],
+  requestId: string,
+): Response {
+  const { setAt, faults } = state.script
+  const epochs = faults.filter((fault) => fault.kind === 'new-epoch').map((fault) => fault.at ?? setAt)
+  return answerRegistry(request, {
+    seed: options.seed,
+    key: options.registryKey,
+    revokedKey: `${revokedPrefix}${options.registryKey}`,
+    now: state.now,
+    scale: options.scale,
+    epochStarts: epochs,
+    faults: registryFaults(struck),
+    requestId: () => requestId,
+  })
+}
+
+function registryFaults(struck: readonly Fault[]): RegistryFaults {
+  const shape = pick(struck, ['registry-shape'])
+  return {
+    emptyPages: pick(struck, ['empty-pages']) !== undefined,
+    nullCursorAtTail: pick(struck, ['null-cursor']) !== undefined,
+    repeatedEvents: pick(struck, ['repeated-events']) !== undefined,
+    ...(shape?.layout === undefined ? {} : { layout: shape.layout as NonNullable<RegistryFaults['layout']> }),
+    ...(shape?.events === undefined ? {} : { eventsKey: shape.events as NonNullable<RegistryFaults['eventsKey']> }),
+    ...(shape?.embedded === undefined ? {} : { embedded: shape.embedded as NonNullable<RegistryFaults['embedded']> }),
+  }
+}
+
+/** Says on every answer who speaks and when. */
+function stamped(answer: Response, options: SandboxOptions, now: number): Response {
+  answer.headers.set('x-pitlake-sandbox', String(options.seed))
+  answer.headers.set('date', httpDate(Math.floor(now)))
+  return answer
+}
+
+function withLimits(answer: Response, limit: ApiLimit, verdict: Verdict, scene: Scene): Response {
+  for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
+  if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
+  return answer
+}
+
+/** A version 4 UUID that depends on nothing but the text. */
+function uuid(text: string): string {
+  const words = [0, 1, 2, 3].map((n) =>
+    Math.floor(fraction(`${text} ${n}`) * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0'),
+  )
+  const hex = words.join('')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}

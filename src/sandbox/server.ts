@@ -1,0 +1,191 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { constants, createGzip } from 'node:zlib'
+import { usage } from '../errors.ts'
+import type { Sandbox } from './sandbox.ts'
+
+/** A sandbox on a port of this machine. */
+export interface Served {
+  readonly port: number
+  readonly url: string
+  /** Stops listening, lets answers in flight end while `grace` lasts, then closes every connection. */
+  close(): Promise<void>
+}
+
+/** Where to listen; port 0 takes a free one. */
+export interface ServeOptions {
+  readonly port: number
+  readonly host?: string
+  readonly grace?: () => Promise<void>
+}
+
+/** Bodies below this many bytes are not worth compressing. */
+const smallBody = 1024
+const bodyLimit = 1_000_000
+
+/** Puts a sandbox on a port; a port in use is a usage error. */
+export async function serve(sandbox: Sandbox, options: ServeOptions): Promise<Served> {
+  const host = options.host ?? '127.0.0.1'
+  const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (incoming, outgoing) => {
+    answer(sandbox, incoming, outgoing).catch((error: unknown) => failed(outgoing, error))
+  })
+  server.listen(options.port, host)
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? String(cause)
+    const got = code === 'EADDRINUSE' ? 'a port in use' : code
+    throw usage(`port ${options.port}`, { expected: 'a free port', got, next: 'try --port 0', cause })
+  }
+  const { port } = server.address() as AddressInfo
+  return { port, url: `http://${host}:${port}`, close: () => close(server, options.grace) }
+}
+
+async function close(server: Server, grace: ServeOptions['grace']): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  if (grace) await Promise.race([closed, grace()])
+  server.closeAllConnections()
+  await closed
+}
+
+async function answer(sandbox: Sandbox, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const gone = new AbortController()
+  outgoing.once('close', () => gone.abort())
+  const response = await sandbox.handle(await requestOf(incoming, gone.signal))
+  if (gone.signal.aborted) {
+    await response.body?.cancel()
+    return
+  }
+  if (response.type === 'error') {
+    resetConnection(incoming.socket)
+    return
+  }
+  await send(response, incoming, outgoing, gone.signal)
+}
+
+/** A defect of the sandbox is said, not hidden in a broken connection; a caller that went away needs no answer. */
+function failed(outgoing: ServerResponse, error: unknown): void {
+  if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
+  else outgoing.writeHead(500, { 'content-type': 'text/plain' }).end(`sandbox: ${String(error)}\n`)
+}
+
+async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
+  const headers: [string, string][] = []
+  for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
+    headers.push([incoming.rawHeaders[i] ?? '', incoming.rawHeaders[i + 1] ?? ''])
+  }
+  const method = incoming.method ?? 'GET'
+  const url = new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`)
+  if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal })
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  let size = 0
+  for await (const chunk of incoming as AsyncIterable<Uint8Array<ArrayBuffer>>) {
+    size += chunk.length
+    if (size > bodyLimit) throw new RangeError('request body too large')
+    chunks.push(chunk)
+  }
+  return new Request(url, { method, headers, signal, body: new Blob(chunks) })
+}
+
+function resetConnection(socket: Socket): void {
+  socket.resetAndDestroy()
+}
+
+/** Sends head and body; a body that fails ends the connection where it stands. */
+async function send(
+  response: Response,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  const headers: Record<string, string> = Object.fromEntries(response.headers)
+  if (response.body === null) {
+    outgoing.writeHead(response.status, headers).end()
+    return
+  }
+  const reader = response.body.getReader()
+  gone.addEventListener('abort', () => void reader.cancel().catch(() => {}), { once: true })
+  const exact = headers['cache-control'] === 'no-transform'
+  const first = await start(reader, exact)
+  if (first.done && !exact) {
+    const whole = Buffer.concat(first.chunks)
+    if (whole.length < smallBody || !acceptsGzip(incoming)) {
+      outgoing.writeHead(response.status, { ...headers, 'content-length': String(whole.length) }).end(whole)
+      return
+    }
+  }
+  const packed = !exact && acceptsGzip(incoming) && headers['content-encoding'] === undefined
+  if (packed) {
+    headers['content-encoding'] = 'gzip'
+    headers['vary'] = 'accept-encoding'
+    delete headers['content-length']
+  }
+  outgoing.writeHead(response.status, headers)
+  await pump(first, reader, outgoing, packed)
+}
+
+interface Start {
+  readonly chunks: Uint8Array[]
+  readonly done: boolean
+}
+
+/** The first chunk, and whether it was all. */
+async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean): Promise<Start> {
+  if (exact) return { chunks: [], done: false }
+  const one = await reader.read()
+  if (one.done) return { chunks: [], done: true }
+  if (one.value.length > 4 * smallBody) return { chunks: [one.value], done: false }
+  const two = await reader.read()
+  return two.done ? { chunks: [one.value], done: true } : { chunks: [one.value, two.value], done: false }
+}
+
+function acceptsGzip(incoming: IncomingMessage): boolean {
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(incoming.headers['accept-encoding'] ?? '')
+}
+
+async function pump(
+  first: Start,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  outgoing: ServerResponse,
+  packed: boolean,
+): Promise<void> {
+  const gzip = packed ? createGzip({ level: constants.Z_BEST_SPEED }) : null
+  gzip?.pipe(outgoing)
+  const sink = gzip ?? outgoing
+  let wake = () => {}
+  sink.on('drain', () => wake())
+  outgoing.once('close', () => {
+    gzip?.destroy()
+    wake()
+  })
+  const write = async (chunk: Uint8Array) => {
+    if (outgoing.destroyed || sink.write(chunk)) return
+    await new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  }
+  for (const chunk of first.chunks) await write(chunk)
+  for (;;) {
+    let next: Awaited<ReturnType<typeof reader.read>>
+    try {
+      next = first.done ? { done: true, value: undefined } : await reader.read()
+    } catch {
+      breakOff(outgoing)
+      return
+    }
+    if (next.done || outgoing.destroyed) break
+    await write(next.value)
+  }
+  sink.end()
+}
+
+/** Lets what was written reach the other side, then destroys the connection. */
+function breakOff(outgoing: ServerResponse): void {
+  outgoing.flushHeaders()
+  setImmediate(() => {
+    const { socket } = outgoing
+    socket?.write('', () => socket.destroy())
+  })
+}

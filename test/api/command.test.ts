@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import { ask } from '../helpers/sandbox-client.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'pitlake-sandbox-'))
+const children: ChildProcess[] = []
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function start(...args: string[]) {
+  const child = spawn(process.execPath, [main, 'sandbox', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  children.push(child)
+  return child
+}
+
+/** The JSON line that a sandbox prints once it listens. */
+async function firstLine(child: ReturnType<typeof start>): Promise<Record<string, string>> {
+  let said = ''
+  for await (const chunk of child.stdout) {
+    said += String(chunk)
+    if (said.includes('\n')) break
+  }
+  return JSON.parse(said) as Record<string, string>
+}
+
+test('prints one JSON line, serves both APIs, ends with 0 on SIGTERM', { timeout: 30_000 }, async () => {
+  const file = join(folder, 'faults.yaml')
+  writeFileSync(file, '- { kind: status-503, path: supply/*, times: 1 }\n')
+  const child = start('--seed', '5', '--now', '2024-06-01', '--speed', '0', '--no-computed-at', '--faults', file)
+  const line = await firstLine(child)
+  expect(line).toMatchObject({ seed: 5, now: '2024-06-01T00:00:00Z' })
+  expect(line['registry_url']).toBe(`${line['metrics_url']}/registry/v1`)
+  const url = `${line['metrics_url']}/v1/metrics/supply/current_pit?a=BTC&i=24h&s=1716768000`
+  const key = { 'x-api-key': String(line['metrics_key']) }
+  expect((await ask(url, key)).status).toBe(503)
+  const points = (await ask(url, key)).json as object[]
+  expect(points.length).toBeGreaterThan(2)
+  expect(points[0]).not.toHaveProperty('computed_at')
+  const registry = await ask(`${line['registry_url']}/changes/head`, {
+    authorization: `Bearer ${line['registry_key']}`,
+  })
+  expect(registry.json.as_of).toBe('2024-06-01T00:00:00Z')
+  const taken = start('--port', String(line['port']))
+  expect(await text(taken.stderr)).toMatch(/^[^\n]*port \d+: expected a free port, got a port in use[^\n]*\n$/)
+  expect(taken.exitCode ?? (await once(taken, 'exit'))[0]).toBe(2)
+  child.kill('SIGTERM')
+  expect((await once(child, 'exit'))[0]).toBe(0)
+})
+
+test.each([
+  [['--fault', 'rset'], /unknown fault "rset"; did you mean reset\?/],
+  [['--now', 'soon'], /--now: expected a date .*got "soon"/],
+  [['--port', '99999'], /--port: expected a port/],
+  [['--limit', 'metrics=odd'], /--limit metrics=odd: expected API=PART/],
+  [['--registry-scale', 'huge'], /--registry-scale: expected demo or full/],
+  [['--faults', '/no/such/file'], /\/no\/such\/file: expected a JSON or YAML list of faults/],
+] as const)('%j is refused in one line with exit code 2', { timeout: 20_000 }, async (args, message) => {
+  const child = start(...args)
+  const exit = once(child, 'exit')
+  const [said, printed] = await Promise.all([text(child.stderr), text(child.stdout)])
+  expect(said).toMatch(message)
+  expect(said.trimEnd().split('\n')).toHaveLength(1)
+  expect(printed).toBe('')
+  expect((await exit)[0]).toBe(2)
+})

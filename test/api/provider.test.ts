@@ -1,0 +1,201 @@
+import { setTimeout } from 'node:timers/promises'
+import { request } from 'undici'
+import { describe, expect, test } from 'vitest'
+import { defaultLimits, parseLimit } from '../../src/sandbox/limits.ts'
+import { mounts } from '../helpers/mounts.ts'
+import { ask, noon, withSandbox } from '../helpers/sandbox-client.ts'
+
+const path = 'supply/current_pit'
+const week = { a: 'BTC', i: '24h', c: 'native', s: noon - 7 * 86_400, u: noon }
+const limits = (...texts: string[]) => texts.reduce((onto, text) => parseLimit(text, onto), defaultLimits)
+
+describe.each(mounts)('both APIs over $name', (mount) => {
+  test('undici and fetch both get there', () =>
+    withSandbox(mount, {}, async ({ metrics, metricsUrl, sandbox }) => {
+      const viaUndici = await metrics(path, week)
+      const search = new URLSearchParams(Object.entries(week).map(([name, value]) => [name, String(value)]))
+      const url = `${metricsUrl}/v1/metrics/${path}?${search}`
+      const viaFetch = await fetch(url, { headers: { 'x-api-key': 'm-key' } })
+      expect(viaUndici.status).toBe(200)
+      expect(viaUndici.json.length).toBeGreaterThan(4)
+      expect(await viaFetch.json()).toEqual(viaUndici.json)
+      expect(viaUndici.headers['x-pitlake-sandbox']).toBe('11')
+      expect(viaUndici.headers['date']).toBe('Wed, 05 Jun 2024 12:00:00 GMT')
+      expect(sandbox.requests()).toHaveLength(2)
+    }))
+
+  test('keys: header or query for metrics, bearer only for the registry', () =>
+    withSandbox(mount, {}, async ({ metrics, metricsUrl, registry, registryUrl, sandbox }) => {
+      const bare = `${metricsUrl}/v1/metrics/${path}?a=BTC`
+      expect((await ask(bare)).status).toBe(401)
+      expect((await ask(bare, { 'x-api-key': 'wrong' })).status).toBe(401)
+      expect((await ask(`${bare}&api_key=m-key`)).status).toBe(200)
+      expect((await metrics(path, { a: 'BTC' })).status).toBe(200)
+      expect((await ask(`${registryUrl}/issuers`)).json.error.code).toBe('unauthorized')
+      expect((await ask(`${registryUrl}/issuers?api_key=r-key`)).status).toBe(401)
+      const revoked = await registry('/issuers', { authorization: 'Bearer revoked-r-key' })
+      expect([revoked.status, revoked.json.error.code]).toEqual([403, 'forbidden'])
+      expect(revoked.headers['x-request-id']).toBe(revoked.json.request_id)
+      expect(revoked.headers['x-ratelimit-limit']).toBeDefined()
+      expect((await registry('/issuers')).status).toBe(200)
+      expect(JSON.stringify(sandbox.requests())).not.toMatch(/[mr]-key/)
+    }))
+
+  test('a parameter that the endpoint does not take is named', () =>
+    withSandbox(mount, {}, async ({ metrics }) => {
+      for (const [query, named] of [
+        [{ a: 'BTC', e: 'binance' }, `'e'`],
+        [{ a: 'BTC', i: '7h' }, `'i'`],
+        [{ a: 'NO-SUCH' }, `'a'`],
+        [{ i: '24h' }, `'a'`],
+      ] as const) {
+        const answer = await metrics(path, query)
+        expect(answer.status, JSON.stringify(query)).toBe(400)
+        expect(answer.json.error).toContain(named)
+      }
+      expect((await metrics('supply/no_such_pit', { a: 'BTC' })).status).toBe(404)
+    }))
+
+  test('listings, csv and humanized time', () =>
+    withSandbox(mount, {}, async ({ metrics }) => {
+      expect((await metrics('assets')).json.map(({ id }: { id: string }) => id)).toContain('BTC')
+      expect((await metrics('endpoints')).json).toHaveLength(112)
+      const csv = await metrics(path, { ...week, f: 'csv' })
+      const json = await metrics(path, { ...week, timestamp_format: 'humanized' })
+      expect(csv.text.trimEnd().split('\n')).toHaveLength(json.json.length + 1)
+      expect(json.json[0].t).toMatch(/^2024-05-\d\dT00:00:00Z$/)
+    }))
+
+  test('a long history is streamed: the first bytes come before the last are made', () =>
+    withSandbox(mount, {}, async ({ metricsUrl }) => {
+      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
+      const response = await request(url, { headers: { 'x-api-key': 'm-key' } })
+      const sizes: number[] = []
+      for await (const chunk of response.body) sizes.push((chunk as Buffer).length)
+      expect(sizes.length).toBeGreaterThan(20)
+      expect(sizes.reduce((a, b) => a + b)).toBeGreaterThan(10_000_000)
+    }))
+
+  test('a caller who goes away stops the answer, and the next one is served', () =>
+    withSandbox(mount, {}, async ({ metrics, metricsUrl }) => {
+      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
+      const response = await request(url, { headers: { 'x-api-key': 'm-key' } })
+      response.body.on('error', () => undefined)
+      response.body.destroy()
+      await setTimeout(5)
+      expect((await metrics(path, week)).status).toBe(200)
+    }))
+
+  test('registry: lists, detail, snapshot, feed, entity tags', () =>
+    withSandbox(mount, {}, async ({ registry }) => {
+      const first = await registry('/products?limit=150')
+      const ids = first.json.data.map(({ id }: { id: string }) => id)
+      const second = await registry(`/products?limit=150&cursor=${encodeURIComponent(first.json.next_cursor)}`)
+      expect(ids).toEqual(ids.toSorted())
+      expect(second.json.data[0].id > ids.at(-1)).toBe(true)
+      const detail = await registry(`/products/${ids[0]}`)
+      expect(detail.json.data).toEqual(first.json.data[0])
+      const etag = String(detail.headers['etag'])
+      const again = await registry(`/products/${ids[0]}`, { 'if-none-match': etag })
+      expect([again.status, again.bytes.length]).toEqual([304, 0])
+      expect(again.headers['x-ratelimit-remaining']).toBeDefined()
+      const snapshot = await registry('/snapshot')
+      expect(snapshot.json.products.length).toBeGreaterThan(100)
+      const changes = await registry(`/changes?since=${encodeURIComponent(snapshot.json.cursor)}`)
+      expect(changes.json).toMatchObject({ data: [], has_more: false })
+      expect((await registry('/changes/head')).json.cursor).toBe(snapshot.json.cursor)
+      expect((await registry('/changes?since=nonsense')).json.error.code).toBe('invalid_cursor')
+      expect((await registry('/products/no-such-id')).json.error.code).toBe('not_found')
+      for (const name of ['x-ratelimit-limit', 'x-ratelimit-reset', 'x-quota-daily-limit', 'x-quota-daily-remaining']) {
+        expect(snapshot.headers[name], name).toMatch(/^\d+$/)
+      }
+    }))
+
+  test('limits: refused requests, their codes, headers and dialects', () => {
+    let clock = noon
+    const options = {
+      now: () => clock,
+      limits: limits(
+        'metrics=fixed:2/60s,headers=date,retry-after=date',
+        'registry=fixed:5/60s,daily=7,snapshots=1,headers=unix',
+      ),
+    }
+    return withSandbox(mount, options, async ({ metrics, registry }) => {
+      const answers = [await metrics(path, week), await metrics(path, week), await metrics(path, week)]
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
+      expect(answers[2]?.headers['retry-after']).toBe('Wed, 05 Jun 2024 12:01:00 GMT')
+      expect(answers[0]?.headers['x-ratelimit-reset']).toBe('Wed, 05 Jun 2024 12:01:00 GMT')
+      expect((await registry('/snapshot')).status).toBe(200)
+      const held = await registry('/snapshot')
+      expect([held.status, held.json.error.code, held.headers['retry-after']]).toEqual([429, 'snapshot_limit', '43200'])
+      const rest: number[] = []
+      for (let i = 0; i < 4; i++) rest.push((await registry('/changes/head')).status)
+      expect(rest).toEqual([200, 200, 200, 200])
+      const limited = await registry('/changes/head')
+      expect([limited.status, limited.json.error.code]).toEqual([429, 'rate_limited'])
+      expect(limited.headers['x-ratelimit-reset']).toBe(String(noon + 60))
+      expect(limited.json.request_id).toBe(limited.headers['x-request-id'])
+      clock += 60
+      expect((await metrics(path, week)).status).toBe(200)
+      expect([(await registry('/changes/head')).status, (await registry('/changes/head')).status]).toEqual([200, 200])
+      const spent = await registry('/changes/head')
+      expect([spent.json.error.code, spent.headers['x-quota-daily-remaining']]).toEqual(['quota_exceeded', '0'])
+    })
+  })
+
+  test('control: off by default; on, it moves clock, faults and limits and shows the requests', async () => {
+    await withSandbox(mount, {}, async ({ metricsUrl }) => {
+      expect((await ask(`${metricsUrl}/control`)).status).toBe(404)
+    })
+    await withSandbox(mount, { control: true }, async ({ metrics, metricsUrl, sandbox }) => {
+      const turn = async (body: unknown) => {
+        const answer = await request(`${metricsUrl}/control`, { method: 'POST', body: JSON.stringify(body) })
+        return { status: answer.statusCode, json: (await answer.body.json()) as Record<string, any> }
+      }
+      const before = await metrics(path, { ...week, u: noon + 5 * 86_400 })
+      const moved = await turn({ now: '2024-06-06T12:00Z', advance: '1d', faults: ['status-503@metrics:times=1'] })
+      expect(moved.json['now']).toBe('2024-06-07T12:00:00Z')
+      expect((await metrics(path, week)).status).toBe(503)
+      const after = await metrics(path, { ...week, u: noon + 5 * 86_400 })
+      expect(after.json).toHaveLength(before.json.length + 2)
+      expect((await turn({ limits: ['metrics=fixed:1/60s'] })).status).toBe(200)
+      for (const bad of [
+        { faults: ['rset'] },
+        { now: 'never' },
+        { limits: ['x'] },
+        { other: 1 },
+        { faults: 'reset' },
+        [],
+      ]) {
+        expect((await turn(bad)).status, JSON.stringify(bad)).toBe(400)
+      }
+      const shown = await ask(`${metricsUrl}/control/requests`)
+      expect(shown.json.requests).toEqual(sandbox.requests())
+      expect(sandbox.requests().map(({ status, faults }) => [status, ...faults])).toEqual([
+        [200],
+        [503, 'status-503'],
+        [200],
+      ])
+    })
+  })
+})
+
+describe('the port alone', () => {
+  const port = mounts.filter(({ name }) => name === 'port')
+
+  test.each(port)('compresses when asked to and says so', (mount) =>
+    withSandbox(mount, {}, async ({ metrics, registry }) => {
+      const long = { a: 'BTC', i: '24h', c: 'native' }
+      const plain = await metrics(path, long)
+      const packed = await metrics(path, long, { 'accept-encoding': 'br, gzip' })
+      expect(plain.headers['content-encoding']).toBeUndefined()
+      expect(packed.headers['content-encoding']).toBe('gzip')
+      expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 2)
+      expect(packed.text).toBe(plain.text)
+      const refused = await metrics(path, long, { 'accept-encoding': 'gzip;q=0' })
+      expect(refused.headers['content-encoding']).toBeUndefined()
+      const snapshot = await registry('/snapshot', { 'accept-encoding': 'gzip' })
+      expect(snapshot.json.products.length).toBeGreaterThan(100)
+    }),
+  )
+})
