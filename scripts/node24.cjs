@@ -25,4 +25,4 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
   const run = spawnSync(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: 'inherit' })
   process.exit(run.status ?? 1)
-}
+} else require('node:module').enableCompileCache?.()

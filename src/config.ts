@@ -4,21 +4,20 @@ import { queryKeys } from './catalog/catalogue.ts'
 import { describeIssues, readYaml, type YamlText } from './catalog/document.ts'
 import { duration, instant } from './catalog/schema.ts'
 import { type Complaint, LakeError } from './errors.ts'
+import { day, intervals } from './time.ts'
 
 const word = z.string().min(1)
-const ids = z.array(z.union([word, z.number().transform(String)])).min(1)
+const ids = z.array(word).min(1)
+const longestLag = 366 * day
 const override = z
   .strictObject({
-    lag: duration.optional(),
+    lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional(),
     daily_at: z
       .string()
       .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
       .optional(),
     days: z.number().int().min(1).max(366).optional(),
-    intervals: z
-      .array(z.enum(['10m', '1h', '24h', '1w', '1month']))
-      .min(1)
-      .optional(),
+    intervals: z.array(z.enum(intervals)).min(1).optional(),
     until: instant.optional(),
     trust: z.enum(['provider', 'rule']).optional(),
   })
@@ -26,6 +25,7 @@ const override = z
     (rule) => (rule.lag === undefined) !== (rule.daily_at === undefined),
     'either `lag` or `daily_at` with `days`',
   )
+  .refine((rule) => rule.days === undefined || rule.daily_at !== undefined, '`days` only with `daily_at`')
 
 const metrics = z.strictObject({
   url: word.optional(),
@@ -50,7 +50,10 @@ const selection = z
   .strictObject({
     assets: ids,
     paths: z.array(word).min(1).optional(),
-    intervals: z.array(word).min(1).optional(),
+    intervals: z
+      .array(z.enum([...intervals, '*']))
+      .min(1)
+      .optional(),
     currencies: z.array(word).min(1).optional(),
     exchanges: z.array(word).min(1).optional(),
     networks: z.array(word).min(1).optional(),
@@ -76,7 +79,7 @@ export function parseConfig(name: string, text: string): { config: Config; yaml:
   const yaml = readYaml(name, text)
   const complaints: Complaint[] = [...yaml.complaints]
   if (complaints.length === 0) {
-    const parsed = configSchema.safeParse(yaml.value ?? {})
+    const parsed = configSchema.safeParse(withWrittenAssets(yaml) ?? {})
     complaints.push(...secretsIn(yaml, yaml.value, []))
     if (!parsed.success && complaints.length === 0)
       complaints.push(...describeIssues(yaml, parsed.error.issues, knownKeys))
@@ -115,20 +118,32 @@ function secretsIn(yaml: YamlText, value: unknown, path: readonly (string | numb
   })
 }
 
-/** A placeholder mapped to nothing is a slip; two names of one endpoint mapped to one id would mix two series. */
+/** A placeholder mapped to nothing is a slip. */
 function emptyMappings(yaml: YamlText, config: Config): Complaint[] {
-  return (['paths', 'exchanges'] as const).flatMap((kind) => {
-    const seen = new Map<string, string>()
-    return Object.entries(config.metrics?.[kind] ?? {}).flatMap(([name, real]) => {
-      const subject = `${yaml.where(['metrics', kind, name])}: metrics.${kind}.${name}`
-      if (real.trim() === '') return [{ subject, expected: 'the real name', got: 'nothing' }]
-      const before = seen.get(real)
-      seen.set(real, name)
-      return before === undefined
-        ? []
-        : [{ subject, expected: 'a real name of its own', got: `${real}, which ${before} is mapped to already` }]
-    })
-  })
+  return (['paths', 'exchanges'] as const).flatMap((kind) =>
+    Object.entries(config.metrics?.[kind] ?? {})
+      .filter(([, real]) => real.trim() === '')
+      .map(([name]) => ({
+        subject: `${yaml.where(['metrics', kind, name])}: metrics.${kind}.${name}`,
+        expected: 'the real name',
+        got: 'nothing',
+      })),
+  )
+}
+
+/** The file's value with every asset id that YAML reads as a number spelled as it is written: `00`, `1e5`. */
+function withWrittenAssets(yaml: YamlText): unknown {
+  const value = structuredClone(yaml.value)
+  const blocks: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'select') : undefined
+  if (!Array.isArray(blocks)) return value
+  for (const [block, row] of blocks.entries()) {
+    const assets: unknown = typeof row === 'object' && row !== null ? Reflect.get(row, 'assets') : undefined
+    if (!Array.isArray(assets)) continue
+    for (const [index, id] of assets.entries()) {
+      if (typeof id === 'number') assets[index] = yaml.written(['select', block, 'assets', index]) ?? String(id)
+    }
+  }
+  return value
 }
 
 function knownKeys(path: readonly (string | number)[]): readonly string[] {

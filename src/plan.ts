@@ -2,7 +2,7 @@ import { availableAt } from './catalog/availability.ts'
 import type { Endpoint } from './catalog/catalogue.ts'
 import type { Series, Wanted } from './catalog/series.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step } from './time.ts'
-import { bridge, minus, type Window } from './windows.ts'
+import { bridge, minus, union, type Window } from './windows.ts'
 
 /** What an earlier answer said about a window of a series. */
 export interface Answered extends Window {
@@ -46,6 +46,8 @@ export interface Ask {
 /** A series that is not asked, with the reason. */
 export interface Blocked {
   readonly series: Series
+  readonly endpoint: Endpoint
+  readonly interval: Interval
   readonly window: Window
   readonly reason: string
 }
@@ -98,7 +100,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     const horizon = memo(horizons, `${want.endpoint.path} ${interval}`, () => horizonOf(want.endpoint, interval, now))
     const range = {
       since: ceil(want.since ?? historyStart, interval),
-      until: Math.min(ceil(want.until ?? Infinity, interval), horizon.settled),
+      until: want.until === null ? horizon.settled : Math.min(ceil(want.until, interval), horizon.settled),
     }
     if (range.since >= range.until) continue
     const reason = limits.blocked(want.series, want.endpoint)
@@ -113,7 +115,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     )
     if (missing.length === 0) continue
     if (reason !== null) {
-      blocked.push(...missing.map((window) => ({ series: want.series, window, reason })))
+      blocked.push(...missing.map((window) => ({ series: want.series, endpoint: want.endpoint, interval, window, reason })))
       continue
     }
     windows += missing.length
@@ -203,12 +205,14 @@ function requestsFor(
   const first = missing[0]
   const last = missing.at(-1)
   if (!first || !last) return []
+  const hull = { since: first.since, until: last.until }
   if (!endpoint.since && !endpoint.until) {
-    const settles = { since: first.since, until: last.until }
     const points = count(historyStart, horizon.complete, interval)
-    return [{ series, endpoint, interval, window: null, settles, points, credits: price }]
+    return [{ series, endpoint, interval, window: null, settles: hull, points, credits: price }]
   }
-  const joined = bridge(missing, bridgedPoints * longestSeconds(interval))
+  // With only one end to name, two windows would bring the same points twice.
+  const whole = !endpoint.since || !endpoint.until
+  const joined = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
   return joined.map((settles) => {
     const window = widen(settles, interval, want, known, horizon)
     return {
@@ -223,12 +227,12 @@ function requestsFor(
   })
 }
 
-/** The window with the overlap before it, up to the newest ended interval where it reaches the settled horizon. */
+/** The window with the overlap of stored points before it, up to the newest ended interval where it reaches the settled horizon. */
 function widen(settles: Window, interval: Interval, want: Wanted, known: Held | undefined, horizon: Horizon): Window {
-  const before = (known?.answers ?? []).some(
-    (a) => a.state === 'covered' && a.since < settles.since && a.until >= settles.since,
-  )
-  const since = before ? step(settles.since, interval, -overlapPoints) : settles.since
+  const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
+  const before = union(stored).find((covered) => covered.until >= settles.since)
+  const since =
+    before === undefined ? settles.since : Math.max(step(settles.since, interval, -overlapPoints), before.since)
   const until = settles.until === horizon.settled ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
   return { since, until: Math.max(settles.until, ceil(until, interval)) }
 }

@@ -1,12 +1,13 @@
-import { readFileSync, statSync } from 'node:fs'
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { readFileSync, type Stats, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Rule } from './catalog/availability.ts'
 import { type Catalogue, type Endpoint, type QueryKey } from './catalog/catalogue.ts'
 import { globTest } from './catalog/globs.ts'
-import { ruleTime } from './catalog/rules.ts'
-import type { Selection } from './catalog/series.ts'
+import { type PlacedRule, resolveRules, ruleTime } from './catalog/rules.ts'
+import { type Selection, seriesId } from './catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, usage } from './errors.ts'
+import { suggestion } from './suggestion.ts'
 import { type Interval, intervals } from './time.ts'
 
 /** Where a setting came from, strongest first. */
@@ -47,6 +48,8 @@ export interface Settings {
   /** Absolute paths of the user's catalogue files. */
   readonly catalogs: readonly string[]
   readonly select: readonly Selection[]
+  /** Where a key of the config file stands: `pitlake.yaml:12: metrics.paths`. */
+  readonly where: (path: readonly string[]) => string
   /** In the order of the documentation, with their origins; no secrets. */
   readonly effective: readonly Setting[]
 }
@@ -78,24 +81,23 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
     ['file', config.data && resolve(base, config.data)],
     ['default', 'data'],
   ])
-  const metricsUrl = choose('metrics.url', [
-    ['environment', env['PITLAKE_METRICS_URL']],
-    ['file', config.metrics?.url],
-  ])
-  const registryUrl = choose('registry.url', [
-    ['environment', env['PITLAKE_REGISTRY_URL']],
-    ['file', config.registry?.url],
-  ])
-  effective.push({
-    name: 'config',
-    value: file?.path ?? 'none',
-    origin: flags.config === undefined ? 'default' : 'flag',
-  })
+  const where = (path: readonly string[]) =>
+    `${file === undefined ? '' : `${file.yaml.where(path)}: `}${path.join('.')}`
+  const api = (name: 'metrics' | 'registry'): ApiSettings => {
+    const variable = `PITLAKE_${name.toUpperCase()}`
+    const url = choose(`${name}.url`, [
+      ['environment', env[`${variable}_URL`]],
+      ['file', config[name]?.url],
+    ])
+    const key = readKey(`${variable}_KEY`, env)
+    choose(`${name}.key`, [['environment', key === null ? undefined : 'set']])
+    return { url: checkUrl(env[`${variable}_URL`] ? `${variable}_URL` : where([name, 'url']), url), key }
+  }
+  choose('config', [[flags.config === undefined ? 'default' : 'flag', file?.path]])
   return {
     data: checkFolder(resolve(cwd, data ?? 'data'), effective.find((s) => s.name === 'data')?.origin ?? 'default'),
     metrics: {
-      url: checkUrl('PITLAKE_METRICS_URL', metricsUrl),
-      key: readKey('PITLAKE_METRICS_KEY', env),
+      ...api('metrics'),
       timestamp: config.metrics?.timestamp ?? 'interval_start',
       requestsPerMinute: number('metrics.requests_per_minute', config.metrics?.requests_per_minute, 600),
       concurrency: number('metrics.concurrency', config.metrics?.concurrency, 8),
@@ -106,50 +108,37 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       availability: config.metrics?.availability ?? {},
     },
     registry: {
-      url: checkUrl('PITLAKE_REGISTRY_URL', registryUrl),
-      key: readKey('PITLAKE_REGISTRY_KEY', env),
+      ...api('registry'),
       pageLimit: number('registry.page_limit', config.registry?.page_limit, 500),
       shrinkLimit: number('registry.shrink_limit', config.registry?.shrink_limit, 0.2),
       rawDays: number('registry.raw_days', config.registry?.raw_days, 90),
     },
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
     select: config.select ?? [],
+    where,
     effective,
   }
 }
 
 /** The catalogue as this configuration changes it: query keys and availability overrides. */
 export function applySettings(catalogue: Catalogue, settings: Settings): Catalogue {
-  const overrides = Object.entries(settings.metrics.availability).map(([pattern, row]) => ({
-    pattern,
-    row,
-    matches: globTest(pattern),
-  }))
-  for (const { pattern, matches } of overrides) {
-    if (![...catalogue.endpoints.keys()].some(matches)) {
-      throw usage(`metrics.availability.${pattern}`, {
+  const paths = [...catalogue.endpoints.keys()]
+  const overrides = Object.entries(settings.metrics.availability).map(([pattern, row]): PlacedRule => {
+    const where = settings.where(['metrics', 'availability', pattern])
+    const matches = globTest(pattern)
+    if (!paths.some(matches))
+      throw usage(where, {
         expected: 'a pattern that matches an endpoint',
         got: 'no match',
+        next: didYouMean(pattern, paths),
       })
-    }
-  }
-  for (const kind of ['paths', 'exchanges'] as const) checkMapping(catalogue, kind, Object.keys(settings.metrics[kind]))
+    return { rule: overrideRule(row), intervals: row.intervals ?? null, patterns: [{ text: pattern, matches }], where }
+  })
+  checkPaths(catalogue, settings)
+  checkExchanges(catalogue, settings)
   const endpoints = new Map<string, Endpoint>()
-  for (const [path, endpoint] of catalogue.endpoints) {
-    const mine = overrides.filter((override) => override.matches(path))
-    endpoints.set(
-      path,
-      mine.length === 0
-        ? endpoint
-        : {
-            ...endpoint,
-            rules: overridden(
-              endpoint.rules,
-              mine.map((m) => m.row),
-            ),
-          },
-    )
-  }
+  for (const [path, endpoint] of catalogue.endpoints)
+    endpoints.set(path, { ...endpoint, rules: overridden(path, endpoint.rules, overrides) })
   return {
     ...catalogue,
     endpoints,
@@ -163,14 +152,20 @@ export function isLoopback(url: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
-function overridden(rules: Endpoint['rules'], rows: readonly Override[]): Endpoint['rules'] {
-  const merged = intervals.map((interval) => {
-    const mine = rows.filter((row) => row.intervals === undefined || row.intervals.includes(interval)).map(overrideRule)
-    const until = Math.max(...mine.map((rule) => rule.until ?? Infinity), Number.NEGATIVE_INFINITY)
-    const rest = rules[interval].filter((rule) => until !== Infinity && (rule.until ?? Infinity) > until)
-    return [interval, [...mine.toSorted((a, b) => (a.until ?? Infinity) - (b.until ?? Infinity)), ...rest]] as const
+/** The override that names the endpoint most exactly wins; where it ends early the next one, then the catalogue's. */
+function overridden(path: string, rules: Endpoint['rules'], overrides: readonly PlacedRule[]): Endpoint['rules'] {
+  const mine = resolveRules(path, overrides, ({ first, second, interval }) => {
+    throw usage(second.where, {
+      expected: `one pattern of its rank for ${path} at ${interval}`,
+      got: `an overlap with ${first.where}`,
+    })
   })
-  return Object.fromEntries(merged) as unknown as Record<Interval, readonly Rule[]>
+  const merged = intervals.map((interval) => {
+    const last = mine[interval].at(-1)
+    const until = last === undefined ? Number.NEGATIVE_INFINITY : (last.until ?? Infinity)
+    return [interval, [...mine[interval], ...rules[interval].filter((rule) => (rule.until ?? Infinity) > until)]]
+  })
+  return Object.fromEntries(merged) as Record<Interval, readonly Rule[]>
 }
 
 function overrideRule(row: Override): Rule {
@@ -184,19 +179,61 @@ function overrideRule(row: Override): Rule {
   return { ...frame, ...ruleTime(row) }
 }
 
-function checkMapping(catalogue: Catalogue, kind: 'paths' | 'exchanges', names: readonly string[]): void {
-  const all = [...catalogue.endpoints.values()]
-  const known = new Set(kind === 'paths' ? all.map((e) => e.path) : all.flatMap((e) => e.exchanges))
-  for (const name of names) {
-    if (!known.has(name))
-      throw usage(`metrics.${kind}.${name}`, {
-        expected: `a ${kind === 'paths' ? 'path' : 'exchange'} of the catalogue`,
-        got: 'an unknown one',
-      })
+/** Mapped paths exist in the catalogue, and no two of its endpoints ask the provider for one path. */
+function checkPaths(catalogue: Catalogue, settings: Settings): void {
+  const { paths } = settings.metrics
+  const owners = new Map<string, string>()
+  const nowhere = { asset: '', interval: null, currency: null, exchange: null, network: null }
+  const request = (ask: string, params: Endpoint['params']) => seriesId({ ...nowhere, metric: ask, params })
+  for (const { path, ask, params } of catalogue.endpoints.values())
+    if (paths[path] === undefined) owners.set(request(ask, params), path)
+  for (const [name, real] of Object.entries(paths)) {
+    const endpoint = catalogue.endpoints.get(name)
+    const place = ['metrics', 'paths', name]
+    if (!endpoint) throw unknownName(settings, place, 'a path', [...catalogue.endpoints.keys()])
+    refuseTwin(settings, place, real, owners.get(request(real, endpoint.params)))
+    owners.set(request(real, endpoint.params), name)
   }
 }
 
-function readConfig(flag: string | undefined, cwd: string): { config: Config; path: string } | undefined {
+/** Mapped exchanges exist in the catalogue, and no endpoint has two names for one exchange. */
+function checkExchanges(catalogue: Catalogue, settings: Settings): void {
+  const { exchanges } = settings.metrics
+  const sets = new Set([...catalogue.endpoints.values()].map((endpoint) => endpoint.exchanges))
+  const known = [...new Set([...sets].flat())]
+  for (const name of Object.keys(exchanges))
+    if (!known.includes(name)) throw unknownName(settings, ['metrics', 'exchanges', name], 'an exchange', known)
+  for (const set of sets) {
+    const owners = new Map(set.filter((name) => exchanges[name] === undefined).map((name) => [name, name]))
+    for (const name of set.filter((id) => exchanges[id] !== undefined)) {
+      const real = exchanges[name] ?? ''
+      refuseTwin(settings, ['metrics', 'exchanges', name], real, owners.get(real))
+      owners.set(real, name)
+    }
+  }
+}
+
+function refuseTwin(settings: Settings, path: readonly string[], real: string, owner: string | undefined): void {
+  if (owner === undefined) return
+  const got = owner === real ? `${real}, a name of the catalogue` : `${real}, which ${owner} is mapped to already`
+  throw usage(settings.where(path), { expected: 'a real name of its own', got })
+}
+
+function unknownName(settings: Settings, path: readonly string[], what: string, known: readonly string[]): LakeError {
+  const name = path.at(-1) ?? ''
+  const next = didYouMean(name, known)
+  return usage(settings.where(path), { expected: `${what} of the catalogue`, got: name, next })
+}
+
+function didYouMean(word: string, known: readonly string[]): string | undefined {
+  const near = suggestion(word, known)
+  return near === undefined ? undefined : `did you mean \`${near}\`?`
+}
+
+function readConfig(
+  flag: string | undefined,
+  cwd: string,
+): (ReturnType<typeof parseConfig> & { path: string }) | undefined {
   const path = resolve(cwd, flag ?? 'pitlake.yaml')
   let text: string
   try {
@@ -206,7 +243,7 @@ function readConfig(flag: string | undefined, cwd: string): { config: Config; pa
     if (flag === undefined && code === 'ENOENT') return undefined
     throw usage(flag ?? 'pitlake.yaml', { expected: 'a readable config file', got: code ?? String(cause), cause })
   }
-  return { config: parseConfig(flag ?? 'pitlake.yaml', text).config, path }
+  return { ...parseConfig(flag ?? 'pitlake.yaml', text), path }
 }
 
 function checkUrl(name: string, url: string | null): string | null {
@@ -214,7 +251,7 @@ function checkUrl(name: string, url: string | null): string | null {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol))
     throw usage(name, { expected: 'an https address', got: parsed ? parsed.protocol : 'no address' })
-  if (parsed.username !== '' || parsed.password !== '' || parsed.search !== '')
+  if (parsed.username !== '' || parsed.password !== '' || parsed.search !== '' || parsed.hash !== '')
     throw usage(name, {
       expected: 'a plain base address',
       got: 'one with credentials or a query',
@@ -259,7 +296,21 @@ function checkFolder(path: string, origin: Origin): string {
     file: 'data',
     default: 'data',
   }
-  const stats = statSync(path, { throwIfNoEntry: false })
-  if (stats && !stats.isDirectory()) throw usage(names[origin], { expected: 'a folder', got: `the file ${path}` })
-  return isAbsolute(path) ? path : resolve(path)
+  for (let at = path; ; at = dirname(at)) {
+    const stats = look(names[origin], at)
+    if (stats && !stats.isDirectory()) throw usage(names[origin], { expected: 'a folder', got: `the file ${at}` })
+    if (stats || dirname(at) === at) return path
+  }
+}
+
+function look(name: string, path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw usage(name, {
+      expected: 'a folder that can be read',
+      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      cause,
+    })
+  }
 }

@@ -13,19 +13,28 @@ export interface YamlText {
   readonly complaints: readonly Complaint[]
   /** `file:line` of the node at the path, or of its nearest parent that exists. */
   readonly where: (path: Path) => string
+  /** A scalar as it is written: `00` is not 0. Undefined where the path names none. */
+  readonly written: (path: Path) => string | undefined
 }
 
 /** Parses YAML; syntax errors and repeated keys become complaints with their line. */
 export function readYaml(name: string, text: string): YamlText {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
-  const complaints = document.errors.map((error) => ({
+  // One slip of syntax drags others behind it: only the first says what to mend. Repeated keys stand for themselves.
+  const syntax = document.errors.filter((error) => error.code !== 'DUPLICATE_KEY')
+  const errors = syntax.length > 0 ? syntax.slice(0, 1) : document.errors
+  const complaints = errors.map((error) => ({
     subject: `${name}:${lines.linePos(error.pos[0]).line}`,
     expected: 'valid YAML',
     got: error.message,
   }))
   const where = (path: Path) => `${name}:${lineOf(document, lines, path)}`
-  return { name, value: complaints.length > 0 ? undefined : document.toJS(), complaints, where }
+  const written = (path: Path) => {
+    const node = document.getIn(path, true)
+    return isScalar(node) ? node.source : undefined
+  }
+  return { name, value: complaints.length > 0 ? undefined : document.toJS(), complaints, where, written }
 }
 
 /** Every issue of a zod error as `file:line: path: expected …, got …`, unknown keys with a suggestion. */

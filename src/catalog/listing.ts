@@ -32,7 +32,7 @@ const switches = ['since', 'until', 'format', 'timestamp_format'] as const
 export function readListing(name: string, text: string): ListedEndpoint[] {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (cause) {
     throw usage(name, {
       expected: 'JSON: a list of paths or of objects with a path',
@@ -70,9 +70,12 @@ function readRow(where: string, row: unknown): ListedEndpoint {
       continue
     const target = aliases[key]
     if (target === 'about' && typeof value === 'string') known['about'] = value
-    else if (target !== undefined && isWords(value) && (target !== 'intervals' || value.every(isInterval))) {
-      if (value.length > 0) known[target] = value
-    } else if (key === 'params' && isTexts(value)) known['params'] = value
+    else if (target !== undefined && target !== 'about' && isWords(value)) {
+      const words = [...new Set(value)].filter((word) => target !== 'intervals' || isInterval(word))
+      if (words.length > 0) known[target] = words
+      if (words.length < new Set(value).size) extra[key] = value
+    } else if (key === 'params' && isTexts(value))
+      known['params'] = Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
     else extra[key] = value
   }
   const taken = switches.filter((key) => record[key] !== false)
@@ -95,6 +98,11 @@ function isWords(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((word) => typeof word === 'string' && word !== '')
 }
 
-function isTexts(value: unknown): value is Record<string, string> {
-  return typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string')
+function isTexts(value: unknown): value is Record<string, string | number | boolean> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every((text) => ['string', 'number', 'boolean'].includes(typeof text))
+  )
 }

@@ -12,14 +12,19 @@ import { catalogueFile } from './schema.ts'
 /** The built-in catalogue's folder: beside `src` in the repository, beside `dist` in the package. */
 export const builtinFolder = fileURLToPath(new URL('../../catalog/', import.meta.url))
 
-/** Reads the built-in catalogue and the user's files; every problem of all of them in one LakeError. */
-export function loadCatalogue(userFiles: readonly string[] = [], folder: string = builtinFolder): Catalogue {
+/** Reads the built-in catalogue, the user's files and texts that are no files yet; every problem of all of them in one LakeError. */
+export function loadCatalogue(
+  userFiles: readonly string[] = [],
+  folder: string = builtinFolder,
+  unwritten: readonly { name: string; text: string }[] = [],
+): Catalogue {
   const builtin = readdirSync(folder)
     .filter((name) => name.endsWith('.yaml'))
     .toSorted()
   const texts = [
     ...builtin.map((name) => ({ name: `catalog/${name}`, text: readFileSync(join(folder, name), 'utf8') })),
     ...userFiles.map((file) => ({ name: file, text: readUserFile(file) })),
+    ...unwritten,
   ]
   return parseCatalogue(texts)
 }

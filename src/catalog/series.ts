@@ -1,5 +1,5 @@
-import { usage } from '../errors.ts'
-import { type Instant, type Interval, isInterval } from '../time.ts'
+import { type LakeError, usage } from '../errors.ts'
+import { formatInstant, type Instant, type Interval, isInterval } from '../time.ts'
 import type { Catalogue, Endpoint } from './catalogue.ts'
 import { suggestion } from '../suggestion.ts'
 import { globTest } from './globs.ts'
@@ -57,8 +57,7 @@ export function parseSeriesId(id: string): Series | undefined {
   if (rest.length > 0 || metric === '' || asset === '' || (interval !== '' && !isInterval(interval))) return undefined
   const optional = (text: string) => (text === '' ? null : unescape(text))
   const params = tail === '' ? [] : tail.split('&').map((pair) => pair.split('=').map(unescape) as [string, string])
-  return {
-    id,
+  const identity = {
     metric: unescape(metric),
     asset: unescape(asset),
     interval: interval === '' ? null : interval,
@@ -67,6 +66,7 @@ export function parseSeriesId(id: string): Series | undefined {
     network: optional(network),
     params: Object.fromEntries(params),
   }
+  return seriesId(identity) === id ? { id, ...identity } : undefined
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped
@@ -87,14 +87,17 @@ function unescape(text: string): string {
 export function expand(catalogue: Catalogue, selections: readonly Selection[]): Wanted[] {
   const found = new Map<string, Wanted>()
   for (const selection of selections) {
+    checkValues(catalogue, selection)
+    let some = false
     for (const endpoint of matchPaths(catalogue, selection.paths ?? ['*'])) {
       for (const series of seriesOf(endpoint, selection)) {
+        some = true
         const before = found.get(series.id)
         const range = { since: selection.since ?? null, until: selection.until ?? null }
         found.set(series.id, before ? { ...before, ...hull(before, range) } : { series, endpoint, ...range })
       }
     }
-    checkValues(catalogue, selection)
+    if (!some) throw emptySelection(selection)
   }
   const order = new Map([...catalogue.endpoints.keys()].map((path, index) => [path, index]))
   return [...found.values()].toSorted((a, b) => (order.get(a.series.metric) ?? 0) - (order.get(b.series.metric) ?? 0))
@@ -158,9 +161,26 @@ function chosen<T extends string>(
   return allowed.filter((value) => named.includes(value))
 }
 
+/** Known paths and known values that no endpoint combines: asking for nothing in silence would hide the slip. */
+function emptySelection(selection: Selection): LakeError {
+  const named = (['intervals', 'currencies', 'exchanges', 'networks'] as const).filter((key) => selection[key])
+  const wanted = named.map((key) => `${key} ${(selection[key] ?? []).join(', ')}`).join('; ')
+  return usage(`paths: ${(selection.paths ?? ['*']).join(', ')}`, {
+    expected: 'an endpoint that takes what is selected',
+    got: `none for ${wanted}`,
+    next: 'see `pitlake catalog show PATH`',
+  })
+}
+
 /** A value that no endpoint of the whole catalogue takes is a mistake, not an empty answer. */
 function checkValues(catalogue: Catalogue, selection: Selection): void {
+  const { since, until } = selection
+  if (since !== undefined && until !== undefined && since >= until)
+    throw usage('since', { expected: `an instant before until, ${formatInstant(until)}`, got: formatInstant(since) })
   const dimensions = ['intervals', 'currencies', 'exchanges', 'networks'] as const
+  for (const key of ['assets', 'paths', ...dimensions] as const) {
+    if (selection[key]?.length === 0) throw usage(key, { expected: 'at least one value', got: 'an empty list' })
+  }
   for (const dimension of dimensions) {
     const given = (selection[dimension] ?? []).filter((value) => value !== '*')
     if (given.length === 0) continue

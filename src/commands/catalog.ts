@@ -1,8 +1,9 @@
+import { resolve } from 'node:path'
 import { describeRule } from '../catalog/availability.ts'
 import type { Catalogue, Endpoint, Link, Resource } from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
-import { matchPaths } from '../catalog/series.ts'
-import { usage } from '../errors.ts'
+import { expand, matchPaths } from '../catalog/series.ts'
+import { type LakeError, usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval } from '../time.ts'
 import { readContext } from './context.ts'
@@ -81,7 +82,9 @@ export const check: CommandSpec = {
   run: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const { loadCatalogue } = await import('../catalog/load.ts')
-    const catalogue = loadCatalogue([...settings.catalogs, ...input.args])
+    const files = input.args.map((file) => resolve(deps.cwd, file))
+    const catalogue = loadCatalogue([...new Set([...settings.catalogs, ...files])])
+    expand(catalogue, settings.select)
     const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e)?.basis === 'stated').length
     const facts = {
       endpoints: catalogue.endpoints.size,
@@ -114,11 +117,11 @@ function filtered(catalogue: Catalogue, input: Input): Endpoint[] {
   for (const [key, values] of given) {
     const known = [...new Set(all.flatMap((endpoint) => endpoint[key] as readonly string[]))]
     const wrong = values?.find((value) => !known.includes(value))
-    if (wrong !== undefined) throw usage(`--${key}`, { expected: `one of ${known.join(', ')}`, got: wrong })
+    if (wrong !== undefined) throw unknownValue(`--${key}`, wrong, known)
   }
   const known = [...new Set(all.map(groupOf))]
   const wrong = groups?.find((group) => !known.includes(group))
-  if (wrong !== undefined) throw usage('--group', { expected: `one of ${known.join(', ')}`, got: wrong })
+  if (wrong !== undefined) throw unknownValue('--group', wrong, known)
   return found.filter(
     (endpoint) =>
       (groups === undefined || groups.includes(groupOf(endpoint))) &&
@@ -127,6 +130,12 @@ function filtered(catalogue: Catalogue, input: Input): Endpoint[] {
           values === undefined || values.some((value) => (endpoint[key] as readonly string[]).includes(value)),
       ),
   )
+}
+
+function unknownValue(flag: string, wrong: string, known: readonly string[]): LakeError {
+  const near = suggestion(wrong, known)
+  const next = near === undefined ? undefined : `did you mean \`${near}\`?`
+  return usage(flag, { expected: `one of ${known.join(', ')}`, got: wrong, next })
 }
 
 function groupOf(endpoint: Endpoint): string {

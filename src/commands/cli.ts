@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { exitCode, LakeError, redact, usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
@@ -14,6 +15,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
   process.stdout.on('error', quietPipe)
+  // Nobody reads the log any more: no reason to give up the work.
+  process.stderr.on('error', () => undefined)
   const deps: Deps = {
     now: Date.now,
     sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
@@ -45,6 +48,10 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<voi
     const topic = first === 'help' ? argv.slice(1).join(' ') : ''
     if (topic === '') return deps.stdout(overview())
     return dispatch([...argv.slice(1), '--help'], deps)
+  }
+  if (second === '--help' || second === '-h') {
+    const group = commandTable.filter((entry) => entry.name.startsWith(`${first} `))
+    if (group.length > 0) return deps.stdout(listing(`Usage: pitlake ${first} <command> [options]`, group))
   }
   const entry = findEntry(first, second)
   const rest = argv.slice(entry.name.split(' ').length)
@@ -81,17 +88,17 @@ function near(word: string, known: readonly string[]): string | undefined {
   return best === undefined ? undefined : `did you mean \`${best}\`?`
 }
 
+function listing(usageLine: string, entries: readonly CommandEntry[]): string {
+  const width = Math.max(...entries.map((entry) => entry.name.length))
+  const lines = entries.map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}\n`)
+  return `${usageLine}\n\nCommands:\n${lines.join('')}`
+}
+
 function overview(): string {
-  const width = Math.max(...commandTable.map((entry) => entry.name.length))
-  const lines = commandTable.map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}`)
   return [
     'pitlake: a research data lake that cannot lie about time',
     '',
-    'Usage: pitlake <command> [options]',
-    '',
-    'Commands:',
-    ...lines,
-    '',
+    listing('Usage: pitlake <command> [options]', commandTable),
     'Every command has --help, --config FILE and --data DIR.',
     'Exit codes: 0 done, 1 unexpected, 2 usage or configuration, 3 not authorised, 4 integrity,',
     '            5 stopped early and resumable, 6 finished but some windows failed.',
@@ -100,7 +107,7 @@ function overview(): string {
 }
 
 function report(error: unknown, deps: Deps): void {
-  const secrets = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].map((name) => deps.env[name] ?? '')
+  const secrets = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].flatMap((name) => secretsOf(name, deps))
   const verbose = deps.env['PITLAKE_LOG'] === 'debug'
   const text =
     error instanceof LakeError && !verbose
@@ -109,6 +116,18 @@ function report(error: unknown, deps: Deps): void {
         ? (error.stack ?? error.message)
         : String(error)
   for (const line of redact(text, secrets).split('\n')) deps.stderr(`pitlake: ${line}\n`)
+}
+
+/** The key of one API, from the variable and from the file that the other one names. */
+function secretsOf(name: string, deps: Deps): string[] {
+  const file = deps.env[`${name}_FILE`]
+  const direct = deps.env[name]?.trim() ?? ''
+  if (!file) return [direct]
+  try {
+    return [direct, readFileSync(file, 'utf8').trim()]
+  } catch {
+    return [direct]
+  }
 }
 
 /** A reader that closed the pipe (`| head`) is no error. */

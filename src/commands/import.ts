@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
-import { readContext } from './context.ts'
+import { resolveSettings } from '../settings.ts'
 import { json } from './print.ts'
 import { type CommandSpec, flagOption, textOption } from './spec.ts'
 
@@ -23,12 +23,15 @@ export const importListing: CommandSpec = {
   details:
     'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
   run: async (input, deps) => {
-    const { catalogue } = readContext(input, deps)
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out') ?? 'my-endpoints.yaml'
     const target = resolve(deps.cwd, out)
     if (existsSync(target) && !flagOption(input, 'force'))
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
+    const settings = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
+    const others = settings.catalogs.filter((path) => path !== target)
+    const catalogue = loadCatalogue(others)
     const listed = readListing(file, read(resolve(deps.cwd, file), file))
     const pit = listed.filter((row) => flagOption(input, 'all') || row.path.endsWith('_pit'))
     const fresh = pit.filter((row) => !catalogue.endpoints.has(row.path))
@@ -41,14 +44,27 @@ export const importListing: CommandSpec = {
     }
     if (fresh.length > 0) {
       const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
-      writeFileSync(target, header + stringify({ endpoints: fresh }, { lineWidth: 0 }))
-      loadCatalogue([target])
+      const text = header + stringify({ endpoints: fresh }, { lineWidth: 0, aliasDuplicateObjects: false })
+      loadCatalogue(others, undefined, [{ name: out, text }])
+      write(target, out, text)
     }
     if (flagOption(input, 'json')) return deps.stdout(json(facts))
     deps.stdout(
       `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`,
     )
   },
+}
+
+function write(path: string, name: string, text: string): void {
+  try {
+    writeFileSync(path, text)
+  } catch (cause) {
+    throw usage(name, {
+      expected: 'a file that can be written',
+      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      cause,
+    })
+  }
 }
 
 function read(path: string, name: string): string {

@@ -60,7 +60,8 @@ function complaint(spec: CommandSpec, error: CommanderError): Error {
   const subject = `pitlake ${spec.name}`
   const message = error.message.replace(/^error: /, '')
   if (error.code === 'commander.unknownOption') {
-    const got = /'([^']+)'/.exec(message)?.[1] ?? message
+    // Without its value: it might be a key.
+    const got = (/'([^']+)'/.exec(message)?.[1] ?? message).replace(/=.*$/s, '')
     const known = [...spec.options, ...commonOptions].map(
       (option) => /--[a-z-]+/.exec(option.flags)?.[0] ?? option.flags,
     )

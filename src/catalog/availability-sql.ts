@@ -1,0 +1,68 @@
+import { day, type Interval, longestSeconds, minute } from '../time.ts'
+import type { Rule } from './availability.ts'
+
+/** Every function here takes and returns the text of an SQL expression over BIGINT Unix seconds, free of time zones. */
+type Sql = string
+
+/** 1970-01-05 was a Monday. */
+const firstMonday = 4 * day
+
+/** True where `t` starts an interval. */
+export function onGridSql(t: Sql, interval: Interval): Sql {
+  if (interval === '1month') return `(date_trunc('month', ${stamp(t)}) = ${stamp(t)})`
+  const phase = interval === '1w' ? firstMonday : 0
+  return `((${t} - ${phase}) % ${longestSeconds(interval)} = 0)`
+}
+
+/** The end of the interval that starts at `t`. */
+export function endSql(t: Sql, interval: Interval): Sql {
+  return stepSql(t, interval, 1)
+}
+
+/** The start `n` intervals further on from the interval start `t`. */
+export function stepSql(t: Sql, interval: Interval, n: number): Sql {
+  if (interval !== '1month') return `(${t} + ${n * longestSeconds(interval)})`
+  return `(epoch_us(date_trunc('month', ${stamp(t)}) + to_months(${n})) // 1000000)`
+}
+
+/** The instant from which the point `t` counts as knowable: the same as `availableAt`. */
+export function availableSql(rules: readonly Rule[], t: Sql, interval: Interval): Sql {
+  return byRule(rules, t, (rule) => instant(rule, t, interval))
+}
+
+/** The instant of the rule in force where the API description states it, else the end of the interval. */
+export function floorSql(rules: readonly Rule[], t: Sql, interval: Interval): Sql {
+  return byRule(rules, t, (rule) => (rule.basis === 'stated' ? instant(rule, t, interval) : endSql(t, interval)))
+}
+
+/** The basis of the rule in force: `'stated'`, `'assumed'` or `'override'`. */
+export function basisSql(rules: readonly Rule[], t: Sql): Sql {
+  return byRule(rules, t, (rule) => `'${rule.basis}'`)
+}
+
+/** True where the rule in force wins over the provider's own instant. */
+export function trustedSql(rules: readonly Rule[], t: Sql): Sql {
+  return byRule(rules, t, (rule) => (rule.trust === 'rule' ? 'true' : 'false'))
+}
+
+function instant(rule: Rule, t: Sql, interval: Interval): Sql {
+  const close = endSql(t, interval)
+  if (rule.kind === 'lag') return `(${close} + ${rule.seconds})`
+  const midnight = `(${t} - ((${t} % ${day}) + ${day}) % ${day})`
+  return `greatest(${close}, ${midnight} + ${rule.days * day + rule.minuteOfDay * minute})`
+}
+
+/** One expression where all rules give the same text, else a CASE over their `until`. */
+function byRule(rules: readonly Rule[], t: Sql, expression: (rule: Rule) => Sql): Sql {
+  const open = rules.findIndex((rule) => rule.until === null)
+  if (open === -1) throw new RangeError('a list of rules must end in one without `until`')
+  const texts = rules.slice(0, open + 1).map(expression)
+  const last = texts.at(-1) ?? 'NULL'
+  if (texts.every((text) => text === last)) return last
+  const branches = texts.slice(0, -1).map((text, i) => `WHEN ${t} < ${rules[i]?.until} THEN ${text}`)
+  return `(CASE ${branches.join(' ')} ELSE ${last} END)`
+}
+
+function stamp(t: Sql): Sql {
+  return `make_timestamp(CAST((${t}) * 1000000 AS BIGINT))`
+}

@@ -1,0 +1,199 @@
+import {
+  DuckDBBlobValue,
+  type DuckDBConnection,
+  DuckDBDateValue,
+  DuckDBInstance,
+  DuckDBListValue,
+  DuckDBMapValue,
+  DuckDBStructValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  type DuckDBValue,
+} from '@duckdb/node-api'
+import { LakeError } from '../errors.ts'
+
+/** How an engine is opened; what is left out is DuckDB's own default. */
+export interface EngineOptions {
+  readonly threads?: number
+  /** As DuckDB spells it: `512MB`. */
+  readonly memoryLimit?: string
+  /** Where it may spill what does not fit into memory. */
+  readonly tempDirectory?: string
+  readonly readOnly?: boolean
+}
+
+/** A value that may stand for `$name` or `$1` in a statement. */
+export type Parameter = string | number | bigint | boolean | null
+export type Parameters = readonly Parameter[] | Readonly<Record<string, Parameter>>
+
+/** A value of a result row: 64-bit and wider integers are bigint, instants are ISO text with microseconds. */
+export type Cell =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Uint8Array
+  | readonly Cell[]
+  | { readonly [name: string]: Cell }
+export type Row = Readonly<Record<string, Cell>>
+
+/** One chunk of a streamed result, column by column. */
+export interface Chunk {
+  readonly rows: number
+  readonly columns: readonly (readonly Cell[])[]
+}
+
+/** A streamed result: names and DuckDB types of the columns, then the chunks in order. */
+export interface Stream {
+  readonly names: readonly string[]
+  readonly types: readonly string[]
+  readonly chunks: AsyncIterable<Chunk>
+}
+
+/** The extensions without which no lake can be read; they are linked into the official builds. */
+const needed = ['core_functions', 'icu', 'json', 'parquet']
+
+/** A DuckDB database with one connection; it never installs or loads an extension by itself, and its zone is UTC. */
+export class Engine {
+  readonly #instance: DuckDBInstance
+  readonly #connection: DuckDBConnection
+  readonly #owner: boolean
+
+  private constructor(instance: DuckDBInstance, connection: DuckDBConnection, owner: boolean) {
+    this.#instance = instance
+    this.#connection = connection
+    this.#owner = owner
+  }
+
+  /** Opens a database file or `:memory:`. */
+  static async open(path = ':memory:', options: EngineOptions = {}): Promise<Engine> {
+    const settings: Record<string, string> = {
+      autoinstall_known_extensions: 'false',
+      autoload_known_extensions: 'false',
+      allow_community_extensions: 'false',
+    }
+    if (options.threads !== undefined) settings['threads'] = String(options.threads)
+    if (options.memoryLimit !== undefined) settings['memory_limit'] = options.memoryLimit
+    if (options.tempDirectory !== undefined) settings['temp_directory'] = options.tempDirectory
+    if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
+    const instance = await DuckDBInstance.create(path, settings)
+    try {
+      const engine = await Engine.#connect(instance, true)
+      await engine.#requireExtensions()
+      return engine
+    } catch (error) {
+      instance.closeSync()
+      throw error
+    }
+  }
+
+  /** A further connection to the same database: temporary tables and variables of its own. Close it before its origin. */
+  async session(): Promise<Engine> {
+    return Engine.#connect(this.#instance, false)
+  }
+
+  /** Runs statements and returns how many rows the last one inserted, updated, deleted or copied; 0 for any other. */
+  async run(sql: string, parameters?: Parameters): Promise<number> {
+    const result = await this.#connection.run(sql, ...values(parameters))
+    return Number(result.rowsChanged)
+  }
+
+  /** Runs statements and returns all rows of the last one. */
+  async rows<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
+    const result = await this.#connection.runAndReadAll(sql, ...values(parameters))
+    return result
+      .getRowObjects()
+      .map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, cell(v)])) as T)
+  }
+
+  /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat. */
+  async stream(sql: string, parameters?: Parameters): Promise<Stream> {
+    const result = await this.#connection.stream(sql, ...values(parameters))
+    async function* chunks(): AsyncGenerator<Chunk> {
+      for (;;) {
+        const chunk = await result.fetchChunk()
+        if (!chunk || chunk.rowCount === 0) return
+        yield { rows: chunk.rowCount, columns: chunk.getColumns().map((column) => column.map(cell)) }
+      }
+    }
+    return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: chunks() }
+  }
+
+  /** Stops the statement that is running on this connection; it fails with DuckDB's own message. */
+  interrupt(): void {
+    this.#connection.interrupt()
+  }
+
+  /** Disconnects; the engine that opened the database also closes it. */
+  close(): void {
+    this.#connection.closeSync()
+    if (this.#owner) this.#instance.closeSync()
+  }
+
+  static async #connect(instance: DuckDBInstance, owner: boolean): Promise<Engine> {
+    const engine = new Engine(instance, await instance.connect(), owner)
+    await engine.run(`SET TimeZone = 'UTC'`)
+    return engine
+  }
+
+  async #requireExtensions(): Promise<void> {
+    const loaded = await this.rows('SELECT extension_name AS name FROM duckdb_extensions() WHERE loaded')
+    const names = new Set(loaded.map((row) => row['name']))
+    const missing = needed.filter((name) => !names.has(name))
+    if (missing.length === 0) return
+    throw new LakeError('usage', {
+      subject: 'DuckDB',
+      expected: `a build with the extensions ${needed.join(', ')}`,
+      got: `one without ${missing.join(', ')}`,
+      next: 'reinstall @duckdb/node-api with its official bindings for this platform',
+    })
+  }
+}
+
+/** The text as an SQL string literal. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** The texts as an SQL list of VARCHAR. */
+export function quoteList(texts: readonly string[]): string {
+  return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
+}
+
+function values(parameters: Parameters | undefined): [] | [DuckDBValue[] | Record<string, DuckDBValue>] {
+  if (parameters === undefined) return []
+  if (Array.isArray(parameters)) return [[...(parameters as readonly Parameter[])]]
+  return [{ ...(parameters as Readonly<Record<string, Parameter>>) }]
+}
+
+/** A DuckDB value as plain data, without loss: what JavaScript has no exact form for becomes text. */
+function cell(value: DuckDBValue): Cell {
+  if (value === null || typeof value !== 'object') return value
+  if (value instanceof DuckDBTimestampTZValue) return isoMicros(value.micros, 'Z')
+  if (value instanceof DuckDBTimestampValue) return isoMicros(value.micros, '')
+  if (value instanceof DuckDBListValue) return value.items.map(cell)
+  if (value instanceof DuckDBStructValue) return record(Object.entries(value.entries))
+  if (value instanceof DuckDBMapValue)
+    return value.entries.map(({ key, value: held }) => ({ key: cell(key), value: cell(held) }))
+  if (value instanceof DuckDBBlobValue) return new Uint8Array(value.bytes)
+  if (value instanceof DuckDBDateValue) return value.toString()
+  return String(value)
+}
+
+function record(entries: readonly (readonly [string, DuckDBValue])[]): { readonly [name: string]: Cell } {
+  return Object.fromEntries(entries.map(([name, held]) => [name, cell(held)]))
+}
+
+const farthest = 8_640_000_000_000_000_000n
+
+/** `2024-03-01T00:00:00.000001Z`; DuckDB's two infinities as `infinity` and `-infinity`. */
+function isoMicros(micros: bigint, zone: string): string {
+  if (micros >= 9_223_372_036_854_775_807n) return 'infinity'
+  if (micros <= -9_223_372_036_854_775_807n) return '-infinity'
+  if (micros > farthest || micros < -farthest) return `${micros}us`
+  const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
+  const seconds = Number((micros - fraction) / 1_000_000n)
+  const whole = new Date(seconds * 1000).toISOString().slice(0, -5)
+  return `${whole}.${String(fraction).padStart(6, '0')}${zone}`
+}

@@ -1,0 +1,247 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+import { helpText } from '../../src/commands/parse.ts'
+import { commandTable } from '../../src/commands/table.ts'
+import { redact } from '../../src/errors.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'pitlake-cli-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+type Env = Readonly<Record<string, string>>
+
+function start(argv: readonly string[], env: Env): ChildProcess {
+  const { PATH = '', HOME = '' } = process.env
+  return spawn(process.execPath, [main, ...argv], { cwd: folder, env: { PATH, HOME, ...env } })
+}
+
+async function pitlake(argv: readonly string[], env: Env = {}): Promise<Ended> {
+  const child = start(argv, env)
+  let out = ''
+  let err = ''
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
+  const code = await new Promise<number | null>((done) => child.on('close', done))
+  return { code, out, err }
+}
+
+const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
+
+/** The one line of a refusal: exit 2, nothing on stdout, nothing written. */
+async function refused(argv: readonly string[], env: Env = {}): Promise<string> {
+  const before = readdirSync(folder)
+  const { code, out, err } = await pitlake(argv, env)
+  expect([code, out]).toEqual([2, ''])
+  expect(err).toMatch(/^pitlake: [^\n]+\n$/)
+  expect(readdirSync(folder)).toEqual(before)
+  return err
+}
+
+test('--help lists exactly the command table, and every command has a page', async () => {
+  const overview = await pitlake(['--help'])
+  expect(overview.code).toBe(0)
+  const lines = overview.out.split('Commands:\n')[1]?.split('\n\n')[0]?.split('\n') ?? []
+  expect(lines.map((line) => line.trim().split(/ {2,}/))).toEqual(commandTable.map((c) => [c.name, c.summary]))
+  expect((await pitlake([])).out).toBe(overview.out)
+  for (const entry of commandTable) {
+    const command = await entry.load()
+    expect(command.name).toBe(entry.name)
+    const text = helpText(command)
+    for (const option of [...command.options.map((o) => o.flags), '--config', '--data', '--help'])
+      expect(text).toContain(/--[a-z-]+/.exec(option)?.[0])
+  }
+  const [page, same, group] = await Promise.all([
+    pitlake(['plan', '--help']),
+    pitlake(['help', 'plan']),
+    pitlake(['catalog', '--help']),
+  ])
+  expect(page.code).toBe(0)
+  expect(page.out).toContain('--max-requests')
+  expect(same.out).toBe(page.out)
+  expect(group.code).toBe(0)
+  expect(group.out).toContain('catalog import')
+  expect(group.out).not.toContain('init')
+})
+
+test('typos are suggested in one line with exit 2', async () => {
+  const [command, sub, none, option, excess] = await Promise.all([
+    refused(['pln']),
+    refused(['catalog', 'shwo']),
+    refused(['catalog']),
+    refused(['plan', '--asets=secret-value']),
+    refused(['init', 'here']),
+  ])
+  expect(command).toContain('did you mean `plan`?')
+  expect(sub).toContain('did you mean `show`?')
+  expect(none).toContain('expected one of list, show')
+  expect(option).toContain('did you mean `--assets`?')
+  expect(option).not.toContain('secret-value')
+  expect(excess).toContain('too many arguments')
+})
+
+test('bad input: one line, exit 2, nothing written', async () => {
+  write('pitlake.yaml', 'select:\n  - { assets: [BTC], paths: [supply/current_pit] }\n')
+  write('broken.yaml', 'metrics: { a: [ }\n')
+  write('key.yaml', 'metrics:\n  api_key: sk-123456\n')
+  write('file', 'x')
+  const attempts: readonly (readonly [string[], string, Env?])[] = [
+    [['plan', '--assets', 'BTC', '--intervals', '2h'], 'intervals: 2h'],
+    [['plan', '--since', '2024-02-01', '--until', '2024-02-01'], '--since'],
+    [['plan', '--since', '2024-02-30'], '--since'],
+    [['plan', '--paths', 'indicator/*'], 'indicator/*'],
+    [['plan', '--config', 'none.yaml'], 'ENOENT'],
+    [['catalog', 'check', '--config', 'broken.yaml'], 'broken.yaml:1: expected valid YAML'],
+    [['plan', '--config', 'key.yaml'], 'key.yaml:2: metrics.api_key'],
+    [['plan'], 'PITLAKE_DATA', { PITLAKE_DATA: 'file' }],
+    [['plan'], 'PITLAKE_METRICS_URL', { PITLAKE_METRICS_URL: 'http://api.example' }],
+    [['plan', '--max-requests', '0'], '--max-requests'],
+    [['plan', '--assets', '*'], '--assets BTC,ETH'],
+  ]
+  const messages = await Promise.all(attempts.map(([argv, , env]) => refused(argv, env)))
+  for (const [index, [, text]] of attempts.entries()) expect(messages[index]).toContain(text)
+  expect(messages.join('')).not.toContain('sk-123456')
+})
+
+test('plan for every endpoint × BTC, ETH × 24h prints what it costs; --json is one document', async () => {
+  const argv = ['plan', '--paths', '*', '--assets', 'BTC,ETH', '--intervals', '24h']
+  const secret = 'sk-77aa88bb99'
+  const real = { PITLAKE_METRICS_KEY: secret, PITLAKE_METRICS_URL: 'https://a.example' }
+  const [text, document] = await Promise.all([
+    pitlake([...argv, '-v', '--data', 'lake'], real),
+    pitlake([...argv, '--json']),
+  ])
+  const endpoints = [...loadCatalogue().endpoints.values()]
+  const series = 2 * endpoints.filter((e) => e.intervals.length === 0 || e.intervals.includes('24h')).length
+  expect(text.code).toBe(0)
+  const names = ['series', 'windows', 'requests', 'credits', 'points', 'bytes', 'duration']
+  for (const name of names) expect(text.out).toMatch(new RegExp(`^${name} +\\S`, 'm'))
+  expect(text.out).toMatch(new RegExp(`^series +${series}$`, 'm'))
+  expect(text.err).toMatch(/^data +lake +flag$/m)
+  expect(text.err).toMatch(/^metrics\.key +set +environment$/m)
+  expect(text.err).toMatch(/^metrics\.concurrency +8 +default$/m)
+  expect(text.err + text.out).not.toContain(secret)
+  expect(text.out).toContain('not asked')
+  expect(document.code).toBe(0)
+  const totals = JSON.parse(document.out) as Record<string, number>
+  expect(Object.keys(totals)).toEqual(['series', 'windows', 'requests', 'credits', 'points', 'bytes', 'seconds'])
+  expect(totals).toMatchObject({ series, requests: series, credits: (series / 2) * 3 })
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('output carries no colours where there is no terminal, nor with NO_COLOR', async () => {
+  const runs = await Promise.all(
+    [{}, { NO_COLOR: '1' }, { FORCE_COLOR: '1', NO_COLOR: '1' }].map((env: Env) =>
+      pitlake(['plan', '-v', '--assets', 'BTC'], env),
+    ),
+  )
+  for (const { out, err } of runs) {
+    expect(out).toContain('requests')
+    expect(out + err).not.toContain(String.fromCharCode(27))
+  }
+})
+
+test('catalog list, show, export and check', async () => {
+  const [list, filtered, show, exported, check, wrong, unknown] = await Promise.all([
+    pitlake(['catalog', 'list']),
+    pitlake(['catalog', 'list', 'supply/*', '--currencies', 'usd', '--json']),
+    pitlake(['catalog', 'show', 'market/btc_dominance_pit'], { PITLAKE_METRICS_KEY: 'sk-55' }),
+    pitlake(['catalog', 'export', '--json']),
+    pitlake(['catalog', 'check', '--json']),
+    refused(['catalog', 'show', 'suply/current_pit']),
+    refused(['catalog', 'list', '--group', 'suply']),
+  ])
+  expect(list.out.trim().split('\n')).toHaveLength(114)
+  expect(list.err).toBe('112 of 112 endpoints\n')
+  const rows = JSON.parse(filtered.out) as { path: string; currencies: string[] }[]
+  expect(rows.length).toBeGreaterThan(0)
+  for (const row of rows) expect([row.path.split('/')[0], row.currencies.includes('usd')]).toEqual(['supply', true])
+  expect(show.out).toContain('daily at 10:15 UTC, 1 day after t')
+  expect(show.out).toContain('GET {base}/v1/metrics/market/btc_dominance_pit?a=BTC')
+  expect(show.out).not.toContain('sk-55')
+  expect(redact(show.out)).toBe(show.out)
+  expect(JSON.parse(exported.out)).toHaveLength(112)
+  expect(JSON.parse(check.out)).toMatchObject({ endpoints: 112 })
+  expect(wrong).toContain('did you mean `supply/current_pit`?')
+  expect(unknown).toContain('did you mean `supply`?')
+})
+
+test('catalog check reports every problem of the catalogues, and a selection that names nothing', async () => {
+  write('mine.yaml', 'endpoints:\n  - { path: a/b_pit, intervalls: D }\n  - { path: supply/current_pit }\n')
+  const { code, err } = await pitlake(['catalog', 'check', 'mine.yaml'])
+  expect(code).toBe(2)
+  expect(err).toContain('mine.yaml:2: endpoints[0].intervalls')
+  expect(err).toContain('mine.yaml:3: endpoints[1].path')
+  write('pitlake.yaml', 'select:\n  - { assets: [BTC], networks: [ethh] }\n')
+  expect(await refused(['catalog', 'check'])).toContain('did you mean `eth`?')
+})
+
+test('init writes two files, never over others unless told', async () => {
+  const first = await pitlake(['init'])
+  expect([first.code, first.out]).toEqual([0, ''])
+  expect(readdirSync(folder).toSorted()).toEqual(['.env.example', 'pitlake.yaml'])
+  expect((await pitlake(['plan', '--json'])).code).toBe(0)
+  write('pitlake.yaml', 'data: mine\n')
+  expect(await refused(['init'])).toContain('--force')
+  expect(readFileSync(join(folder, 'pitlake.yaml'), 'utf8')).toBe('data: mine\n')
+  expect((await pitlake(['init', '--force'])).code).toBe(0)
+  expect(readFileSync(join(folder, 'pitlake.yaml'), 'utf8')).toContain('select:')
+  const schema = await pitlake(['init', '--schema'])
+  expect(JSON.parse(schema.out)).toHaveProperty('properties.metrics')
+})
+
+test('an imported listing can be planned, and imported again without losing rows', async () => {
+  const listing = ['supply/current_pit', { path: 'new/one_pit', intervals: ['24h'], tier: 2 }, 'new/plain']
+  write('listing.json', JSON.stringify(listing))
+  const imported = await pitlake(['catalog', 'import', 'listing.json', '--json'])
+  expect(JSON.parse(imported.out)).toEqual({ listed: 3, known: 1, added: 1, skipped: 1, file: 'my-endpoints.yaml' })
+  write('pitlake.yaml', 'catalogs: [my-endpoints.yaml]\nselect:\n  - { assets: [BTC], paths: ["new/*"] }\n')
+  const plan = await pitlake(['plan', '--json', '--requests'])
+  expect(JSON.parse(plan.out)).toMatchObject({ series: 1, asks: [{ series: 'new/one_pit|BTC|24h||||' }] })
+  expect((await pitlake(['catalog', 'show', 'new/one_pit'])).out).toMatch(/tier +2/)
+  expect(await refused(['catalog', 'import', 'listing.json'])).toContain('--force')
+  write('listing.json', JSON.stringify([...listing, 'new/two_pit']))
+  const again = await pitlake(['catalog', 'import', 'listing.json', '--force'])
+  expect(again.out).toContain('2 added to my-endpoints.yaml')
+  const list = await pitlake(['catalog', 'list', 'new/*', '--json'])
+  expect((JSON.parse(list.out) as { path: string }[]).map((row) => row.path)).toEqual(['new/one_pit', 'new/two_pit'])
+})
+
+test('a listing that makes no catalogue leaves nothing behind', async () => {
+  write('listing.json', '[{"path": "a/b_pit"}, "a b"]')
+  write('params.json', '[{"path": "a/b_pit", "params": {"": "x"}}]')
+  expect(await refused(['catalog', 'import', 'listing.json'])).toContain('listing.json: [1]')
+  expect(await refused(['catalog', 'import', 'params.json'])).toContain('my-endpoints.yaml:')
+  expect(await refused(['catalog', 'import', 'none.json'])).toContain('a readable listing')
+  expect(existsSync(join(folder, 'my-endpoints.yaml'))).toBe(false)
+})
+
+test('a reader that closes the pipe is no error', async () => {
+  const child = start(['catalog', 'export'], {})
+  let err = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
+  child.stdout?.once('data', () => child.stdout?.destroy())
+  const code = await new Promise<number | null>((done) => child.on('close', done))
+  expect([code, err]).toEqual([0, ''])
+})
+
+test('a key is not shown, wherever it came from, when an error repeats it', async () => {
+  write('key.txt', 'sk-from-the-file\n')
+  const env = { PITLAKE_METRICS_KEY_FILE: 'key.txt', PITLAKE_REGISTRY_KEY: 'sk-direct' }
+  const message = await refused(['catalog', 'show', 'sk-from-the-file/sk-direct'], env)
+  expect(message).toContain('[key]/[key]')
+  expect(message).not.toMatch(/sk-/)
+})

@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
+
+let engine: Engine
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pitlake-engine-'))
+  engine = await Engine.open()
+})
+afterAll(async () => {
+  engine.close()
+  await rm(folder, { recursive: true })
+})
+
+test('values come back without loss', async () => {
+  const [row] =
+    await engine.rows(`SELECT 9007199254740993::BIGINT AS big, 7 AS small, 0.1::DOUBLE AS x, NULL AS nothing,
+    make_timestamptz(1709251200000001) AS at, make_timestamp(-1) AS zoneless, DATE '2024-02-29' AS d,
+    'infinity'::TIMESTAMPTZ AS open, [1, NULL] AS list, {a: 'x', b: 18446744073709551615::UBIGINT} AS s,
+    map {'k': 1} AS m, 1.50::DECIMAL(9, 2) AS dec, 'ab'::BLOB AS bytes`)
+  expect(row).toEqual({
+    big: 9007199254740993n,
+    small: 7,
+    x: 0.1,
+    nothing: null,
+    at: '2024-03-01T00:00:00.000001Z',
+    zoneless: '1969-12-31T23:59:59.999999',
+    d: '2024-02-29',
+    open: 'infinity',
+    list: [1, null],
+    s: { a: 'x', b: 18446744073709551615n },
+    m: [{ key: 'k', value: 1 }],
+    dec: '1.50',
+    bytes: new Uint8Array([97, 98]),
+  })
+})
+
+test('parameters by position and by name', async () => {
+  expect(await engine.rows('SELECT $1 AS a, $2 AS b', ['x', 2n])).toEqual([{ a: 'x', b: 2n }])
+  expect(await engine.rows('SELECT $a AS a', { a: "it's" })).toEqual([{ a: "it's" }])
+})
+
+test('the zone is UTC and no extension comes by itself, in every session', async () => {
+  const session = await engine.session()
+  const settings = await session.rows(`SELECT current_setting('TimeZone') AS zone,
+    current_setting('autoinstall_known_extensions') AS install, current_setting('autoload_known_extensions') AS load`)
+  expect(settings).toEqual([{ zone: 'UTC', install: false, load: false }])
+  await session.run('CREATE TEMP TABLE mine AS SELECT 1 AS x')
+  await expect(engine.rows('FROM mine')).rejects.toThrow('does not exist')
+  session.close()
+  expect(await engine.rows('SELECT 1 AS still')).toEqual([{ still: 1 }])
+})
+
+test('a stream gives all rows in order', async () => {
+  const { names, types, chunks } = await engine.stream('SELECT i AS n FROM range(5000) r(i)')
+  expect([names, types]).toEqual([['n'], ['BIGINT']])
+  const seen: unknown[] = []
+  for await (const chunk of chunks) seen.push(...(chunk.columns[0] ?? []))
+  expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => BigInt(i)))
+})
+
+test('a running statement can be interrupted', async () => {
+  const session = await engine.session()
+  const running = session.rows('SELECT count(*) FROM range(100000000000) a')
+  const timer = setTimeout(() => session.interrupt(), 50)
+  await expect(running).rejects.toThrow(/interrupt/i)
+  clearTimeout(timer)
+  session.close()
+})
+
+test('a database opened for reading cannot be written', async () => {
+  const file = join(folder, "it's.duckdb")
+  const writer = await Engine.open(file, { threads: 1, memoryLimit: '200MB', tempDirectory: folder })
+  expect(await writer.run('CREATE TABLE x AS SELECT 1 AS a; INSERT INTO x VALUES (1)')).toBe(1)
+  writer.close()
+  const reader = await Engine.open(file, { readOnly: true })
+  expect(await reader.rows('FROM x')).toEqual([{ a: 1 }, { a: 1 }])
+  await expect(reader.run('INSERT INTO x VALUES (2)')).rejects.toThrow('read-only')
+  reader.close()
+})
+
+test('texts are quoted', async () => {
+  expect(await engine.rows(`SELECT ${quote("a'b")} AS a, ${quoteList(["'", ''])} AS l`)).toEqual([
+    { a: "a'b", l: ["'", ''] },
+  ])
+})

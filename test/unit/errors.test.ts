@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { type ErrorKind, exitCode, LakeError, redact, usage } from '../../src/errors.ts'
+
+test.each<[ErrorKind, number]>([
+  ['unexpected', 1],
+  ['usage', 2],
+  ['unauthorised', 3],
+  ['integrity', 4],
+  ['stopped', 5],
+  ['incomplete', 6],
+])('%s ends with %i', (kind, code) => expect(exitCode(new LakeError(kind, { subject: 'x' }))).toBe(code))
+
+test('what is no LakeError is unexpected', () => {
+  for (const thrown of [new Error('x'), new RangeError('x'), 'text', undefined]) expect(exitCode(thrown)).toBe(1)
+})
+
+test('a complaint is one line: subject, expected, got, next; its cause is kept', () => {
+  const cause = new Error('why')
+  const error = usage('a', { expected: 'b\n  c', got: 'd', next: 'try e', cause })
+  expect(error.message).toBe('a: expected b c, got d; try e')
+  expect(error.cause).toBe(cause)
+  expect(usage('alone').message).toBe('alone')
+  expect(new LakeError('usage', [{ subject: 'one' }, { subject: 'two', got: 'x' }]).message).toBe('one\ntwo: got x')
+})
+
+test('secrets, key parameters and key headers are replaced in every spelling', () => {
+  const secret = 'S3+cr/et"x'
+  const text = [
+    secret,
+    encodeURIComponent(secret),
+    JSON.stringify(secret),
+    'https://h.example/a?api_key=abc&x=1&key=def;token=ghi',
+    'X-Api-Key: jkl',
+    '{"authorization":"Bearer mno"}',
+  ].join('\n')
+  const clean = redact(text, [secret, ''])
+  for (const word of ['cr/et', 'cr%2Fet', 'abc', 'def', 'ghi', 'jkl', 'mno']) expect(clean).not.toContain(word)
+  expect(clean).toContain('x=1')
+  expect(redact('monkey=1 is not a parameter', [])).toBe('monkey=1 is not a parameter')
+})

@@ -1,0 +1,68 @@
+import { stringify } from 'yaml'
+import { expect, test } from 'vitest'
+import { readListing } from '../../src/catalog/listing.ts'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+
+const read = (value: unknown) => readListing('listing.json', JSON.stringify(value))
+
+test('a list of paths, with and without address, each once', () => {
+  expect(read(['a/b_pit', '/v1/metrics/a/b_pit', 'https://host.example/v1/metrics/c/d_pit/'])).toEqual([
+    { path: 'a/b_pit' },
+    { path: 'c/d_pit' },
+  ])
+})
+
+test('objects under data, endpoints or metrics; parameters in the catalogue’s words, what is unknown is kept', () => {
+  const row = {
+    path: 'a/b_pit',
+    resolutions: ['1h', '24h', '24h', '3d'],
+    currencies: ['native', 'usd'],
+    description: 'text',
+    since: true,
+    until: false,
+    params: { window: 30, deep: true },
+    tier: 3,
+  }
+  const expected = {
+    path: 'a/b_pit',
+    intervals: ['1h', '24h'],
+    currencies: ['native', 'usd'],
+    about: 'text',
+    takes: ['since', 'format', 'timestamp_format'],
+    params: { window: '30', deep: 'true' },
+    extra: { resolutions: ['1h', '24h', '24h', '3d'], tier: 3 },
+  }
+  for (const value of [[row], { data: [row] }, { endpoints: [row], more: 1 }, { metrics: [row] }])
+    expect(read(value)).toEqual([expected])
+})
+
+test('what is read becomes rows that the catalogue loads, unknown fields included', () => {
+  const listed = read([
+    { path: 'new/thing_pit', intervals: ['24h'], networks: ['eth'], score: { a: [1] } },
+    'new/bare_pit',
+  ])
+  const text = stringify({ endpoints: listed })
+  const catalogue = loadCatalogue([], undefined, [{ name: 'mine.yaml', text }])
+  expect(catalogue.endpoints.size).toBe(114)
+  expect(catalogue.endpoints.get('new/thing_pit')).toMatchObject({
+    intervals: ['24h'],
+    networks: ['eth'],
+    extra: { score: { a: [1] } },
+    defaults: { interval: '24h', network: 'eth' },
+  })
+})
+
+test.each<[string, string]>([
+  ['{', 'listing.json: expected JSON'],
+  ['{"rows": []}', 'expected a list of paths'],
+  ['"a"', 'expected a list of paths'],
+  ['[1]', 'listing.json: [0]: expected a path'],
+  ['[{"name": "x"}]', 'expected an object with `path`, got name'],
+  ['["a b"]', 'expected a path such as'],
+  ['["a?x=1"]', 'expected a path such as'],
+  ['[""]', 'expected a path such as'],
+])('refused in one line: %s', (text, message) => {
+  const attempt = () => readListing('listing.json', text)
+  expect(attempt).toThrow(message)
+  expect(attempt).toThrow(/^[^\n]+$/)
+})

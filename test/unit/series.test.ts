@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+import { expand, parseSeriesId, type Selection, type Series, seriesId } from '../../src/catalog/series.ts'
+import { LakeError } from '../../src/errors.ts'
+import { intervals } from '../../src/time.ts'
+
+const catalogue = loadCatalogue()
+
+const awkward = fc.oneof(
+  fc.string({ minLength: 1, unit: 'grapheme' }),
+  fc.string({
+    minLength: 1,
+    unit: fc.constantFrom('$', '.', '%', '/', '=', '&', '|', ' ', '0', '7', 'c', '\n', 'ü', '😀'),
+  }),
+  fc.stringMatching(/^[0-9]{1,4}$/),
+  fc.constantFrom('null', 'NULL', '%7c', '%25', '__proto__'),
+)
+const dimension = fc.option(awkward)
+const identity: fc.Arbitrary<Omit<Series, 'id'>> = fc.record({
+  metric: awkward,
+  asset: awkward,
+  interval: fc.option(fc.constantFrom(...intervals)),
+  currency: dimension,
+  exchange: dimension,
+  network: dimension,
+  params: fc
+    .uniqueArray(fc.tuple(awkward, fc.oneof(awkward, fc.constant(''))), { selector: ([key]) => key })
+    .map((pairs) => Object.fromEntries(pairs)),
+})
+
+test('every id names its series again, whatever characters the parts hold', () => {
+  fc.assert(
+    fc.property(identity, (series) => {
+      const id = seriesId(series)
+      expect(parseSeriesId(id)).toEqual({ id, ...series })
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('two different series never share an id', () => {
+  const text = (series: Omit<Series, 'id'>) =>
+    JSON.stringify({
+      ...series,
+      params: Object.keys(series.params)
+        .toSorted()
+        .map((key) => [key, series.params[key]]),
+    })
+  fc.assert(
+    fc.property(fc.array(identity, { minLength: 2, maxLength: 20 }), (many) => {
+      expect(new Set(many.map(seriesId)).size).toBe(new Set(many.map(text)).size)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('parts that concatenate alike, absent and named dimensions, parameters in any order', () => {
+  const base = {
+    metric: 'a/b_pit',
+    asset: 'A',
+    interval: '24h',
+    currency: null,
+    exchange: null,
+    network: null,
+  } as const
+  const id = (other: Partial<Omit<Series, 'id'>>) => seriesId({ ...base, params: {}, ...other })
+  expect(id({ asset: 'A|B' })).not.toBe(id({ asset: 'A', currency: 'B' }))
+  expect(id({ currency: 'x' })).not.toBe(id({ exchange: 'x' }))
+  expect(id({ currency: 'null' })).not.toBe(id({ currency: null }))
+  expect(id({ params: { a: '1&b=2' } })).not.toBe(id({ params: { a: '1', b: '2' } }))
+  expect(id({ params: { b: '2', a: '1' } })).toBe(id({ params: { a: '1', b: '2' } }))
+  expect(id({ asset: '00' })).not.toBe(id({ asset: '0' }))
+})
+
+test.each(['', 'a', 'a|b', 'a|b|2h||||', 'a|b|24h|||||', '|b|24h||||', 'a|%7C|24h||||', 'a|b|24h||||b=1&a=1'])(
+  'no id: %j',
+  (text) => expect(parseSeriesId(text)).toBeUndefined(),
+)
+
+const ids = (...selections: Selection[]) => expand(catalogue, selections).map((wanted) => wanted.series.id)
+
+test('what is not named takes the default: 24h or else the coarsest, native, eth, aggregated or the first exchange', () => {
+  const all = expand(catalogue, [{ assets: ['BTC'] }])
+  expect(all).toHaveLength(112)
+  for (const { series, endpoint } of all) {
+    const coarsest = intervals.findLast((interval) => endpoint.intervals.includes(interval)) ?? null
+    const exchange = endpoint.exchanges.includes('aggregated') ? 'aggregated' : (endpoint.exchanges[0] ?? null)
+    expect(series).toMatchObject({
+      metric: endpoint.path,
+      interval: endpoint.intervals.includes('24h') ? '24h' : coarsest,
+      currency: endpoint.currencies.length > 0 ? 'native' : null,
+      exchange,
+      network: endpoint.networks.length > 0 ? 'eth' : null,
+    })
+  }
+  expect(new Set(all.map((wanted) => wanted.series.exchange))).toEqual(
+    new Set([null, 'aggregated', 'options_exchange_1']),
+  )
+})
+
+test('a star means all; a filter on a dimension that an endpoint does not take is ignored for it', () => {
+  const star = { assets: ['BTC'], currencies: ['*'], exchanges: ['*'], networks: ['*'], intervals: ['*'] }
+  const expected = [...catalogue.endpoints.values()].reduce(
+    (sum, e) =>
+      sum + [e.intervals, e.currencies, e.exchanges, e.networks].reduce((n, list) => n * Math.max(1, list.length), 1),
+    0,
+  )
+  expect(new Set(ids(star)).size).toBe(expected)
+  expect(ids({ assets: ['BTC'], paths: ['indicators/asol_pit'], currencies: ['usd'], networks: ['sol'] })).toEqual([
+    'indicators/asol_pit|BTC|24h||||',
+  ])
+})
+
+test('the order is the catalogue’s, then assets as given, and does not depend on the order of the globs', () => {
+  const order = [...catalogue.endpoints.keys()]
+  const both = expand(catalogue, [{ assets: ['ETH', 'BTC'], paths: ['supply/*', 'indicators/*'] }])
+  const places = both.map((wanted) => order.indexOf(wanted.series.metric))
+  expect(places).toEqual(places.toSorted((a, b) => a - b))
+  expect(both.slice(0, 2).map((wanted) => wanted.series.asset)).toEqual(['ETH', 'BTC'])
+  expect(ids({ assets: ['ETH', 'BTC'], paths: ['indicators/*', 'supply/*'] })).toEqual(both.map((w) => w.series.id))
+})
+
+test('a series that is selected twice comes once, with the hull of its ranges', () => {
+  const path = { paths: ['indicators/asol_pit'] }
+  const twice = expand(catalogue, [
+    { assets: ['BTC', 'BTC'], ...path, since: 1000, until: 2000 },
+    { assets: ['BTC'], paths: ['indicators/a*'], since: 1500, until: 3000 },
+  ])
+  const asol = twice.filter((wanted) => wanted.series.metric === 'indicators/asol_pit')
+  expect(asol).toHaveLength(1)
+  expect(asol[0]).toMatchObject({ since: 1000, until: 3000 })
+  const [open] = expand(catalogue, [
+    { assets: ['BTC'], ...path, since: 1000, until: 2000 },
+    { assets: ['BTC'], ...path },
+  ])
+  expect(open).toMatchObject({ since: null, until: null })
+})
+
+test.each<[Partial<Selection>, string]>([
+  [{ intervals: ['25h'] }, 'did you mean `24h`?'],
+  [{ currencies: ['usdd'] }, 'did you mean `usd`?'],
+  [{ exchanges: ['agregated'] }, 'did you mean `aggregated`?'],
+  [{ networks: ['bsse'] }, 'did you mean `base`?'],
+  [{ paths: ['indicators/asol_pitt'] }, 'did you mean `indicators/asol_pit`?'],
+  [{ paths: ['nothing/*'] }, 'no match'],
+  [{ paths: ['*', 'nothing/*'] }, 'nothing/*'],
+  [{ paths: ['indicators/asol_pit'], intervals: ['1month'] }, 'none for intervals 1month'],
+  [{ assets: [''] }, 'asset ids'],
+  [{ assets: ['\ud800'] }, 'asset ids'],
+  [{ assets: [] }, 'at least one value'],
+  [{ currencies: [] }, 'at least one value'],
+  [{ since: 200, until: 200 }, 'an instant before until'],
+])('refused in one line: %j', (part, text) => {
+  const attempt = () => ids({ assets: ['BTC'], ...part })
+  expect(attempt).toThrow(LakeError)
+  expect(attempt).toThrow(text)
+  expect(attempt).toThrow(/^[^\n]+$/)
+})

@@ -1,0 +1,235 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { availableAt } from '../../src/catalog/availability.ts'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+import { configJsonSchema, parseConfig } from '../../src/config.ts'
+import { LakeError } from '../../src/errors.ts'
+import { applySettings, isLoopback, resolveSettings, type Settings } from '../../src/settings.ts'
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'pitlake-settings-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+type Env = Readonly<Record<string, string>>
+
+function settings(yaml: string | null = null, env: Env = {}, flags: { config?: string; data?: string } = {}): Settings {
+  if (yaml !== null) writeFileSync(join(folder, 'pitlake.yaml'), yaml)
+  return resolveSettings({ flags, env, cwd: folder })
+}
+
+const catalogue = loadCatalogue()
+const applied = (yaml: string) => applySettings(catalogue, settings(yaml))
+
+/** The message, which must be one line of kind usage. */
+function refusal(attempt: () => unknown): string {
+  try {
+    attempt()
+  } catch (error) {
+    expect(error).toBeInstanceOf(LakeError)
+    expect((error as LakeError).kind).toBe('usage')
+    expect((error as LakeError).message).not.toContain('\n')
+    return (error as LakeError).message
+  }
+  throw new Error('was accepted')
+}
+
+test('a flag beats the environment, the environment the file, the file the default; origins are told', () => {
+  const yaml = 'data: from-file\nmetrics: { url: "https://file.example", concurrency: 3 }'
+  const env = { PITLAKE_DATA: 'from-env', PITLAKE_METRICS_URL: 'https://env.example/' }
+  const origin = (found: Settings, name: string) => found.effective.find((s) => s.name === name)
+  const flag = settings(yaml, env, { data: 'from-flag' })
+  expect(flag.data).toBe(join(folder, 'from-flag'))
+  expect(flag.metrics).toMatchObject({ url: 'https://env.example', concurrency: 3, requestsPerMinute: 600 })
+  expect(origin(flag, 'data')).toMatchObject({ value: 'from-flag', origin: 'flag' })
+  expect(origin(flag, 'metrics.url')).toMatchObject({ origin: 'environment' })
+  expect(origin(flag, 'metrics.concurrency')).toMatchObject({ value: '3', origin: 'file' })
+  expect(origin(flag, 'metrics.requests_per_minute')).toMatchObject({ value: '600', origin: 'default' })
+  expect(settings(yaml, env).data).toBe(join(folder, 'from-env'))
+  const file = settings(yaml)
+  expect([file.data, file.metrics.url]).toEqual([join(folder, 'from-file'), 'https://file.example'])
+  expect(origin(file, 'data')).toMatchObject({ origin: 'file' })
+  const bare = settings('')
+  expect([bare.data, bare.metrics.url]).toEqual([join(folder, 'data'), null])
+  expect(origin(bare, 'data')).toMatchObject({ origin: 'default' })
+})
+
+test('paths of a config file are relative to it; empty variables count as not set', () => {
+  mkdirSync(join(folder, 'sub'))
+  writeFileSync(join(folder, 'sub', 'other.yaml'), 'data: lake\ncatalogs: [mine.yaml]')
+  const found = settings(null, { PITLAKE_DATA: '', PITLAKE_METRICS_KEY: '' }, { config: 'sub/other.yaml' })
+  expect(found.data).toBe(join(folder, 'sub', 'lake'))
+  expect(found.catalogs).toEqual([join(folder, 'sub', 'mine.yaml')])
+  expect(found.metrics.key).toBeNull()
+})
+
+test('empty sections are allowed; the template of `init` is a valid config', () => {
+  expect(settings('metrics:\nregistry:\n').metrics.concurrency).toBe(8)
+  const template = readFileSync(new URL('../../catalog/templates/pitlake.yaml', import.meta.url), 'utf8')
+  expect(parseConfig('pitlake.yaml', template).config.select?.[0]?.assets).toEqual(['BTC', 'ETH'])
+  const uncommented = template.replaceAll(/^( *)# /gm, '$1').replaceAll(/^(What|Keys).*\n/gm, '')
+  const whole = uncommented.replaceAll('https://…', 'https://a.example')
+  const found = applied(whole.replaceAll('exchange_1: REAL_ID', 'exchange_1: real'))
+  expect(found.endpoints.get('market/btc_dominance_pit')?.rules['24h'][0]).toMatchObject({
+    basis: 'override',
+    trust: 'rule',
+  })
+})
+
+test('asset ids stay as they are written', () => {
+  const assets = settings('select:\n  - assets: [BTC, 00, 1, "007", 1e5, 0x10, 1.50, $x]').select[0]?.assets
+  expect(assets).toEqual(['BTC', '00', '1', '007', '1e5', '0x10', '1.50', '$x'])
+})
+
+test.each<[string, string, string]>([
+  ['unknown key', 'metrcs: {}', 'pitlake.yaml:1: metrcs: expected one of data, metrics'],
+  ['suggestion', 'metrics:\n  concurency: 3', 'pitlake.yaml:2: metrics.concurency'],
+  ['suggested word', 'metrics:\n  concurency: 3', 'did you mean `concurrency`?'],
+  ['unknown key in select', 'select:\n  - asets: [BTC]\n    assets: [BTC]', 'did you mean `assets`?'],
+  ['wrong type', 'metrics:\n  concurrency: many', 'pitlake.yaml:2: metrics.concurrency: expected a number, got "many"'],
+  ['wrong type of list', 'select:\n  - assets: BTC', 'pitlake.yaml:2: select[0].assets: expected a list, got "BTC"'],
+  ['out of range', 'registry: { page_limit: 501 }', 'registry.page_limit: expected at most 500, got 501'],
+  ['syntax', 'data: x\nmetrics: {a: [}\n', 'pitlake.yaml:2: expected valid YAML'],
+  ['repeated key', 'data: x\ndata: y', 'pitlake.yaml:2'],
+  ['not a mapping', '- a', 'expected a mapping'],
+  [
+    'unknown interval',
+    'select:\n  - assets: [BTC]\n    intervals: [24h, 2h]',
+    'pitlake.yaml:3: select[0].intervals[1]',
+  ],
+  ['since after until', 'select:\n  - { assets: [BTC], since: 2024-01-01, until: 2024-01-01 }', 'since before until'],
+  ['no such day', 'select:\n  - { assets: [BTC], since: 2023-02-29 }', 'pitlake.yaml:2: select[0].since'],
+  ['no assets', 'select:\n  - { assets: [] }', 'at least 1 values'],
+  ['mapped to nothing', 'metrics:\n  exchanges:\n    exchange_1: ""', 'pitlake.yaml:3: metrics.exchanges.exchange_1'],
+  ['path to nothing', 'metrics:\n  paths:\n    a/b_pit: " "', 'expected the real name, got nothing'],
+  ['lag and clock', 'metrics: { availability: { "*": { lag: 1h, daily_at: "10:00" } } }', 'either `lag` or `daily_at`'],
+  ['days without clock', 'metrics: { availability: { "*": { lag: 1h, days: 2 } } }', '`days` only with `daily_at`'],
+  ['endless lag', 'metrics: { availability: { "*": { lag: 400d } } }', 'at most 366d'],
+  ['no lag', 'metrics: { availability: { "*": { lag: soon } } }', 'a duration such as'],
+  [
+    'http',
+    'metrics:\n  url: http://api.example/x',
+    'pitlake.yaml:2: metrics.url: expected https (http only to loopback)',
+  ],
+])('refused in one line: %s', (_, yaml, text) => {
+  expect(refusal(() => settings(yaml))).toContain(text)
+  expect(readdirSync(folder)).toEqual(['pitlake.yaml'])
+})
+
+test.each<[string, string, string]>([
+  [
+    'glob without match',
+    'metrics:\n  availability:\n    "none/*": { lag: 1h }',
+    'pitlake.yaml:3: metrics.availability.none/*',
+  ],
+  ['unknown path', 'metrics:\n  paths:\n    supply/curent_pit: x', 'did you mean `supply/current_pit`?'],
+  [
+    'unknown exchange',
+    'metrics:\n  exchanges: { exchange_99: x }',
+    'expected an exchange of the catalogue, got exchange_99',
+  ],
+  [
+    'two exchanges of one endpoint to one id',
+    'metrics:\n  exchanges:\n    exchange_1: real\n    exchange_2: real',
+    'pitlake.yaml:4: metrics.exchanges.exchange_2: expected a real name of its own, got real, which exchange_1',
+  ],
+  [
+    'an exchange onto a listed one',
+    'metrics: { exchanges: { exchange_1: aggregated } }',
+    'aggregated, a name of the catalogue',
+  ],
+  [
+    'a path onto a listed one',
+    'metrics: { paths: { supply/current_pit: indicators/asol_pit } }',
+    'a name of the catalogue',
+  ],
+  [
+    'overrides of one rank',
+    'metrics: { availability: { "indicators/*": { lag: 1h }, "*/asol_pit": { lag: 2h } } }',
+    'expected one pattern of its rank for indicators/asol_pit',
+  ],
+])('refused against the catalogue: %s', (_, yaml, text) => {
+  expect(refusal(() => applied(yaml))).toContain(text)
+})
+
+test('one exchange may bear a name in two lists; a placeholder may be mapped to itself', () => {
+  const yaml = 'metrics: { exchanges: { options_exchange_1: real, exchange_4: real, exchange_5: exchange_5 } }'
+  expect(applied(yaml).endpoints.size).toBe(112)
+})
+
+test('an override re-dates what it matches: the most exact one first, then until its date, then the catalogue’s', () => {
+  const found = applied(
+    [
+      'metrics:',
+      '  availability:',
+      '    "*": { lag: 3h }',
+      '    "indicators/*": { lag: 20m, intervals: [24h] }',
+      '    indicators/asol_pit: { lag: 1h, until: 2024-03-02, trust: rule }',
+    ].join('\n'),
+  )
+  const lag = (path: string, interval: '1h' | '24h', t: string) => {
+    const at = Date.parse(t) / 1000
+    const rules = found.endpoints.get(path)?.rules[interval] ?? []
+    return availableAt(rules, at, interval) - at - (interval === '1h' ? 3600 : 86_400)
+  }
+  expect(lag('supply/current_pit', '24h', '2024-03-01')).toBe(3 * 3600)
+  expect(lag('indicators/aviv_pit', '24h', '2024-03-01')).toBe(20 * 60)
+  expect(lag('indicators/asol_pit', '1h', '2024-03-05')).toBe(3 * 3600)
+  expect(lag('indicators/asol_pit', '24h', '2024-03-01')).toBe(3600)
+  expect(lag('indicators/asol_pit', '24h', '2024-03-02')).toBe(20 * 60)
+  expect(found.endpoints.get('indicators/asol_pit')?.rules['24h'][0]).toMatchObject({
+    basis: 'override',
+    trust: 'rule',
+  })
+  const dated = applied('metrics: { availability: { supply/current_pit: { lag: 5h, until: 2020-01-01 } } }')
+  const before = catalogue.endpoints.get('supply/current_pit')?.rules['24h'] ?? []
+  expect(dated.endpoints.get('supply/current_pit')?.rules['24h'].slice(1)).toEqual(before)
+  expect(dated.endpoints.get('indicators/asol_pit')?.rules).toEqual(
+    catalogue.endpoints.get('indicators/asol_pit')?.rules,
+  )
+})
+
+test('query keys of the config replace those of the catalogue one by one', () => {
+  const { queryKeys } = applied('metrics: { query_keys: { since: from } }').wire
+  expect(queryKeys).toEqual({ ...catalogue.wire.queryKeys, since: 'from' })
+})
+
+test('http only to loopback, addresses without credentials, query or fragment', () => {
+  const url = (text: string) => settings(null, { PITLAKE_REGISTRY_URL: text }).registry.url
+  for (const good of ['http://127.0.0.1:8080/v1', 'http://localhost/v1', 'http://[::1]:1/v1', 'https://h.example/v1'])
+    expect(url(good)).toBe(good)
+  for (const bad of [
+    'http://10.0.0.1',
+    'http://localhost.example',
+    'http://127.0.0.1.example',
+    'ftp://h.example',
+    'h.example',
+    'https://u:p@h.example',
+    'https://h.example/?key=abc',
+    'https://h.example/#abc',
+  ]) {
+    const message = refusal(() => url(bad))
+    expect(message).toContain('PITLAKE_REGISTRY_URL: expected ')
+    expect(message).not.toMatch(/abc|u:p/)
+  }
+  expect(isLoopback('http://127.8.9.1')).toBe(true)
+})
+
+test('unreadable files and folders that are files are refused by name', () => {
+  writeFileSync(join(folder, 'file'), 'x')
+  expect(refusal(() => settings(null, {}, { config: 'none.yaml' }))).toContain('none.yaml: expected a readable config')
+  expect(refusal(() => settings(null, {}, { config: '.' }))).toContain('EISDIR')
+  expect(refusal(() => settings(null, { PITLAKE_DATA: 'file' }))).toMatch(
+    /^PITLAKE_DATA: expected a folder, got the file/,
+  )
+  expect(refusal(() => settings(null, {}, { data: 'file/below' }))).toMatch(/^--data: expected a folder, got the file/)
+  expect(refusal(() => loadCatalogue(settings('catalogs: [none.yaml]').catalogs))).toContain('readable catalogue file')
+})
+
+test('the JSON schema for editors names every key', () => {
+  const schema = configJsonSchema() as { properties: Readonly<Record<string, unknown>> }
+  expect(Object.keys(schema.properties)).toEqual(['data', 'metrics', 'registry', 'catalogs', 'select'])
+})
