@@ -34,5 +34,6 @@ export const commandPagesFile = fileURLToPath(new URL('../docs/commands.md', imp
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const text = await commandPages()
   if (!process.argv.includes('--check')) writeFileSync(commandPagesFile, text)
-  else if (readFileSync(commandPagesFile, 'utf8') !== text) throw new Error('docs/commands.md is old: node scripts/command-pages.ts')
+  else if (readFileSync(commandPagesFile, 'utf8') !== text)
+    throw new Error('docs/commands.md is old: node scripts/command-pages.ts')
 }

@@ -115,7 +115,9 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     )
     if (missing.length === 0) continue
     if (reason !== null) {
-      blocked.push(...missing.map((window) => ({ series: want.series, endpoint: want.endpoint, interval, window, reason })))
+      blocked.push(
+        ...missing.map((window) => ({ series: want.series, endpoint: want.endpoint, interval, window, reason })),
+      )
       continue
     }
     windows += missing.length

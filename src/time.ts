@@ -85,13 +85,13 @@ const dateOnly = /^\d{4}-\d{2}-\d{2}$/
 const dateTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|[+-]\d{2}:?\d{2})?$/i
 
 /**
- * Reads an ISO date, an ISO date-time (zone-less means UTC) or whole Unix seconds of nine digits or more, so that a
- * bare year is not taken for an instant in 1970.
+ * Reads an ISO date, an ISO date-time (zone-less means UTC) or whole Unix seconds. Four or eight
+ * digits are refused: `2024` and `20240301` would be read as instants of 1970.
  * Undefined when the text is none of them or names a day that the calendar does not have.
  */
 export function parseInstant(text: string): Instant | undefined {
   const plain = text.trim()
-  if (/^-?\d{9,12}$/.test(plain)) return Number(plain)
+  if (/^-?\d{1,12}$/.test(plain)) return /^(?:\d{4}|\d{8})$/.test(plain) ? undefined : Number(plain)
   const match = dateTime.exec(plain)
   if (!match && !dateOnly.test(plain)) return undefined
   const datePart = match?.[1] ?? plain

@@ -8,7 +8,9 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configSchema } from '../../src/config.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const pages = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+const pages = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' })
+  .trim()
+  .split('\n')
 
 test('the command reference is what the option tables say', async () => {
   expect(readFileSync(commandPagesFile, 'utf8')).toBe(await commandPages())
