@@ -96,7 +96,7 @@ export class Engine {
   /** Runs statements and returns how many rows the last one inserted, updated, deleted or copied; 0 for any other. */
   async run(sql: string, parameters?: Parameters): Promise<number> {
     const result = await this.#connection.run(sql, ...values(parameters))
-    return Number(result.rowsChanged)
+    return result.rowsChanged
   }
 
   /** Runs statements and returns all rows of the last one. */

@@ -92,8 +92,8 @@ describe('which requests are struck', () => {
     expect(strikes('empty-list', [asked(), registry])).toEqual([true, false])
     expect(strikes('null-cursor', [asked(), registry])).toEqual([false, true])
     expect(strikes('reset:asset=ETH', [asked(), asked({ asset: 'ETH' })])).toEqual([false, true])
-    const clock = [999, 1000, 1999, 2000].map((now) => asked({ now }))
-    expect(strikes('reset:from=1000,until=2000', clock)).toEqual([false, true, true, false])
+    const clock = [9_999, 10_000, 19_999, 20_000].map((now) => asked({ now }))
+    expect(strikes('reset:from=10000,until=20000', clock)).toEqual([false, true, true, false])
   })
 
   test('each address apart', () => {
@@ -152,7 +152,7 @@ describe('points', () => {
     function* endless(): Iterable<WirePoint> {
       for (let t = 0; ; t++) yield { t, v: 1 }
     }
-    const faults = ['rewrite:point=3', 'disorder', 'late:t=2,shown=9999', 'duplicate'].map(parseFault)
+    const faults = ['rewrite:point=3', 'disorder', 'late:t=2,shown=99999', 'duplicate'].map(parseFault)
     expect([...Iterator.from(editPoints(faults, endless(), 0)).take(10)]).toHaveLength(10)
   })
 })
