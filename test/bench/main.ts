@@ -1,0 +1,119 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+import { expand } from '../../src/catalog/series.ts'
+import { type Limits, plan } from '../../src/plan.ts'
+import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
+
+/** Two ways to the same result, timed in turn; equal results are asserted before any time is believed. */
+interface Pair {
+  readonly name: string
+  readonly baseline: string
+  readonly bound: number
+  readonly rounds: number
+  readonly ours: () => Promise<string>
+  readonly theirs: () => Promise<string>
+  /** Whether both must give the same text. */
+  readonly equal: boolean
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const catalogue = loadCatalogue()
+const day = 86_400
+const now = Date.UTC(2026, 0, 1) / 1000
+
+async function main(): Promise<void> {
+  console.log('median of A B A B rounds; a ratio below its bound is good')
+  for (const pair of [startUp(), sandboxWindow(), planning()]) await run(pair)
+}
+
+/** The time of `pitlake --help` against an empty Node. */
+function startUp(): Pair {
+  const node = (args: readonly string[]) => async () => {
+    const done = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
+    if (done.status !== 0) throw new Error(done.stderr)
+    return done.stdout
+  }
+  const ours = node(['-r', './scripts/node24.cjs', 'src/main.ts', '--help'])
+  return {
+    name: 'pitlake --help',
+    baseline: 'node -e 0',
+    bound: 3,
+    rounds: 9,
+    ours,
+    theirs: node(['-e', '0']),
+    equal: false,
+  }
+}
+
+/** A warm daily window of 4,000 points from the sandbox against serialising and encoding the same points. */
+function sandboxWindow(): Pair {
+  const env: MetricsEnv = { catalogue, seed: 1, key: 'k', now: () => now, computedAt: true, unfinished: false }
+  const query = `a=BTC&i=24h&s=${now - 4000 * day}&u=${now}`
+  const request = () =>
+    new Request(`http://127.0.0.1/v1/metrics/supply/current_pit?${query}`, { headers: { 'x-api-key': 'k' } })
+  const ours = async () => await answerMetrics(request(), env).text()
+  let points: unknown
+  const theirs = async () => {
+    points ??= JSON.parse(await ours())
+    return await new Response(JSON.stringify(points)).text()
+  }
+  return {
+    name: 'sandbox, window of 4,000 points',
+    baseline: 'JSON.stringify of the points',
+    bound: 10,
+    rounds: 15,
+    ours,
+    theirs,
+    equal: true,
+  }
+}
+
+/** 100,000 series planned against merely expanding them. */
+function planning(): Pair {
+  const assets = Array.from({ length: 900 }, (_, i) => `A${i}`)
+  const wanted = expand(catalogue, [{ assets, paths: ['*'] }])
+  const limits: Limits = { requestsPerMinute: 600, credits: { '*': 2 }, gapsOnly: false, blocked: () => null }
+  const ours = async () => String(plan(wanted, new Map(), limits, now).totals.series)
+  const theirs = async () => String(expand(catalogue, [{ assets, paths: ['*'] }]).length)
+  return {
+    name: `plan of ${wanted.length.toLocaleString('en-US')} series`,
+    baseline: 'their expansion',
+    bound: 2,
+    rounds: 7,
+    ours,
+    theirs,
+    equal: true,
+  }
+}
+
+async function run(pair: Pair): Promise<void> {
+  const times: [number, number][] = []
+  for (let round = -1; round < pair.rounds; round++) {
+    const [a, ours] = await timed(pair.ours)
+    const [b, theirs] = await timed(pair.theirs)
+    if (pair.equal && ours !== theirs) throw new Error(`${pair.name}: the results differ`)
+    if (round >= 0) times.push([a, b])
+  }
+  const ours = median(times.map(([a]) => a))
+  const theirs = median(times.map(([, b]) => b))
+  const ratio = median(times.map(([a, b]) => a / b))
+  const verdict = ratio <= pair.bound ? 'within' : 'ABOVE'
+  console.log(
+    `${pair.name}: ${ours.toFixed(1)} ms, ${pair.baseline}: ${theirs.toFixed(1)} ms, ratio ${ratio.toFixed(2)} (${verdict} ${pair.bound})`,
+  )
+  if (ratio > pair.bound) process.exitCode = 1
+}
+
+async function timed(work: () => Promise<string>): Promise<[number, string]> {
+  const start = performance.now()
+  const result = await work()
+  return [performance.now() - start, result]
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+await main()
