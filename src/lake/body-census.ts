@@ -1,0 +1,93 @@
+import { type FileHandle, open } from 'node:fs/promises'
+
+/** What the raw bytes of a body tell without being parsed. */
+export interface Census {
+  readonly quotes: number
+  readonly commas: number
+  /** Whether the letters occur of which `true`, `false`, `inf` cannot be written and the known keys are free: r, f. */
+  readonly literals: boolean
+  /** Whether a minus sign occurs. */
+  readonly minus: boolean
+}
+
+const chunkSize = 1 << 20
+const quoteByte = 0x22
+const commaByte = 0x2c
+
+/**
+ * Counts the bytes that betray what typed JSON reading converts in silence: a text where a number belongs, an unknown
+ * key, a boolean, a trailing comma. Four bytes at a time, several gigabytes a second.
+ */
+export async function census(file: string): Promise<Census> {
+  let quotes = 0
+  let commas = 0
+  let literals = false
+  let minus = false
+  await eachChunk(file, (chunk) => {
+    quotes += occurrences(chunk, quoteByte)
+    commas += occurrences(chunk, commaByte)
+    literals ||= chunk.includes(0x72) || chunk.includes(0x66)
+    minus ||= chunk.includes(0x2d)
+    return true
+  })
+  return { quotes, commas, literals, minus }
+}
+
+/** Whether the body spells a zero as `-0`, which integer parsing turns into plain zero. */
+export async function hasNegativeZero(file: string): Promise<boolean> {
+  let tail = ''
+  let found = false
+  await eachChunk(file, (chunk) => {
+    const text = tail + chunk.toString('latin1')
+    found = /-0(?![.\deE])/.test(text.slice(0, -1))
+    tail = text.slice(-3)
+    return !found
+  })
+  return found
+}
+
+/** The first bytes of a body, as Latin-1 text. */
+export async function head(file: string, bytes: number): Promise<string> {
+  const handle = await open(file)
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0)
+    return buffer.toString('latin1', 0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Hands the file over in chunks of a megabyte until `take` says false; returns how many bytes were read. */
+export async function eachChunk(file: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
+  const handle: FileHandle = await open(file)
+  try {
+    const buffer = Buffer.from(new ArrayBuffer(chunkSize))
+    let offset = 0
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, chunkSize, offset)
+      if (bytesRead === 0 || !take(buffer.subarray(0, bytesRead), offset)) return offset
+      offset += bytesRead
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** How often the byte occurs: a zero byte of `word ^ pattern` marks it, and 255 words fit into four counters. */
+function occurrences(chunk: Buffer, byte: number): number {
+  const words = new Int32Array(chunk.buffer, chunk.byteOffset, chunk.length >> 2)
+  const pattern = Math.imul(byte, 0x01010101)
+  const low = 0x7f7f7f7f
+  let total = 0
+  for (let i = 0; i < words.length; ) {
+    const stop = Math.min(words.length, i + 255)
+    let lanes = 0
+    for (; i < stop; i++) {
+      const x = (words[i] as number) ^ pattern
+      lanes = (lanes + (~(((x & low) + low) | x | low) >>> 7)) | 0
+    }
+    total += (lanes & 255) + ((lanes >>> 8) & 255) + ((lanes >>> 16) & 255) + (lanes >>> 24)
+  }
+  for (let i = words.length * 4; i < chunk.length; i++) if (chunk[i] === byte) total++
+  return total
+}

@@ -1,0 +1,71 @@
+import { onGridSql } from '../catalog/availability-sql.ts'
+import { lookup, statement } from './convert-sql.ts'
+import { bodySql, forget, type Loading, startSql, statsOf } from './convert-stage.ts'
+import { quoteList } from './engine.ts'
+
+/** Stages what is left, value by value; what is wrong with a body becomes its reason. */
+export async function loadRich(loading: Loading, bodies: readonly number[]): Promise<void> {
+  const { engine, job, poison, staged } = loading
+  if (bodies.length === 0) return
+  await engine.run(statement('rich_raw'))
+  await fillRich(loading, bodies)
+  const shapes = new Map((await engine.rows<ShapeRow>(statement('shapes'))).map((row) => [row.body, row]))
+  const ofBody = (text: (shape: ShapeRow) => string | null): string =>
+    lookup(
+      loading.files.map((_, body) => {
+        const shape = shapes.get(body)
+        return shape ? text(shape) : null
+      }),
+    )
+  const fragments = {
+    start: startSql(job),
+    on_grid: onGridSql('mark', job.interval, job.weekStart),
+    interval: job.interval,
+    valued: `CAST(${ofBody(({ valued }) => String(valued))} AS BOOLEAN)`,
+    lone: ofBody(({ lone }) => lone),
+  }
+  await engine.run(statement('rich', fragments))
+  for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
+    poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
+  await forget(
+    engine,
+    'rich',
+    bodies.filter((body) => poison.has(body)),
+  )
+  for (const [body, found] of await statsOf(loading, 'rich')) staged.set(body, found)
+}
+
+type FaultRow = { readonly body: number; readonly fault: string; readonly faults: bigint }
+type ShapeRow = { readonly body: number; readonly valued: boolean; readonly lone: string | null }
+
+/** All at once where that works; else one by one, so that DuckDB's refusal of one spares the others. */
+async function fillRich(loading: Loading, bodies: readonly number[]): Promise<void> {
+  const { engine, files, copies, poison } = loading
+  const fill = (some: readonly number[]): Promise<number> => {
+    const paths = some.map((body) => copies.get(body) ?? files[body] ?? '')
+    return engine.run(statement('rich_load', { body: bodySql(some), files: quoteList(paths) }))
+  }
+  if (bodies.length === 0) return
+  try {
+    await fill(bodies)
+  } catch {
+    for (const body of bodies) {
+      try {
+        await fill([body])
+      } catch (error) {
+        poison.set(body, plainWords(error, copies.get(body) ?? files[body] ?? ''))
+      }
+    }
+  }
+}
+
+/** DuckDB's complaint without its advice and without the path of the spool file. */
+function plainWords(error: unknown, file: string): string {
+  const first = String(error instanceof Error ? error.message : error).split('\n')[0] ?? ''
+  if (first.includes('maximum_object_size')) return 'a point of more than 16 MB'
+  return first
+    .replace(/^[\w ]*Error: /, '')
+    .replaceAll(/ in file "[^"]*"/g, '')
+    .replaceAll(file, 'the body')
+    .slice(0, 300)
+}

@@ -1,0 +1,156 @@
+import { availableSql, basisSql, endSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
+import { day, longestSeconds } from '../time.ts'
+import type { Body, ConvertJob, WrittenFile } from './convert-job.ts'
+import { type Ordered, paramsText } from './convert-order.ts'
+import { lookup, statement } from './convert-sql.ts'
+import { type Clocks, clocksOf, clocksSql } from './convert-stage.ts'
+import { type Engine, quote, quoteList, type Row } from './engine.ts'
+
+/** The points to be written. */
+export interface Source {
+  /** SQL of a relation: body, t, v, o, extra, computed. */
+  readonly source: string
+  /** The column by which the series are sorted. */
+  readonly place: 'body' | 'rank'
+  /** Whether the source is sorted by it and t already. */
+  readonly sorted: boolean
+  /** Whether the table `late` names points that came late. */
+  readonly late: boolean
+  /** Whether any point may be -0.0. */
+  readonly minusZero: boolean
+  /** Path of the file. */
+  readonly out: string
+}
+
+/** Writes the points to `out`, sorted, dated and with their series. */
+export async function writePoints(
+  session: Engine,
+  job: ConvertJob,
+  ordered: readonly Ordered[],
+  { source, place, sorted, late, minusZero, out }: Source,
+): Promise<void> {
+  const { rules, interval } = job
+  const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
+  const sql = statement('output', {
+    asset: perBody(({ series }) => series.asset),
+    currency: perBody(({ series }) => series.currency),
+    exchange: perBody(({ series }) => series.exchange),
+    network: perBody(({ series }) => series.network),
+    params: perBody(({ series }) => paramsText(series.params)),
+    observed: `${job.observedAt}::BIGINT`,
+    backfill: Math.max(30 * day, 30 * longestSeconds(interval)) * 1_000_000,
+    floor: floorSql(rules, 't', interval),
+    available: availableSql(rules, 't', interval),
+    basis: asBasis(basisSql(rules, 't')),
+    provider: asBasis(`'provider'`),
+    observed_basis: asBasis(`'observed'`),
+    trusted: trustedSql(rules, 't'),
+    late: late ? 'coalesce(tardy, false)' : 'false',
+    source: late ? `${source} LEFT JOIN late USING (body, t)` : source,
+    place,
+    order: sorted && !late ? '' : 'ORDER BY place, t',
+    out: quote(out),
+    // Small enough that t and available_at get delta encoding instead of a dictionary.
+    dictionary: minusZero ? 0 : 1000,
+    metadata: metadataSql(job.metadata),
+  })
+  await session.run(sql)
+}
+
+function metadataSql(metadata: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(metadata).map(([key, value]) => `${quote(key)}: ${quote(value)}`)
+  return pairs.length === 0 ? '' : `, KV_METADATA {${pairs.join(', ')}}`
+}
+
+/** As an enum: Parquet writes it several times faster and every reader sees text. */
+function asBasis(text: string): string {
+  return `CAST(${text} AS ENUM ('provider', 'observed', 'stated', 'assumed', 'override'))`
+}
+
+/** SQL of the content digest over rows of points files; sums over several files add up. */
+export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at, observed_at, v,
+  signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
+
+/** What the written file holds of one series in one part of time. */
+export type Group = Row & {
+  readonly [name in 'asset' | 'currency' | 'exchange' | 'network' | 'params']: string | null
+} & { readonly part: number; readonly digest: string } & {
+  readonly [name in (typeof counts)[number]]: bigint
+}
+
+const counts = [
+  'rows',
+  'numbers',
+  'zeros',
+  'told',
+  'first',
+  'last',
+  'first_row',
+  'last_row',
+  'min_available',
+  'max_available',
+  'min_lag',
+] as const
+
+/** Reads the written file back, its clocks where points are `told`: by series, and by the part of time between the instants `cuts` (ascending). */
+export async function readBack(
+  session: Engine,
+  job: ConvertJob,
+  { out, told }: { readonly out: string; readonly told: boolean },
+  cuts: readonly number[] = [],
+): Promise<Group[]> {
+  const branches = cuts.map((cut, part) => `WHEN mark < ${cut} THEN ${part}`).join(' ')
+  return session.rows<Group>(
+    statement('written', {
+      file: quoteList([out]),
+      end: endSql('mark', job.interval),
+      part: cuts.length === 0 ? '0' : `CASE ${branches} ELSE ${cuts.length} END`,
+      clocks: clocksSql(job, told ? { t: 'mark', computed: 'epoch_us(computed_at)' } : null),
+      digest: digestSql,
+    }),
+  )
+}
+
+/** What one body brought to the written file. */
+export interface Part {
+  readonly rows: number
+  /** Points whose v is not null, and those whose v is zero. */
+  readonly numbers: number
+  readonly zeros: number
+  readonly told: number
+  /** First and last t, and where they stand in the file. */
+  readonly first: number
+  readonly last: number
+  readonly firstRow: number
+  readonly lastRow: number
+  readonly clocks: Clocks
+}
+
+/** The group as numbers. */
+export function partOf(group: Group): Part {
+  return {
+    rows: Number(group.rows),
+    numbers: Number(group.numbers),
+    zeros: Number(group.zeros),
+    told: Number(group.told),
+    first: Number(group.first),
+    last: Number(group.last),
+    firstRow: Number(group.first_row),
+    lastRow: Number(group.last_row),
+    clocks: clocksOf(group),
+  }
+}
+
+/** The file as the journal wants to know it. */
+export function describe(groups: readonly Group[]): WrittenFile {
+  const all = (name: (typeof counts)[number]): number[] => groups.map((group) => Number(group[name]))
+  return {
+    rows: all('rows').reduce((sum, rows) => sum + rows, 0),
+    digest: String(groups.reduce((sum, { digest }) => sum + BigInt(digest), 0n)),
+    min_t: Math.min(...all('first')),
+    max_t: Math.max(...all('last')),
+    min_available: Math.min(...all('min_available')),
+    max_available: Math.max(...all('max_available')),
+    min_lag: Math.min(...all('min_lag')),
+  }
+}

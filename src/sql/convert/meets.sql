@@ -1,0 +1,13 @@
+-- Whether the lake holds any point inside the asked windows of these bodies.
+-- columns: meets.
+-- law: L2. Where it holds none there is nothing to compare.
+SELECT EXISTS (
+  FROM read_parquet({{files}}, hive_partitioning = false) e
+  JOIN (SELECT unnest(from_json({{json}}, '[{"asset": "VARCHAR", "currency": "VARCHAR", "exchange": "VARCHAR",
+    "network": "VARCHAR", "params": "VARCHAR", "since": "BIGINT", "until": "BIGINT"}]'), recursive := true)) s
+    ON e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency
+    AND e.exchange IS NOT DISTINCT FROM s.exchange AND e.network IS NOT DISTINCT FROM s.network
+    AND e.params IS NOT DISTINCT FROM s.params
+    AND (s.since IS NULL OR e.t >= make_timestamptz(s.since * 1000000))
+    AND (s.until IS NULL OR e.t < make_timestamptz(s.until * 1000000))
+) AS meets

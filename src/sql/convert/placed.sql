@@ -1,0 +1,7 @@
+-- The points of the written file with the body that brought them.
+-- columns: body, t (seconds).
+-- law: L5.
+SELECT body, epoch_us(t) // 1000000 AS t
+FROM read_parquet({{file}}, hive_partitioning = false, file_row_number = true)
+JOIN (SELECT unnest(from_json({{json}}, '[{"body": "INTEGER", "first_row": "BIGINT", "last_row": "BIGINT"}]'), recursive := true))
+  ON file_row_number BETWEEN first_row AND last_row

@@ -1,0 +1,42 @@
+-- rich, filled from rich_raw: the points in the lake's terms, with the first fault of each.
+-- columns: as in rich.
+-- law: L7. A scalar goes to v, an object or array to o; keys beside them to extra; what fits nowhere is a fault.
+INSERT INTO rich
+WITH read AS (
+  SELECT *, TRY_CAST(t AS DOUBLE) AS sent, TRY_CAST(TRY_CAST(t AS DOUBLE) AS BIGINT) AS mark, TRY_CAST(c AS DOUBLE) AS told,
+    CASE WHEN left(v, 1) NOT IN ('{', '[') THEN TRY_CAST(v AS DOUBLE) END AS number,
+    coalesce(left(v, 1) IN ('{', '['), false) AS nested
+  FROM (SELECT *, {{valued}} AS valued, {{lone}} AS lone FROM rich_raw)
+), told AS (
+  SELECT *, CASE
+      WHEN doubled THEN 'a point with the same key twice'
+      WHEN NOT has_t THEN 't is missing'
+      WHEN t IS NULL THEN 't is null'
+      WHEN left(t, 1) = '"' THEN 't is a text: ' || left(t, 40)
+      WHEN t IN ('true', 'false') THEN 't is a boolean'
+      WHEN sent IS NULL THEN 't is no number: ' || left(t, 40)
+      WHEN NOT isfinite(sent) THEN 't is beyond a double: ' || left(t, 40)
+      WHEN abs(sent) >= 1e11 THEN 't is in milliseconds or finer: ' || left(t, 40)
+      WHEN sent <> floor(sent) THEN 't has a fraction: ' || left(t, 40)
+      WHEN NOT {{on_grid}} THEN 't is off the {{interval}} grid: ' || left(t, 40)
+      WHEN left(v, 1) = '"' THEN 'v is a text: ' || left(v, 40)
+      WHEN v IN ('true', 'false') THEN 'v is a boolean'
+      WHEN v IS NOT NULL AND NOT nested AND NOT coalesce(isfinite(number), false) THEN 'v is no finite number: ' || left(v, 40)
+      WHEN left(o, 1) NOT IN ('{', '[') THEN 'o is neither an object nor an array: ' || left(o, 40)
+      WHEN c IS NOT NULL AND NOT coalesce(told >= 0 AND told < 1e11 AND left(c, 1) <> '"', false)
+        THEN 'computed_at is no Unix time in seconds: ' || left(c, 40)
+      WHEN valued AND NOT has_v AND NOT has_o THEN 'a point with neither v nor o'
+      WHEN NOT valued AND others IS NULL AND NOT has_v AND NOT has_o THEN 'a point without a value'
+    END AS fault,
+    CASE WHEN nested AND o IS NOT NULL THEN list_append(coalesce(others, []), {'key': 'o', 'value': o}) ELSE others END AS rest
+  FROM read
+), texts AS (
+  SELECT *, CASE WHEN rest IS NOT NULL THEN '{' || array_to_string(list_transform(rest,
+      lambda e: CAST(to_json(e.key) AS VARCHAR) || ':' || coalesce(e.value, 'null')), ',') || '}' END AS bundle
+  FROM told
+)
+SELECT body, {{start}} AS t, number AS v,
+  CASE WHEN nested THEN v WHEN valued THEN o WHEN lone IS NOT NULL THEN others[1].value ELSE bundle END AS o,
+  CASE WHEN valued THEN bundle END AS extra,
+  TRY_CAST(round(told * 1e6) AS BIGINT) AS computed, fault IS NULL AS sound, fault
+FROM texts

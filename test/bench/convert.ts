@@ -1,0 +1,315 @@
+import { spawnSync } from 'node:child_process'
+import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Rule } from '../../src/catalog/availability.ts'
+import { convert } from '../../src/lake/convert.ts'
+import type { Body, ConvertJob } from '../../src/lake/convert-job.ts'
+import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
+
+/** What is used of parquetjs-lite, which comes without types. */
+interface RowWise {
+  readonly ParquetSchema: new (fields: Readonly<Record<string, object>>) => object
+  readonly ParquetWriter: {
+    openFile(
+      schema: object,
+      path: string,
+      options: object,
+    ): Promise<{
+      appendRow(row: Readonly<Record<string, unknown>>): Promise<void>
+      close(): Promise<void>
+    }>
+  }
+}
+const parquet = createRequire(import.meta.url)('parquetjs-lite') as RowWise
+
+/** A measured line and whether it is within its bound. */
+interface Measured {
+  readonly line: string
+  readonly within: boolean
+}
+
+const hour = 3600
+const start = 1_500_000_000 - (1_500_000_000 % hour)
+const rule: Rule = {
+  kind: 'lag',
+  seconds: 600,
+  basis: 'assumed',
+  quote: null,
+  reason: null,
+  until: null,
+  trust: 'provider',
+}
+
+interface Kind {
+  readonly name: string
+  readonly columns: string
+  readonly point: (i: number, random: () => number) => string
+}
+
+const seconds = (column: string): string => `make_timestamptz(${column} * 1000000)`
+const kinds: readonly Kind[] = [
+  {
+    name: 'numbers',
+    columns: `{t: 'BIGINT', v: 'DOUBLE'}`,
+    point: (i, random) => `{"t":${start + i * hour},"v":${random() * 1e6}}`,
+  },
+  {
+    name: 'numbers with computed_at',
+    columns: `{t: 'BIGINT', v: 'DOUBLE', computed_at: 'BIGINT'}`,
+    point: (i, random) =>
+      `{"t":${start + i * hour},"v":${random() * 1e6},"computed_at":${start + (i + 1) * hour + 400 + Math.floor(random() * 300)}}`,
+  },
+  {
+    name: 'objects',
+    columns: `{t: 'BIGINT', o: 'JSON'}`,
+    point: (i, random) => `{"t":${start + i * hour},"o":{"aave":${random() * 1e6},"BNB":${random()},"x":null}}`,
+  },
+]
+
+/**
+ * The conversion with all its checks against a bare statement and against a writer row by row, on the same spool files,
+ * in turn, equal results asserted in each round; and its peak memory when the points grow tenfold.
+ */
+export async function benchConvert(): Promise<Measured[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'pitlake-bench-'))
+  const engine = await Engine.open(':memory:', { tempDirectory: join(folder, 'spill') })
+  try {
+    const measured: Measured[] = []
+    for (const kind of kinds) {
+      const large = { folder, bodies: 60, points: 25_000, repeats: 5 }
+      const small = { folder, bodies: 8, points: 25_000, repeats: 5 }
+      measured.push(await benchKind(engine, kind, large, bareOf(engine, kind, folder), 0.8, 'bare read_json -> COPY'))
+      measured.push(await benchKind(engine, kind, small, rowsOf(kind, folder), 20, 'JSON.parse and parquetjs-lite'))
+    }
+    return [...measured, ...(await memory(folder))]
+  } finally {
+    engine.close()
+    await rm(folder, { recursive: true })
+  }
+}
+
+interface Size {
+  readonly folder: string
+  readonly bodies: number
+  readonly points: number
+  readonly repeats: number
+}
+
+type Writer = (spool: readonly string[]) => Promise<void>
+
+async function benchKind(
+  engine: Engine,
+  kind: Kind,
+  size: Size,
+  theirs: Writer,
+  bound: number,
+  baseline: string,
+): Promise<Measured> {
+  const { spool, bytes } = await spoolFiles(kind, size)
+  const job = jobOf(spool, join(size.folder, 'ours.parquet'))
+  const times: [number, number][] = []
+  // The first round warms up.
+  for (let round = 0; round <= size.repeats; round++) {
+    await rm(job.out, { force: true })
+    const ours = await timed(() => convert(engine, job))
+    const other = await timed(() => theirs(spool))
+    await assertEqual(engine, size, kind)
+    if (round > 0) times.push([ours, other])
+  }
+  await rm(join(size.folder, 'spool'), { recursive: true })
+  const ours = median(times.map(([a]) => a))
+  const ratio = median(times.map(([a, b]) => b / a))
+  const rate = `${((size.bodies * size.points) / ours / 1e6).toFixed(2)} M points/s, ${(bytes / ours / 1e6).toFixed(0)} MB/s`
+  const within = ratio >= bound
+  const verdict = `${ratio.toFixed(2)} x the rate of ${baseline} (${within ? 'at least' : 'BELOW'} ${bound})`
+  return { line: `conversion of ${kind.name}: ${rate}, ${verdict}`, within }
+}
+
+const theirFile = 'theirs.parquet'
+
+/** DuckDB alone: declared types, sorted, the columns of the lake dated by the rule; no check of anything. */
+function bareOf(engine: Engine, kind: Kind, folder: string): Writer {
+  return async (spool) => {
+    const source = `read_json(${quoteList(spool)}, format = 'array', compression = 'uncompressed', columns = ${kind.columns}, filename = true)`
+    const out = quote(join(folder, theirFile))
+    await engine.run(
+      `COPY (SELECT ${wide(kind)} FROM ${source} ORDER BY filename, t) TO ${out} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`,
+    )
+  }
+}
+
+/** The same columns, row by row. */
+function rowsOf(kind: Kind, folder: string): Writer {
+  const text = { type: 'UTF8', optional: true }
+  const instant = { type: 'TIMESTAMP_MICROS', optional: true }
+  const schema = new parquet.ParquetSchema({
+    filename: text,
+    currency: text,
+    exchange: text,
+    network: text,
+    t: instant,
+    available_at: instant,
+    observed_at: instant,
+    v: { type: 'DOUBLE', optional: true },
+    o: text,
+    basis: text,
+    extra: text,
+    computed_at: instant,
+    available_rule_at: instant,
+    params: text,
+  })
+  const basis = kind.columns.includes('computed_at') ? 'provider' : 'assumed'
+  return async (spool) => {
+    const out = join(folder, theirFile)
+    await rm(out, { force: true })
+    const writer = await parquet.ParquetWriter.openFile(schema, out, { pageIndex: false })
+    for (const filename of spool)
+      for (const { t, v, o, computed_at } of JSON.parse(await readFile(filename, 'utf8')) as Point[]) {
+        const available = (computed_at ?? t + hour + 600) * 1_000_000
+        await writer.appendRow({
+          filename,
+          t: t * 1_000_000,
+          available_at: available,
+          observed_at: observedAt,
+          basis,
+          available_rule_at: available,
+          ...(v === undefined ? {} : { v }),
+          ...(o === undefined ? {} : { o: JSON.stringify(o) }),
+          ...(computed_at === undefined ? {} : { computed_at: computed_at * 1_000_000 }),
+        })
+      }
+    await writer.close()
+  }
+}
+
+interface Point {
+  readonly t: number
+  readonly v?: number
+  readonly o?: object
+  readonly computed_at?: number
+}
+
+const observedAt = 2_000_000_000_000_000
+
+/** Peak memory of a process that converts: a batch of many bodies and a single long one, each of two sizes. */
+async function memory(folder: string): Promise<Measured[]> {
+  const measured: Measured[] = []
+  for (const kind of kinds)
+    for (const [name, bodies, points] of [
+      ['60 bodies', 60, 2500],
+      ['one body', 1, 250_000],
+    ] as const) {
+      const peaks: number[] = []
+      const sizes: number[] = []
+      for (const factor of [1, 10]) {
+        const { spool, bytes } = await spoolFiles(kind, { folder, bodies, points: points * factor, repeats: 1 })
+        sizes.push(bytes / 1e6)
+        peaks.push(peakOf(join(folder, 'spool'), spool.length))
+        await rm(join(folder, 'spool'), { recursive: true })
+      }
+      const [low = Number.NaN, high = Number.NaN] = peaks
+      const within = high <= 1.3 * low && high < 700
+      const growth = `${low.toFixed(0)} MB of memory for ${sizes.map((size) => size.toFixed(0)).join(' MB, ')} MB`
+      const line = `conversion of ${kind.name}, ${name}: ${growth.replace(' for', `, then ${high.toFixed(0)} MB for`)}: ${(high / low).toFixed(2)} x (${within ? 'at most' : 'ABOVE'} 1.3 x and 700 MB)`
+      measured.push({ line, within })
+    }
+  return measured
+}
+
+/** The peak of a child process in MB. */
+function peakOf(spool: string, bodies: number): number {
+  const done = spawnSync(process.execPath, [import.meta.filename, spool, String(bodies)], { encoding: 'utf8' })
+  if (done.status !== 0) throw new Error(done.stderr)
+  return Number(done.stdout) / 1024
+}
+
+/** Converts the spool folder and prints the peak of this process in KB. */
+async function convertAlone(folder: string, bodies: number): Promise<void> {
+  const spool = (await readdir(folder)).filter((name) => name.endsWith('.json')).toSorted()
+  if (spool.length !== bodies) throw new Error(`${spool.length} bodies instead of ${bodies}`)
+  const engine = await Engine.open(':memory:', { tempDirectory: join(folder, 'spill') })
+  await convert(
+    engine,
+    jobOf(
+      spool.map((name) => join(folder, name)),
+      join(folder, 'alone.parquet'),
+    ),
+  )
+  engine.close()
+  process.stdout.write(String(process.resourceUsage().maxRSS))
+}
+
+async function spoolFiles(kind: Kind, { folder, bodies, points }: Size): Promise<{ spool: string[]; bytes: number }> {
+  await mkdir(join(folder, 'spool'))
+  const spool: string[] = []
+  let bytes = 0
+  let state = 42
+  const random = (): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return state / 0x7fffffff
+  }
+  for (let body = 0; body < bodies; body++) {
+    const path = join(folder, 'spool', `${String(body).padStart(4, '0')}.json`)
+    const file = await open(path, 'w')
+    for (let from = 0; from < points; from += 25_000) {
+      const size = Math.min(25_000, points - from)
+      const text = Array.from({ length: size }, (_, i) => kind.point(from + i, random)).join(',')
+      await file.write(`${from === 0 ? '[' : ','}${text}`)
+      bytes += text.length
+    }
+    await file.write(']')
+    await file.close()
+    spool.push(path)
+  }
+  return { spool, bytes }
+}
+
+function jobOf(spool: readonly string[], out: string): ConvertJob {
+  const bodies = spool.map((file, i): Body => {
+    const asset = `ASSET${String(i).padStart(4, '0')}`
+    const frame = { metric: 'm', interval: '1h' as const, currency: null, exchange: null, network: null, params: {} }
+    const series = { ...frame, id: asset, asset }
+    return { file, request: asset, series, since: null, until: null, askedAt: 2e9, horizon: 2e9, prior: [] }
+  })
+  const settings = { timestamp: 'interval_start' as const, overlap: 'exact' as const, existing: [], metadata: {} }
+  return { metric: 'm', interval: '1h', rules: [rule], bodies, observedAt: BigInt(observedAt), out, ...settings }
+}
+
+/** What a bare statement needs to write the very columns of the lake, dated by the rule alone. */
+function wide(kind: Kind): string {
+  const told = kind.columns.includes('computed_at')
+  const available = told ? seconds('computed_at') : seconds(`(t + ${hour + 600})`)
+  const nothing = ['currency', 'exchange', 'network'].map((name) => `CAST(NULL AS VARCHAR) AS ${name}`).join(', ')
+  return `filename, ${nothing}, ${seconds('t')} AS t, ${available} AS available_at,
+    make_timestamptz(${observedAt}) AS observed_at, ${kind.columns.includes(' v:') ? 'v' : 'CAST(NULL AS DOUBLE) AS v'},
+    ${kind.columns.includes(' o:') ? 'CAST(o AS VARCHAR) AS o' : 'CAST(NULL AS VARCHAR) AS o'},
+    '${told ? 'provider' : 'assumed'}' AS basis, CAST(NULL AS VARCHAR) AS extra,
+    ${told ? seconds('computed_at') : 'CAST(NULL AS TIMESTAMPTZ)'} AS computed_at, ${available} AS available_rule_at,
+    CAST(NULL AS VARCHAR) AS params`
+}
+
+async function assertEqual(engine: Engine, { folder, bodies, points }: Size, kind: Kind): Promise<void> {
+  const path = (name: string): string => `read_parquet(${quote(join(folder, name))})`
+  const theirs = `SELECT 'ASSET' || regexp_extract(filename, '(\\d+)\\.json$', 1) AS asset, * EXCLUDE (filename) FROM ${path(theirFile)}`
+  const [row] = await engine.rows<{
+    rows: bigint
+    differing: bigint
+  }>(`SELECT (SELECT count(*) FROM (${theirs})) AS rows,
+    (SELECT count(*) FROM (FROM ${path('ours.parquet')} EXCEPT ALL ${theirs})) AS differing`)
+  if (row?.rows !== BigInt(bodies * points) || row.differing !== 0n)
+    throw new Error(`${kind.name}: the results differ: ${row?.differing} of ${row?.rows} rows`)
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const from = performance.now()
+  await work()
+  return (performance.now() - from) / 1000
+}
+
+function median(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[times.length >> 1] ?? Number.NaN
+}
+
+if (process.argv[1] === import.meta.filename) await convertAlone(process.argv[2] ?? '', Number(process.argv[3]))

@@ -1,0 +1,5 @@
+import { runCommandLine } from '../../src/commands/cli.ts'
+
+// Runs a command line and tells the largest memory that the process ever held, in megabytes, as the last line.
+process.exitCode = await runCommandLine(process.argv.slice(2))
+console.log(JSON.stringify({ megabytes: Math.round(process.resourceUsage().maxRSS / 1024) }))

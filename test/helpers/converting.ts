@@ -1,0 +1,112 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Rule } from '../../src/catalog/availability.ts'
+import type { Series } from '../../src/catalog/series.ts'
+import { convert } from '../../src/lake/convert.ts'
+import type { Body, BodyResult, ConvertJob } from '../../src/lake/convert-job.ts'
+import { Engine, quote, type Row } from '../../src/lake/engine.ts'
+import { day, parseInstant } from '../../src/time.ts'
+
+const frame = { quote: null, reason: null, until: null, trust: 'provider' as const }
+
+/** Assumed: ten minutes after the end of the interval. */
+export const lag600 = { ...frame, kind: 'lag', seconds: 600, basis: 'assumed' } satisfies Rule
+
+/** Stated: at 10:15 of the day after. */
+export const nextMorning: Rule = { ...frame, kind: 'clock', minuteOfDay: 615, days: 1, basis: 'stated' }
+
+/** The instant, seconds. */
+export function at(text: string): number {
+  const instant = parseInstant(text)
+  if (instant === undefined) throw new Error(text)
+  return instant
+}
+
+/** The instant, microseconds. */
+export function micros(text: string): number {
+  return at(text) * 1_000_000
+}
+
+/** The day whose point most tests use. */
+export const t1 = at('2024-03-01')
+
+/** Points of following days from `t1` on with the values 0, 1, 2, … */
+export function daily(count: number): { t: number; v: number }[] {
+  return Array.from({ length: count }, (_, i) => ({ t: t1 + i * day, v: i }))
+}
+
+/** A daily series of the metric `m`. */
+export function series(asset: string, dims: Partial<Series> = {}): Series {
+  const held = { metric: 'm', asset, interval: '24h' as const, params: {} }
+  const whole = { ...held, currency: null, exchange: null, network: null, ...dims }
+  return { ...whole, id: JSON.stringify([asset, whole.currency, whole.exchange, whole.network]) }
+}
+
+/** Conversions in a folder of their own; close it. */
+export class Converting {
+  readonly engine: Engine
+  readonly folder: string
+  #serial = 0
+
+  private constructor(engine: Engine, folder: string) {
+    this.engine = engine
+    this.folder = folder
+  }
+
+  /** Opens an engine, and a folder with an apostrophe in its name. */
+  static async open(): Promise<Converting> {
+    const folder = await mkdtemp(join(tmpdir(), "pitlake-convert-it's-"))
+    return new Converting(
+      await Engine.open(':memory:', { threads: 2, memoryLimit: '1GB', tempDirectory: folder }),
+      folder,
+    )
+  }
+
+  async close(): Promise<void> {
+    this.engine.close()
+    await rm(this.folder, { recursive: true })
+  }
+
+  /** A spool file with this content, as the answer to an unbounded question for BTC. */
+  async body(content: string | Buffer, over: Partial<Body> = {}): Promise<Body> {
+    const serial = this.#serial++
+    const file = join(this.folder, `${serial}.json`)
+    await writeFile(file, content)
+    const asked = { file, request: `r${serial}`, series: series('BTC'), since: null, until: null, prior: [] }
+    return { ...asked, askedAt: at('2030-01-01'), horizon: at('2030-01-01'), ...over }
+  }
+
+  job(bodies: readonly Body[], over: Partial<ConvertJob> = {}): ConvertJob {
+    return {
+      metric: 'm',
+      interval: '24h',
+      rules: [lag600],
+      timestamp: 'interval_start',
+      overlap: 'exact',
+      bodies,
+      existing: [],
+      observedAt: BigInt(micros('2030-01-01')) + 7n,
+      out: join(this.folder, `${this.#serial++}.parquet`),
+      metadata: { 'pitlake.lake': "it's" },
+      ...over,
+    }
+  }
+
+  /** The rows of a points file, in its order, instants in microseconds. */
+  async stored(file: string): Promise<Row[]> {
+    return this.engine.rows(`SELECT asset, currency, exchange, network, epoch_us(t) AS t,
+      epoch_us(available_at) AS available_at, epoch_us(observed_at) AS observed_at, v, o, basis, extra,
+      epoch_us(computed_at) AS computed_at, epoch_us(available_rule_at) AS available_rule_at, params
+      FROM read_parquet(${quote(file)})`)
+  }
+
+  /** Converts one body alone. */
+  async values(content: string, over: Partial<ConvertJob> = {}): Promise<{ only: BodyResult; rows: Row[] }> {
+    const task = this.job([await this.body(content)], over)
+    const result = await convert(this.engine, task)
+    const [only] = result.bodies
+    if (!only) throw new Error('no result')
+    return { only, rows: result.file === null ? [] : await this.stored(task.out) }
+  }
+}

@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { convert } from '../../src/lake/convert.ts'
+import type { ConvertResult } from '../../src/lake/convert-job.ts'
+import { day } from '../../src/time.ts'
+import { Converting, daily, series, t1 } from '../helpers/converting.ts'
+
+let made: Converting
+beforeAll(async () => {
+  made = await Converting.open()
+})
+afterAll(() => made.close())
+
+async function seed(content: string): Promise<{ out: string; result: ConvertResult }> {
+  const task = made.job([await made.body(content)], { observedAt: 1_000_000n })
+  return { out: task.out, result: await convert(made.engine, task) }
+}
+const three = daily(3)
+
+test('the same again adds nothing, writes nothing, tells nothing', async () => {
+  const { out, result } = await seed(JSON.stringify(three))
+  const task = made.job([await made.body(JSON.stringify(three))], { existing: [out] })
+  const again = await convert(made.engine, task)
+  expect(again).toMatchObject({ file: null, violations: [], findings: [] })
+  expect(again.bodies[0]).toMatchObject({ state: 'ok', points: 3, added: 0, first: t1, last: t1 + 2 * day })
+  expect(existsSync(task.out)).toBe(false)
+  expect(result.file?.rows).toBe(3)
+})
+
+test('changed, vanished, null filled, computed_at changed: told with both values, never applied', async () => {
+  const was = [
+    { t: t1, v: 100, computed_at: t1 + day + 1 },
+    { t: t1 + day, v: null },
+    { t: t1 + 2 * day, v: 3 },
+    { t: t1 + 3 * day, v: 0 },
+    { t: t1 + 4 * day, o: { a: 1, b: [2] } },
+    { t: t1 + 5 * day, o: { a: 1 } },
+    { t: t1 + 6 * day, v: 7 },
+  ]
+  const { out } = await seed(JSON.stringify(was))
+  const now = `[{"t":${t1},"v":100,"computed_at":${t1 + day + 2}},{"t":${t1 + day},"v":5},
+    {"t":${t1 + 3 * day},"v":-0.0},{"t":${t1 + 4 * day},"o":{"b":[2.0],"a":1}},{"t":${t1 + 5 * day},"o":{"a":2}},
+    {"t":${t1 + 6 * day},"v":null},{"t":${t1 + 7 * day},"v":8}]`
+  const task = made.job([await made.body(now, { since: t1, until: t1 + 8 * day, request: 'again' })], {
+    existing: [out],
+  })
+  const { violations, file, bodies } = await convert(made.engine, task)
+  expect(violations.map((v) => [(v.t - t1) / day, v.kind, v.stored, v.offered])).toEqual([
+    [0, 'computed_at_changed', `${t1 + day + 1}.0`, `${t1 + day + 2}.0`],
+    [1, 'null_filled', 'null', '5.0'],
+    [3, 'changed', '0.0', '-0.0'],
+    [5, 'changed', '{"a":1}', '{"a":2}'],
+    [6, 'changed', '7.0', 'null'],
+    [2, 'vanished', '3.0', null],
+  ])
+  expect(violations[0]).toMatchObject({
+    stored_at: 1_000_000,
+    offered_at: Number(task.observedAt),
+    request: 'again',
+    series: series('BTC').id,
+  })
+  expect(file?.rows).toBe(1)
+  expect(bodies[0]).toMatchObject({ added: 1, addedFirst: t1 + 7 * day, addedLast: t1 + 7 * day })
+  expect(await made.stored(task.out)).toMatchObject([{ v: 8 }])
+})
+
+test('overlap off and a range asked for the first time compare nothing', async () => {
+  const { out } = await seed(JSON.stringify(three))
+  const rewritten = JSON.stringify(three.map((p) => ({ ...p, v: p.v + 1 })))
+  const asked = { since: t1, until: t1 + 3 * day }
+  for (const overlap of ['off', 'fixed_range'] as const) {
+    const result = await convert(
+      made.engine,
+      made.job([await made.body(rewritten, asked)], { existing: [out], overlap }),
+    )
+    expect(result).toMatchObject({ violations: [], file: null })
+  }
+  const prior = [{ ...asked, askedAt: 5 }]
+  const same = await convert(
+    made.engine,
+    made.job([await made.body(rewritten, { ...asked, prior })], { existing: [out], overlap: 'fixed_range' }),
+  )
+  expect(same.violations).toHaveLength(3)
+})
+
+test('an empty answer makes everything in its window vanish, a poisoned one nothing', async () => {
+  const { out } = await seed(JSON.stringify(three))
+  const asked = { since: t1 + day, until: t1 + 9 * day }
+  const empty = await convert(made.engine, made.job([await made.body('[]', asked)], { existing: [out] }))
+  expect(empty.violations.map((v) => [v.kind, (v.t - t1) / day])).toEqual([
+    ['vanished', 1],
+    ['vanished', 2],
+  ])
+  const broken = await convert(made.engine, made.job([await made.body('[{"t":1}', asked)], { existing: [out] }))
+  expect(broken.violations).toEqual([])
+})
+
+test('other series, other dimensions and NULL never meet', async () => {
+  const { out } = await seed(JSON.stringify(three))
+  const others = [
+    series('BTC', { currency: 'usd' }),
+    series('BTC', { network: 'x' }),
+    series('BTC', { params: { a: '1' } }),
+    series('ETH'),
+  ]
+  const bodies = await Promise.all(
+    others.map((one) => made.body(JSON.stringify(three.map((p) => ({ ...p, v: 9 }))), { series: one })),
+  )
+  const result = await convert(made.engine, made.job(bodies, { existing: [out] }))
+  expect(result.violations).toEqual([])
+  expect(result.file?.rows).toBe(12)
+})
+
+test('overlapping bodies of one batch: the first wins, the later contradiction is told', async () => {
+  const first = await made.body(JSON.stringify(three), { since: t1, until: t1 + 3 * day, askedAt: 5 })
+  const later = await made.body(
+    JSON.stringify([
+      { t: t1 + day, v: 50 },
+      { t: t1 + 3 * day, v: 3 },
+    ]),
+    { since: t1 + day, until: t1 + 4 * day },
+  )
+  const task = made.job([first, later])
+  const { violations, bodies } = await convert(made.engine, task)
+  expect(violations.map((v) => [v.kind, (v.t - t1) / day, v.stored, v.offered])).toEqual([
+    ['changed', 1, '1.0', '50.0'],
+    ['vanished', 2, '2.0', null],
+  ])
+  expect(bodies.map((b) => b.added)).toEqual([3, 1])
+  expect((await made.stored(task.out)).map((row) => row['v'])).toEqual([0, 1, 2, 3])
+})
+
+test('points outside the window are compared, then dropped', async () => {
+  const { out } = await seed(JSON.stringify(three))
+  const wide = JSON.stringify([
+    { t: t1, v: 77 },
+    { t: t1 + 3 * day, v: 3 },
+    { t: t1 + 4 * day, v: 4 },
+  ])
+  const task = made.job([await made.body(wide, { since: t1 + 3 * day, until: t1 + 4 * day })], { existing: [out] })
+  const { violations, bodies } = await convert(made.engine, task)
+  expect(violations.map((v) => v.offered)).toEqual(['77.0'])
+  expect(bodies[0]).toMatchObject({ points: 3, added: 1, first: t1 + 3 * day, last: t1 + 3 * day })
+})

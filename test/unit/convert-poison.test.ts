@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { convert } from '../../src/lake/convert.ts'
+import type { BodyResult } from '../../src/lake/convert-job.ts'
+import { day } from '../../src/time.ts'
+import { Converting, series, t1 } from '../helpers/converting.ts'
+
+let made: Converting
+beforeAll(async () => {
+  made = await Converting.open()
+})
+afterAll(() => made.close())
+
+/** A good body beside the given one: whatever happens to that one must not touch it. */
+async function besides(content: string | Buffer): Promise<BodyResult> {
+  const good = await made.body(`[{"t":${t1},"v":1.5},{"t":${t1 + day},"v":2.5}]`, { series: series('ETH') })
+  const other = await made.body(`[{"t":${t1},"o":{"a":1}}]`, { series: series('SOL') })
+  const bad = await made.body(content, { series: series('BTC') })
+  const task = made.job([other, bad, good])
+  const result = await convert(made.engine, task)
+  expect(result.bodies[0]).toMatchObject({ state: 'ok', added: 1 })
+  expect(result.bodies[2]).toMatchObject({ state: 'ok', added: 2, first: t1, last: t1 + day })
+  const rows = await made.stored(task.out)
+  expect(rows.filter((row) => row['asset'] !== 'BTC').map((row) => [row['asset'], row['v'], row['o']])).toEqual([
+    ['ETH', 1.5, null],
+    ['ETH', 2.5, null],
+    ['SOL', null, '{"a":1}'],
+  ])
+  const [, verdict] = result.bodies
+  if (!verdict) throw new Error('no verdict')
+  expect(rows.filter((row) => row['asset'] === 'BTC')).toHaveLength(verdict.added)
+  return verdict
+}
+
+const noise = Buffer.alloc(50_000_000, 'noise\u0000')
+
+const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
+  ['an empty body', '', /empty body/],
+  ['white space', ' \n', /empty body/],
+  ['null', 'null', /null instead of an array/],
+  ['a number', '5', /5 instead of an array/],
+  ['an object', `{"t":${t1},"v":1}`, /an object instead of an array/],
+  ['a text', '"x"', /a text instead of an array/],
+  ['HTML', '<!doctype html><p>busy</p>', /HTML/],
+  ['plain words', 'Service Unavailable', /no JSON/],
+  ['a byte order mark', `\ufeff[{"t":${t1},"v":1}]`, /no JSON/],
+  ['an element that is null', `[{"t":${t1},"v":1},null]`, /point that is null/],
+  ['an element that is a number', `[{"t":${t1},"v":1},7]`, /point that is a number/],
+  ['an element that is an array', `[[${t1},1]]`, /point that is an array/],
+  ['no t', '[{"v":1}]', /t is missing/],
+  ['no t in one', `[{"t":${t1},"v":1},{"v":2}]`, /t is missing/],
+  ['t null', '[{"t":null,"v":1}]', /t is null/],
+  ['t as text', '[{"t":"2024-03-01T00:00:00Z","v":1}]', /t is a text/],
+  ['t as digits in text', `[{"t":"${t1}","v":1}]`, /t is a text/],
+  ['t true', '[{"t":true,"v":1}]', /t is a boolean/],
+  ['t as object', '[{"t":{"a":1},"v":1}]', /t is no number/],
+  ['t with a fraction', `[{"t":${t1}.5,"v":1}]`, /t has a fraction/],
+  ['t in milliseconds', `[{"t":${t1}000,"v":1}]`, /t is in milliseconds/],
+  ['t beyond everything', '[{"t":123456789012345678901234567890,"v":1}]', /t is in milliseconds/],
+  ['t off the grid', `[{"t":${t1 + 3600},"v":1}]`, /t is off the 24h grid/],
+  ['v as text', `[{"t":${t1},"v":"12.5"}]`, /v is a text/],
+  ['v as text in one', `[{"t":${t1},"v":1},{"t":${t1 + day},"v":"12.5"}]`, /v is a text/],
+  ['v as text NaN', `[{"t":${t1},"v":"NaN"}]`, /v is a text/],
+  ['v true', `[{"t":${t1},"v":true}]`, /v is a boolean/],
+  ['v false in one', `[{"t":${t1},"v":2},{"t":${t1 + day},"v":false}]`, /v is a boolean/],
+  ['v NaN', `[{"t":${t1},"v":NaN}]`, /NaN .* no JSON/],
+  ['v Infinity', `[{"t":${t1},"v":Infinity}]`, /Infinity .* no JSON/],
+  ['v -inf', `[{"t":${t1},"v":-inf}]`, /-inf .* no JSON/],
+  ['v 1e400', `[{"t":${t1},"v":1e400}]`, /1e400 .* beyond a double/],
+  ['v 400 digits', `[{"t":${t1},"v":${'9'.repeat(400)}}]`, /beyond a double/],
+  ['NaN inside o', `[{"t":${t1},"o":{"a":NaN}}]`, /NaN .* no JSON/],
+  ['1e999 inside o', `[{"t":${t1},"o":{"a":-1e999}}]`, /beyond a double/],
+  ['o as text', `[{"t":${t1},"o":"x"}]`, /o is neither/],
+  ['o as number', `[{"t":${t1},"o":5}]`, /o is neither/],
+  ['computed_at as text', `[{"t":${t1},"v":1,"computed_at":"${t1 + day}"}]`, /computed_at is no Unix time/],
+  ['computed_at in milliseconds', `[{"t":${t1},"v":1,"computed_at":${t1 + day}000}]`, /computed_at is no Unix time/],
+  ['neither v nor o', `[{"t":${t1},"v":1},{"t":${t1 + day}}]`, /neither v nor o/],
+  ['only t', `[{"t":${t1}}]`, /without a value/],
+  ['only t and computed_at', `[{"t":${t1},"computed_at":${t1 + day}}]`, /without a value/],
+  ['an empty point', '[{}]', /t is missing/],
+  ['a conflicting duplicate', `[{"t":${t1},"v":1},{"t":${t1},"v":2}]`, /two different points/],
+  ['a conflicting duplicate of zeros', `[{"t":${t1},"v":0.0},{"t":${t1},"v":-0.0}]`, /two different points/],
+  [
+    'a conflicting duplicate far apart',
+    `[{"t":${t1},"v":1},{"t":${t1 + day},"v":1},{"t":${t1},"v":3}]`,
+    /two different/,
+  ],
+  ['a conflicting duplicate of objects', `[{"t":${t1},"o":{"a":1}},{"t":${t1},"o":{"a":2}}]`, /two different points/],
+  ['a key twice', `[{"t":${t1},"v":1,"v":2}]`, /same key twice/],
+  ['t twice', `[{"t":${t1},"t":${t1},"v":2}]`, /same key twice/],
+  ['a trailing comma', `[{"t":${t1},"v":1,}]`, /broken JSON/],
+  ['a trailing comma behind', `[{"t":${t1},"v":1},]`, /broken JSON/],
+  ['cut', `[{"t":${t1},"v":1},{"t":${t1 + day},"v"`, /breaks off/],
+  ['cut inside a number', `[{"t":${t1},"v":1},{"t":${t1 + day},"v":12`, /breaks off/],
+  ['the bracket only', '[', /breaks off/],
+  ['something behind', `[{"t":${t1},"v":1}] x`, /behind the array/],
+  ['two arrays', `[{"t":${t1},"v":1}][]`, /behind the array/],
+  ['a leading zero', `[{"t":${t1},"v":01}]`, /leading zero/],
+  ['bytes that are not UTF-8', Buffer.from(`[{"t":${t1},"v":1,"x":"\xff"}]`, 'latin1'), /UTF-8/],
+  ['a lone surrogate', `[{"t":${t1},"v":1,"x":"\\ud800"}]`, /surrogate/],
+  ['a control character', `[{"t":${t1},"v":1,"x":"\u0001"}]`, /control character/],
+  ['nesting deeper than 64', `[{"t":${t1},"o":${'['.repeat(63)}${']'.repeat(63)}}]`, /nesting deeper than 64/],
+  ['a thousand brackets', '['.repeat(1000), /point that is an array/],
+  ['50 MB of noise', noise, /no JSON/],
+  [
+    '50 MB inside a text',
+    Buffer.concat([Buffer.from(`[{"t":${t1},"v":"`), Buffer.alloc(50_000_000, 'x'), Buffer.from('"}]')]),
+    /more than 16 MB/,
+  ],
+]
+test.each(cases)('%s', async (_name, content, reason) => {
+  const verdict = await besides(content)
+  expect(verdict).toMatchObject({ state: 'poison', added: 0, points: 0, first: null, missing: [] })
+  expect(verdict.reason).toMatch(reason)
+  expect(verdict.reason).not.toContain(made.folder)
+  expect((verdict.reason ?? '').length).toBeLessThan(350)
+})
+
+test('an empty array is an answer', async () => {
+  expect(await besides('[]')).toMatchObject({ state: 'empty', reason: null, points: 0 })
+  expect(await besides(' [\n] ')).toMatchObject({ state: 'empty' })
+})
+
+test('nesting of 64 is taken', async () => {
+  const deep = `${'['.repeat(62)}1${']'.repeat(62)}`
+  expect((await made.values(`[{"t":${t1},"o":${deep}}]`)).rows).toMatchObject([{ o: deep }])
+})
