@@ -4,7 +4,7 @@ import { queryKeys } from './catalog/catalogue.ts'
 import { describeIssues, readYaml, type YamlText } from './catalog/document.ts'
 import { duration, instant } from './catalog/schema.ts'
 import { type Complaint, LakeError } from './errors.ts'
-import { day, intervals } from './time.ts'
+import { day, intervals, weekdays } from './time.ts'
 
 const word = z.string().min(1)
 const ids = z.array(word).min(1)
@@ -31,6 +31,7 @@ const metrics = z.strictObject({
   url: word.optional(),
   query_keys: z.partialRecord(z.enum(queryKeys), word).optional(),
   timestamp: z.enum(['interval_start', 'interval_end']).optional(),
+  week_start: z.enum(weekdays).optional(),
   requests_per_minute: z.number().positive().max(1_000_000).optional(),
   concurrency: z.number().int().min(1).max(256).optional(),
   credits: z.record(word, z.number().nonnegative()).optional(),

@@ -1,7 +1,7 @@
 import { availableAt } from './catalog/availability.ts'
 import type { Endpoint } from './catalog/catalogue.ts'
 import type { Series, Wanted } from './catalog/series.ts'
-import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step } from './time.ts'
+import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from './time.ts'
 import { bridge, minus, union, type Window } from './windows.ts'
 
 /** What an earlier answer said about a window of a series. */
@@ -24,6 +24,8 @@ export interface Limits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>
+  /** The day on which the provider's weeks begin; Monday unless said. */
+  readonly weekStart?: Weekday
   /** Ask only for known gaps. */
   readonly gapsOnly: boolean
   /** Why a series must not be asked of this provider; null when it may. */
@@ -97,22 +99,16 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   for (const want of wanted) {
     const known = held.get(want.series.id)
     const interval = want.series.interval ?? known?.settled ?? '24h'
-    const horizon = memo(horizons, `${want.endpoint.path} ${interval}`, () => horizonOf(want.endpoint, interval, now))
+    const horizon = memo(horizons, `${want.endpoint.path} ${interval}`, () =>
+      horizonOf(want.endpoint, interval, now, limits.weekStart),
+    )
     const range = {
-      since: ceil(want.since ?? historyStart, interval),
-      until: want.until === null ? horizon.settled : Math.min(ceil(want.until, interval), horizon.settled),
+      since: ceil(want.since ?? historyStart, interval, limits.weekStart),
+      until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.settled),
     }
     if (range.since >= range.until) continue
     const reason = limits.blocked(want.series, want.endpoint)
-    const missing = missingWindows(
-      range,
-      known?.answers ?? [],
-      want.endpoint,
-      interval,
-      limits.gapsOnly,
-      now,
-      reason !== null,
-    )
+    const missing = missingWindows(range, known?.answers ?? [], want.endpoint, interval, limits, now, reason !== null)
     if (missing.length === 0) continue
     if (reason !== null) {
       blocked.push(
@@ -133,9 +129,14 @@ interface Horizon {
 }
 
 /** Up to where answers can be expected now; half-open ends on the grid of the interval. */
-export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval, now: Instant): Horizon {
+export function horizonOf(
+  endpoint: Pick<Endpoint, 'rules'>,
+  interval: Interval,
+  now: Instant,
+  weekStart?: Weekday,
+): Horizon {
   const rules = endpoint.rules[interval]
-  const complete = floor(now, interval)
+  const complete = floor(now, interval, weekStart)
   let settled = complete
   while (availableAt(rules, step(settled, interval, -1), interval) > now) settled = step(settled, interval, -1)
   return { settled, complete }
@@ -151,13 +152,13 @@ function missingWindows(
   answers: readonly Answered[],
   endpoint: Endpoint,
   interval: Interval,
-  gapsOnly: boolean,
+  { gapsOnly, weekStart }: Limits,
   now: Instant,
   blocked: boolean,
 ): Window[] {
   const tolerance = toleranceOf(endpoint, interval)
   const age = (answer: Answered) =>
-    now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval), interval, -1), interval)
+    now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval, weekStart), interval, -1), interval)
   if (gapsOnly) {
     const gaps = answers.filter((answer) => isHole(answer) && age(answer) > tolerance)
     return minus([range], minus([range], gaps))
@@ -216,7 +217,7 @@ function requestsFor(
   const whole = !endpoint.since || !endpoint.until
   const joined = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
   return joined.map((settles) => {
-    const window = widen(settles, interval, want, known, horizon)
+    const window = widen(settles, interval, want, known, horizon, limits.weekStart)
     return {
       series,
       endpoint,
@@ -230,13 +231,20 @@ function requestsFor(
 }
 
 /** The window with the overlap of stored points before it, up to the newest ended interval where it reaches the settled horizon. */
-function widen(settles: Window, interval: Interval, want: Wanted, known: Held | undefined, horizon: Horizon): Window {
+function widen(
+  settles: Window,
+  interval: Interval,
+  want: Wanted,
+  known: Held | undefined,
+  horizon: Horizon,
+  weekStart: Weekday | undefined,
+): Window {
   const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
   const before = union(stored).find((covered) => covered.until >= settles.since)
   const since =
     before === undefined ? settles.since : Math.max(step(settles.since, interval, -overlapPoints), before.since)
   const until = settles.until === horizon.settled ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
-  return { since, until: Math.max(settles.until, ceil(until, interval)) }
+  return { since, until: Math.max(settles.until, ceil(until, interval, weekStart)) }
 }
 
 function totalsOf(series: number, windows: number, asks: readonly Ask[], limits: Limits): Totals {

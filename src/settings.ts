@@ -8,7 +8,7 @@ import { type Selection, seriesId } from './catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, usage } from './errors.ts'
 import { suggestion } from './suggestion.ts'
-import { type Interval, intervals } from './time.ts'
+import { type Interval, intervals, type Weekday } from './time.ts'
 
 /** Where a setting came from, strongest first. */
 export type Origin = 'flag' | 'environment' | 'file' | 'default'
@@ -32,6 +32,8 @@ export interface Settings {
   readonly data: string
   readonly metrics: ApiSettings & {
     readonly timestamp: 'interval_start' | 'interval_end'
+    /** The day on which the provider's weeks begin. */
+    readonly weekStart: Weekday
     readonly requestsPerMinute: number
     readonly concurrency: number
     readonly credits: Readonly<Record<string, number>>
@@ -99,6 +101,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
     metrics: {
       ...api('metrics'),
       timestamp: config.metrics?.timestamp ?? 'interval_start',
+      weekStart: config.metrics?.week_start ?? 'monday',
       requestsPerMinute: number('metrics.requests_per_minute', config.metrics?.requests_per_minute, 600),
       concurrency: number('metrics.concurrency', config.metrics?.concurrency, 8),
       credits: config.metrics?.credits ?? { BTC: 1, '*': 2 },

@@ -342,7 +342,9 @@ function isDiskError(error: unknown): boolean {
 
 function diskFailure(file: string, cause: unknown): LakeError {
   const got = String((cause as { code?: string }).code)
-  const next = got === 'ENOSPC' || got === 'EDQUOT' ? 'free some space and run the same command again' : undefined
+  const full = got === 'ENOSPC' || got === 'EDQUOT'
+  const first = full ? 'make room' : got === 'ENOENT' ? 'see that the folder is in place' : 'see to the disk'
+  const next = `${first}, then run the same command again: nothing committed is lost`
   return new LakeError('unexpected', { subject: `cannot write ${file}`, got, next, cause })
 }
 

@@ -1,0 +1,150 @@
+import type { IngestEvent } from '../jobs/events.ts'
+import { bytes, seconds } from './print.ts'
+import type { Deps } from './spec.ts'
+
+/** How often a line is shown, in milliseconds: the live one on a terminal, plain ones elsewhere. */
+const liveMs = 100
+const plainMs = 5_000
+const lineWidth = 118
+const minuteMs = 60_000
+
+/** What the progress of a fetch is shown with. */
+interface Shown {
+  readonly verbose: boolean
+}
+
+/** Shows a fetch on stderr: one live line on a terminal, else a plain line every few seconds. */
+export function fetchProgress(
+  deps: Pick<Deps, 'now' | 'stderr' | 'isTerminal'>,
+  { verbose }: Shown,
+): { readonly onEvent: (event: IngestEvent) => void; readonly end: () => void } {
+  const count = new Count(deps.now)
+  let shownAt = deps.now()
+  let live = false
+  const say = (line: string): void => {
+    deps.stderr(`${live ? '\r\u001b[K' : ''}${line}\n`)
+    live = false
+  }
+  const show = (what: string): void => {
+    if (deps.isTerminal) deps.stderr(`\r\u001b[K${count.line(what).slice(0, lineWidth)}`)
+    else deps.stderr(`${count.line(what)}\n`)
+    live = deps.isTerminal
+    shownAt = deps.now()
+  }
+  const onEvent = (event: IngestEvent): void => {
+    count.add(event)
+    if (event.kind === 'planned') for (const line of planned(event)) say(line)
+    if (verbose) for (const line of detail(event)) say(line)
+    const told = news(event)
+    if (told === null) return
+    const forced = event.kind === 'committed' || told.startsWith('waiting')
+    if (forced || deps.now() - shownAt >= (deps.isTerminal ? liveMs : plainMs)) show(told)
+  }
+  return { onEvent, end: () => void (live && deps.stderr('\n')) }
+}
+
+/** What is behind, what lies ahead. */
+class Count {
+  readonly #now: () => number
+  readonly #left = new Map<string, number>()
+  #series = 0
+  #asks = 0
+  #settled = 0
+  #points = 0
+  #requests = 0
+  #credits = 0
+  #begun = 0
+  #sent: number[] = []
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  add(event: IngestEvent): void {
+    if (event.kind === 'planned') {
+      for (const { series } of event.plan.asks) this.#left.set(series.id, (this.#left.get(series.id) ?? 0) + 1)
+      this.#series = this.#left.size
+      this.#asks = event.plan.asks.length
+      this.#begun = this.#now()
+    } else if (event.kind === 'settled') {
+      this.#settled++
+      const left = (this.#left.get(event.ask.series.id) ?? 1) - 1
+      if (left > 0) this.#left.set(event.ask.series.id, left)
+      else this.#left.delete(event.ask.series.id)
+    } else if (event.kind === 'committed') this.#points += event.points
+    else if (event.kind === 'answered') this.#credits += event.ask.credits
+    else if (event.kind === 'asking' && event.event.kind === 'sent') {
+      this.#requests = event.event.sent
+      this.#sent.push(this.#now())
+      if (this.#sent.length > 4096) this.#sent = this.#recent()
+    }
+  }
+
+  line(what: string): string {
+    const number = (value: number): string => value.toLocaleString('en-US')
+    const parts = [
+      `${number(this.#series - this.#left.size)}/${number(this.#series)} series`,
+      `${number(this.#points)} points`,
+      `${number(this.#requests)} requests, ${Math.round(this.#rate())}/min`,
+      `${number(this.#credits)} credits`,
+      this.#ahead(),
+      what,
+    ]
+    return parts.filter((part) => part !== '').join('  ')
+  }
+
+  #recent(): number[] {
+    const from = this.#now() - minuteMs
+    return this.#sent.filter((at) => at > from)
+  }
+
+  /** Requests a minute over the last minute, or since the beginning while that is shorter. */
+  #rate(): number {
+    const span = Math.min(minuteMs, Math.max(1_000, this.#now() - this.#begun))
+    return (this.#recent().length * minuteMs) / span
+  }
+
+  #ahead(): string {
+    if (this.#settled === 0 || this.#settled >= this.#asks) return ''
+    const each = (this.#now() - this.#begun) / 1000 / this.#settled
+    return `about ${seconds(each * (this.#asks - this.#settled))} left`
+  }
+}
+
+/** The words at the end of the line; null for what changes nothing there. */
+function news(event: IngestEvent): string | null {
+  if (event.kind === 'answered') return event.ask.series.metric
+  if (event.kind === 'committed') return `version ${event.version} committed`
+  if (event.kind === 'asking' && event.event.kind === 'waiting') {
+    const { waitMs, why } = event.event
+    return `waiting ${seconds(waitMs / 1000)} (${why === 'slot' ? 'rate limit' : 'before trying again'})`
+  }
+  return null
+}
+
+function planned({ plan }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
+  const { totals, notes, blocked } = plan
+  const number = (value: number): string => value.toLocaleString('en-US')
+  const size = `about ${number(totals.points)} points (${bytes(totals.bytes)})`
+  const line = `plan: ${number(totals.requests)} requests, ${number(totals.credits)} credits, ${size}, about ${seconds(totals.seconds)}`
+  const kept =
+    blocked.length === 0 ? [] : [`note: ${number(blocked.length)} windows are not asked: ${reasons(blocked)}`]
+  return [line, ...notes.map((note) => `note: ${note}`), ...kept]
+}
+
+function reasons(blocked: readonly { readonly reason: string }[]): string {
+  const all = [...new Set(blocked.map(({ reason }) => reason))]
+  return all.length > 3 ? `${all.slice(0, 3).join('; ')}; and ${all.length - 3} more` : all.join('; ')
+}
+
+/** What only a verbose run shows. */
+function detail(event: IngestEvent): string[] {
+  if (event.kind === 'asking' && event.event.kind === 'answered') {
+    const { id, attempt, outcome, perMinute } = event.event
+    const status = 'status' in outcome && outcome.status !== null ? ` ${outcome.status}` : ''
+    return [`${id} try ${attempt}: ${outcome.kind}${status}, pace ${Math.round(perMinute)} a minute`]
+  }
+  if (event.kind === 'request') return [`${event.id} asks ${event.ask.series.id}`]
+  if (event.kind === 'listing') return [`assets: ${event.assets ?? event.outcome}, ${event.fresh} new`]
+  return []
+}

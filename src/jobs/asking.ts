@@ -1,0 +1,262 @@
+import { LakeError } from '../errors.ts'
+import type { Asker } from '../fetch/ask.ts'
+import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
+import { knownParameters, metricsUrl } from '../fetch/metrics-api.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { RequestRow } from '../lake/entry.ts'
+import type { Spool } from '../lake/sweep.ts'
+import type { Ask } from '../plan.ts'
+import type { Settings } from '../settings.ts'
+import type { Answered } from './answered.ts'
+import { settleFailure, settleWhole } from './settle.ts'
+import { halve } from './split.ts'
+
+/** Why asking ended before the plan did. */
+export type StoppedBy = 'signal' | 'max_requests' | 'quota' | 'unauthorised' | 'unreachable'
+
+/** How the asking of one run stands. */
+export interface Asking {
+  readonly run: string
+  readonly base: string
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly asker: Asker
+  readonly spool: Spool
+  /** What is covered of a series already, so that a failure takes nothing away. */
+  readonly covered: (series: string) => readonly { since: number; until: number }[]
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly onRequest: (id: string, ask: Ask, url: string) => void
+  readonly onAnswer: (ask: Ask, outcome: Outcome) => void
+  /** How many times the request of this id was sent. */
+  readonly attempts: (id: string) => number
+  readonly state: AskingState
+}
+
+/** What the requests so far have taught. */
+export interface AskingState {
+  asked: number
+  /** Paths of which one request said that they are outside the plan or gone, with the provider's words. */
+  readonly closed: Map<string, string>
+  /** Failures to connect in a row. */
+  unreachable: number
+  /** Whether anything at all has been answered. */
+  reached: boolean
+  /** First answers, and how many of them were 403 on how many paths. */
+  first: { answers: number; forbidden: number; paths: Set<string> }
+  stopped: { by: StoppedBy; until: number | null; words: string | null } | null
+}
+
+/** A fresh state. */
+export function newAskingState(): AskingState {
+  return {
+    asked: 0,
+    closed: new Map(),
+    unreachable: 0,
+    reached: false,
+    first: { answers: 0, forbidden: 0, paths: new Set() },
+    stopped: null,
+  }
+}
+
+const patience = 5
+const firstAnswers = 10
+const mostHalvings = 12
+const halvingsAfterFaults = 2
+
+/**
+ * Asks one window until it is answered, halving where the provider wants less; every part comes back as an
+ * answer to commit. An interrupted or refused run gives nothing for what was not asked.
+ */
+export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth = 0): Promise<Answered[]> {
+  const { state } = asking
+  const closed = state.closed.get(ask.endpoint.path)
+  if (closed !== undefined) return [unasked(asking, ask, closed)]
+  if (state.stopped !== null) return []
+  const id = `${asking.run}-${String(++state.asked).padStart(6, '0')}`
+  const url = urlOf(asking, ask)
+  const file = asking.spool.file(`${id}.json`)
+  asking.onRequest(id, ask, url)
+  const outcome = await asking.asker.ask({ id, url, file, parameters: knownParameters(asking.catalogue.wire) })
+  asking.onAnswer(ask, outcome)
+  learn(asking, ask, outcome)
+  const at = 'at' in outcome ? outcome.at : asking.now()
+  return await answer(asking, { ask, again, depth, id, url, outcome, at, attempts: asking.attempts(id) })
+}
+
+interface Reply {
+  readonly ask: Ask
+  readonly again: boolean
+  readonly depth: number
+  readonly id: string
+  readonly url: string
+  readonly outcome: Outcome
+  /** When the answer came, milliseconds since 1970. */
+  readonly at: number
+  readonly attempts: number
+}
+
+async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
+  const { ask, outcome, depth } = reply
+  switch (outcome.kind) {
+    case 'body':
+      return [answered(reply, [], outcome)]
+    case 'no_content':
+      return [answered(reply, whole(reply, 'empty', null))]
+    case 'forbidden':
+    case 'gone':
+      return [answered(reply, whole(reply, 'unsupported', asking.state.closed.get(ask.endpoint.path) ?? outcome.words))]
+    case 'refused':
+      return [answered(reply, whole(reply, 'unsupported', `400: ${outcome.words}`))]
+    case 'too_large':
+      return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
+    case 'again':
+      if (outcome.reason === 'connect' || depth >= halvingsAfterFaults) return [failed(asking, reply)]
+      return (await halves(asking, reply, halvingsAfterFaults)) ?? [failed(asking, reply)]
+    case 'limited':
+    case 'not_modified':
+    case 'unexpected':
+      return [failed(asking, reply)]
+    case 'unauthorised':
+    case 'parked':
+    case 'stopped':
+      return []
+    default:
+      return outcome satisfies never
+  }
+}
+
+async function halves(asking: Asking, reply: Reply, most: number): Promise<Answered[] | null> {
+  const two = reply.depth < most ? halve(reply.ask) : null
+  if (two === null) return null
+  const parts: Answered[] = [answered(reply, [])]
+  for (const half of two) parts.push(...(await askWindow(asking, half, reply.again, reply.depth + 1)))
+  return parts
+}
+
+/** What an outcome says about more than its own window. */
+function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
+  const { state } = asking
+  const stop = (by: StoppedBy, words: string | null, until: number | null = null) => {
+    state.stopped ??= { by, until, words }
+    asking.asker.drain()
+  }
+  if (outcome.kind === 'unauthorised') stop('unauthorised', outcome.words)
+  if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
+  if (outcome.kind === 'stopped') stop(outcome.by === 'signal' ? 'signal' : 'max_requests', null)
+  if (outcome.kind === 'forbidden') state.closed.set(ask.endpoint.path, `403, outside the plan: ${outcome.words}`)
+  if (outcome.kind === 'gone') state.closed.set(ask.endpoint.path, `404, gone: ${outcome.words}`)
+  const lost = outcome.kind === 'again' && outcome.reason === 'connect'
+  state.unreachable = lost ? state.unreachable + 1 : 0
+  if ('status' in outcome && outcome.status !== null) state.reached = true
+  // Nobody there from the beginning: no reason to try all the others, too.
+  if (state.unreachable >= (state.reached ? patience : 1)) stop('unreachable', describeOutcome(outcome))
+  firstLessons(asking, ask, outcome, stop)
+}
+
+/** A refused parameter at once, or nothing but 403, is a mistake of the whole configuration. */
+function firstLessons(
+  asking: Asking,
+  ask: Ask,
+  outcome: Outcome,
+  stop: (by: StoppedBy, words: string | null) => void,
+): void {
+  const { first } = asking.state
+  if (!('status' in outcome) || outcome.status === null || first.answers >= firstAnswers) return
+  first.answers++
+  if (
+    first.answers === 1 &&
+    outcome.kind === 'refused' &&
+    outcome.parameter !== null &&
+    outcome.parameter !== 'asset'
+  ) {
+    const mapping = Object.entries(asking.catalogue.wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
+    throw new LakeError('usage', {
+      subject: `the provider refuses the parameter ${outcome.parameter}`,
+      expected: 'query keys that it knows',
+      got: mapping.join(', '),
+      next: `set metrics.query_keys (it says: ${outcome.words})`,
+    })
+  }
+  if (outcome.kind === 'forbidden') {
+    first.forbidden++
+    first.paths.add(ask.endpoint.path)
+  }
+  if (first.forbidden === firstAnswers && first.paths.size >= 3)
+    stop('unauthorised', outcome.kind === 'forbidden' ? outcome.words : null)
+}
+
+function urlOf(asking: Asking, ask: Ask): string {
+  const { paths, exchanges } = asking.settings.metrics
+  const { series, endpoint, window } = ask
+  const wireExchange = series.exchange === null ? undefined : exchanges[series.exchange]
+  return metricsUrl(asking.base, asking.catalogue.wire, {
+    series,
+    endpoint,
+    window,
+    wirePath: paths[endpoint.path],
+    wireExchange,
+  })
+}
+
+function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['body'] = null): Answered {
+  return { ask: reply.ask, request: requestRow(reply), body, coverage, again: reply.again }
+}
+
+function whole(reply: Reply, state: 'empty' | 'unsupported', reason: string | null): Answered['coverage'] {
+  return settleWhole(reply.ask, state, reason, askedOf(reply))
+}
+
+function failed(asking: Asking, reply: Reply): Answered {
+  const covered = asking.covered(reply.ask.series.id)
+  return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(reply)))
+}
+
+function unasked(asking: Asking, ask: Ask, reason: string): Answered {
+  const id = `${asking.run}-${String(++asking.state.asked).padStart(6, '0')}`
+  const reply: Reply = {
+    ask,
+    again: false,
+    depth: 0,
+    id,
+    url: urlOf(asking, ask),
+    outcome: { kind: 'stopped', by: 'max_requests' },
+    at: asking.now(),
+    attempts: 0,
+  }
+  return {
+    ask,
+    request: { ...requestRow(reply), outcome: 'not asked' },
+    body: null,
+    again: false,
+    coverage: settleWhole(ask, 'unsupported', reason, askedOf(reply)),
+  }
+}
+
+function askedOf({ at, id }: Reply): { at: number; request: string } {
+  return { at: Math.floor(at / 1000), request: id }
+}
+
+function requestRow(reply: Reply): RequestRow {
+  const { ask, outcome, url, id } = reply
+  const address = new URL(url)
+  return {
+    id,
+    run: id.replace(/-\d+$/, ''),
+    api: 'metrics',
+    path: address.pathname,
+    query: Object.fromEntries(address.searchParams),
+    series: ask.series.id,
+    since: ask.window?.since ?? null,
+    until: ask.window?.until ?? null,
+    status: 'status' in outcome ? outcome.status : null,
+    outcome: outcome.kind,
+    points: null,
+    bytes: outcome.kind === 'body' ? outcome.bytes : null,
+    credits: ask.credits,
+    attempts: reply.attempts,
+    asked_at: Math.floor(reply.at * 1000),
+    seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
+    detail: outcome.kind === 'body' ? null : describeOutcome(outcome),
+  }
+}

@@ -1,0 +1,296 @@
+import { copyFile, mkdir, open, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { redact } from '../errors.ts'
+import { commit, type CommitDeps, type StagedFile, type Ticket, type Version } from '../lake/commit.ts'
+import { convert } from '../lake/convert.ts'
+import type { Body, BodyResult } from '../lake/convert-job.ts'
+import type { Engine } from '../lake/engine.ts'
+import type {
+  CoverageRow,
+  Finding,
+  Progress,
+  Provider,
+  RequestRow,
+  Rules,
+  SeriesRow,
+  Violation,
+} from '../lake/entry.ts'
+import { heldCoverage, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
+import { inLake, pointsFile, quarantineFile } from '../lake/layout.ts'
+import { weekdayOf } from '../lake/spacing.ts'
+import type { Ledger } from '../lake/ledger.ts'
+import type { Spool } from '../lake/sweep.ts'
+import type { Ask } from '../plan.ts'
+import type { Interval, Weekday } from '../time.ts'
+import type { Answered } from './answered.ts'
+import { inferIntervals } from './infer.ts'
+import { settleBody, settleFailure } from './settle.ts'
+
+/** An answer with a body. */
+type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
+
+function isBrought(answered: Answered): answered is Brought {
+  return answered.body !== null && answered.request !== null
+}
+
+/** What a batch is committed with. */
+export interface BatchContext {
+  readonly ledger: Ledger
+  readonly engine: Engine
+  readonly spool: Spool
+  readonly run: string
+  readonly provider: Provider
+  readonly providerMoved: boolean
+  readonly timestamp: 'interval_start' | 'interval_end'
+  readonly weekStart: Weekday
+  readonly rules: Rules
+  readonly deps: CommitDeps
+  readonly secrets: readonly string[]
+}
+
+/** What came of a batch. */
+export interface BatchResult {
+  readonly version: Version
+  readonly coverage: readonly CoverageRow[]
+  /** Each violation seen, also those that were on record already. */
+  readonly violations: number
+  /** Windows whose body could not be decoded for the first time: to be asked once more. */
+  readonly again: readonly Ask[]
+}
+
+/** Converts every body of the batch, partition by partition, and commits all of it as one version. */
+export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
+  const made: Made = { files: [], bodies: [], violations: [], findings: [] }
+  let coverage: CoverageRow[] = []
+  let again: Ask[] = []
+  const version = await commit(
+    context.ledger,
+    async (ticket) => {
+      const known = seriesNamed(context.ledger, answers)
+      const { batch, refused, shown } = await inferIntervals(context.engine, answers, known, context.weekStart)
+      made.bodies.push(...refusals(batch, refused))
+      for (const part of partitions(batch, refused)) await convertPart(context, ticket, part, made)
+      const settled = await settleBatch(context, batch, made.bodies, known)
+      coverage = settled.coverage
+      again = settled.again
+      return {
+        job: 'fetch',
+        run: context.run,
+        provider: context.provider,
+        providerMoved: context.providerMoved,
+        add: made.files,
+        series: seriesRows(batch, made.bodies, shown),
+        progress: progressOf(made.bodies),
+        coverage,
+        violations: made.violations,
+        findings: made.findings,
+        requests: batch.flatMap(({ request }) => (request === null ? [] : [withPoints(request, made.bodies)])),
+        rules: context.rules,
+      }
+    },
+    context.deps,
+  )
+  return { version, coverage, violations: made.violations.length, again }
+}
+
+interface Made {
+  readonly files: StagedFile[]
+  readonly bodies: BodyResult[]
+  readonly violations: Violation[]
+  readonly findings: Finding[]
+}
+
+/** What is held of the series that the answers are about; a few of maybe very many. */
+function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, HeldSeries> {
+  return heldSeries(ledger, [...new Set(answers.map(({ ask }) => ask.series.id))])
+}
+
+/** Bodies that contradict the interval of their series, as if their conversion had refused them. */
+function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
+  const nothing = { points: 0, first: null, last: null, added: 0, addedFirst: null, addedLast: null, missing: [] }
+  return batch.flatMap(({ ask, request }) => {
+    const reason = refused.get(request?.id ?? '')
+    if (request === null || reason === undefined) return []
+    return [{ request: request.id, series: ask.series.id, state: 'poison' as const, reason, ...nothing }]
+  })
+}
+
+function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly Brought[])[] {
+  const parts = new Map<string, Brought[]>()
+  for (const answered of batch.filter(isBrought)) {
+    if (refused.has(answered.request.id)) continue
+    const key = `${answered.ask.series.metric} ${answered.ask.interval}`
+    parts.set(key, [...(parts.get(key) ?? []), answered])
+  }
+  return [...parts.values()]
+}
+
+async function convertPart(context: BatchContext, ticket: Ticket, part: readonly Brought[], made: Made): Promise<void> {
+  const first = part[0]
+  if (!first) return
+  const { ledger, spool } = context
+  const { interval, endpoint } = first.ask
+  const metric = endpoint.path
+  const coverage = heldCoverage(
+    ledger,
+    part.map(({ ask }) => ask.series.id),
+  )
+  const bodies = part.map((answered) => bodyOf(answered, coverage.get(answered.ask.series.id) ?? []))
+  const name = `${String(ticket.version).padStart(10, '0')}-${context.run}`
+  const temporary = `${made.files.length}-${name}.parquet`
+  const result = await convert(context.engine, {
+    metric,
+    interval,
+    rules: endpoint.rules[interval],
+    timestamp: context.timestamp,
+    weekStart: context.weekStart,
+    overlap: endpoint.overlap,
+    bodies,
+    existing: liveFiles(ledger, { table: 'points', metric, interval }).map((file) => inLake(ledger.root, file.path)),
+    observedAt: BigInt(ticket.committed_at),
+    out: spool.file(temporary),
+    metadata: { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: '1' },
+  })
+  made.bodies.push(...(await withWeekday(context, part, result.bodies)))
+  made.violations.push(...result.violations)
+  made.findings.push(...result.findings)
+  if (!result.file) return
+  const { rows, digest, min_t, max_t, min_available, max_available, min_lag } = result.file
+  made.files.push({
+    temporary: spool.path(temporary),
+    path: pointsFile(metric, interval, name),
+    table: 'points',
+    label: '',
+    metric,
+    interval,
+    rows,
+    min_t,
+    max_t,
+    digest,
+    meta: { min_available, max_available, min_lag },
+  })
+}
+
+/** A week that begins on another day than the lake's is told by its name. */
+async function withWeekday(
+  { engine, weekStart }: BatchContext,
+  part: readonly Brought[],
+  results: readonly BodyResult[],
+): Promise<BodyResult[]> {
+  return await Promise.all(
+    results.map(async (result) => {
+      const file = part.find(({ request }) => request.id === result.request)?.body.file
+      if (result.state !== 'poison' || part[0]?.ask.interval !== '1w' || file === undefined) return result
+      const begins = await weekdayOf(engine, file)
+      if (begins === null || begins === weekStart) return result
+      return { ...result, reason: `weeks that begin on ${begins}: set metrics.week_start (${weekStart})` }
+    }),
+  )
+}
+
+function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[]): Body {
+  const askedAt = Math.floor(request.asked_at / 1_000_000)
+  const prior = coverage
+    .filter((row) => row.state === 'covered' || row.state === 'empty')
+    .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
+  return {
+    file: body.file,
+    request: request.id,
+    series: ask.series,
+    since: ask.window?.since ?? null,
+    until: ask.window?.until ?? null,
+    askedAt,
+    horizon: body.date ?? askedAt,
+    prior,
+  }
+}
+
+async function settleBatch(
+  context: BatchContext,
+  batch: readonly Answered[],
+  bodies: readonly BodyResult[],
+  known: ReadonlyMap<string, HeldSeries>,
+): Promise<{ coverage: CoverageRow[]; again: Ask[] }> {
+  const byRequest = new Map(bodies.map((body) => [body.request, body]))
+  const coverage: CoverageRow[] = []
+  const again: Ask[] = []
+  for (const answered of batch) {
+    const { ask } = answered
+    const result = byRequest.get(answered.request?.id ?? '')
+    if (!result || !isBrought(answered)) {
+      coverage.push(...answered.coverage)
+      continue
+    }
+    const asked = { at: Math.floor(answered.request.asked_at / 1_000_000), request: answered.request.id }
+    if (result.state !== 'poison')
+      coverage.push(...settleBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
+    else if (!answered.again) again.push(ask)
+    else {
+      await quarantine(context, answered, result.reason ?? 'undecodable')
+      const held = heldCoverage(context.ledger, [ask.series.id]).get(ask.series.id) ?? []
+      const covered = held.filter((row) => row.state !== 'failed')
+      coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, covered, asked))
+    }
+  }
+  return { coverage, again }
+}
+
+/** The first 4 MB of a body that could not be decoded, with its request, for a person to look at. */
+async function quarantine(context: BatchContext, { body, request }: Brought, reason: string): Promise<void> {
+  const target = inLake(context.ledger.root, quarantineFile(request.id, '.body'))
+  await mkdir(dirname(target), { recursive: true })
+  await copyFile(body.file, target)
+  const file = await open(target, 'r+')
+  try {
+    const { size } = await file.stat()
+    if (size > quarantinedBytes) await file.truncate(quarantinedBytes)
+  } finally {
+    await file.close()
+  }
+  const bytes = await readFile(target)
+  const text = bytes.toString('latin1')
+  const clean = redact(text, context.secrets)
+  if (clean !== text) await writeFile(target, Buffer.from(clean, 'latin1'))
+  const facts = { reason, path: request.path, query: request.query, asked_at: request.asked_at, bytes: body.bytes }
+  await writeFile(
+    inLake(context.ledger.root, quarantineFile(request.id, '.json')),
+    `${JSON.stringify(facts, null, 2)}\n`,
+  )
+}
+
+const quarantinedBytes = 4_000_000
+
+/** Series as the journal names them; without an interval of its own one is settled once good points have shown it. */
+function seriesRows(
+  batch: readonly Answered[],
+  bodies: readonly BodyResult[],
+  shown: ReadonlyMap<string, Interval>,
+): SeriesRow[] {
+  const sound = new Set(bodies.filter(({ state }) => state === 'ok').map(({ series }) => series))
+  const rows = new Map<string, SeriesRow>()
+  for (const { ask } of batch) {
+    const { series } = ask
+    const settled = series.interval ?? (sound.has(series.id) ? (shown.get(series.id) ?? null) : null)
+    rows.set(series.id, { ...series, settled })
+  }
+  return [...rows.values()]
+}
+
+function progressOf(bodies: readonly BodyResult[]): Progress[] {
+  return bodies.flatMap(({ series, added, addedFirst, addedLast }) =>
+    added === 0 || addedFirst === null || addedLast === null
+      ? []
+      : [{ series, points: added, first_t: addedFirst, last_t: addedLast }],
+  )
+}
+
+function withPoints(request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
+  const result = bodies.find((body) => body.request === request.id)
+  if (!result) return request
+  return {
+    ...request,
+    points: result.points,
+    outcome: result.state === 'poison' ? 'poison' : request.outcome,
+    detail: result.reason,
+  }
+}

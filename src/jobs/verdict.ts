@@ -1,0 +1,32 @@
+import { LakeError } from '../errors.ts'
+import { formatInstant } from '../time.ts'
+import type { IngestSummary } from './tally.ts'
+
+/** The error that a fetch ends with after its work, with what to do next; null where all is well. */
+export function verdict(summary: IngestSummary): LakeError | null {
+  const { stopped_by, words, violations, windows } = summary
+  const said = words === null || words === '' ? undefined : words
+  if (stopped_by === 'unauthorised') {
+    const next = 'check PITLAKE_METRICS_KEY'
+    return new LakeError('unauthorised', { subject: 'the provider refuses the key', got: said, next })
+  }
+  if (violations > 0) {
+    const next = 'nothing stored was changed; both values are on record'
+    return new LakeError('integrity', { subject: `${violations} stored values differ upstream`, next })
+  }
+  if (stopped_by === 'unreachable') {
+    const next = 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again'
+    return new LakeError('incomplete', { subject: 'the provider cannot be reached', got: said, next })
+  }
+  if (stopped_by !== null)
+    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary) })
+  if (windows.failed === 0) return null
+  const next = 'run the same command again; the reasons are in the ledger'
+  return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })
+}
+
+function howToGoOn({ resume_at }: IngestSummary): string {
+  return resume_at === null
+    ? 'run the same command again'
+    : `the quota is back at ${formatInstant(Math.ceil(resume_at / 1000))}: run the same command then`
+}

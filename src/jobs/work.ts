@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto'
+import type { CoverageRow, Json, Rules } from '../lake/entry.ts'
+import { heldCoverage } from '../lake/held.ts'
+import { describeOutcome } from '../fetch/outcome.ts'
+import type { Ask, Blocked, Plan } from '../plan.ts'
+import { type Asking, type AskingState, newAskingState } from './asking.ts'
+import { isListingDue } from './assets.ts'
+import type { Answered } from './answered.ts'
+import { type BatchContext, commitBatch } from './batch.ts'
+import { execute, type Execution } from './execute.ts'
+import { unmapped } from './prepare.ts'
+import { settleWhole } from './settle.ts'
+import { windowsOf } from './tally.ts'
+import { type Bench, learn, list, named, type Tools } from './tools.ts'
+
+/**
+ * Executes the plan. Names that are placeholders are asked last, and only once an answer has shown that the sandbox is
+ * there; the listing of assets comes after the points, and nothing depends on it.
+ */
+export async function work(tools: Tools, plan: Plan): Promise<void> {
+  const { asker, tell, bench } = tools
+  const { input, deps, tally } = bench
+  const state = newAskingState()
+  const drain = () => asker.drain()
+  deps.signal.addEventListener('abort', drain)
+  if (deps.signal.aborted) drain()
+  tell({ kind: 'planned', plan })
+  const asking = askingOf(tools, state)
+  const committing = committer(tools)
+  const execution: Execution = {
+    concurrency: input.settings.metrics.concurrency,
+    commitNow: committing.commitNow,
+    onSettled: (ask) => tell({ kind: 'settled', ask }),
+  }
+  const { settings, catalogue } = input
+  const reasonOf = ({ series, endpoint }: Ask): string | null => unmapped(settings, catalogue, series, endpoint)
+  const guarded = plan.asks.filter((ask) => reasonOf(ask) !== null)
+  const others = guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null)
+  try {
+    await execute(asking, others, execution)
+    await listIfDue(tools, state, guarded.length > 0 || committing.holdsBack())
+    if (typeof tools.who.sandbox === 'string') await execute(asking, guarded, execution)
+    const refused = tools.who.sandbox === null ? guarded.map((ask) => refusal(ask, reasonOf(ask))) : []
+    await committing.finish(unasked(bench, [...plan.blocked, ...refused]))
+    if (committing.holdsBack()) state.stopped ??= { by: 'unreachable', until: null, words: 'no answer was usable' }
+  } finally {
+    tally.close(asker.sent(), state)
+    deps.signal.removeEventListener('abort', drain)
+  }
+}
+
+/** The listing, at most once a day; at once where nothing else has shown yet who answers. */
+async function listIfDue(tools: Tools, state: AskingState, unsure: boolean): Promise<void> {
+  const { bench, asker, who } = tools
+  const { input, deps, ledger } = bench
+  if (state.stopped !== null || deps.signal.aborted) return
+  const spent = input.maxRequests !== null && asker.sent() >= input.maxRequests
+  const probing = unsure && who.sandbox === undefined
+  if (!probing && (spent || !isListingDue(ledger, deps.nowMicros()))) return
+  const { outcome } = await list(tools)
+  if (probing && who.sandbox === undefined)
+    state.stopped = { by: 'unreachable', until: null, words: describeOutcome(outcome) }
+}
+
+interface Committer {
+  readonly commitNow: Execution['commitNow']
+  /** Whether answers wait because nobody has said yet who answers. */
+  readonly holdsBack: () => boolean
+  /** Commits these together with all that waits. */
+  readonly finish: (last: readonly Answered[]) => Promise<void>
+}
+
+/** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
+function committer(tools: Tools): Committer {
+  let waiting: Answered[] = []
+  const commitNow = async (batch: readonly Answered[]): Promise<readonly Ask[]> => {
+    const all = [...waiting, ...batch]
+    if (all.length === 0) return []
+    const provider = named(tools)
+    waiting = provider === null ? all : []
+    if (provider === null) return []
+    const { bench, engine, spool, tell } = tools
+    const done = await commitBatch({ ...contextOf(bench), engine, spool, provider }, all)
+    bench.tally.add(done)
+    const { version, points_added: points, files_added: files } = done.version
+    const windows = windowsOf(done.coverage)
+    tell({ kind: 'committed', version, points, files, windows, violations: done.violations })
+    return done.again
+  }
+  return {
+    commitNow,
+    holdsBack: () => waiting.length > 0,
+    finish: async (last) => void (await commitNow(last)),
+  }
+}
+
+function askingOf(tools: Tools, state: AskingState): Asking {
+  const { bench, asker, spool, attempts, tell } = tools
+  const { input, deps, ledger, run, url, tally } = bench
+  const settled = (row: CoverageRow): boolean => row.state !== 'failed'
+  return {
+    run,
+    base: url,
+    settings: input.settings,
+    catalogue: input.catalogue,
+    asker,
+    spool,
+    covered: (series) => (heldCoverage(ledger, [series]).get(series) ?? []).filter(settled),
+    now: deps.now,
+    onRequest: (id, ask, address) => tell({ kind: 'request', id, ask, url: address }),
+    onAnswer: (ask, outcome) => {
+      if ('sandbox' in outcome) learn(tools, outcome.sandbox)
+      tally.answered(ask, outcome)
+      tell({ kind: 'answered', ask, outcome })
+    },
+    attempts: (id) => {
+      const times = attempts.get(id) ?? 0
+      attempts.delete(id)
+      return times
+    },
+    state,
+  }
+}
+
+function contextOf(bench: Bench): Omit<BatchContext, 'engine' | 'spool' | 'provider'> {
+  const { input, deps, ledger, key, run } = bench
+  const { timestamp, weekStart } = input.settings.metrics
+  const { providerMoved } = input
+  return { ledger, run, providerMoved, timestamp, weekStart, rules: rulesOf(bench), deps, secrets: [key] }
+}
+
+/** The availability rules in force, as the journal keeps them. */
+function rulesOf({ input }: Bench): Rules {
+  const rules = Object.fromEntries([...input.catalogue.endpoints].map(([path, endpoint]) => [path, endpoint.rules]))
+  const text = JSON.stringify(rules)
+  return { digest: createHash('sha256').update(text).digest('hex'), rules: JSON.parse(text) as Json }
+}
+
+function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Blocked {
+  return { series, endpoint, interval, window: settles, reason: reason ?? '' }
+}
+
+/** What is recorded of windows that are not asked. */
+function unasked({ run, deps }: Bench, blocked: readonly Blocked[]): Answered[] {
+  const at = Math.floor(deps.now() / 1000)
+  return blocked.map(({ series, endpoint, interval, window, reason }, i) => {
+    const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
+    const coverage = settleWhole(ask, 'unsupported', reason, { at, request: `${run}-b${i}` })
+    return { ask, request: null, body: null, again: false, coverage }
+  })
+}

@@ -1,0 +1,201 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expand, type Selection } from '../../src/catalog/series.ts'
+import { ingest } from '../../src/jobs/ingest.ts'
+import type { IngestSummary } from '../../src/jobs/tally.ts'
+import type { IngestDeps, IngestInput } from '../../src/jobs/tools.ts'
+import { Engine, quoteList } from '../../src/lake/engine.ts'
+import { heldCoverage, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { parseFault } from '../../src/sandbox/faults.ts'
+import { worldPoints } from '../../src/sandbox/world/points.ts'
+import { resolveSettings, type Settings } from '../../src/settings.ts'
+import { mounts } from './mounts.ts'
+import { catalogue } from './sandbox-client.ts'
+
+/** What may differ from the usual fetch. */
+export interface Changes {
+  readonly input?: Partial<Omit<IngestInput, 'settings'>>
+  readonly deps?: Partial<IngestDeps>
+  readonly metrics?: Partial<Settings['metrics']>
+  readonly data?: string
+}
+
+/** A sandbox on a port and a lake in a folder of its own. */
+export interface Bench {
+  readonly sandbox: Sandbox
+  readonly root: string
+  readonly url: string
+  /** The clock of both, Unix seconds. */
+  readonly clock: { now: number }
+  /** Orders faults by their text form. */
+  faults(...texts: readonly string[]): void
+  fetch(selection: Selection, changes?: number | Changes): Promise<IngestSummary>
+  /** Every stored point as `series t value computed_at`, sorted. */
+  stored(): Promise<string[]>
+  /** Series and reason of every window that is failed now. */
+  failures(): Promise<string[]>
+  /** What the sandbox would show now of the selection, in the same form. */
+  truth(selection: Selection): string[]
+}
+
+/** The key of every sandbox here; no written byte may hold it. */
+export const fetchKey = 'a-key-that-must-not-be-written'
+
+/** Runs the test and takes everything down again. */
+export async function withBench(now: number, test: (bench: Bench) => Promise<void>): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'pitlake-fetch-'))
+  const clock = { now }
+  const sandbox = createSandbox({
+    catalogue,
+    seed: 7,
+    now: () => clock.now,
+    sleep: async (ms) => await setTimeout(Math.min(ms, 500)),
+    scale: 'demo',
+    metricsKey: fetchKey,
+    registryKey: 'r',
+  })
+  const port = mounts.find((mount) => mount.name === 'port')
+  const mounted = await port?.start(sandbox)
+  if (!mounted) throw new Error('no port mount')
+  const url = mounted.metricsUrl
+  try {
+    await test({
+      sandbox,
+      root,
+      url,
+      clock,
+      faults: (...texts) => sandbox.setFaults(texts.map(parseFault)),
+      fetch: async (selection, changes = {}) =>
+        await fetchOnce(
+          { root, url, now: () => clock.now },
+          selection,
+          typeof changes === 'number' ? { input: { maxRequests: changes } } : changes,
+        ),
+      stored: async () => await storedPoints(root),
+      failures: async () => await failedWindows(root),
+      truth: (selection) => truthOf(selection, clock.now),
+    })
+  } finally {
+    await mounted.stop()
+    rmSync(root, { recursive: true, force: true })
+  }
+}
+
+/** Where and when a fetch takes place. */
+export interface Place {
+  readonly root: string
+  readonly url: string
+  /** Unix seconds. */
+  readonly now: () => number
+}
+
+/** One fetch by the real job, in this process. */
+export async function fetchOnce(place: Place, selection: Selection, changes: Changes = {}): Promise<IngestSummary> {
+  const { url, now } = place
+  const root = changes.data ?? place.root
+  const env = { PITLAKE_METRICS_URL: url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: root }
+  const settings = resolveSettings({ flags: {}, env, cwd: tmpdir() })
+  const real = performance.now()
+  return await ingest(
+    {
+      settings: { ...settings, metrics: { ...settings.metrics, requestsPerMinute: 60_000, ...changes.metrics } },
+      catalogue,
+      selections: [selection],
+      gapsOnly: false,
+      now: now(),
+      maxRequests: null,
+      providerMoved: false,
+      ...changes.input,
+    },
+    {
+      now: () => now() * 1000 + (performance.now() - real),
+      nowMicros: () => Math.floor(now() * 1_000_000 + (performance.now() - real) * 1000),
+      sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
+      wait: async (ms) => await setTimeout(Math.min(ms, 20)),
+      random: Math.random,
+      signal: new AbortController().signal,
+      holder: { pid: process.pid, host: 'test', command: 'pitlake fetch' },
+      program: 'pitlake test',
+      proxy: {},
+      onEvent: () => undefined,
+      ...changes.deps,
+    },
+  )
+}
+
+async function failedWindows(root: string): Promise<string[]> {
+  const ledger = await Ledger.openToRead(root)
+  const failed = [...heldCoverage(ledger).values()].flat().filter((row) => row.state === 'failed')
+  ledger.close()
+  return failed.map((row) => `${row.series} ${row.reason}`)
+}
+
+/** Every stored point as text, sorted. */
+export async function storedPoints(root: string): Promise<string[]> {
+  const ledger = await Ledger.openToRead(root)
+  const files = liveFiles(ledger, { table: 'points' }).map((file) => inLake(root, file.path))
+  ledger.close()
+  if (files.length === 0) return []
+  const engine = await Engine.open()
+  try {
+    const rows = await engine.rows(
+      `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(computed_at)::BIGINT AS computed
+       FROM read_parquet(${quoteList(files)}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR})`,
+    )
+    return rows.map((row) => line(row, valueText(row['v'], row['o']))).toSorted()
+  } finally {
+    engine.close()
+  }
+}
+
+function truthOf(selection: Selection, now: number): string[] {
+  return expand(catalogue, [selection])
+    .flatMap(({ series, endpoint }) => {
+      const { asset, interval, currency, exchange, network } = series
+      const world = { endpoint, asset, interval, currency, exchange, network, seed: 7 }
+      const since = endpoint.since ? (selection.since ?? 0) : 0
+      return [...worldPoints(world, since, selection.until ?? now, now)]
+        .filter(({ computedAt }) => computedAt <= now)
+        .map(({ t, body, computedAt }) => {
+          const own = Object.keys(body)
+          const value = own.length === 1 && (own[0] === 'v' || own[0] === 'o') ? body[own[0]] : body
+          const flat = value === null ? 'null' : typeof value === 'number' ? String(value) : canonical(value)
+          return line({ ...series, metric: endpoint.path, interval: interval ?? '24h', t, computed: computedAt }, flat)
+        })
+    })
+    .toSorted()
+}
+
+function line(row: Record<string, unknown>, value: string): string {
+  return [
+    row['metric'],
+    row['asset'],
+    row['interval'],
+    row['currency'],
+    row['exchange'],
+    row['network'],
+    row['t'],
+    row['computed'],
+    value,
+  ]
+    .map(String)
+    .join(' ')
+}
+
+function valueText(v: unknown, o: unknown): string {
+  if (typeof o === 'string') return canonical(JSON.parse(o))
+  return typeof v === 'number' ? String(v) : 'null'
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )
+}

@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Selection } from '../../src/catalog/series.ts'
+import type { IngestSummary } from '../../src/jobs/tally.ts'
+import { type Changes, fetchOnce } from './fetching.ts'
+
+/** What a provider of a test answers to a path: JSON, or a status with text. */
+export type Answers = (path: string, query: URLSearchParams) => unknown
+
+/** A provider on loopback that does not call itself a sandbox, and a lake. */
+export interface OwnProvider {
+  readonly root: string
+  readonly url: string
+  /** Path and query of every request. */
+  readonly seen: string[]
+  readonly clock: { now: number }
+  answer(answers: Answers): void
+  fetch(selection: Selection, changes?: Changes): Promise<IngestSummary>
+}
+
+/** Runs the test against a server that answers what it is told; an answer `{status, text}` is one with that status. */
+export async function withProvider(now: number, test: (own: OwnProvider) => Promise<void>): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'pitlake-own-'))
+  const seen: string[] = []
+  const clock = { now }
+  let answers: Answers = () => []
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    const address = new URL(request.url ?? '/', 'http://localhost')
+    seen.push(request.url ?? '')
+    const answer = answers(address.pathname.replace('/v1/metrics/', ''), address.searchParams)
+    const special = answer as { status?: number; text?: string } | null
+    response.setHeader('date', new Date(clock.now * 1000).toUTCString())
+    if (typeof special?.status === 'number') response.writeHead(special.status).end(special.text ?? '')
+    else response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    await test({
+      root,
+      url,
+      seen,
+      clock,
+      answer: (next) => void (answers = next),
+      fetch: async (selection, changes) =>
+        await fetchOnce({ root, url, now: () => clock.now }, selection, changes ?? {}),
+    })
+  } finally {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    rmSync(root, { recursive: true, force: true })
+  }
+}

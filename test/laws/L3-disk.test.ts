@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Disk, realDisk } from '../../src/lake/disk.ts'
+import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
+
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const since = now - 400 * 86_400
+const small = { assets: ['BTC'], paths: ['blockchain/*', 'supply/current_pit'], since }
+const large = { ...small, assets: ['BTC', 'ETH'], intervals: ['1h'] }
+
+const folder = mkdtempSync(join(tmpdir(), 'pitlake-full-'))
+const mount = (options: string): boolean =>
+  spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status === 0
+const mounts = process.platform === 'linux' && mount('size=1m')
+if (mounts) spawnSync('umount', [folder])
+rmSync(folder, { recursive: true, force: true })
+
+/** A folder on a file system of its own, so small that the lake does not fit. */
+async function onSmallDisk(work: (root: string, size: (size: string) => void) => Promise<void>): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'pitlake-full-'))
+  const change = (options: string): void => {
+    const done = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', root])
+    if (done.status !== 0) throw new Error(done.stderr.toString())
+  }
+  change('size=4m')
+  try {
+    await work(root, (options) => change(`remount,${options}`))
+  } finally {
+    spawnSync('umount', [root])
+    rmSync(root, { recursive: true, force: true })
+  }
+}
+
+/** The real disk until it has moved so many files, then one that fails with this code. */
+function failingDisk(code: string, moves: number): Disk {
+  let moved = 0
+  const fail = (path: string): void => {
+    if (moved >= moves) throw Object.assign(new Error(`${code}: test, '${path}'`), { code, path })
+  }
+  return {
+    ...realDisk,
+    move: async (from, to) => {
+      fail(to)
+      moved++
+      await realDisk.move(from, to)
+    },
+    write: async (path, text) => {
+      fail(path)
+      await realDisk.write(path, text)
+    },
+    append: async (path, text) => {
+      fail(path)
+      await realDisk.append(path, text)
+    },
+  }
+}
+
+/** The failure is told in these words, and then the same fetch works. */
+async function failThenFetch(bench: Bench, broken: Promise<unknown>, words: RegExp): Promise<void> {
+  await expect(broken).rejects.toThrow(words)
+  await bench.fetch(small)
+}
+
+/** A real file system that fills, gets room, and is mounted read-only at last. */
+async function fill(bench: Bench): Promise<void> {
+  await onSmallDisk(async (root, size) => {
+    await bench.fetch({ ...small, paths: ['supply/current_pit'] }, { data: root })
+    const before = await storedPoints(root)
+    await expect(bench.fetch(large, { data: root })).rejects.toThrow(/ENOSPC.*make room/)
+    size('size=200m')
+    const kept = new Set(await storedPoints(root))
+    expect(before.filter((line) => !kept.has(line))).toEqual([])
+    await bench.fetch(large, { data: root })
+    await bench.fetch(small, { data: root })
+    expect(await storedPoints(root)).toEqual([...bench.truth(large), ...bench.truth(small)].toSorted())
+    size('ro')
+    bench.clock.now += 2 * 86_400
+    await expect(bench.fetch(large, { data: root })).rejects.toThrow(/read-only/)
+  })
+}
+
+/** Where nothing may be mounted the disk is played. */
+async function playFull(bench: Bench): Promise<void> {
+  const disk = failingDisk('ENOSPC', 2)
+  await failThenFetch(bench, bench.fetch(small, { deps: { disk } }), /ENOSPC: no space left.*make room/)
+}
+
+test(
+  `a disk that fills (${mounts ? 'a tmpfs of 4 MB' : 'played: nothing may be mounted here'}): a clear error, and nothing is lost`,
+  { timeout: 60_000 },
+  async () =>
+    withBench(now, async (bench) => {
+      await (mounts ? fill(bench) : playFull(bench))
+      await bench.fetch(small)
+      expect(await bench.stored()).toEqual(bench.truth(small))
+    }),
+)
+
+test.each([
+  ['EACCES', /permission denied.*give this user the right/],
+  ['EIO', /input\/output error/],
+])('a disk that says %s in the middle of a commit: a clear error, and nothing is lost', async (code, words) =>
+  withBench(now, async (bench) => {
+    await failThenFetch(bench, bench.fetch(small, { deps: { disk: failingDisk(code, 1) } }), words)
+    expect(await bench.stored()).toEqual(bench.truth(small))
+  }),
+)
+
+test('a folder that vanishes: a clear error, and the same command makes the lake anew', async () =>
+  withBench(now, async (bench) => {
+    let answers = 0
+    const onEvent = (event: { kind: string }): void => {
+      if (event.kind === 'answered' && ++answers === 5) rmSync(bench.root, { recursive: true, force: true })
+    }
+    await failThenFetch(bench, bench.fetch(small, { deps: { onEvent } }), /ENOENT.*run the same command again/)
+    expect(await bench.stored()).toEqual(bench.truth(small))
+  }))
+
+test('several writers at once: one works, the others are told who; in the end everything is there once', async () =>
+  withBench(now, async (bench) => {
+    const parts = small.paths.map((path) => ({ ...small, paths: [path] }))
+    let waiting = parts
+    for (let round = 0; round < 5 && waiting.length > 0; round++) {
+      const done = await Promise.allSettled(waiting.map(async (part) => await bench.fetch(part)))
+      for (const result of done)
+        if (result.status === 'rejected')
+          expect(String(result.reason)).toMatch(/another metrics job is at work.*pitlake fetch/)
+      expect(done.filter(({ status }) => status === 'fulfilled')).not.toHaveLength(0)
+      waiting = waiting.filter((_, i) => done[i]?.status === 'rejected')
+    }
+    expect(await bench.stored()).toEqual(bench.truth(small))
+  }))

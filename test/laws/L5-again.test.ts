@@ -1,0 +1,208 @@
+import { expect, test } from 'vitest'
+import { Engine, quoteList } from '../../src/lake/engine.ts'
+import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { withBench } from '../helpers/fetching.ts'
+import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+
+const day = 86_400
+const start = Date.UTC(2026, 0, 5) / 1000
+const count = 'blockchain/block_count_pit'
+const noListing = { status: 404 }
+
+/** Daily points of the half-open range, without these days; days are counted from the start. */
+const daily = (since: number, until: number, without: readonly number[] = []) =>
+  Array.from({ length: until - since }, (_, i) => since + i)
+    .filter((n) => !without.includes(n))
+    .map((n) => ({ t: start + n * day, v: n }))
+
+/** Answers with what of the first `until` days lies in the asked window. */
+const answering = (until: () => number, without: () => readonly number[]) => (path: string, query: URLSearchParams) => {
+  if (path === 'assets') return noListing
+  const [since, end] = [Number(query.get('s')), Number(query.get('u'))]
+  return daily(0, until(), without()).filter(({ t }) => t >= since && t < end)
+}
+
+/** The asked windows in days, of requests since the last look. */
+function asked(own: OwnProvider): string[] {
+  const urls = own.seen.splice(0).filter((url) => !url.endsWith('/assets'))
+  return urls.map((url) => {
+    const query = new URL(url, 'http://x').searchParams
+    return `${(Number(query.get('s')) - start) / day}..${(Number(query.get('u')) - start) / day}`
+  })
+}
+
+async function coverage(own: OwnProvider): Promise<string[]> {
+  const ledger = await Ledger.openToRead(own.root)
+  const rows = [...heldCoverage(ledger).values()].flat()
+  ledger.close()
+  return rows.map(
+    ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${reason ?? state}`,
+  )
+}
+
+test('a gap is asked again weekly for 90 days, and alone with --gaps', async () =>
+  withProvider(start + 20 * day, async (own) => {
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
+    let without = [6]
+    own.answer(
+      answering(
+        () => 10,
+        () => without,
+      ),
+    )
+    await own.fetch(selection)
+    expect(asked(own)).toEqual(['0..10'])
+    expect(await coverage(own)).toEqual(['0..6 covered', '6..7 gap', '7..10 covered'])
+    await own.fetch(selection)
+    own.clock.now += 6 * day
+    await own.fetch(selection)
+    expect(asked(own)).toEqual([])
+    await own.fetch(selection, { input: { gapsOnly: true } })
+    expect(asked(own)).toEqual(['1..7'])
+    own.clock.now += 6 * day
+    await own.fetch(selection)
+    expect(asked(own)).toEqual([])
+    own.clock.now += day
+    await own.fetch(selection)
+    expect(asked(own)).toEqual(['1..7'])
+    own.clock.now = start + 98 * day
+    await own.fetch(selection)
+    expect(asked(own)).toEqual([])
+    without = []
+    expect(await own.fetch(selection, { input: { gapsOnly: true } })).toMatchObject({ points_added: 1, violations: 0 })
+    expect(asked(own)).toEqual(['1..7'])
+    expect(await coverage(own)).toEqual(['0..10 covered'])
+    expect(await bases(own)).toContain(`${start + 6 * day} observed`)
+    await own.fetch(selection, { input: { gapsOnly: true } })
+    expect(asked(own)).toEqual([])
+  }))
+
+async function bases(own: OwnProvider): Promise<string[]> {
+  const ledger = await Ledger.openToRead(own.root)
+  const files = liveFiles(ledger, { table: 'points' }).map(({ path }) => inLake(own.root, path))
+  ledger.close()
+  const engine = await Engine.open()
+  const rows = await engine.rows(`SELECT epoch(t)::BIGINT AS t, basis FROM read_parquet(${quoteList(files)})`)
+  engine.close()
+  return rows.map((row) => `${Number(row['t'])} ${row['basis'] as string}`)
+}
+
+test('a missing tail is awaited with each run, then it is a gap', async () =>
+  withProvider(start + 10 * day + 3600, async (own) => {
+    const selection = { assets: ['BTC'], paths: [count], since: start }
+    let until = 9
+    own.answer(
+      answering(
+        () => until,
+        () => [],
+      ),
+    )
+    await own.fetch(selection)
+    expect(await coverage(own)).toEqual(['0..9 covered', '9..10 awaiting'])
+    asked(own)
+    await own.fetch(selection)
+    expect(asked(own)).toEqual(['4..10'])
+    until = 10
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 1 })
+    expect(await coverage(own)).toEqual(['0..10 covered'])
+    own.clock.now += 5 * day
+    await own.fetch(selection)
+    expect(await coverage(own)).toEqual(['0..10 covered', '10..12 gap', '12..15 awaiting'])
+    asked(own)
+    until = 15
+    own.clock.now += 3600
+    // The overlap of the awaited tail reaches into the gap.
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 5, violations: 0 })
+    expect(asked(own)).toEqual(['7..15'])
+    expect(await coverage(own)).toEqual(['0..15 covered'])
+  }))
+
+test.each([
+  ['204', 'empty', 30, { status: 204 }],
+  ['[]', 'empty', 30, []],
+  ['400', 'unsupported', 30, { status: 400, text: 'no such asset' }],
+  ['403', 'unsupported', 30, { status: 403, text: 'not in your plan' }],
+  ['404', 'unsupported', 30, { status: 404, text: 'gone' }],
+] as const)('%s is an answer for a while: %s, %s days', async (_, state, days, answer) =>
+  withProvider(start + 40 * day, async (own) => {
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
+    own.answer((path) => (path === 'assets' ? noListing : answer))
+    expect((await own.fetch(selection)).windows).toMatchObject({ [state]: 1, failed: 0 })
+    expect(asked(own)).toEqual(['0..10'])
+    own.clock.now += (days - 1) * day
+    await own.fetch(selection)
+    expect(asked(own)).toEqual([])
+    own.clock.now += day
+    const before = await own.fetch(selection)
+    expect(asked(own)).toEqual(['0..10'])
+    expect(await own.fetch(selection)).toMatchObject({ version: before.version, requests: 0 })
+    own.clock.now += days * day
+    own.answer(
+      answering(
+        () => 10,
+        () => [],
+      ),
+    )
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 10 })
+  }),
+)
+
+test('an empty window is asked with each run while it is young', async () =>
+  withProvider(start + 2 * day, async (own) => {
+    const selection = { assets: ['BTC'], paths: [count], since: start }
+    own.answer((path) => (path === 'assets' ? noListing : []))
+    await own.fetch(selection)
+    const { version } = await own.fetch(selection)
+    expect(asked(own)).toHaveLength(2)
+    expect(await own.fetch(selection)).toMatchObject({ version, requests: 1 })
+    own.answer(
+      answering(
+        () => 2,
+        () => [],
+      ),
+    )
+    expect((await own.fetch(selection)).points_added).toBeGreaterThan(0)
+  }))
+
+test('a failed window is asked with each run', async () =>
+  withProvider(start + 40 * day, async (own) => {
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
+    own.answer((path) => (path === 'assets' ? noListing : 'no array'))
+    expect((await own.fetch(selection)).windows).toMatchObject({ failed: 1 })
+    expect((await own.fetch(selection)).windows).toMatchObject({ failed: 1 })
+    own.answer(
+      answering(
+        () => 10,
+        () => [],
+      ),
+    )
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 10, windows: { failed: 0 } })
+  }))
+
+test('a clock that goes backwards moves no instant of a commit backwards', async () =>
+  withBench(start + 40 * day, async (bench) => {
+    const until = start + 10 * day
+    const selection = { assets: ['BTC'], paths: ['blockchain/*'], since: start + 5 * day, until }
+    await bench.fetch(selection)
+    bench.clock.now -= 3 * day
+    await bench.fetch({ ...selection, since: start + 2 * day })
+    bench.clock.now -= 2 * day
+    await bench.fetch({ ...selection, since: start })
+    const ledger = await Ledger.openToRead(bench.root)
+    const instants = heldVersions(ledger).map(({ committed_at }) => committed_at)
+    const files = liveFiles(ledger, { table: 'points' })
+    ledger.close()
+    expect(instants.length).toBeGreaterThanOrEqual(3)
+    expect(instants).toEqual([...new Set(instants)].toSorted((a, b) => a - b))
+    const engine = await Engine.open()
+    for (const { path, added_version } of files) {
+      const [row] = await engine.rows(
+        `SELECT DISTINCT epoch_us(observed_at) AS at FROM read_parquet(${quoteList([inLake(bench.root, path)])})`,
+      )
+      expect(Number(row?.['at'])).toBe(instants[added_version - 1])
+    }
+    engine.close()
+    expect(await bench.stored()).toEqual(bench.truth({ ...selection, since: start }))
+  }))

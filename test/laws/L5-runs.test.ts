@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { withBench } from '../helpers/fetching.ts'
+
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const selection = { assets: ['BTC', 'ETH'], paths: ['blockchain/*', 'supply/*'], since: now - 30 * 86_400 }
+
+interface Run {
+  plan: Record<string, number>
+  actual: Record<string, number>
+  stopped_by: string | null
+  exit_code: number
+  ended_at: number
+  started_at: number
+}
+
+async function runs(root: string): Promise<{ runs: Run[]; attempts: number[] }> {
+  const ledger = await Ledger.openToRead(root)
+  const rows = ledger.statement('SELECT * FROM runs ORDER BY started_at').all()
+  const requests = ledger.statement('SELECT attempts FROM requests WHERE series IS NOT NULL').all()
+  ledger.close()
+  return {
+    runs: rows.map((row) => ({
+      ...(row as unknown as Run),
+      plan: JSON.parse(String(row['plan'])) as Run['plan'],
+      actual: JSON.parse(String(row['actual'])) as Run['actual'],
+    })),
+    attempts: requests.map((row) => Number(row['attempts'])),
+  }
+}
+
+test('a run keeps its plan beside what it really cost, and each request how often it was sent', async () =>
+  withBench(now, async (bench) => {
+    const done = await bench.fetch(selection)
+    const { runs: all, attempts } = await runs(bench.root)
+    const [first] = all
+    expect(first?.plan).toMatchObject({ requests: done.requests })
+    expect(first?.actual).toMatchObject({
+      requests: done.requests,
+      points: done.points_added,
+      credits: first?.plan['credits'],
+    })
+    expect(first?.actual['bytes']).toBeGreaterThan(1000)
+    expect(first?.actual['seconds']).toBeGreaterThan(0)
+    expect([first?.stopped_by, first?.exit_code]).toEqual([null, 0])
+    expect(first?.ended_at).toBeGreaterThan(first?.started_at ?? Infinity)
+    expect(new Set(attempts)).toEqual(new Set([1]))
+  }))
+
+test('repeated and early ended runs say so', async () =>
+  withBench(now, async (bench) => {
+    bench.faults('status-503:each,first=2,share=0.5')
+    const stopped = await bench.fetch(selection, 4)
+    bench.clock.now += 60
+    const rest = await bench.fetch(selection)
+    const { runs: all, attempts } = await runs(bench.root)
+    expect(all.map(({ stopped_by, exit_code }) => [stopped_by, exit_code])).toEqual([
+      ['max_requests', 5],
+      [null, 0],
+    ])
+    expect(all.map(({ actual }) => actual['requests'])).toEqual([stopped.requests, rest.requests])
+    expect(Math.max(...attempts)).toBe(3)
+    expect(attempts.reduce((sum, n) => sum + n, 0)).toBeLessThanOrEqual(stopped.requests + rest.requests)
+    expect(attempts.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(rest.requests)
+  }))
