@@ -1,0 +1,78 @@
+import { compact, judgeMerge, type MergeSummary } from '../jobs/compact.ts'
+import { redate, type RedateSummary } from '../jobs/redate.ts'
+import type { RewriteDeps } from '../jobs/rewrite.ts'
+import { reportSizes } from '../jobs/sizes.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { Ledger } from '../lake/ledger.ts'
+import type { MetricSize } from '../lake/merge-sizes.ts'
+import { buildViews } from '../lake/views/build.ts'
+import { readContext } from './context.ts'
+import { lakeWorld, requireLake } from './world.ts'
+import { bytes, json, table } from './print.ts'
+import { type CommandSpec, flagOption } from './spec.ts'
+
+/** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
+export const compactCommand: CommandSpec = {
+  name: 'compact',
+  summary: 'Merge small files into one a partition, in the encoding that suits its values best.',
+  options: [
+    { flags: '--report', about: 'then print bytes per point and column of every metric' },
+    {
+      flags: '--redate',
+      about: 'first date stored points by the availability rules of today, as a version of its own',
+    },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const root = settings.data
+    requireLake(root)
+    const world = lakeWorld(deps, 'compact')
+    const redated = flagOption(input, 'redate') ? await redate(root, catalogue, world) : null
+    const merged = await compact(root, world)
+    await rebuild(root, catalogue, world)
+    const sizes = flagOption(input, 'report') ? await reportSizes(root) : null
+    const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
+    if (flagOption(input, 'json')) deps.stdout(json(report))
+    else deps.stdout([redated ? dated(redated) : '', told(merged), sizes ? sizeTable(sizes) : ''].join(''))
+    judgeMerge(merged)
+  },
+}
+
+async function rebuild(root: string, catalogue: Catalogue, deps: RewriteDeps): Promise<void> {
+  const ledger = await Ledger.open(root)
+  try {
+    if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps })
+  } finally {
+    ledger.close()
+  }
+}
+
+function told(summary: MergeSummary): string {
+  const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
+  if (partitions === 0) return `nothing to merge (version ${version})\n`
+  return `version ${version}: ${files_removed.toLocaleString('en-US')} files of ${partitions} partitions became ${files_added}
+${rows.toLocaleString('en-US')} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
+`
+}
+
+function dated({ partitions, made, version, unknown }: RedateSummary): string {
+  const left = unknown.length === 0 ? '' : `not in the catalogue, dates kept: ${unknown.join(', ')}\n`
+  if (!made || partitions.length === 0) return `every point is dated by the rules of today\n${left}`
+  const rows = partitions.map(({ metric, interval, points, redated }) => [metric, interval, points, redated] as const)
+  return `version ${version}: points dated anew\n${table(['metric', 'interval', 'points', 'redated'], rows)}${left}`
+}
+
+/** The columns that cost anything, each with its bytes a point. */
+function sizeTable(sizes: readonly MetricSize[]): string {
+  const points = sizes.reduce((sum, one) => sum + one.points, 0)
+  const whole = sizes.reduce((sum, one) => sum + one.bytes, 0)
+  const rows = sizes.map(({ metric, points: own, bytes_per_point, columns }) => {
+    const dear = Object.entries(columns).map(([name, each]) => `${name} ${each.toFixed(each < 0.1 ? 3 : 2)}`)
+    return [metric, own, bytes_per_point.toFixed(2), dear.join('  ')] as const
+  })
+  const total = points === 0 ? 0 : whole / points
+  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${points.toLocaleString('en-US')} points, ${bytes(whole)}, ${total.toFixed(2)} bytes a point\n`
+}

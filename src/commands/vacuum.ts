@@ -1,0 +1,57 @@
+import { usage } from '../errors.ts'
+import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../jobs/vacuum.ts'
+import { buildViews } from '../lake/views/build.ts'
+import { formatDuration, parseDuration } from '../time.ts'
+import { readContext } from './context.ts'
+import { lakeWorld, requireLake } from './world.ts'
+import { bytes, json } from './print.ts'
+import { type CommandSpec, flagOption, textOption } from './spec.ts'
+
+/** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
+export const vacuumCommand: CommandSpec = {
+  name: 'vacuum',
+  summary: 'Remove superseded files that no kept version needs; a dry run without --yes.',
+  options: [
+    {
+      flags: '--keep DURATION',
+      about: 'keep files that were in use within this time, such as 7d or 12h',
+      default: '7d',
+    },
+    { flags: '--yes', about: 'really remove them' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    requireLake(settings.data)
+    const text = textOption(input, 'keep') ?? '7d'
+    const keepSeconds = parseDuration(text)
+    if (keepSeconds === undefined) throw usage('--keep', { expected: 'a duration such as 7d or 12h', got: text })
+    const really = flagOption(input, 'yes')
+    const world: VacuumDeps = {
+      ...lakeWorld(deps, 'vacuum'),
+      buildViews: async (ledger) => await buildViews(ledger, { catalogue, deps: world }),
+    }
+    const summary = await vacuum({ root: settings.data, keepSeconds, really }, world)
+    if (flagOption(input, 'json')) deps.stdout(json(summary))
+    else deps.stdout(told(summary, keepSeconds))
+  },
+}
+
+function told(summary: VacuumSummary, keepSeconds: number): string {
+  const { dry_run, data, journal, exports, stamped, version } = summary
+  const total = data.bytes + journal.bytes + exports.bytes
+  const lines = [
+    `superseded data files   ${amount(data)}`,
+    `folded journal entries  ${amount(journal)}`,
+    `old ledger exports      ${amount(exports)}`,
+    ...(stamped.files > 0 ? [`kept for stamped results  ${amount(stamped)}`] : []),
+  ]
+  const verb = dry_run ? 'would be freed; run it with --yes' : `freed (version ${version})`
+  return `${lines.join('\n')}\n${bytes(total)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
+}
+
+function amount({ files, bytes: size }: Freed): string {
+  return `${files.toLocaleString('en-US')} files, ${bytes(size)}`
+}

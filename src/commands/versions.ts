@@ -1,0 +1,47 @@
+import { listVersions } from '../jobs/sizes.ts'
+import type { Change, VersionChange } from '../lake/version-changes.ts'
+import { readContext } from './context.ts'
+import { requireLake } from './world.ts'
+import { bytes, json, table } from './print.ts'
+import { type CommandSpec, flagOption } from './spec.ts'
+
+/** `versions`: the lake's history, a line a commit. */
+export const versionsCommand: CommandSpec = {
+  name: 'versions',
+  summary: 'What every version of the lake added, replaced and removed.',
+  options: [{ flags: '--json', about: 'one JSON document on stdout' }],
+  details:
+    'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
+  run: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    requireLake(settings.data)
+    const versions = await listVersions(settings.data)
+    if (flagOption(input, 'json')) {
+      return deps.stdout(json(versions.map((one) => ({ ...one, committed_at: iso(one.committed_at) }))))
+    }
+    deps.stdout(versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line)))
+  },
+}
+
+const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
+
+function line(version: VersionChange): (string | number)[] {
+  const { added, replaced, removed, violations, stamps, rules } = version
+  const also = [
+    ...(violations > 0 ? [`${violations} violations`] : []),
+    ...(stamps > 0 ? [`${stamps} stamps`] : []),
+    ...(rules ? ['rules'] : []),
+  ]
+  const changes = [added, replaced, removed].map(changed)
+  return [version.version, iso(version.committed_at), version.job, version.points_added, ...changes, also.join(', ')]
+}
+
+function changed({ files, bytes: size }: Change): string {
+  return files === 0 ? '' : `${files.toLocaleString('en-US')} files, ${bytes(size)}`
+}
+
+/** RFC 3339 in UTC with microseconds. */
+function iso(micros: number): string {
+  const whole = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, -5)
+  return `${whole}.${String(micros % 1_000_000).padStart(6, '0')}Z`
+}

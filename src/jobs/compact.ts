@@ -1,0 +1,243 @@
+import { LakeError, usage } from '../errors.ts'
+import { commit, type StagedFile } from '../lake/commit.ts'
+import { foldJournal } from '../lake/fold.ts'
+import type { HeldFile } from '../lake/held.ts'
+import { liveFiles } from '../lake/held.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { describeHolder, holderOf, tryLock } from '../lake/lock.ts'
+import { mergeFiles } from '../lake/merge.ts'
+import { measuredEncoding } from '../lake/merge-encode.ts'
+import { migrate } from '../lake/migrate.ts'
+import { sweep } from '../lake/sweep.ts'
+import { tieredMerge, wholeMerge } from '../merge-plan.ts'
+import type { Interval } from '../time.ts'
+import { type Bench, footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
+
+/** A partition of a table: the files that may become one. */
+interface Part {
+  readonly table: string
+  readonly metric: string | null
+  readonly interval: Interval | null
+}
+
+/** A partition whose files were left as they are, and why. */
+export interface Abandoned extends Part {
+  readonly reason: string
+}
+
+/** What came of merging; bytes are those of the exchanged files. */
+export interface MergeSummary {
+  readonly version: number
+  readonly versions_made: number
+  readonly partitions: number
+  readonly rows: number
+  readonly files_removed: number
+  readonly files_added: number
+  readonly bytes_before: number
+  readonly bytes_after: number
+  readonly abandoned: readonly Abandoned[]
+  /** Whether an interrupt ended it early. */
+  readonly stopped: boolean
+}
+
+/** A version of merged files is made when so many bytes wait for it, or at the end. */
+const batchBytes = 512_000_000
+
+/** Merges every partition into one file in the encoding that suits it best, and folds the journal. */
+export async function compact(root: string, deps: RewriteDeps): Promise<MergeSummary> {
+  const lock = await tryLock(root, 'merge', { ...deps.holder, since: deps.nowMicros() })
+  if (!lock)
+    throw usage('this lake is being merged already', {
+      got: describeHolder(await holderOf(root, 'merge')),
+      next: 'wait until it has ended; a job that was killed holds nothing',
+    })
+  try {
+    const ledger = await Ledger.open(root)
+    try {
+      await sweep(ledger, deps)
+      await migrate(ledger, deps)
+      const chosen = partitions(ledger).map((files) => wholeMerge(files, settled))
+      const summary = await mergeParts(ledger, deps, { job: 'compact', measure: true, chosen })
+      await foldJournal(ledger, deps)
+      return summary
+    } finally {
+      ledger.close()
+    }
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * Merges small files where a partition has too many of them; for the end of a run that added some. While another
+ * merge is at work it does nothing. Failing costs nothing but the merge: the old files stay.
+ */
+export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promise<MergeSummary> {
+  const none = { job: 'merge', measure: false, chosen: [] }
+  const lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
+  if (!lock) return mergeParts(ledger, deps, none)
+  try {
+    const chosen = partitions(ledger).map((files) => tieredMerge(files))
+    const summary = await mergeParts(ledger, deps, { ...none, chosen })
+    await foldJournal(ledger, deps)
+    return summary
+  } finally {
+    await lock.release()
+  }
+}
+
+/** A file that was written by a whole merge needs no other. */
+function settled(file: HeldFile): boolean {
+  return measuredEncoding(file) !== undefined
+}
+
+/** Dated tables share files between dates and are left alone. */
+function isMergeable(table: string): boolean {
+  return ['points', 'redated', 'events', 'metric_assets'].includes(table) || table.startsWith('history.')
+}
+
+/** The live files by partition, in a fixed order. */
+function partitions(ledger: Ledger): HeldFile[][] {
+  const parts = new Map<string, HeldFile[]>()
+  for (const file of liveFiles(ledger)) {
+    if (!isMergeable(file.table)) continue
+    const key = JSON.stringify([file.table, file.metric, file.interval, file.label])
+    const part = parts.get(key)
+    if (part) part.push(file)
+    else parts.set(key, [file])
+  }
+  return [...parts.values()]
+}
+
+interface Choice {
+  readonly job: string
+  readonly measure: boolean
+  readonly chosen: readonly (readonly HeldFile[])[]
+}
+
+/** A merge that is written and waits for its commit. */
+interface Ready {
+  readonly inputs: readonly HeldFile[]
+  readonly staged: StagedFile
+}
+
+interface Outcome {
+  readonly abandoned: Abandoned[]
+  readonly merged: Ready[]
+  versions: number
+  stopped: boolean
+}
+
+async function mergeParts(ledger: Ledger, deps: RewriteDeps, choice: Choice): Promise<MergeSummary> {
+  const chosen = choice.chosen.filter((files) => files.length > 0)
+  const outcome: Outcome = { abandoned: [], merged: [], versions: 0, stopped: false }
+  if (chosen.length > 0)
+    await withBench(ledger, deps, choice.job, async (bench) => await mergeAll(bench, choice, chosen, outcome))
+  return summaryOf(ledger, outcome)
+}
+
+async function mergeAll(
+  bench: Bench,
+  choice: Choice,
+  chosen: readonly (readonly HeldFile[])[],
+  outcome: Outcome,
+): Promise<void> {
+  let ready: Ready[] = []
+  let waiting = 0
+  const exchange = async (): Promise<void> => {
+    const batch = ready
+    ready = []
+    waiting = 0
+    await exchangeFiles(bench, choice.job, batch, outcome)
+  }
+  for (const [n, files] of chosen.entries()) {
+    if (bench.deps.signal.aborted) {
+      outcome.stopped = true
+      break
+    }
+    const one = await mergeOne(bench, choice.measure, n, files)
+    if ('reason' in one) outcome.abandoned.push(one)
+    else ready.push(one)
+    waiting += files.reduce((sum, file) => sum + file.bytes, 0)
+    if (waiting >= batchBytes) await exchange()
+  }
+  await exchange()
+}
+
+async function mergeOne(
+  bench: Bench,
+  measure: boolean,
+  n: number,
+  files: readonly HeldFile[],
+): Promise<Ready | Abandoned> {
+  const { ledger, spool, engine } = bench
+  const merged = await mergeFiles(engine, {
+    root: ledger.root,
+    files,
+    out: spool.file(`${n}.parquet`),
+    measure,
+    metadata: footerOf(ledger, files),
+  })
+  if (merged.kind === 'abandoned') {
+    const { table = '', metric = null, interval = null } = files[0] ?? {}
+    return { table, metric, interval, reason: merged.reason }
+  }
+  return { inputs: files, staged: replacement(bench, n, files, merged.file) }
+}
+
+/** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
+async function exchangeFiles(bench: Bench, job: string, batch: readonly Ready[], outcome: Outcome): Promise<void> {
+  if (batch.length === 0) return
+  const { ledger, deps, run } = bench
+  const made: Ready[] = []
+  const { made: news } = await commit(
+    ledger,
+    async () => {
+      const live = new Set(liveFiles(ledger).map((file) => `${file.path} ${file.label}`))
+      made.push(...batch.filter(({ inputs }) => inputs.every((file) => live.has(`${file.path} ${file.label}`))))
+      if (made.length === 0) return null
+      return {
+        job,
+        run,
+        provider: providerOf(ledger),
+        add: made.map(({ staged }) => staged),
+        remove: made.flatMap(({ inputs }) => inputs.map((file) => file.path)),
+      }
+    },
+    deps,
+  )
+  if (!news) return
+  outcome.merged.push(...made)
+  outcome.versions++
+}
+
+function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
+  const { merged, abandoned, versions, stopped } = outcome
+  const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
+  const inputs = merged.flatMap((one) => one.inputs)
+  return {
+    version: ledger.head().version,
+    versions_made: versions,
+    partitions: merged.length,
+    rows: merged.reduce((sum, { staged }) => sum + staged.rows, 0),
+    files_removed: inputs.length,
+    files_added: merged.length,
+    bytes_before: inputs.reduce((sum, file) => sum + file.bytes, 0),
+    bytes_after: merged.reduce((sum, { staged }) => sum + (written.get(staged.path) ?? 0), 0),
+    abandoned,
+    stopped,
+  }
+}
+
+/** Abandoned merges are a matter of integrity: something on the disk is not what was committed. */
+export function judgeMerge({ abandoned, stopped }: MergeSummary): void {
+  if (abandoned.length > 0)
+    throw new LakeError(
+      'integrity',
+      abandoned.map(({ table, metric, interval, reason }) => ({
+        subject: `${[metric ?? table, interval].filter((part) => part !== null).join(' ')} was not merged`,
+        got: reason,
+      })),
+    )
+  if (stopped) throw new LakeError('stopped', { subject: 'stopped early', next: 'run the same command again' })
+}

@@ -1,0 +1,82 @@
+import { posix } from 'node:path'
+import type { CommitDeps, StagedFile } from '../lake/commit.ts'
+import { Engine } from '../lake/engine.ts'
+import type { Provider } from '../lake/entry.ts'
+import type { HeldFile } from '../lake/held.ts'
+import { encodeSegment } from '../lake/layout.ts'
+import type { Ledger } from '../lake/ledger.ts'
+import { footerSchema, type MergedFile } from '../lake/merge.ts'
+import { openSpool, type Spool } from '../lake/sweep.ts'
+
+/** What rewriting files needs of the world. */
+export interface RewriteDeps extends CommitDeps {
+  /** Aborted by an interrupt: what is finished is committed, the rest is left as it is. */
+  readonly signal: AbortSignal
+  /** Statements run on so many threads; all by default. */
+  readonly threads?: number
+}
+
+/** Where rewritten files are made. */
+export interface Bench {
+  readonly ledger: Ledger
+  readonly deps: RewriteDeps
+  readonly run: string
+  readonly spool: Spool
+  readonly engine: Engine
+}
+
+/** Opens a spool and an engine for a rewriting job, and closes them whatever happens. */
+export async function withBench<T>(
+  ledger: Ledger,
+  deps: RewriteDeps,
+  job: string,
+  work: (bench: Bench) => Promise<T>,
+): Promise<T> {
+  const run = runName(deps, job)
+  const spool = await openSpool(ledger.root, run, deps)
+  try {
+    const threads = deps.threads === undefined ? {} : { threads: deps.threads }
+    const engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), ...threads })
+    try {
+      return await work({ ledger, deps, run, spool, engine })
+    } finally {
+      engine.close()
+    }
+  } finally {
+    await spool.close()
+  }
+}
+
+/** Unlike every other, also when two jobs of one process begin in the same millisecond. */
+function runName(deps: RewriteDeps, job: string): string {
+  const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
+  const mark = Math.floor(deps.random() * 36 ** 4).toString(36)
+  return `${instant}-${deps.holder.pid}-${job}-${mark}`
+}
+
+/** The provider that the lake names; a lake without a commit has no files to rewrite. */
+export function providerOf(ledger: Ledger): Provider {
+  const { provider } = ledger.head()
+  if (!provider) throw new RangeError('an empty lake has nothing to rewrite')
+  return provider
+}
+
+/** The footer of a file that takes the place of others: it carries the newest version whose rows it holds. */
+export function footerOf(ledger: Ledger, files: readonly HeldFile[]): Record<string, string> {
+  const version = Math.max(...files.map((file) => file.added_version))
+  return {
+    pitlake_lake: ledger.head().lake ?? '',
+    pitlake_version: String(version),
+    pitlake_schema: footerSchema,
+  }
+}
+
+/** A file of the spool that is to take its place beside the first of those that it replaces. */
+export function replacement(bench: Bench, n: number, files: readonly HeldFile[], merged: MergedFile): StagedFile {
+  const [first] = files
+  if (!first) throw new RangeError('a file takes the place of at least one')
+  const { table, label, metric, interval } = first
+  const name = `${String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')}-${bench.run}-${n}`
+  const path = `${posix.dirname(first.path)}/${encodeSegment(name)}.parquet`
+  return { temporary: bench.spool.path(`${n}.parquet`), path, table, label, metric, interval, ...merged }
+}

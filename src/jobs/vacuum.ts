@@ -1,0 +1,147 @@
+import { readFile } from 'node:fs/promises'
+import { commit, type CommitDeps } from '../lake/commit.ts'
+import { namesIn, realDisk, statOf } from '../lake/disk.ts'
+import { foldedBefore, foldJournal } from '../lake/fold.ts'
+import { filesOnDisk, type HeldFile, heldStamps, heldVersions } from '../lake/held.ts'
+import { inLake, places } from '../lake/layout.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { sweep } from '../lake/sweep.ts'
+import { exportsFolder } from '../lake/views/exports.ts'
+import { vacuumable } from '../merge-plan.ts'
+import { providerOf } from './rewrite.ts'
+
+/** What vacuuming is told. */
+export interface VacuumInput {
+  readonly root: string
+  /** Versions that were the newest within so many seconds keep their files. */
+  readonly keepSeconds: number
+  /** False: only says what would be freed. */
+  readonly really: boolean
+}
+
+/** What vacuuming needs of the world. */
+export interface VacuumDeps extends CommitDeps {
+  /** Brings the views up to the newest version, so that nobody opens a view of files that are about to go. */
+  readonly buildViews: (ledger: Ledger) => Promise<unknown>
+}
+
+/** Some files and their bytes. */
+export interface Freed {
+  readonly files: number
+  readonly bytes: number
+}
+
+/** What was freed, or would be. */
+export interface VacuumSummary {
+  readonly version: number
+  readonly dry_run: boolean
+  readonly data: Freed
+  readonly journal: Freed
+  readonly exports: Freed
+  /** Superseded files that stay because a stamped result needs them. */
+  readonly stamped: Freed
+  /** Relative to the lake. */
+  readonly paths: readonly string[]
+}
+
+/** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
+export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+  const ledger = input.really ? await Ledger.open(input.root) : await Ledger.openToRead(input.root)
+  try {
+    if (!input.really) return await planned(ledger, input, deps)
+    await sweep(ledger, deps)
+    await foldJournal(ledger, deps)
+    if (ledger.head().version > 0) await deps.buildViews(ledger)
+    return await clean(ledger, input, deps)
+  } finally {
+    ledger.close()
+  }
+}
+
+interface Going {
+  readonly data: readonly HeldFile[]
+  readonly stamped: readonly HeldFile[]
+  readonly journal: readonly string[]
+  readonly exports: readonly string[]
+}
+
+async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<Going> {
+  // Where the clock has stepped back, the newest commit is later than it.
+  const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
+  const before = now - input.keepSeconds * 1_000_000
+  const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
+  const stamps = heldStamps(ledger).map((stamp) => stamp.version)
+  const { going, stamped } = vacuumable(filesOnDisk(ledger), {
+    stamps,
+    isOld: (version) => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before,
+  })
+  const journal = await foldedBefore(ledger, before)
+  return { data: going, stamped, journal, exports: await supersededExports(ledger, ends, before) }
+}
+
+/** Exports of the ledger that the views in place do not name and that a later version overtook long ago. */
+async function supersededExports(ledger: Ledger, ends: ReadonlyMap<number, number>, before: number): Promise<string[]> {
+  const script = await readFile(inLake(ledger.root, places.script), 'utf8').catch(() => undefined)
+  if (script === undefined) return []
+  const names = await namesIn(inLake(ledger.root, exportsFolder))
+  return names
+    .filter((name) => {
+      const version = Number(/-(\d{10,})-[0-9a-f]+\.parquet$/.exec(name)?.[1] ?? Number.NaN)
+      return (ends.get(version + 1) ?? Number.POSITIVE_INFINITY) <= before && !script.includes(name)
+    })
+    .map((name) => `${exportsFolder}/${name}`)
+}
+
+async function planned(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+  return await summaryOf(ledger, input, await goingOf(ledger, input, deps))
+}
+
+async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+  const going: Going[] = []
+  await commit(
+    ledger,
+    async (ticket) => {
+      const now = await goingOf(ledger, input, deps)
+      going.push(now)
+      if (now.data.length === 0) return null
+      const drop = [...new Set(now.data.map((file) => file.path))]
+      return { job: 'vacuum', run: `vacuum-${ticket.version}`, provider: providerOf(ledger), drop }
+    },
+    deps,
+  )
+  const [gone] = going
+  if (!gone) throw new RangeError('a commit without its draft')
+  const summary = await summaryOf(ledger, input, gone)
+  // Only now: whoever dies in between leaves files that no entry names, and the next writing command sweeps them.
+  const disk = deps.disk ?? realDisk
+  for (const path of summary.paths) await disk.remove(inLake(ledger.root, path))
+  ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  return summary
+}
+
+async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Promise<VacuumSummary> {
+  const data = unique(going.data)
+  const stamped = unique(going.stamped)
+  return {
+    version: ledger.head().version,
+    dry_run: !input.really,
+    data: { files: data.size, bytes: sum([...data.values()]) },
+    journal: await sizes(ledger.root, going.journal),
+    exports: await sizes(ledger.root, going.exports),
+    stamped: { files: stamped.size, bytes: sum([...stamped.values()]) },
+    paths: [...data.keys(), ...going.journal, ...going.exports],
+  }
+}
+
+function unique(files: readonly HeldFile[]): Map<string, number> {
+  return new Map(files.map((file) => [file.path, file.bytes]))
+}
+
+async function sizes(root: string, paths: readonly string[]): Promise<Freed> {
+  const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
+  return { files: paths.length, bytes: sum(all) }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}

@@ -1,0 +1,83 @@
+/** What the choice of a merge looks at: the rows of one file of a partition. */
+export interface Mergeable {
+  readonly rows: number
+  readonly bytes: number
+}
+
+/** Up to how many files a partition may keep before the choice becomes less patient. */
+const patience = 8
+/** A file of this size is left alone: merging it again would gain nothing. */
+const fullBytes = 1 << 30
+
+/**
+ * The files of a partition to be merged into one, smallest first; empty when they may stay as they are. Every file
+ * that stays holds more rows than all smaller ones together, so that their number is logarithmic in the rows, and a
+ * row that is rewritten finds itself in a file of at least twice the size, so that it is rewritten logarithmically often.
+ */
+export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
+  const sorted = mergeable(files)
+  let chosen = suffix(sorted, 1)
+  for (let factor = 2; sorted.length - chosen.length + 1 > patience && chosen.length < sorted.length; factor *= 2)
+    chosen = suffix(sorted, factor)
+  return chosen
+}
+
+/** The files of a partition to be merged so that one is left; a single one only if it is not `settled` yet. */
+export function wholeMerge<T extends Mergeable>(
+  files: readonly T[],
+  settled: (file: T) => boolean = () => true,
+): readonly T[] {
+  const sorted = mergeable(files)
+  const [only] = sorted
+  return sorted.length === 1 && only !== undefined && settled(only) ? [] : sorted
+}
+
+function mergeable<T extends Mergeable>(files: readonly T[]): readonly T[] {
+  return files.filter((file) => file.bytes < fullBytes).toSorted((a, b) => a.rows - b.rows)
+}
+
+/** The longest run of smallest files whose largest holds at most `factor` times the rows of all others in it. */
+function suffix<T extends Mergeable>(sorted: readonly T[], factor: number): readonly T[] {
+  let smaller = 0
+  let count = 0
+  for (const [i, file] of sorted.entries()) {
+    const rows = Math.max(1, file.rows)
+    if (i > 0 && rows <= smaller * factor) count = i + 1
+    smaller += rows
+  }
+  return sorted.slice(0, count)
+}
+
+/** When a file was in the view. The same path may be listed several times. */
+export interface Listed {
+  readonly path: string
+  readonly added_version: number
+  /** Null while it is in the newest version. */
+  readonly removed_version: number | null
+}
+
+/** What keeps superseded files. */
+export interface Keeping {
+  /** Versions that a stamped result is pinned to. */
+  readonly stamps: readonly number[]
+  /** Whether a version was committed so long ago that those before it may go. */
+  readonly isOld: (version: number) => boolean
+}
+
+/**
+ * The files whose bytes nobody needs: out of the view since an old version, and in no stamped one. `stamped` are those
+ * that would go but for a stamp. A path goes only when all its listings go.
+ */
+export function vacuumable<T extends Listed>(files: readonly T[], keeping: Keeping): { going: T[]; stamped: T[] } {
+  const going: T[] = []
+  const stamped: T[] = []
+  for (const listings of Map.groupBy(files, (file) => file.path).values()) {
+    const gone = listings.every(({ removed_version: end }) => end !== null && keeping.isOld(end))
+    if (!gone) continue
+    const pinned = listings.some(({ added_version: start, removed_version: end }) =>
+      keeping.stamps.some((version) => version >= start && version < (end ?? Number.POSITIVE_INFINITY)),
+    )
+    ;(pinned ? stamped : going).push(...listings)
+  }
+  return { going, stamped }
+}

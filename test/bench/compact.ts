@@ -1,0 +1,132 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
+import { reportSizes } from '../../src/jobs/sizes.ts'
+import { realDisk } from '../../src/lake/disk.ts'
+import { Engine, quote } from '../../src/lake/engine.ts'
+import { liveFiles } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { metrics, pointsAt, rewriteDeps, start, topUp } from '../helpers/merging.ts'
+
+const assets = 10
+const history = 1500
+const day = 86_400
+const bound = 1.3
+
+/** A year of daily top-ups against the same lake freshly compacted: files, rewrites, five common queries, bytes. */
+export async function benchCompact(days = 365, rounds = 15): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'pitlake-bench-'))
+  try {
+    const lived = join(folder, 'lived')
+    const seen = await liveThrough(lived, days)
+    const fresh = join(folder, 'fresh')
+    cpSync(lived, fresh, { recursive: true })
+    await compact(fresh, rewriteDeps())
+    return [seen, ...(await compareQueries(lived, fresh, rounds)), ...(await sizesOf(lived, fresh))]
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A history, then so many top-ups, each followed by the merge that a fetch does at its end. */
+async function liveThrough(root: string, days: number): Promise<string> {
+  const deps = rewriteDeps({ disk: { ...realDisk, sync: nothing, syncFolder: nothing } })
+  const ledger = await Ledger.open(root)
+  try {
+    for (const metric of metrics) await topUp(ledger, deps, { metric, since: 0, days: history, assets })
+    let [most, written] = [0, 0]
+    for (let n = 0; n < days; n++) {
+      deps.clock.now += day
+      for (const metric of metrics) await topUp(ledger, deps, { metric, since: history + n, days: 1, assets })
+      written += (await mergeSmallFiles(ledger, deps)).rows
+      const { length } = liveFiles(ledger)
+      most = Math.max(most, Math.ceil(length / metrics.length))
+    }
+    const brought = metrics.length * assets * days
+    return `${days} top-ups: at most ${most} files a partition (bound ${Math.floor(Math.log2(days) + 2)}), each new point rewritten ${(written / brought).toFixed(1)} times on average (bound 10)`
+  } finally {
+    ledger.close()
+  }
+}
+
+/** A year is simulated: forcing each of its days to the disk would only measure the disk. */
+async function nothing(): Promise<void> {
+  await Promise.resolve()
+}
+
+/** The questions that are asked most, over the relation of all points. */
+function questions(points: string): Record<string, string> {
+  const metric = quote(metrics[0])
+  const then = `make_timestamptz(${(start + 900 * day) * 1_000_000}::BIGINT)`
+  return {
+    'one series': `SELECT t, v FROM ${points} WHERE metric = ${metric} AND asset = 'A3' ORDER BY t`,
+    'latest known of all': `SELECT metric, asset, arg_max(v, t) AS v, max(t) AS t FROM ${points} GROUP BY ALL ORDER BY ALL`,
+    panel: `SELECT t, asset, max(v) FILTER (WHERE metric = ${metric}) AS a, max(v) FILTER (WHERE metric <> ${metric}) AS b
+            FROM ${points} GROUP BY ALL ORDER BY ALL`,
+    'count by metric': `SELECT metric, count(*) AS n FROM ${points} GROUP BY ALL ORDER BY ALL`,
+    'as of': `SELECT metric, asset, arg_max(v, t) AS v FROM ${points} WHERE available_at <= ${then} GROUP BY ALL ORDER BY ALL`,
+  }
+}
+
+async function compareQueries(lived: string, fresh: string, rounds: number): Promise<string[]> {
+  const ledgers = [await Ledger.openToRead(lived), await Ledger.openToRead(fresh)] as const
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  try {
+    const [ours, theirs] = [questions(pointsAt(ledgers[0], null)), questions(pointsAt(ledgers[1], null))]
+    const lines: string[] = []
+    for (const [name, sql] of Object.entries(ours))
+      lines.push(await compareOne(engine, name, sql, theirs[name] ?? '', rounds))
+    return lines
+  } finally {
+    engine.close()
+    for (const ledger of ledgers) ledger.close()
+  }
+}
+
+async function compareOne(engine: Engine, name: string, ours: string, theirs: string, rounds: number): Promise<string> {
+  const times: { ours: number; theirs: number }[] = []
+  for (let round = -1; round < rounds; round++) {
+    const [a, said] = await timed(engine, ours)
+    const [b, expected] = await timed(engine, theirs)
+    if (said !== expected) throw new Error(`${name}: the answers differ`)
+    if (round >= 0) times.push({ ours: a, theirs: b })
+  }
+  const ratio = median(times.map((time) => time.ours / time.theirs))
+  const [a, b] = [median(times.map((time) => time.ours)), median(times.map((time) => time.theirs))]
+  return `${name}: ${a.toFixed(1)} ms, freshly compacted ${b.toFixed(1)} ms, ratio ${ratio.toFixed(2)} (${ratio <= bound ? 'within' : 'ABOVE'} ${bound})`
+}
+
+async function timed(engine: Engine, sql: string): Promise<[number, string]> {
+  const begun = performance.now()
+  const rows = await engine.rows(sql)
+  const took = performance.now() - begun
+  return [took, JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))]
+}
+
+/** Bytes on disk against the JSON that the points came as: `t`, `v` or `o`, and the provider's instant where it gives one. */
+async function sizesOf(lived: string, fresh: string): Promise<string[]> {
+  const ledger = await Ledger.openToRead(fresh)
+  const engine = await Engine.open()
+  try {
+    const raw = await engine.rows<{ metric: string; bytes: bigint }>(
+      `SELECT metric, sum(length(to_json(struct_pack(t := epoch_us(t) // 1000000, v := v))) + 1
+         + CASE WHEN o IS NULL THEN 0 ELSE length(o) + 5 END
+         + CASE WHEN computed_at IS NULL THEN 0 ELSE 25 END)::BIGINT AS bytes
+       FROM ${pointsAt(ledger, null)} GROUP BY ALL`,
+    )
+    const sizes = new Map((await reportSizes(lived)).map((size) => [size.metric, size.bytes]))
+    return (await reportSizes(fresh)).map((size) => {
+      const json = Number(raw.find((row) => row.metric === size.metric)?.bytes)
+      const keys = ['t', 'asset', 'currency', 'observed_at'].map((name) => `${name} ${size.columns[name]?.toFixed(4)}`)
+      return `${size.metric}: ${size.bytes_per_point.toFixed(2)} bytes a point compacted, 1/${(json / size.bytes).toFixed(1)} of the JSON, ${((sizes.get(size.metric) ?? 0) / size.points).toFixed(2)} before; ${keys.join(', ')}`
+    })
+  } finally {
+    engine.close()
+    ledger.close()
+  }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}

@@ -1,0 +1,158 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { RewriteDeps } from '../../src/jobs/rewrite.ts'
+import { commit, type Draft, type StagedFile, type Ticket } from '../../src/lake/commit.ts'
+import { digestSql } from '../../src/lake/convert-write.ts'
+import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
+import type { SeriesRow } from '../../src/lake/entry.ts'
+import { liveFiles } from '../../src/lake/held.ts'
+import { inLake, pointsFile } from '../../src/lake/layout.ts'
+import type { Ledger } from '../../src/lake/ledger.ts'
+import { datedPointsSql, earlierDatings } from '../../src/lake/redated.ts'
+import { commitDeps } from './lakes.ts'
+
+/** Two endpoints of the catalogue: one without the provider's own instants, one with them. */
+export const metrics = ['supply/current_pit', 'market/beta_btc_7d_pit'] as const
+export const day = 86_400
+/** 2024-01-01, the first t of every lake here. */
+export const start = 1_704_067_200
+
+/** A clock that stands until it is set, and everything else that rewriting needs. */
+export function rewriteDeps(changes: Partial<RewriteDeps> = {}): RewriteDeps & { clock: { now: number } } {
+  const clock = { now: start + 400 * day }
+  const signal = new AbortController().signal
+  return { ...commitDeps({ nowMicros: () => clock.now * 1_000_000 }), signal, threads: 1, clock, ...changes }
+}
+
+/** What one top-up brings: points of every asset from one day to another, and points that came late. */
+export interface TopUp {
+  readonly metric: string
+  readonly since: number
+  readonly days: number
+  readonly assets?: number
+  /** Days whose points are left out now, or brought as late arrivals. */
+  readonly skip?: readonly number[]
+  readonly late?: readonly number[]
+  readonly more?: Partial<Draft>
+}
+
+/** Commits points that are functions of asset, day and metric, dated as a conversion dates them. */
+export async function topUp(ledger: Ledger, deps: RewriteDeps, what: TopUp): Promise<void> {
+  await commit(ledger, async (ticket) => await topUpDraft(ledger, ticket, what), deps)
+}
+
+async function topUpDraft(ledger: Ledger, ticket: Ticket, what: TopUp): Promise<Draft> {
+  const { metric, since, days, assets = 2, skip = [], late = [], more = {} } = what
+  const name = `t-${ticket.version}`
+  const temporary = `spool/top-up/${name}.parquet`
+  const out = inLake(ledger.root, temporary)
+  mkdirSync(dirname(out), { recursive: true })
+  const provided = metric === metrics[1]
+  const row = (d: string, tardy: string): string => {
+    const t = `(${start} + ${d} * ${day})`
+    const rule = `(${t} + ${day} + 600) * 1000000`
+    const at = tardy === 'true' ? `greatest(${ticket.committed_at}, ${rule})` : rule
+    const known = provided ? `(${t} + ${day} + 900 + ${d} % 7) * 1000000` : at
+    const basis = provided ? 'provider' : tardy === 'true' ? 'observed' : 'assumed'
+    return `SELECT 'A' || a AS asset, 'native' AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network,
+      make_timestamptz((${t} * 1000000)::BIGINT) AS t, make_timestamptz((${known})::BIGINT) AS available_at,
+      make_timestamptz(${ticket.committed_at}::BIGINT) AS observed_at,
+      CASE WHEN ${d} % 11 = 3 THEN '-0.0'::DOUBLE WHEN ${d} % 11 = 5 THEN NULL ELSE sin(a * 1000 + ${d}) END::DOUBLE AS v,
+      CASE WHEN ${d} % 13 = 1 THEN '{"x":' || ${d} || '}' END AS o, '${basis}' AS basis, NULL::VARCHAR AS extra,
+      ${provided ? `make_timestamptz((${known})::BIGINT)` : 'NULL::TIMESTAMPTZ'} AS computed_at,
+      make_timestamptz((${known})::BIGINT) AS available_rule_at, NULL::VARCHAR AS params
+      FROM range(${assets}) q(a)`
+  }
+  const list = (numbers: readonly number[]): string => `CAST([${numbers.join(', ')}] AS BIGINT[])`
+  const own = `${row('d', 'false')}, range(${since}, ${since + days}) r(d) WHERE NOT list_contains(${list(skip)}, d)`
+  const tardy = `${row('d', 'true')}, (SELECT unnest(${list(late)}) AS d) r`
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  try {
+    await engine.run(
+      `COPY (${own} UNION ALL ${tardy} ORDER BY asset, t) TO ${quote(out)} (FORMAT parquet, PARQUET_VERSION v2,
+       COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0)`,
+    )
+    const [facts] = await engine.rows<{ rows: bigint; digest: string; lo: bigint; hi: bigint }>(
+      `SELECT count(*) AS rows, ${digestSql} AS digest, epoch_us(min(t)) // 1000000 AS lo, epoch_us(max(t)) // 1000000 AS hi
+       FROM read_parquet(${quoteList([out])})`,
+    )
+    if (!facts) throw new Error('no facts')
+    const file: StagedFile = {
+      temporary,
+      path: pointsFile(metric, '24h', name),
+      table: 'points',
+      label: '',
+      metric,
+      interval: '24h',
+      rows: Number(facts.rows),
+      digest: facts.digest,
+      min_t: Number(facts.lo),
+      max_t: Number(facts.hi),
+      meta: { min_available: 0, max_available: 0, min_lag: provided ? 900_000_000 : 600_000_000 },
+    }
+    return { job: 'fetch', run: 'top-up', provider, add: [file], series: seriesOf(metric, assets), ...more }
+  } finally {
+    engine.close()
+  }
+}
+
+/** Who provides the lakes here. */
+export const provider = { metrics: 'sandbox:1', synthetic: true }
+
+function seriesOf(metric: string, assets: number): SeriesRow[] {
+  return Array.from({ length: assets }, (_, a) => ({
+    id: seriesId(metric, a),
+    metric,
+    asset: `A${a}`,
+    interval: '24h',
+    currency: 'native',
+    exchange: null,
+    network: null,
+    params: {},
+    settled: '24h',
+  }))
+}
+
+/** The id of the series of an asset. */
+export function seriesId(metric: string, asset: number): string {
+  return `${metric}|A${asset}|24h|native`
+}
+
+/** The points as a reader with these two instants (microseconds) sees them; a relation for FROM. */
+export function pointsAt(ledger: Ledger, observedAsOf: number | null): string {
+  const files = liveFiles(ledger)
+  const read = (paths: readonly string[]): string =>
+    `read_parquet(${quoteList(paths.map((path) => inLake(ledger.root, path)))}, hive_partitioning = true,
+     hive_types = {metric: VARCHAR, interval: VARCHAR})`
+  const newest = read(files.filter((file) => file.table === 'points').map((file) => file.path))
+  const at = observedAsOf === null ? 'CAST(NULL AS TIMESTAMPTZ)' : `make_timestamptz(${observedAsOf}::BIGINT)`
+  return `(SELECT * FROM ${datedPointsSql(newest, earlierDatings(files), read, at)}
+    WHERE ${at} IS NULL OR observed_at <= ${at})`
+}
+
+/** A fixed set of questions: one series, the latest known of all, a panel, counts, three instants of knowledge. */
+export async function answers(ledger: Ledger, observedAsOf: number | null): Promise<string> {
+  const points = pointsAt(ledger, observedAsOf)
+  const instants = [40, 100, 300].map((days) => (start + days * day + 601) * 1_000_000)
+  const latest = (at: string): string =>
+    `SELECT metric, asset, arg_max(struct_pack(t, v, o, available_at, observed_at), t) AS last, count(*) AS n
+     FROM ${points} WHERE ${at} GROUP BY ALL ORDER BY ALL`
+  const questions = [
+    `SELECT t, v, signbit(v) AS sign, o, available_at, observed_at, basis, computed_at, available_rule_at
+     FROM ${points} WHERE metric = ${quote(metrics[0])} AND asset = 'A1' ORDER BY t`,
+    latest('true'),
+    `SELECT t, asset, max(v) FILTER (WHERE metric = ${quote(metrics[0])}) AS a,
+     max(v) FILTER (WHERE metric = ${quote(metrics[1])}) AS b FROM ${points} GROUP BY ALL ORDER BY ALL`,
+    `SELECT metric, "interval", count(*) AS n, count(v) AS scalars, count(DISTINCT t) AS ts, basis FROM ${points}
+     GROUP BY ALL ORDER BY ALL`,
+    ...instants.map((at) => latest(`available_at <= make_timestamptz(${at}::BIGINT)`)),
+  ]
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  try {
+    const rows = []
+    for (const question of questions) rows.push(await engine.rows(question))
+    return JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))
+  } finally {
+    engine.close()
+  }
+}

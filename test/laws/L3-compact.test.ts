@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, vi } from 'vitest'
+import { sha256File } from '../../src/lake/commit.ts'
+import { filesOnDisk, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { findOrphans, sweep } from '../../src/lake/sweep.ts'
+import { dump, inFolder } from '../helpers/lakes.ts'
+import { answers, metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
+
+// Many processes, each killed and begun again.
+vi.setConfig({ testTimeout: 240_000 })
+
+const fixture = fileURLToPath(new URL('../helpers/compactor.ts', import.meta.url))
+
+/** Runs the whole job; it kills itself before a step of the disk, or is killed after so many milliseconds. */
+async function run(root: string, dieAt: number, killAfter?: number): Promise<{ killed: boolean; steps: number }> {
+  const child = spawn(process.execPath, [fixture, root, String(dieAt)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let said = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    if (said === '' && killAfter !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfter)
+    said += String(chunk)
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== null && code !== 0) throw new Error(`the compactor ended with ${code}`)
+  return { killed: code === null, steps: Number(said.trim().split('\n').at(-1)) }
+}
+
+/** Every file that any reader may be told of is there, byte for byte, and the journal alone tells the same. */
+async function check(root: string, expected: string): Promise<void> {
+  const ledger = await Ledger.open(root)
+  for (const file of liveFiles(ledger)) expect(await sha256File(inLake(root, file.path))).toBe(file.sha256)
+  expect(await answers(ledger, null)).toBe(expected)
+  const rebuilt = await Ledger.inMemory(root)
+  expect(dump(rebuilt)).toEqual(dump(ledger))
+  rebuilt.close()
+  ledger.close()
+}
+
+describe('L3: kill -9 around merging and vacuum', () => {
+  it('leaves the same answers at every step, and the same lake after the same command again', async () => {
+    await inFolder(async (folder) => {
+      const root = `${folder}/lake`
+      const ledger = await Ledger.open(root)
+      const deps = rewriteDeps()
+      for (let n = 0; n < 3; n++)
+        for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 30, days: 30, skip: [n * 30 + 4] })
+      await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 0, late: [4] })
+      const expected = await answers(ledger, null)
+      ledger.close()
+      const undisturbed = `${folder}/undisturbed`
+      cpSync(root, undisturbed, { recursive: true })
+      const { steps } = await run(undisturbed, 0)
+      expect(steps).toBeGreaterThan(15)
+      const deaths = Array.from({ length: 4 }, (_, i) => ({
+        at: 1 + Math.floor((i * (steps - 1)) / 3),
+        after: undefined,
+      }))
+      const kills = [100].map((after) => ({ at: 0, after }))
+      await inPairs([...deaths, ...kills], async ({ at, after }, n) => {
+        const copy = `${folder}/copy-${n}`
+        cpSync(root, copy, { recursive: true })
+        const { killed } = await run(copy, at, after)
+        if (at > 0) expect(killed).toBe(true)
+        await check(copy, expected)
+        await run(copy, 0)
+        await check(copy, expected)
+        const again = await Ledger.open(copy)
+        expect(liveFiles(again)).toHaveLength(metrics.length)
+        await sweep(again, deps)
+        expect(await findOrphans(again)).toEqual([])
+        expect(filesOnDisk(again)).toHaveLength(metrics.length)
+        again.close()
+      })
+    })
+  })
+})
+
+async function inPairs<T>(items: readonly T[], work: (item: T, n: number) => Promise<void>): Promise<void> {
+  const queue = [...items.entries()]
+  const worker = async (): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) await work(next[1], next[0])
+  }
+  await Promise.all([worker(), worker()])
+}

@@ -1,0 +1,235 @@
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
+import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
+import { redate } from '../../src/jobs/redate.ts'
+import { vacuum } from '../../src/jobs/vacuum.ts'
+import { commit } from '../../src/lake/commit.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { heldRules, heldVersions, heldViolations, liveFiles } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { answers, day, metrics, pointsAt, provider, rewriteDeps, seriesId, start, topUp } from '../helpers/merging.ts'
+
+// Many small files, each forced to the disk.
+vi.setConfig({ testTimeout: 120_000 })
+
+const catalogue = loadCatalogue()
+const buildViews = (): Promise<void> => Promise.resolve()
+
+/** The catalogue with a lag for one endpoint, as a user's configuration overrides it. */
+function withLag(path: string, seconds: number, trust: 'provider' | 'rule' = 'provider'): Catalogue {
+  const endpoint = catalogue.endpoints.get(path)
+  if (!endpoint) throw new Error(path)
+  const rule = { kind: 'lag', seconds, basis: 'override', quote: null, reason: null, until: null, trust } as const
+  const own = { ...endpoint, rules: { ...endpoint.rules, '24h': [rule] } }
+  return { ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, own]]) }
+}
+
+type Step =
+  | { readonly kind: 'top-up'; readonly metric: number; readonly late: boolean }
+  | { readonly kind: 'merge' | 'compact' | 'vacuum' | 'stamp' | 'redate' }
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({ kind: fc.constant('top-up' as const), metric: fc.nat(1), late: fc.boolean() }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constantFrom('merge' as const, 'compact', 'vacuum', 'stamp', 'redate') }),
+    },
+  ),
+  { minLength: 4, maxLength: 9 },
+)
+
+/** Does the steps, then asks every version that ever was what it was asked when it was new: those that answer otherwise. */
+async function live(root: string, plan: readonly Step[]): Promise<number[]> {
+  const deps = rewriteDeps()
+  const ledger = await Ledger.open(root)
+  const told = new Map<number, string>()
+  const days = [0, 0]
+  let lag = 0
+  try {
+    for (const step of plan) {
+      deps.clock.now += 3600
+      const before = ledger.head()
+      if (step.kind === 'top-up') {
+        const since = days[step.metric] ?? 0
+        days[step.metric] = since + 15
+        const late = step.late && since > 0 ? [since - 11] : []
+        const metric = metrics[step.metric] ?? metrics[0]
+        await topUp(ledger, deps, { metric, since, days: 15, skip: [since + 4], late })
+      } else if (before.version === 0) continue
+      else if (step.kind === 'merge') await mergeSmallFiles(ledger, deps)
+      else if (step.kind === 'compact') await compact(root, deps)
+      else if (step.kind === 'vacuum') await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
+      else if (step.kind === 'redate') await redate(root, withLag(metrics[0], ++lag * 100), deps)
+      else await stamp(ledger, before.version, deps)
+      await ledger.catchUp()
+      const { committed_at } = ledger.head()
+      const now = await answers(ledger, null)
+      // What neither brings nor dates points changes no answer.
+      if (step.kind !== 'top-up' && step.kind !== 'redate') expect(now).toBe(told.get(before.committed_at))
+      told.set(committed_at, now)
+    }
+    const unlike: number[] = []
+    for (const [at, said] of told) if ((await answers(ledger, at)) !== said) unlike.push(at)
+    return unlike
+  } finally {
+    ledger.close()
+  }
+}
+
+async function stamp(ledger: Ledger, version: number, deps: ReturnType<typeof rewriteDeps>): Promise<void> {
+  const one = { id: `s${version}`, version, digest: 'd', query_digest: 'q', path: null, at: 0, detail: null }
+  await commit(ledger, { job: 'stamp', run: 's', provider, stamps: [one] }, deps)
+}
+
+describe('L1, L6: any order of top-ups, merges, redates and vacuums', () => {
+  it('gives the same answers at every version that ever was', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
+        async (plan) => await inFolder(async (root) => expect(await live(root, plan)).toEqual([])),
+      ),
+      { numRuns: 3, endOnFailure: true },
+    )
+  }, 120_000)
+})
+
+describe('L4, L6: vacuum', () => {
+  it('says first, frees what is old, keeps what is stamped or young, and then finds nothing', async () => {
+    await inFolder(async (root) => {
+      const deps = rewriteDeps()
+      const ledger = await Ledger.open(root)
+      for (let n = 0; n < 3; n++) await topUp(ledger, deps, { metric: metrics[0], since: n * 10, days: 10 })
+      const v = { series: seriesId(metrics[0], 0), t: start, kind: 'value', stored: '1', offered: '2', stored_at: 1 }
+      const violation = { ...v, offered_at: 2, request: null }
+      await topUp(ledger, deps, { metric: metrics[0], since: 30, days: 1, more: { violations: [violation] } })
+      await stamp(ledger, 2, deps)
+      deps.clock.now += 10
+      await compact(root, deps)
+      const ask = async (keepSeconds: number, really: boolean) =>
+        await vacuum({ root, keepSeconds, really }, { ...deps, buildViews })
+      deps.clock.now += day
+      expect((await ask(2 * day, false)).data.files).toBe(0)
+      const dry = await ask(0, false)
+      expect(dry).toMatchObject({ dry_run: true, data: { files: 2 }, stamped: { files: 2 } })
+      const said = await answers(ledger, null)
+      expect((await ask(2 * day, true)).data.files).toBe(0)
+      const done = await ask(0, true)
+      expect({ ...done, dry_run: true, version: 0 }).toEqual({ ...dry, version: 0 })
+      const { version } = await ledger.catchUp()
+      expect(await ask(0, true)).toMatchObject({ version, data: { files: 0 } })
+      expect(heldVersions(ledger).at(-1)).toMatchObject({ job: 'vacuum', files_dropped: 2, points_added: 0 })
+      expect(heldViolations(ledger)).toHaveLength(1)
+      // The stamped version's own files are there and hold what it held.
+      const stamped = liveFiles(ledger, { version: 2 })
+      expect(stamped).toHaveLength(2)
+      expect(stamped.every((file) => file.dropped_version === null)).toBe(true)
+      expect(await answers(ledger, null)).toBe(said)
+      ledger.close()
+    })
+  })
+
+  it('frees folded journal entries, and the lake can still be made from what is left', async () => {
+    await inFolder(async (root) => {
+      const deps = rewriteDeps()
+      const ledger = await Ledger.open(root)
+      await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 10 })
+      for (let n = 0; n < 130; n++) await commit(ledger, { job: 't', run: 'r', provider, state: { n } }, deps)
+      deps.clock.now += day
+      await compact(root, deps)
+      const freed = await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
+      expect(freed.journal.files).toBeGreaterThan(120)
+      await ledger.catchUp()
+      const rebuilt = await Ledger.inMemory(root)
+      expect(rebuilt.head()).toEqual(ledger.head())
+      expect(liveFiles(rebuilt)).toEqual(liveFiles(ledger))
+      rebuilt.close()
+      ledger.close()
+    })
+  })
+})
+
+describe('L3: readers while files are exchanged', () => {
+  it('see the same answers all the while', async () => {
+    await inFolder(async (root) => {
+      const deps = rewriteDeps()
+      const ledger = await Ledger.open(root)
+      for (let n = 0; n < 6; n++)
+        for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 10, days: 10 })
+      const before = await answers(ledger, null)
+      // An open reader goes on with the files that it was told of.
+      const opened = pointsAt(ledger, null)
+      let busy = true
+      const reading = (async () => {
+        const seen = new Set<string>()
+        while (busy) {
+          const reader = await Ledger.openToRead(root)
+          seen.add(await answers(reader, null))
+          reader.close()
+        }
+        return seen
+      })()
+      await compact(root, deps)
+      await vacuum({ root, keepSeconds: day, really: true }, { ...deps, buildViews })
+      busy = false
+      expect([...(await reading)]).toEqual([before])
+      const engine = await Engine.open()
+      expect(await engine.rows(`SELECT count(*) AS n FROM ${opened}`)).toEqual([{ n: 240n }])
+      engine.close()
+      ledger.close()
+    })
+  })
+})
+
+describe('redating', () => {
+  it('changes the dates that rules gave and no other, as one version', async () => {
+    await inFolder(async (root) => {
+      const deps = rewriteDeps()
+      const ledger = await Ledger.open(root)
+      for (const metric of metrics) await topUp(ledger, deps, { metric, since: 0, days: 10, skip: [4] })
+      deps.clock.now += 60
+      await topUp(ledger, deps, { metric: metrics[0], since: 10, days: 0, late: [4] })
+      const before = { at: ledger.head().committed_at, said: await answers(ledger, null) }
+      const slower = withLag(metrics[0], 7200)
+      const done = await redate(root, slower, deps)
+      expect(done).toMatchObject({ made: true, partitions: [{ metric: metrics[0], points: 20, redated: 18 }] })
+      await ledger.catchUp()
+      expect(heldRules(ledger)?.rules).toMatchObject({ [metrics[0]]: { '24h': [{ seconds: 7200 }] } })
+      const engine = await Engine.open()
+      const lags = await engine.rows(
+        `SELECT basis, CAST(epoch_us(available_at) - epoch_us(t) AS BIGINT) // 1000000 - ${day} AS lag, count(*) AS n,
+         bool_and(available_at = available_rule_at) AS plain
+         FROM ${pointsAt(ledger, null)} WHERE metric = '${metrics[0]}' AND basis <> 'observed' GROUP BY ALL`,
+      )
+      expect(lags).toEqual([{ basis: 'override', lag: 7200n, n: 18n, plain: true }])
+      engine.close()
+      expect(await answers(ledger, before.at)).toBe(before.said)
+      expect(await answers(ledger, null)).not.toBe(before.said)
+      expect(await redate(root, slower, deps)).toMatchObject({ made: false, partitions: [] })
+      ledger.close()
+    })
+  })
+
+  it('lets a trusted rule win over the provider, and gives the provider its instants back', async () => {
+    await inFolder(async (root) => {
+      const deps = rewriteDeps()
+      const ledger = await Ledger.open(root)
+      await topUp(ledger, deps, { metric: metrics[1], since: 0, days: 10 })
+      const said = await answers(ledger, null)
+      expect((await redate(root, withLag(metrics[1], 5), deps)).partitions).toEqual([])
+      expect((await redate(root, withLag(metrics[1], 5, 'rule'), deps)).partitions).toHaveLength(1)
+      await ledger.catchUp()
+      expect(await answers(ledger, null)).not.toBe(said)
+      await redate(root, catalogue, deps)
+      await ledger.catchUp()
+      expect(await answers(ledger, null)).toBe(said)
+      ledger.close()
+    })
+  })
+})

@@ -1,0 +1,266 @@
+import { appendFileSync, rmSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
+import { reportSizes } from '../../src/jobs/sizes.ts'
+import { commit } from '../../src/lake/commit.ts'
+import { realDisk } from '../../src/lake/disk.ts'
+import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
+import { heldVersions, liveFiles } from '../../src/lake/held.ts'
+import { inLake, registryFile } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { migrate } from '../../src/lake/migrate.ts'
+import { findOrphans, openSpool } from '../../src/lake/sweep.ts'
+import { versionChanges } from '../../src/lake/version-changes.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { answers, metrics, provider, rewriteDeps, topUp } from '../helpers/merging.ts'
+
+/** A lake of a few files a partition, with the job done to it. */
+async function withLake(tops: number, work: (root: string, ledger: Ledger) => Promise<void>): Promise<void> {
+  await inFolder(async (root) => {
+    const deps = rewriteDeps()
+    const ledger = await Ledger.open(root)
+    try {
+      for (let n = 0; n < tops; n++)
+        for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 20, days: 20 })
+      await work(root, ledger)
+    } finally {
+      ledger.close()
+    }
+  })
+}
+
+const paths = (ledger: Ledger): string[] => liveFiles(ledger).map((file) => file.path)
+
+describe('merging', () => {
+  it('makes one file a partition, once', async () => {
+    await withLake(3, async (root, ledger) => {
+      const before = await answers(ledger, null)
+      const summary = await compact(root, rewriteDeps())
+      expect(summary).toMatchObject({ partitions: 2, files_removed: 6, files_added: 2, rows: 240, abandoned: [] })
+      await ledger.catchUp()
+      expect(liveFiles(ledger)).toHaveLength(2)
+      expect(await answers(ledger, null)).toBe(before)
+      const again = await compact(root, rewriteDeps())
+      expect(again).toMatchObject({ version: summary.version, versions_made: 0, partitions: 0 })
+      expect(versionChanges(ledger).at(-1)).toMatchObject({
+        job: 'compact',
+        points_added: 0,
+        added: { files: 2, rows: 240 },
+        replaced: { files: 6, rows: 240 },
+        removed: { files: 0 },
+      })
+    })
+  })
+
+  it('keeps the digest, the bounds and the smallest lag that the ledger knows', async () => {
+    await withLake(2, async (root, ledger) => {
+      const sum = (): bigint => liveFiles(ledger).reduce((total, file) => total + BigInt(file.digest ?? 0), 0n)
+      const before = sum()
+      await compact(root, rewriteDeps())
+      await ledger.catchUp()
+      expect(sum()).toBe(before)
+      const lags = liveFiles(ledger).map((file) => file.meta['min_lag'])
+      expect(lags).toEqual(expect.arrayContaining([600_000_000, 900_000_000]))
+    })
+  })
+
+  it('merges by itself only where files are many, and then leaves them alone', async () => {
+    await withLake(1, async (_root, ledger) => {
+      const deps = rewriteDeps()
+      expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 0, versions_made: 0 })
+      await topUp(ledger, deps, { metric: metrics[0], since: 20, days: 20 })
+      expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 1, files_removed: 2, versions_made: 1 })
+      expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 0, versions_made: 0 })
+      expect(heldVersions(ledger).at(-1)?.job).toBe('merge')
+    })
+  })
+
+  it('leaves a damaged file as it is and says which', async () => {
+    await withLake(2, async (root, ledger) => {
+      const [first = ''] = paths(ledger)
+      appendFileSync(inLake(root, first), 'x')
+      const { abandoned, partitions } = await compact(root, rewriteDeps())
+      expect(abandoned).toMatchObject([{ reason: expect.stringContaining(first) as string }])
+      expect(partitions).toBe(1)
+      rmSync(inLake(root, first))
+      expect((await compact(root, rewriteDeps())).abandoned[0]?.reason).toContain('missing')
+      await ledger.catchUp()
+      expect(paths(ledger)).toContain(first)
+    })
+  })
+
+  it('leaves the old files in place when the disk is full', async () => {
+    await withLake(2, async (root, ledger) => {
+      const before = { files: paths(ledger), said: await answers(ledger, null) }
+      const full = (): Promise<never> => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' }))
+      for (const step of ['sync', 'move', 'write'] as const) {
+        const disk = { ...realDisk, [step]: full }
+        await expect(compact(root, rewriteDeps({ disk }))).rejects.toThrow('no space left')
+        await ledger.catchUp()
+        expect(paths(ledger)).toEqual(before.files)
+        expect(await findOrphans(ledger)).toEqual([])
+      }
+      expect(await answers(ledger, null)).toBe(before.said)
+    })
+  })
+
+  it('stops between partitions when it is interrupted', async () => {
+    await withLake(2, async (root, ledger) => {
+      const summary = await compact(root, rewriteDeps({ signal: AbortSignal.abort() }))
+      expect(summary).toMatchObject({ stopped: true, partitions: 0 })
+      expect(paths(ledger)).toHaveLength(4)
+    })
+  })
+
+  it('refuses a second one at the same time by name, and steps aside after a fetch', async () => {
+    await withLake(2, async (root, ledger) => {
+      const slow = {
+        ...realDisk,
+        sync: async (path: string) => (await new Promise((r) => setTimeout(r, 300)), realDisk.sync(path)),
+      }
+      const first = compact(root, rewriteDeps({ disk: slow }))
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      await expect(compact(root, rewriteDeps())).rejects.toThrow('is being merged already')
+      expect(await mergeSmallFiles(ledger, rewriteDeps())).toMatchObject({ partitions: 0 })
+      expect((await first).partitions).toBe(2)
+    })
+  })
+
+  it('lets go of a merge whose files left the view meanwhile', async () => {
+    await withLake(2, async (root, ledger) => {
+      const [gone = ''] = paths(ledger)
+      const plain = rewriteDeps()
+      let left = false
+      const syncFolder = async (path: string): Promise<void> => {
+        // The spool is opened after the choice: the file leaves between the choice and the commit.
+        if (path.endsWith('spool') && !left) {
+          left = true
+          await commit(ledger, { job: 'test', run: 'x', provider, remove: [gone] }, plain)
+        }
+        await realDisk.syncFolder(path)
+      }
+      const program = rewriteDeps({ disk: { ...realDisk, syncFolder } })
+      expect(await compact(root, program)).toMatchObject({ partitions: 1, files_removed: 2 })
+      await ledger.catchUp()
+      expect(paths(ledger)).not.toContain(gone)
+      expect(paths(ledger)).toHaveLength(2)
+    })
+  })
+})
+
+describe('encodings', () => {
+  it('stay within 5 % of the best tried, and time and keys cost nothing', async () => {
+    await inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: 0, days: 3000, assets: 10 })
+      await compact(root, rewriteDeps())
+      await ledger.catchUp()
+      const [file] = liveFiles(ledger)
+      if (!file) throw new Error('no file')
+      const engine = await Engine.open(':memory:', { threads: 1 })
+      const trial = inLake(root, 'trial.parquet')
+      let best = Number.POSITIVE_INFINITY
+      for (const version of ['v1', 'v2'])
+        for (const group of [65_536, 122_880]) {
+          await engine.run(
+            `COPY (FROM read_parquet(${quoteList([inLake(root, file.path)])}, hive_partitioning = false)) TO ${quote(trial)}
+             (FORMAT parquet, PARQUET_VERSION ${version}, COMPRESSION zstd, COMPRESSION_LEVEL 9, DICTIONARY_SIZE_LIMIT 0,
+              ROW_GROUP_SIZE ${group})`,
+          )
+          const [size] = await engine.rows<{ bytes: bigint }>(
+            `SELECT sum(total_compressed_size) AS bytes FROM parquet_metadata(${quoteList([trial])})`,
+          )
+          best = Math.min(best, Number(size?.bytes))
+        }
+      engine.close()
+      expect(file.bytes).toBeLessThanOrEqual(best * 1.05 + 4096)
+      const [sizes] = await reportSizes(root)
+      expect(sizes).toMatchObject({ metric: metrics[0], points: 30_000, files: 1 })
+      for (const column of ['asset', 'currency', 't', 'available_at', 'observed_at', 'basis'])
+        expect(sizes?.columns[column]).toBeLessThan(0.02)
+      ledger.close()
+    })
+  })
+})
+
+describe('registry tables', () => {
+  it('merges history by all columns, signs of doubles included, and no dated table', async () => {
+    await inFolder(async (root) => {
+      const deps = rewriteDeps()
+      const ledger = await Ledger.open(root)
+      const spool = await openSpool(root, 'r', deps)
+      const engine = await Engine.open()
+      for (const [n, table] of ['history.products', 'history.products', 'products', 'products'].entries()) {
+        const temporary = `${n}.parquet`
+        await engine.run(
+          `COPY (SELECT 'P' || (9 - i) AS id, make_timestamptz(${n}::BIGINT) AS at, CASE WHEN i % 2 = 0 THEN '-0.0'::DOUBLE ELSE 0 END AS d,
+           {'k': i} AS record FROM range(5) r(i)) TO ${quote(spool.file(temporary))} (FORMAT parquet, DICTIONARY_SIZE_LIMIT 0)`,
+        )
+        const file = { metric: null, interval: null, rows: 5, min_t: null, max_t: null, digest: null, meta: {} }
+        const label = table === 'products' ? `2024-01-0${n}` : ''
+        const path = registryFile(table, `f${n}`, label || null)
+        const add = [{ ...file, table, label, path, temporary: spool.path(temporary) }]
+        await commit(ledger, { job: 'registry', run: 'r', provider, add }, deps)
+      }
+      expect(await compact(root, deps)).toMatchObject({ partitions: 1, files_removed: 2, rows: 10, abandoned: [] })
+      await ledger.catchUp()
+      expect(liveFiles(ledger, { table: 'products' })).toHaveLength(2)
+      const [merged] = liveFiles(ledger, { table: 'history.products' })
+      const rows = await engine.rows<{ id: string; minus: bigint }>(
+        `SELECT min(id) AS id, count(*) FILTER (WHERE signbit(d)) AS minus FROM ${quote(inLake(root, merged?.path ?? ''))}`,
+      )
+      expect(rows).toEqual([{ id: 'P5', minus: 6n }])
+      engine.close()
+      await spool.close()
+      ledger.close()
+    })
+  })
+})
+
+describe('schemas', () => {
+  it('refuses a file that a newer program wrote', async () => {
+    await withLake(1, async (root, ledger) => {
+      const deps = rewriteDeps()
+      const spool = await openSpool(root, 'newer', deps)
+      const engine = await Engine.open()
+      const [file] = liveFiles(ledger)
+      if (!file) throw new Error('no file')
+      await engine.run(
+        `COPY (FROM read_parquet(${quoteList([inLake(root, file.path)])}, hive_partitioning = false))
+         TO ${quote(spool.file('n.parquet'))} (FORMAT parquet, KV_METADATA {pitlake_schema: '2'})`,
+      )
+      engine.close()
+      const path = file.path.replace(/t-\d+/, 't-newer')
+      await commit(
+        ledger,
+        { job: 'fetch', run: 'x', provider, add: [{ ...file, temporary: spool.path('n.parquet'), path }] },
+        deps,
+      )
+      await spool.close()
+      await expect(compact(root, deps)).rejects.toThrow('newer pitlake')
+    })
+  })
+
+  it('moves a lake forward by commits of their own, once', async () => {
+    await withLake(1, async (_root, ledger) => {
+      const deps = rewriteDeps()
+      const step = (to: number) => ({
+        to,
+        about: `to ${to}`,
+        draft: async () => await Promise.resolve({ state: { [`made_${to}`]: true } }),
+      })
+      const before = ledger.head().version
+      expect(await migrate(ledger, deps, [step(2), step(3)])).toBe(2)
+      expect(await migrate(ledger, deps, [step(2), step(3)])).toBe(0)
+      expect(ledger.head().version).toBe(before + 2)
+      expect(
+        heldVersions(ledger)
+          .slice(-2)
+          .map((version) => version.job),
+      ).toEqual(['migrate', 'migrate'])
+      const empty = await Ledger.inMemory(`${ledger.root}/none`)
+      expect(await migrate(empty, deps, [])).toBe(0)
+      empty.close()
+    })
+  })
+})
