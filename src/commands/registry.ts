@@ -1,0 +1,184 @@
+import { existsSync } from 'node:fs'
+import { LakeError } from '../errors.ts'
+import { describeOutcome } from '../fetch/outcome.ts'
+import { type RegistryDeps, type RegistryEvent, type RegistryInput, readFeedHead } from '../jobs/registry.ts'
+import { type RegistrySummary, registrySnapshot, registrySync } from '../jobs/registry-jobs.ts'
+import { type RegistryStatus, registryStatus } from '../jobs/registry-status.ts'
+import { inLake, places } from '../lake/layout.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { formatInstant } from '../time.ts'
+import { countOption, readContext } from './context.ts'
+import { json, seconds, table } from './print.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, type OptionSpec } from './spec.ts'
+import { askingWorld } from './world.ts'
+
+const jobOptions: readonly OptionSpec[] = [
+  { flags: '--accept-shrink', about: 'apply a snapshot even if it loses a resource or many records' },
+  { flags: '--max-requests N', about: 'stop after so many requests' },
+  { flags: '--provider-moved', about: 'the provider has a new address: accept it for this lake' },
+  { flags: '--json', about: 'one JSON document on stdout' },
+]
+
+/** `registry snapshot`: the whole registry as it is now, as dated tables. */
+export const snapshotCommand: CommandSpec = {
+  name: 'registry snapshot',
+  summary: 'Take a dated snapshot of the whole registry.',
+  options: jobOptions,
+  details:
+    'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
+  run: async (input, deps) =>
+    report(input, deps, await registrySnapshot(inputOf(input, deps), worldOf(input, deps, 'snapshot'))),
+}
+
+/** `registry sync`: the change feed up to its tail. */
+export const syncCommand: CommandSpec = {
+  name: 'registry sync',
+  summary: 'Follow the change feed of the registry to its tail.',
+  options: jobOptions,
+  details:
+    'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
+  run: async (input, deps) =>
+    report(input, deps, await registrySync(inputOf(input, deps), worldOf(input, deps, 'sync'))),
+}
+
+/** `registry status`: where the feed stands. */
+export const statusCommand: CommandSpec = {
+  name: 'registry status',
+  summary: 'Where the registry stands: snapshots, feed, records, events, limits.',
+  options: [
+    { flags: '--offline', about: 'do not ask the provider how far its feed has gone' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
+  run: async (input, deps) => {
+    const job = inputOf(input, deps)
+    const ledger = await Ledger.openToRead(job.settings.data)
+    try {
+      const head = flagOption(input, 'offline') ? null : await headOf(job, deps)
+      const status = await registryStatus(ledger, job.catalogue, deps.now(), head)
+      deps.stdout(flagOption(input, 'json') ? json(status) : told(status))
+    } finally {
+      ledger.close()
+    }
+  },
+}
+
+function inputOf(input: Input, deps: Deps): RegistryInput {
+  const { settings, catalogue } = readContext(input, deps)
+  return {
+    settings,
+    catalogue,
+    acceptShrink: flagOption(input, 'acceptShrink'),
+    maxRequests: countOption(input, 'maxRequests', '--max-requests') ?? null,
+    providerMoved: flagOption(input, 'providerMoved'),
+  }
+}
+
+/** The real world behind the job. */
+function worldOf(input: Input, deps: Deps, job: string): RegistryDeps {
+  const { catalogue } = readContext(input, deps)
+  const verbose = flagOption(input, 'verbose') || deps.env['PITLAKE_LOG'] === 'debug'
+  return { ...askingWorld(deps, `registry ${job}`, catalogue), onEvent: progress(deps, verbose) }
+}
+
+function progress(deps: Deps, verbose: boolean): (event: RegistryEvent) => void {
+  return (event) => {
+    if (event.kind === 'note') deps.stderr(`note: ${event.text}\n`)
+    if (event.kind === 'committed') deps.stderr(`committed version ${event.version}, ${event.files} files\n`)
+    if (event.kind === 'asking' && event.event.kind === 'waiting')
+      deps.stderr(`waiting ${seconds(event.event.waitMs / 1000)} (${event.event.why})\n`)
+    if (event.kind === 'answered' && verbose) deps.stderr(`${event.ask.path}: ${describeOutcome(event.outcome)}\n`)
+  }
+}
+
+/** The newest cursor of the provider's feed; null where it is not set up or does not answer. */
+async function headOf(job: RegistryInput, deps: Deps): Promise<string | null> {
+  const { url, key } = job.settings.registry
+  if (url === null || key === null || !existsSync(inLake(job.settings.data, places.ledger))) return null
+  const head = await readFeedHead(job, worldOf({ args: [], options: {} }, deps, 'status'))
+  if (head.kind === 'stopped') deps.stderr(`note: the provider's feed was not read: ${head.words}\n`)
+  return head.kind === 'stopped' ? null : head.cursor
+}
+
+function report(input: Input, deps: Deps, summary: RegistrySummary): void {
+  const { resume_at, ...rest } = summary
+  if (flagOption(input, 'json'))
+    deps.stdout(json({ ...rest, resume_at: resume_at === null ? null : new Date(resume_at).toISOString() }))
+  else deps.stdout(summaryText(summary))
+  const error = verdictOf(summary)
+  if (error !== null) throw error
+}
+
+function summaryText(summary: RegistrySummary): string {
+  const { records, unknown } = summary
+  const all = Object.values(unknown).reduce((sum, count) => sum + count, 0)
+  const dated = summary.snapshot_date === null ? 'none added' : `${summary.snapshot_date}, from the ${summary.source}`
+  return [
+    `version      ${summary.version}`,
+    `requests     ${summary.requests}`,
+    `snapshot     ${dated}`,
+    `feed         ${summary.events} events in ${summary.pages} pages${all === 0 ? '' : `, ${all} of unknown types`}`,
+    `history      ${summary.opened} opened, ${summary.updated} updated, ${summary.closed} closed`,
+    `records      ${Object.entries(records)
+      .map(([name, count]) => `${count} ${name}`)
+      .join(', ')}`,
+    ...(summary.findings === 0 ? [] : [`findings     ${summary.findings} (table registry_findings)`]),
+    ...(summary.schema_changes === 0 ? [] : [`new keys     ${summary.schema_changes} (view schema_changes)`]),
+    '',
+  ].join('\n')
+}
+
+/** The error that the summary deserves, with what to do next; null where all is done. */
+function verdictOf(summary: RegistrySummary): LakeError | null {
+  const { stopped_by, words, resume_at } = summary
+  const got = words ?? undefined
+  switch (stopped_by) {
+    case null:
+      return null
+    case 'unauthorised':
+      return new LakeError('unauthorised', {
+        subject: 'the registry refuses the key',
+        got,
+        next: 'check PITLAKE_REGISTRY_KEY',
+      })
+    case 'signal':
+    case 'max_requests':
+    case 'quota': {
+      const next =
+        resume_at === null
+          ? 'run the same command again'
+          : `the quota is back at ${formatInstant(Math.ceil(resume_at / 1000))}: run the same command then`
+      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next })
+    }
+    default:
+      return new LakeError('incomplete', {
+        subject: 'the registry was not read to the end',
+        got,
+        next: 'nothing half-read was applied; run the same command again',
+      })
+  }
+}
+
+function told(status: RegistryStatus): string {
+  const { limits } = status
+  const none = '-'
+  const lines = [
+    `snapshots    first ${status.first_snapshot ?? none}, last ${status.last_snapshot ?? none}${status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''}`,
+    `epoch        ${status.epoch}`,
+    `feed         ${status.feed_at === null ? 'never read to its tail' : `read to its tail at ${status.feed_at}, ${seconds(status.cursor_age ?? 0)} ago`}`,
+    `behind       ${status.behind === null ? 'not known' : status.behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'}`,
+    `limits       ${limits.per_minute ?? none} a minute (${limits.per_minute_remaining ?? none} left), ${limits.daily ?? none} a day (${limits.daily_remaining ?? none} left)`,
+    ...(limits.snapshots_from === null ? [] : [`             snapshots are refused until ${limits.snapshots_from}`]),
+    `304          ${status.not_modified} answers`,
+    '',
+  ]
+  const rows = Object.entries(status.records).map(([name, open]) => [name, open, status.versions[name] ?? 0])
+  const events = status.events.map(({ type, known, op, events: count }) => [
+    known ? type : `${type} (unknown)`,
+    op,
+    count,
+  ])
+  const parts = [lines.join('\n'), table(['table', 'records', 'versions'], rows)]
+  if (events.length > 0) parts.push('\n', table(['entity type', 'op', 'events'], events))
+  return parts.join('')
+}

@@ -1,0 +1,96 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { copyFile, mkdir, open, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { createZstdCompress, zstdDecompress } from 'node:zlib'
+import { redact } from '../errors.ts'
+import type { StagedFile } from '../lake/commit.ts'
+import type { RequestRow } from '../lake/entry.ts'
+import { liveFiles } from '../lake/held.ts'
+import { inLake, quarantineFile, rawFile } from '../lake/layout.ts'
+import type { Ledger } from '../lake/ledger.ts'
+import type { Spool } from '../lake/sweep.ts'
+import type { RawBody } from './registry-asking.ts'
+
+const unzstd = promisify(zstdDecompress)
+
+/** A raw file of the lake as it was received. */
+export async function readRaw(root: string, path: string): Promise<Uint8Array> {
+  return await unzstd(await readFile(inLake(root, path)))
+}
+
+/** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
+export async function stageRaw(
+  spool: Spool,
+  kind: string,
+  name: string,
+  date: string,
+  bodies: readonly RawBody[],
+  secrets: readonly string[],
+): Promise<StagedFile> {
+  const file = `${name}.json.zst`
+  const pieces = async function* (): AsyncGenerator<Buffer> {
+    for (const [i, body] of bodies.entries()) {
+      if (i > 0) yield Buffer.from('\n')
+      yield* await clean(body.file, secrets)
+    }
+  }
+  await pipeline(pieces, createZstdCompress(), createWriteStream(spool.file(file)))
+  return {
+    temporary: spool.path(file),
+    path: rawFile(kind, name, '.json.zst'),
+    table: 'raw',
+    label: date,
+    metric: null,
+    interval: null,
+    rows: bodies.length,
+    min_t: null,
+    max_t: null,
+    digest: null,
+    meta: { kind },
+  }
+}
+
+/** The bytes of a body; a key that was echoed in it is replaced. */
+async function clean(file: string, secrets: readonly string[]): Promise<AsyncIterable<Buffer> | Buffer[]> {
+  const bytes = await readFile(file)
+  if (!secrets.some((secret) => secret !== '' && bytes.includes(secret))) return createReadStream(file)
+  return [Buffer.from(redact(bytes.toString('latin1'), secrets), 'latin1')]
+}
+
+/** The raw files that are older than the configured days, each label of theirs. */
+export function oldRaw(ledger: Ledger, before: string): string[] {
+  const newest = new Map<string, string>()
+  for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
+    if (label > (newest.get(path) ?? '')) newest.set(path, label)
+  return [...newest].filter(([, label]) => label < before).map(([path]) => path)
+}
+
+const quarantinedBytes = 4_000_000
+
+/** Puts a body that is not applied into the quarantine, its first 4 MB and the request, without any key. */
+export async function quarantineBody(
+  root: string,
+  raw: Pick<RawBody, 'file'>,
+  request: RequestRow,
+  reason: string,
+  secrets: readonly string[],
+): Promise<void> {
+  const target = inLake(root, quarantineFile(request.id, '.body'))
+  await mkdir(dirname(target), { recursive: true })
+  await copyFile(raw.file, target)
+  const file = await open(target, 'r+')
+  try {
+    const { size } = await file.stat()
+    if (size > quarantinedBytes) await file.truncate(quarantinedBytes)
+  } finally {
+    await file.close()
+  }
+  const text = (await readFile(target)).toString('latin1')
+  const safe = redact(text, secrets)
+  if (safe !== text) await writeFile(target, Buffer.from(safe, 'latin1'))
+  const { path, query, asked_at, bytes } = request
+  const facts = { reason, path, query, asked_at, bytes }
+  await writeFile(inLake(root, quarantineFile(request.id, '.json')), `${JSON.stringify(facts, null, 2)}\n`)
+}

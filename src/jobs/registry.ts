@@ -1,0 +1,275 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { type LakeError, usage } from '../errors.ts'
+import { type AskEvent, createAsker } from '../fetch/ask.ts'
+import { createHttp, type Http, type ProxySettings, type Reply } from '../fetch/http.ts'
+import { header } from '../fetch/limits.ts'
+import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
+import { headAsk, type RegistryAsk, registryUrl } from '../fetch/registry-api.ts'
+import { usualRetries } from '../fetch/retry.ts'
+import { commit, type CommitDeps, noteRunFacts } from '../lake/commit.ts'
+import { Engine } from '../lake/engine.ts'
+import type { Provider, RequestRow } from '../lake/entry.ts'
+import { liveFiles } from '../lake/held.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { lockJob } from '../lake/lock.ts'
+import { agreeProvider } from '../lake/provider.ts'
+import { openSpool, type Spool, sweep } from '../lake/sweep.ts'
+import { readHead } from '../registry/bodies.ts'
+import type { Settings } from '../settings.ts'
+import type { RegistryAsking, Stopped } from './registry-asking.ts'
+import { quarantineBody, readRaw } from './registry-raw.ts'
+import { softDraft, softFacts, type SoftFacts } from './registry-state.ts'
+import type { RunEnd } from './finish.ts'
+
+/** What a registry job is told. */
+export interface RegistryInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  /** A snapshot that loses much is applied all the same. */
+  readonly acceptShrink: boolean
+  readonly maxRequests: number | null
+  readonly providerMoved: boolean
+}
+
+/** What a registry job needs of the world. */
+export interface RegistryDeps extends CommitDeps {
+  /** Milliseconds since 1970, from a clock that does not step back. */
+  readonly now: () => number
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Aborted by the first interrupt. */
+  readonly signal: AbortSignal
+  readonly proxy: ProxySettings
+  readonly onEvent: (event: RegistryEvent) => void
+  /** Runs once after the last commit, while the job's lock is held and the ledger is open. */
+  readonly afterCommits?: (end: RunEnd) => Promise<void>
+}
+
+/** What happens on the way, for progress. */
+export type RegistryEvent =
+  | { readonly kind: 'answered'; readonly ask: RegistryAsk; readonly outcome: Outcome }
+  | { readonly kind: 'asking'; readonly event: AskEvent }
+  | { readonly kind: 'note'; readonly text: string }
+  | { readonly kind: 'committed'; readonly version: number; readonly files: number }
+
+/** An open lake and an open connection, for one run. */
+export interface RegistryBench {
+  readonly input: RegistryInput
+  readonly deps: RegistryDeps
+  readonly ledger: Ledger
+  readonly engine: Engine
+  readonly spool: Spool
+  readonly asking: RegistryAsking
+  readonly run: string
+  readonly secrets: readonly string[]
+  /** Who answers, as soon as somebody has. */
+  readonly provider: () => Provider
+  /** What the answers said beside their bodies. */
+  readonly learnt: { limits: Record<string, string>; notModified: number; snapshotLimit: number | null }
+}
+
+/** The largest body that is kept. */
+const maxBodyBytes = 400_000_000
+/** Until the provider's headers say otherwise. */
+const usualPerMinute = 120
+
+/** Runs a registry job: one at a time on a lake, in a spool of its own, everything closed whatever happens. */
+export async function withRegistry<T>(
+  job: string,
+  input: RegistryInput,
+  deps: RegistryDeps,
+  work: (bench: RegistryBench) => Promise<{ value: T; stopped: Stopped | null }>,
+): Promise<T> {
+  const { url, key } = input.settings.registry
+  if (url === null) throw unset('PITLAKE_REGISTRY_URL', 'the base address of the registry API, with its version')
+  if (key === null) throw unset('PITLAKE_REGISTRY_KEY', 'the key of the registry API')
+  const lock = await lockJob(input.settings.data, 'registry', { ...deps.holder, since: deps.nowMicros() })
+  try {
+    const ledger = await Ledger.open(input.settings.data)
+    try {
+      await sweep(ledger, deps)
+      const before = ledger.head().version
+      const value = await inSpool(job, { input, deps, ledger, url, key }, work)
+      await deps.afterCommits?.({ ledger, commits: ledger.head().version - before, requests: 1 })
+      return value
+    } finally {
+      ledger.close()
+    }
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Asks for the newest cursor of the feed; the lake is not touched. */
+export async function readFeedHead(
+  input: RegistryInput,
+  deps: RegistryDeps,
+): Promise<{ kind: 'head'; cursor: string } | Stopped> {
+  const { url, key } = input.settings.registry
+  const failed = (words: string): Stopped => ({ kind: 'stopped', by: 'failed', until: null, words })
+  if (url === null || key === null) return failed('no address or no key is set')
+  const folder = await mkdtemp(join(tmpdir(), 'pitlake-head-'))
+  const http = httpOf({ deps, url, key })
+  try {
+    const file = join(folder, 'head.json')
+    const { outcome } = await http.get({ url: registryUrl(url, headAsk), file, signal: deps.signal })
+    if (outcome.kind !== 'body') return failed(describeOutcome(outcome))
+    const head = readHead(await readFile(file))
+    return head.ok ? { kind: 'head', cursor: head.value } : failed(head.reason)
+  } finally {
+    await http.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The complaint about an address or key that is not set. */
+function unset(name: string, what: string): LakeError {
+  const next = `set ${name}, or start \`pitlake sandbox\` and use what it prints`
+  return usage(name, { expected: what, got: 'nothing', next })
+}
+
+interface Opened {
+  readonly input: RegistryInput
+  readonly deps: RegistryDeps
+  readonly ledger: Ledger
+  readonly url: string
+  readonly key: string
+}
+
+async function inSpool<T>(
+  job: string,
+  opened: Opened,
+  work: (bench: RegistryBench) => Promise<{ value: T; stopped: Stopped | null }>,
+): Promise<T> {
+  const { deps, ledger, input } = opened
+  const run = `${new Date(deps.now()).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()}-${deps.holder.pid}r`
+  const began = { id: run, job, command: deps.holder.command, started_at: deps.nowMicros() }
+  await noteRunFacts(ledger, began, deps.disk)
+  const spool = await openSpool(input.settings.data, run, deps)
+  const engine = await Engine.open(':memory:', {
+    tempDirectory: spool.file('duckdb'),
+    threads: 2,
+    memoryLimit: '256MB',
+  })
+  const http = httpOf(opened)
+  try {
+    const bench = benchOf(opened, run, engine, spool, http)
+    const { value, stopped } = await work(bench)
+    await noteSoft(bench, job)
+    const facts = { id: run, ended_at: deps.nowMicros(), stopped_by: stopped?.by ?? null }
+    await noteRunFacts(ledger, { ...facts, actual: { requests: bench.asking.requests.length } }, deps.disk)
+    return value
+  } finally {
+    engine.close()
+    await http.close()
+    await spool.close()
+  }
+}
+
+function httpOf({ deps, url, key }: Pick<Opened, 'deps' | 'url' | 'key'>): Http {
+  return createHttp({
+    base: url,
+    key: { name: 'Authorization', key },
+    userAgent: deps.program.replace(' ', '/'),
+    connections: 1,
+    maxBytes: maxBodyBytes,
+    proxy: deps.proxy,
+    now: deps.now,
+  })
+}
+
+function benchOf(opened: Opened, run: string, engine: Engine, spool: Spool, http: Http): RegistryBench {
+  const { input, deps, ledger, url, key } = opened
+  const learnt: RegistryBench['learnt'] = { limits: {}, notModified: 0, snapshotLimit: null }
+  const asker = createAsker({
+    http: { get: async (request) => noteHead(await http.get(request), learnt) },
+    governor: { perMinute: usualPerMinute },
+    retry: usualRetries,
+    maxRequests: input.maxRequests,
+    now: deps.now,
+    sleep: deps.wait,
+    random: deps.random,
+    signal: deps.signal,
+    onEvent: (event) => deps.onEvent({ kind: 'asking', event }),
+  })
+  let provider: Provider | null = null
+  const agree = (sandbox: string | null): Provider => agreed(opened, sandbox)
+  const soft = softFacts(ledger)
+  let asked = 0
+  const raw = new Set(liveFiles(ledger, { table: 'raw' }).map((file) => file.path))
+  const asking: RegistryAsking = {
+    run,
+    base: url,
+    asker,
+    spool,
+    requests: [],
+    nextId: () => `${run}-${String(++asked).padStart(6, '0')}`,
+    held: (address) => {
+      const tag = soft.tags[address]
+      return tag && raw.has(tag.raw)
+        ? { etag: tag.etag, read: async () => await readRaw(ledger.root, tag.raw) }
+        : undefined
+    },
+    onOutcome: (ask, outcome) => {
+      deps.onEvent({ kind: 'answered', ask, outcome })
+      if (outcome.kind === 'not_modified') learnt.notModified++
+      if (outcome.kind === 'limited' && outcome.code === 'snapshot_limit' && outcome.waitMs !== null)
+        learnt.snapshotLimit = Math.ceil(deps.now() + outcome.waitMs)
+      if (provider === null && 'sandbox' in outcome) provider = agree(outcome.sandbox)
+    },
+    quarantine: async (body, request, reason) => await quarantineBody(ledger.root, body, request, reason, [key]),
+    now: deps.now,
+  }
+  return {
+    input,
+    deps,
+    ledger,
+    engine,
+    spool,
+    asking,
+    run,
+    secrets: [key],
+    provider: () => provider ?? ledger.head().provider ?? agree(null),
+    learnt,
+  }
+}
+
+const limitHeaders = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-quota-daily-limit',
+  'x-quota-daily-remaining',
+]
+
+function noteHead(reply: Reply, learnt: RegistryBench['learnt']): Reply {
+  for (const name of limitHeaders) {
+    const value = header(reply.headers, name)
+    if (value !== null && value.length < 100) learnt.limits[name] = value
+  }
+  return reply
+}
+
+/** Who answers: the sandbox says so itself, everybody else is an address. */
+function agreed({ input, ledger, url }: Opened, sandbox: string | null): Provider {
+  const address = new URL(url)
+  const registry = sandbox === null ? `${address.origin}${address.pathname}`.replace(/\/+$/, '') : `sandbox:${sandbox}`
+  return agreeProvider(ledger.head().provider, { registry, synthetic: sandbox !== null }, input.providerMoved)
+}
+
+/** What the run learnt beside the data: requests that no commit named, and limits. */
+async function noteSoft(bench: RegistryBench, job: string): Promise<void> {
+  const { ledger, deps, run, learnt, asking } = bench
+  const before = softFacts(ledger)
+  const facts: Partial<SoftFacts> = {
+    limits: { ...before.limits, ...learnt.limits },
+    notModified: before.notModified + learnt.notModified,
+    ...(learnt.snapshotLimit !== null && { snapshotLimit: learnt.snapshotLimit }),
+  }
+  const provider = ledger.head().provider
+  if (provider === null) return
+  const requests: readonly RequestRow[] = asking.requests
+  await commit(ledger, { job, run, provider, requests, soft: softDraft(facts) }, deps)
+}

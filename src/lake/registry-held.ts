@@ -1,0 +1,120 @@
+import type { Held, HeldEntity, HeldTexts } from '../registry/history.ts'
+import { addKey, type KnownKeys, noKeys } from '../registry/keys.ts'
+import { type Engine, quote } from './engine.ts'
+import { liveFiles } from './held.ts'
+import { inLake } from './layout.ts'
+import type { Ledger } from './ledger.ts'
+import { registryStatement, relation } from './registry-sql.ts'
+
+/** The live files of a registry table, absolute, each once. */
+export function tableFiles(ledger: Ledger, table: string): string[] {
+  return [...new Set(liveFiles(ledger, { table }).map((file) => inLake(ledger.root, file.path)))]
+}
+
+function relationOf(ledger: Ledger, table: string): string {
+  return relation(table, tableFiles(ledger, table))
+}
+
+/** The newest state of every entity of the named resources. */
+export async function readHeld(ledger: Ledger, engine: Engine, resources: readonly string[]): Promise<Held> {
+  const held = new Map<string, Map<string, HeldEntity>>()
+  for (const resource of resources) {
+    const entities = new Map<string, HeldEntity>()
+    held.set(resource, entities)
+    if (tableFiles(ledger, `history.${resource}`).length === 0) continue
+    const deployments = resource === 'deployments'
+    const sql = registryStatement('held', {
+      steps: relationOf(ledger, `history.${resource}`),
+      absorbed: relationOf(ledger, 'absorbed'),
+      resource: quote(resource),
+      product: deployments ? 'product_id' : 'CAST(NULL AS VARCHAR)',
+      verified: deployments ? `verification_status = 'verified'` : 'false',
+    })
+    for (const row of await engine.rows(sql)) {
+      const entity = row as unknown as HeldEntity
+      entities.set(entity.id, entity)
+    }
+  }
+  return held
+}
+
+/** The texts of the named entities. */
+export async function readTexts(
+  ledger: Ledger,
+  engine: Engine,
+  wanted: ReadonlyMap<string, ReadonlySet<string>>,
+): Promise<(resource: string, id: string) => HeldTexts | undefined> {
+  const texts = new Map<string, Map<string, HeldTexts>>()
+  for (const [resource, ids] of wanted) {
+    const found = new Map<string, HeldTexts>()
+    texts.set(resource, found)
+    const sql = registryStatement('texts', {
+      steps: relationOf(ledger, `history.${resource}`),
+      absorbed: relationOf(ledger, 'absorbed'),
+      resource: quote(resource),
+      ids: quote(JSON.stringify([...ids])),
+    })
+    for (const { id, version, latest } of await engine.rows<{ id: string; version: string; latest: string }>(sql))
+      found.set(id, { version, latest })
+  }
+  return (resource, id) => texts.get(resource)?.get(id)
+}
+
+/** The keys that records of each resource are known to have. */
+export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<string, KnownKeys>> {
+  const known = new Map<string, KnownKeys>()
+  if (tableFiles(ledger, 'schema_changes').length === 0) return known
+  const rows = await engine.rows<{ resource: string; path: string; since: number }>(
+    `SELECT resource, path, CAST(min(epoch_us("at")) AS DOUBLE) AS since FROM ${relationOf(ledger, 'schema_changes')}
+     GROUP BY resource, path ORDER BY since, length(path)`,
+  )
+  for (const { resource, path, since } of rows) {
+    let keys = known.get(resource)
+    if (!keys) known.set(resource, (keys = noKeys()))
+    addKey(keys, path, since)
+  }
+  return known
+}
+
+/** What the last stored event of every entity said, by `type id`. */
+export async function readLastEvents(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
+  if (tableFiles(ledger, 'events').length === 0) return new Map()
+  const sql = registryStatement('events_last', { events: relationOf(ledger, 'events') })
+  const rows = await engine.rows<{ entity_type: string; entity_id: string; hash: string }>(sql)
+  return new Map(rows.map(({ entity_type, entity_id, hash }) => [`${entity_type} ${entity_id}`, hash]))
+}
+
+/** The findings on record, each as one text. */
+export async function readFindings(ledger: Ledger, engine: Engine): Promise<Set<string>> {
+  if (tableFiles(ledger, 'registry_findings').length === 0) return new Set()
+  const rows = await engine.rows<{ line: string }>(
+    `SELECT concat_ws(chr(10), kind, resource, id, detail) AS line FROM ${relationOf(ledger, 'registry_findings')}`,
+  )
+  return new Set(rows.map(({ line }) => line))
+}
+
+/** Open records and versions of each table. */
+export async function readCounts(
+  ledger: Ledger,
+  engine: Engine,
+  tables: readonly string[],
+): Promise<Record<string, { open: number; versions: number }>> {
+  const counts: Record<string, { open: number; versions: number }> = {}
+  for (const table of tables) {
+    const sql = registryStatement('counts', { resource: quote(table), steps: relationOf(ledger, `history.${table}`) })
+    const [row] = await engine.rows(sql)
+    counts[table] = { open: Number(row?.['open'] ?? 0), versions: Number(row?.['versions'] ?? 0) }
+  }
+  return counts
+}
+
+/** Stored events by type and operation. */
+export async function readEventCounts(
+  ledger: Ledger,
+  engine: Engine,
+): Promise<{ type: string; known: boolean; op: string; events: number }[]> {
+  if (tableFiles(ledger, 'events').length === 0) return []
+  const sql = registryStatement('event_counts', { events: relationOf(ledger, 'events') })
+  const rows = await engine.rows<{ entity_type: string; known: boolean; op: string; events: number }>(sql)
+  return rows.map(({ entity_type, ...rest }) => ({ type: entity_type, ...rest }))
+}

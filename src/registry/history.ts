@@ -1,0 +1,330 @@
+import type { Resource } from '../catalog/catalogue.ts'
+import { embedded, type FeedEvent, type Records, type Resources } from './bodies.ts'
+import { exactText, type Fields, sortedText } from './json.ts'
+import { type KnownKeys, learnKeys, noKeys, withoutLater } from './keys.ts'
+import { type Child, childrenOf, type Incoming, textHash } from './record.ts'
+
+/** What the lake knows of one entity: its newest version, or that it is gone. */
+export interface HeldEntity {
+  readonly id: string
+  readonly open: boolean
+  /** Of the text as last seen; null once it is gone. */
+  readonly hash: string | null
+  /** When that text was first seen, in microseconds. */
+  readonly at: number
+  readonly product: string | null
+  readonly verified: boolean
+}
+
+/** Everything held: resource -> id -> entity. */
+export type Held = ReadonlyMap<string, ReadonlyMap<string, HeldEntity>>
+
+/** The texts of a held entity: of its open version, and as last seen where additive keys came since. */
+export interface HeldTexts {
+  readonly version: string
+  readonly latest: string
+}
+
+/** The whole registry as one answer (or the lists together) showed it. */
+export interface WholeState {
+  readonly records: Records
+  readonly source: 'snapshot' | 'lists'
+  /** Nothing was known before: its records are found, not created. */
+  readonly first: boolean
+  /** The feed was blind before this: when its differences happened is not known. */
+  readonly inferred: boolean
+}
+
+/** What becomes of an entity by the end of a poll. */
+interface Outlook {
+  readonly incoming: Incoming | null
+  readonly source: 'snapshot' | 'lists' | 'feed'
+  readonly inferred: boolean
+  readonly first: boolean
+  /** Why it is gone. */
+  readonly closedBy: string | null
+  /** It was gone for a moment of this poll. */
+  readonly returned: boolean
+}
+
+/** A poll under way: whatever was observed, folded to the last word on each entity. */
+export interface Poll {
+  readonly held: Held
+  readonly outlook: Map<string, Map<string, Outlook>>
+}
+
+/** A poll that has seen nothing yet. */
+export function newPoll(held: Held): Poll {
+  return { held, outlook: new Map() }
+}
+
+function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
+  let known = poll.outlook.get(resource)
+  if (!known) poll.outlook.set(resource, (known = new Map<string, Outlook>()))
+  known.set(id, next)
+}
+
+/** Whether the entity is there, by what the poll has seen so far. */
+function isOpen(poll: Poll, resource: string, id: string): boolean {
+  const told = poll.outlook.get(resource)?.get(id)
+  return told ? told.incoming !== null : poll.held.get(resource)?.get(id)?.open === true
+}
+
+function* openIds(poll: Poll, resource: string): Generator<string> {
+  const told = poll.outlook.get(resource)
+  for (const entity of poll.held.get(resource)?.values() ?? [])
+    if (entity.open && !told?.has(entity.id)) yield entity.id
+  for (const [id, { incoming }] of told ?? []) if (incoming) yield id
+}
+
+/** Takes in a whole state: what it shows is there, what it does not show is gone. */
+export function observeState(poll: Poll, state: WholeState): void {
+  const { source, first, inferred } = state
+  const seen = { source, first, inferred, returned: false }
+  for (const [resource, records] of state.records) {
+    const gone = [...openIds(poll, resource)].filter((id) => !records.has(id))
+    for (const id of gone) {
+      if (source === 'lists' && resource === 'deployments' && staysUnseen(poll, state, id)) continue
+      tell(poll, resource, id, { ...seen, incoming: null, closedBy: source })
+    }
+    for (const [id, incoming] of records) tell(poll, resource, id, { ...seen, incoming, closedBy: null })
+  }
+}
+
+/** The list of deployments shows verified ones only: another one is gone only with its product. */
+function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
+  const told = poll.outlook.get('deployments')?.get(id)?.incoming
+  const known = told ?? poll.held.get('deployments')?.get(id)
+  if (!known || known.verified) return false
+  const products = state.records.get('products')
+  return known.product === null || products === undefined || products.has(known.product)
+}
+
+/** Takes in one event of a known type: the last one of an entity counts. */
+export function observeEvent(poll: Poll, event: FeedEvent): void {
+  const { resource, id, incoming } = event
+  if (resource === null) return
+  const before = poll.outlook.get(resource)?.get(id)
+  const wasOpen = isOpen(poll, resource, id)
+  const seen = { source: 'feed', first: false, inferred: before?.inferred === true && wasOpen } as const
+  if (incoming) {
+    const returned = before?.returned === true || (before !== undefined && !wasOpen && wasHeld(poll, resource, id))
+    tell(poll, resource, id, { ...seen, first: before?.first === true, incoming, closedBy: null, returned })
+    return
+  }
+  const closed = { ...seen, incoming: null, closedBy: 'deleted', returned: before?.returned === true }
+  if (wasOpen || before?.closedBy === 'cascade') tell(poll, resource, id, closed)
+  if (resource === 'products') cascade(poll, id)
+}
+
+function wasHeld(poll: Poll, resource: string, id: string): boolean {
+  return poll.held.get(resource)?.get(id)?.open === true
+}
+
+/** With a product go its deployments. */
+function cascade(poll: Poll, product: string): void {
+  const told = poll.outlook.get('deployments')
+  for (const id of openIds(poll, 'deployments').toArray()) {
+    const incoming = told?.get(id)?.incoming
+    const owner = incoming ? incoming.product : poll.held.get('deployments')?.get(id)?.product
+    if (owner !== product) continue
+    const before = told?.get(id)
+    const rest = { source: 'feed', first: false, inferred: false, returned: before?.returned === true } as const
+    tell(poll, 'deployments', id, { ...rest, incoming: null, closedBy: 'cascade' })
+  }
+}
+
+/** The entities whose held texts must be at hand before the poll can be settled. */
+export function suspects(poll: Poll): Map<string, Set<string>> {
+  const wanted = new Map<string, Set<string>>()
+  const want = (resource: string, id: string): void => {
+    const ids = wanted.get(resource)
+    if (ids) ids.add(id)
+    else wanted.set(resource, new Set([id]))
+  }
+  const bare = new Set<string>()
+  for (const [resource, outlooks] of poll.outlook)
+    for (const [id, { incoming }] of outlooks) {
+      const known = poll.held.get(resource)?.get(id)
+      if (known?.open && known.hash !== incoming?.hash) want(resource, id)
+      if (incoming?.bare === true) bare.add(id)
+    }
+  if (bare.size > 0)
+    for (const entity of poll.held.get('deployments')?.values() ?? [])
+      if (entity.open && entity.product !== null && bare.has(entity.product)) want('deployments', entity.id)
+  return wanted
+}
+
+/** A version that begins (`op`) or ends (`closedBy`). */
+export interface Step {
+  readonly table: string
+  readonly id: string
+  readonly op: string | null
+  readonly closedBy: string | null
+  readonly inferred: boolean
+  readonly source: string
+  /** The record of a version that begins. */
+  readonly text: string | null
+  readonly hash: string | null
+  readonly product: string | null
+  /** For embedded tables: the row's key. */
+  readonly child: Child | null
+}
+
+/** A record that additive keys came to; no version. */
+export interface Absorbed {
+  readonly resource: string
+  readonly id: string
+  readonly text: string
+  readonly hash: string
+}
+
+/** Something that should not be. */
+export interface Finding {
+  readonly kind: 'returned' | 'feed_disagrees' | 'embedded_disagrees'
+  readonly resource: string
+  readonly id: string
+  readonly detail: string
+}
+
+/** What a poll comes to. */
+export interface Settled {
+  readonly steps: readonly Step[]
+  readonly absorbed: readonly Absorbed[]
+  readonly newKeys: readonly { readonly resource: string; readonly path: string; readonly initial: boolean }[]
+  readonly findings: readonly Finding[]
+}
+
+/** What settling looks things up in. */
+export interface Memory {
+  readonly resources: Resources
+  readonly texts: (resource: string, id: string) => HeldTexts | undefined
+  /** Grows by what is learnt. */
+  readonly keys: Map<string, KnownKeys>
+}
+
+/** Keys that this poll shows first are later than anything held. */
+const latest = Number.POSITIVE_INFINITY
+
+/**
+ * The steps of history that lead from what is held to what the poll saw. Idempotent: the same poll upon its own
+ * result gives nothing. Order of keys and additive keys make no versions.
+ */
+export function settle(poll: Poll, memory: Memory): Settled {
+  const settled = {
+    steps: [] as Step[],
+    absorbed: [] as Absorbed[],
+    newKeys: [] as Settled['newKeys'][number][],
+    findings: [] as Finding[],
+  }
+  for (const resource of memory.resources.values()) {
+    const outlooks = poll.outlook.get(resource.name)
+    for (const [id, outlook] of outlooks ?? []) settleOne(poll, memory, resource, id, outlook, settled)
+  }
+  return settled
+}
+
+interface Sink {
+  readonly steps: Step[]
+  readonly absorbed: Absorbed[]
+  readonly newKeys: Settled['newKeys'][number][]
+  readonly findings: Finding[]
+}
+
+function settleOne(poll: Poll, memory: Memory, resource: Resource, id: string, outlook: Outlook, sink: Sink): void {
+  const { name } = resource
+  const known = poll.held.get(name)?.get(id)
+  const incoming = outlook.incoming?.bare === true ? dressed(poll, memory, outlook.incoming) : outlook.incoming
+  const step = { table: name, id, inferred: outlook.inferred, source: outlook.source, child: null }
+  if (!incoming) {
+    if (!known?.open) return
+    const closing = { ...step, op: null, closedBy: outlook.closedBy, text: null, hash: null, product: known.product }
+    sink.steps.push(closing)
+    childSteps(memory, resource, id, null, closing, sink)
+    return
+  }
+  if (outlook.returned || known?.open === false)
+    sink.findings.push({ kind: 'returned', resource: name, id, detail: 'an id that was removed came back' })
+  if (known?.open && known.hash === incoming.hash) return
+  const record = JSON.parse(incoming.text) as Fields
+  learn(memory, resource, record, outlook.first, sink)
+  if (known?.open && isSame(memory, resource, known, incoming, record, sink)) return
+  const op = known?.open ? 'updated' : outlook.first ? outlook.source : 'created'
+  const { text, hash, product } = incoming
+  const opening = { ...step, op, closedBy: null, text, hash, product }
+  sink.steps.push(opening)
+  childSteps(memory, resource, id, incoming.text, opening, sink)
+}
+
+function learn(memory: Memory, resource: Resource, record: Fields, initial: boolean, sink: Sink): void {
+  let keys = memory.keys.get(resource.name)
+  if (!keys) memory.keys.set(resource.name, (keys = noKeys()))
+  learnKeys(keys, record, latest, (path) => sink.newKeys.push({ resource: resource.name, path, initial }))
+}
+
+/** Whether nothing but the order of keys and additive keys differ; the latter are noted. */
+function isSame(
+  memory: Memory,
+  { name }: Resource,
+  known: HeldEntity,
+  incoming: Incoming,
+  record: Fields,
+  sink: Sink,
+): boolean {
+  const held = memory.texts(name, known.id)
+  const keys = memory.keys.get(name)
+  if (!held || !keys) return false
+  const { value, dropped } = withoutLater(keys, record, known.at)
+  if (sortedText(value) !== sortedText(JSON.parse(held.latest) as Fields)) return false
+  if (dropped) sink.absorbed.push({ resource: name, id: known.id, text: incoming.text, hash: incoming.hash })
+  return true
+}
+
+/** A product that came without its deployments, with those that are there by the end of the poll. */
+function dressed(poll: Poll, memory: Memory, product: Incoming): Incoming {
+  const found: Incoming[] = []
+  const told = poll.outlook.get('deployments')
+  for (const [, { incoming }] of told ?? []) if (incoming?.product === product.id) found.push(incoming)
+  for (const entity of poll.held.get('deployments')?.values() ?? []) {
+    if (!entity.open || entity.product !== product.id || told?.has(entity.id)) continue
+    const text = memory.texts('deployments', entity.id)?.latest
+    if (text !== undefined) found.push({ ...product, id: entity.id, text })
+  }
+  const text = exactText({ ...(JSON.parse(product.text) as Fields), deployments: embedded(found) })
+  return { ...product, text, hash: textHash(text), bare: false }
+}
+
+/** The rows of embedded tables follow the versions of their parent. */
+function childSteps(
+  memory: Memory,
+  resource: Resource,
+  id: string,
+  now: string | null,
+  parent: Step,
+  sink: Sink,
+): void {
+  if (Object.keys(resource.embeds).length === 0) return
+  const text = memory.texts(resource.name, id)?.version
+  const before = text === undefined ? [] : childrenOf(resource, text)
+  const after = now === null ? [] : childrenOf(resource, now)
+  const had = new Set(before.map((child) => child.id))
+  const has = new Set(after.map((child) => child.id))
+  const { inferred, source } = parent
+  const frame = { inferred, source, hash: null, product: null }
+  for (const child of before)
+    if (!has.has(child.id))
+      sink.steps.push({
+        ...frame,
+        table: child.table,
+        id: child.id,
+        op: null,
+        closedBy: parent.closedBy ?? 'updated',
+        text: null,
+        child,
+      })
+  for (const child of after)
+    if (!had.has(child.id)) {
+      const op = parent.op === 'updated' ? 'created' : parent.op
+      sink.steps.push({ ...frame, table: child.table, id: child.id, op, closedBy: null, text: child.text, child })
+    }
+}

@@ -1,0 +1,127 @@
+import { hash } from 'node:crypto'
+import type { RegistryField, Resource } from '../catalog/catalogue.ts'
+import { readAnswer } from './answer.ts'
+import { type Fields, hasOddNumbers, isFields, sortedText, textOf, type Value } from './json.ts'
+
+/** A record as it came: its text is JSON from which each value comes back as sent. */
+export interface Incoming {
+  readonly id: string
+  readonly text: string
+  readonly hash: string
+  /** For deployments: the product that it belongs to, whose removal removes it, too. */
+  readonly product: string | null
+  /** For deployments: whether the list of deployments would publish it. */
+  readonly verified: boolean
+  /** For products: whether its deployments must still be put into it. */
+  readonly bare: boolean
+}
+
+/** Larger records, deeper nesting and longer ids are taken for damage. */
+const longestRecord = 4_000_000
+const longestId = 1000
+const deepest = 64
+
+/** 32 hex digits of a text; equal texts have equal ones. */
+export function textHash(text: string): string {
+  return hash('md5', text)
+}
+
+/** Reads one record; a text says why it cannot be one. `odd` says that its numbers need care. */
+export function readRecord(resource: Resource, value: Value, odd: boolean): Incoming | string {
+  if (!isFields(value)) return `${resource.name}: a record that is no object`
+  const { id } = value
+  if (id === undefined || id === null || id === '') return `${resource.name}: a record without id`
+  if (typeof id !== 'string') return `${resource.name}: an id that is a ${typeof id}, not a text`
+  if (id.length > longestId) return `${resource.name}: an id of ${id.length} characters`
+  if (depthOf(value, 0) > deepest) return `${resource.name} ${id}: nested deeper than ${deepest}`
+  const text = textOf(value, odd)
+  if (text.length > longestRecord) return `${resource.name} ${id}: a record of ${text.length} characters`
+  if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)) {
+    return `${resource.name} ${id}: half a character`
+  }
+  return {
+    id,
+    text,
+    hash: textHash(text),
+    product: resource.name === 'deployments' ? fieldText(resource.fields['product_id'], value) : null,
+    verified: resource.name === 'deployments' && value['verification_status'] === 'verified',
+    bare: resource.embeds['deployments'] === 'deployments' && value['deployments'] === undefined,
+  }
+}
+
+function depthOf(value: Value, at: number): number {
+  if (typeof value !== 'object' || value === null || at > deepest) return at
+  let most = at
+  for (const held of Object.values(value)) {
+    if (typeof held === 'object' && held !== null) most = Math.max(most, depthOf(held, at + 1))
+  }
+  return most
+}
+
+/** A named field as text: the first of its keys that is there; a reference may be an object with an id. */
+export function fieldText(field: RegistryField | undefined, record: Fields): string | null {
+  const key = field?.keys.find((name) => record[name] !== undefined)
+  const value = key === undefined ? null : (record[key] ?? null)
+  if (value === null || typeof value === 'string') return value
+  if (isFields(value) && typeof value['id'] === 'string') return value['id']
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** The typed columns of a record, by name. */
+export function typedFields(resource: Resource, record: Fields): Record<string, string | null> {
+  const columns: Record<string, string | null> = {}
+  for (const [name, field] of Object.entries(resource.fields)) {
+    const value = fieldText(field, record)
+    columns[name] = value
+    if (field.kind !== 'answer') continue
+    const answer = readAnswer(value)
+    columns[`${name}_answer`] = answer.kind
+    columns[`${name}_reason`] = answer.reason
+  }
+  return columns
+}
+
+/** A document, listing or source that stands inside a record, known by its parent, its place and its content. */
+export interface Child {
+  readonly table: string
+  readonly id: string
+  readonly parent_type: string
+  readonly parent_id: string
+  readonly ordinal: number
+  readonly content_hash: string
+  readonly text: string
+}
+
+/** The tables of what resources embed; deployments are a resource themselves. */
+const embeddedTables = new Set(['provenance', 'documents', 'listings'])
+
+/** Everything that a record, given as its text, embeds and that is a table of its own. */
+export function childrenOf(resource: Resource, parent: string): Child[] {
+  const record = JSON.parse(parent) as Fields
+  const odd = hasOddNumbers(parent)
+  const id = typeof record['id'] === 'string' ? record['id'] : ''
+  const children: Child[] = []
+  const ordinals = new Map<string, number>()
+  for (const [key, table] of Object.entries(resource.embeds)) {
+    const held = record[key]
+    if (!embeddedTables.has(table) || held === undefined || held === null) continue
+    const items: readonly Value[] = Array.isArray(held) ? held : [held]
+    for (const item of items) {
+      const ordinal = ordinals.get(table) ?? 0
+      ordinals.set(table, ordinal + 1)
+      const text = textOf(item, odd)
+      const content_hash = textHash(sortedText(item)).slice(0, 16)
+      const name = `${resource.entity}/${id}/${ordinal}/${content_hash}`
+      children.push({
+        table,
+        id: name,
+        parent_type: resource.entity,
+        parent_id: id,
+        ordinal,
+        content_hash,
+        text,
+      })
+    }
+  }
+  return children
+}

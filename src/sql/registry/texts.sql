@@ -1,0 +1,12 @@
+-- texts: the records of the named entities of one resource: of the open version, and as last seen.
+-- columns: id, version, latest.
+-- law: L7. Both are texts as received.
+WITH wanted AS (SELECT unnest(from_json({{ids}}, '["VARCHAR"]')) AS id),
+last_steps AS (
+  SELECT id, max_by({record: record, "at": "at"}, "at") AS s FROM {{steps}} SEMI JOIN wanted USING (id) GROUP BY id
+), last_absorbed AS (
+  SELECT id, max_by({record: record, "at": "at"}, "at") AS a
+  FROM {{absorbed}} SEMI JOIN wanted USING (id) WHERE resource = {{resource}} GROUP BY id
+)
+SELECT id, s.record AS version, CASE WHEN a."at" > s."at" THEN a.record ELSE s.record END AS latest
+FROM last_steps LEFT JOIN last_absorbed USING (id) WHERE s.record IS NOT NULL

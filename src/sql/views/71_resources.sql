@@ -1,0 +1,20 @@
+-- <resource>: the registry as known at as_of, a row per record that was there.
+-- columns: id, the typed fields, record, valid_from, inferred, as_of, as_of_at, assumed.
+-- law: L1, L6. Known from the poll on; before the first snapshot only with registry_backfill, and then assumed.
+CREATE OR REPLACE VIEW {{resource}} AS
+SELECT id, {{fields {{resource}}}}, record, "at" AS valid_from, inferred, as_of, as_of_at,
+  coalesce("at" > {{as_of}}, false) AS assumed
+FROM {{files history.{{resource}}}}
+WHERE ({{as_of}} IS NULL OR "at" <= CASE WHEN {{registry_backfill}}
+    THEN greatest({{as_of}}, (SELECT min(observed_at) FROM {{files snapshots}})) ELSE {{as_of}} END)
+  AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}})
+QUALIFY row_number() OVER (PARTITION BY id ORDER BY "at" DESC) = 1 AND op IS NOT NULL;
+COMMENT ON VIEW {{resource}} IS 'The {{resource}} of the registry as known at as_of.';
+COMMENT ON COLUMN {{resource}}.id IS 'id of the registry';
+COMMENT ON COLUMN {{resource}}.record IS 'the whole record as received, JSON';
+COMMENT ON COLUMN {{resource}}.valid_from IS 'the poll that brought this version';
+COMMENT ON COLUMN {{resource}}.inferred IS 'true where the feed could not be followed: it changed some time before valid_from';
+COMMENT ON COLUMN {{resource}}.as_of IS 'the as_of of the answer that brought it, as written';
+COMMENT ON COLUMN {{resource}}.as_of_at IS 'the same as an instant';
+COMMENT ON COLUMN {{resource}}.assumed IS 'true where registry_backfill lets the first snapshot stand in';
+{{field_comments {{resource}}}}

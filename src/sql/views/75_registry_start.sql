@@ -1,0 +1,15 @@
+-- registry_start: since when the registry is known; no row before.
+-- columns: known_since, snapshot_date, as_of, as_of_at, source.
+-- law: L1. The registry knows nothing before its first snapshot.
+CREATE OR REPLACE VIEW registry_start AS
+SELECT observed_at AS known_since, snapshot_date, as_of, as_of_at, source
+FROM {{files snapshots}}
+WHERE ({{as_of}} IS NULL OR observed_at <= {{as_of}}) AND ({{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}})
+ORDER BY observed_at
+LIMIT 1;
+COMMENT ON VIEW registry_start IS 'The first snapshot: before it nothing is known of the registry.';
+COMMENT ON COLUMN registry_start.known_since IS 'when this lake first held a snapshot';
+COMMENT ON COLUMN registry_start.snapshot_date IS 'its UTC day';
+COMMENT ON COLUMN registry_start.as_of IS 'its as_of, as written';
+COMMENT ON COLUMN registry_start.as_of_at IS 'the same as an instant';
+COMMENT ON COLUMN registry_start.source IS 'snapshot, or lists where it was put together from them';

@@ -1,0 +1,183 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { RegistryDeps } from '../../src/jobs/registry.ts'
+import { registrySnapshot, type RegistrySummary, registrySync } from '../../src/jobs/registry-jobs.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { liveFiles } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { fieldColumns } from '../../src/lake/registry-columns.ts'
+import { tableFiles } from '../../src/lake/registry-held.ts'
+import { relation } from '../../src/lake/registry-sql.ts'
+import { parseFault } from '../../src/sandbox/faults.ts'
+import type { ApiLimit, Limits } from '../../src/sandbox/limits.ts'
+import { defaultLimits } from '../../src/sandbox/limits.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { serve } from '../../src/sandbox/server.ts'
+import { resolveSettings } from '../../src/settings.ts'
+import { catalogue } from './sandbox-client.ts'
+
+/** No written byte may hold it. */
+export const registryKey = 'a-registry-key-that-stays-secret'
+
+/** What a run of a registry job may be given. */
+export interface Extra {
+  readonly acceptShrink?: boolean
+  readonly maxRequests?: number
+  readonly deps?: Partial<RegistryDeps>
+  readonly key?: string
+  readonly root?: string
+}
+
+/** A provider on a port, a lake beside it, and one clock for both (Unix seconds). */
+export interface RegistryTestBench {
+  readonly sandbox: Sandbox
+  readonly root: string
+  readonly url: string
+  readonly clock: { now: number }
+  faults(...texts: readonly string[]): void
+  snapshot(extra?: Extra): Promise<RegistrySummary>
+  sync(extra?: Extra): Promise<RegistrySummary>
+  /** The provider's paths that were asked since the last call. */
+  asked(): string[]
+}
+
+/** Changes to the provider of a bench. */
+export interface Provider {
+  readonly registry?: Partial<ApiLimit>
+  /** Answers instead of the sandbox where it gives something. */
+  readonly instead?: (request: Request) => Response | undefined
+}
+
+/** Runs the test against a provider on a port and takes everything down again. */
+export async function withRegistryBench(
+  now: number,
+  test: (bench: RegistryTestBench) => Promise<void>,
+  provider: Provider = {},
+): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'pitlake-registry-'))
+  const clock = { now }
+  const limits: Limits = { ...defaultLimits, registry: { ...defaultLimits.registry, ...provider.registry } }
+  const sandbox = createSandbox({
+    catalogue,
+    seed: 5,
+    now: () => clock.now,
+    sleep: async (ms) => await setTimeout(Math.min(ms, 50)),
+    scale: 'demo',
+    limits,
+    metricsKey: 'm',
+    registryKey,
+  })
+  const handle = async (request: Request): Promise<Response> =>
+    provider.instead?.(request) ?? (await sandbox.handle(request))
+  const served = await serve({ ...sandbox, handle }, { port: 0 })
+  const url = `${served.url}/registry/v1`
+  let seen = 0
+  try {
+    await test({
+      sandbox,
+      root,
+      url,
+      clock,
+      faults: (...texts) => sandbox.setFaults(texts.map(parseFault)),
+      snapshot: async (extra = {}) => await registrySnapshot(...jobOf(extra.root ?? root, url, clock, extra)),
+      sync: async (extra = {}) => await registrySync(...jobOf(extra.root ?? root, url, clock, extra)),
+      asked: () => {
+        const all = sandbox.requests()
+        const paths = all.slice(seen).map(({ path, status }) => `${path.replace('/registry/v1', '')} ${status}`)
+        seen = all.length
+        return paths
+      },
+    })
+  } finally {
+    await served.close()
+    rmSync(root, { recursive: true, force: true })
+  }
+}
+
+function jobOf(root: string, url: string, clock: { now: number }, extra: Extra): Parameters<typeof registrySnapshot> {
+  const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: extra.key ?? registryKey, PITLAKE_DATA: root }
+  const settings = resolveSettings({ flags: {}, env, cwd: root })
+  const real = performance.now()
+  const input = {
+    settings,
+    catalogue,
+    acceptShrink: extra.acceptShrink ?? false,
+    maxRequests: extra.maxRequests ?? null,
+    providerMoved: false,
+  }
+  return [
+    input,
+    {
+      now: () => clock.now * 1000 + (performance.now() - real),
+      nowMicros: () => Math.floor(clock.now * 1_000_000 + (performance.now() - real) * 1000),
+      sleep: async (ms) => await setTimeout(Math.min(ms, 5)),
+      wait: async (ms) => await setTimeout(Math.min(ms, 5)),
+      random: Math.random,
+      signal: new AbortController().signal,
+      holder: { pid: process.pid, host: 'test', command: 'pitlake registry' },
+      program: 'pitlake test',
+      proxy: {},
+      onEvent: () => undefined,
+      ...extra.deps,
+    },
+  ]
+}
+
+/** What a lake holds of the registry, without instants: the steps of each id in their order, and the rest. */
+export async function contentOf(root: string): Promise<Record<string, string[]>> {
+  const ledger = await Ledger.openToRead(root)
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  try {
+    const content: Record<string, string[]> = {}
+    for (const table of Object.keys(fieldColumns)) {
+      const rows = await engine.rows(
+        `SELECT * EXCLUDE ("at", as_of, as_of_at) FROM ${relation(`history.${table}`, tableFiles(ledger, `history.${table}`))} ORDER BY id, "at"`,
+      )
+      content[table] = rows.map((row) => JSON.stringify(sorted(row)))
+    }
+    const keys = await engine.rows(
+      `SELECT resource, path, initial FROM ${relation('schema_changes', tableFiles(ledger, 'schema_changes'))}`,
+    )
+    content['schema_changes'] = keys.map((row) => JSON.stringify(row)).toSorted()
+    return content
+  } finally {
+    engine.close()
+    ledger.close()
+  }
+}
+
+/** Layouts may order keys differently: records are compared as values. */
+function sorted(row: Readonly<Record<string, unknown>>): unknown {
+  const { record, hash: _hash, source: _source, ...rest } = row
+  return { ...rest, record: typeof record === 'string' ? ordered(JSON.parse(record)) : null }
+}
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, held]) => [key, ordered(held)]),
+  )
+}
+
+/** The version of a lake and its live data files. */
+export async function standing(root: string): Promise<{ version: number; files: number }> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    return { version: ledger.head().version, files: liveFiles(ledger).length }
+  } finally {
+    ledger.close()
+  }
+}
+
+/** Everything below a folder as Latin-1 text, for finding what must not be there. */
+export function everyByte(root: string): string {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+    .join('\n')
+}

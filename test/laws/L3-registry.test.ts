@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { type Disk, realDisk } from '../../src/lake/disk.ts'
+import { contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+
+const now = Date.UTC(2026, 5, 1, 12) / 1000
+const runner = fileURLToPath(new URL('../helpers/registry-run.ts', import.meta.url))
+
+/** A disk that gives up at its n-th step. */
+function failingAt(n: number): { disk: Disk; reached: () => boolean } {
+  let steps = 0
+  const count = <A extends unknown[], R>(act: (...args: A) => Promise<R>) => {
+    return async (...args: A): Promise<R> => {
+      if (++steps >= n) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+      return await act(...args)
+    }
+  }
+  const { sync, syncFolder, move, write, claim, append } = realDisk
+  const disk: Disk = {
+    ...realDisk,
+    sync: count(sync),
+    syncFolder: count(syncFolder),
+    move: count(move),
+    write: count(write),
+    claim: count(claim),
+    append: count(append),
+  }
+  return { disk, reached: () => steps >= n }
+}
+
+test('a disk that fails at any step: the same command again gives what an undisturbed run gives', {
+  timeout: 120_000,
+}, async () => {
+  const small = new SmallRegistry()
+  await withRegistryBench(
+    now,
+    async (bench) => {
+      const other = mkdtempSync(join(tmpdir(), 'pitlake-undisturbed-'))
+      try {
+        await bench.sync({ root: other })
+        let failures = 0
+        for (let n = 1; n < 200; n += 1 + Math.floor(n / 2)) {
+          const { disk, reached } = failingAt(n)
+          const failed = await bench.sync({ deps: { disk } }).then(
+            () => false,
+            () => true,
+          )
+          if (failed) failures++
+          if (!reached()) break
+        }
+        expect(failures).toBeGreaterThan(3)
+        await bench.sync()
+        expect(await contentOf(bench.root)).toEqual(await contentOf(other))
+        small.world.put('products', 'p1', null)
+        small.world.put('issuers', 'i1', { name: 'new' })
+        await bench.sync({ root: other })
+        await bench.sync()
+        expect(await contentOf(bench.root)).toEqual(await contentOf(other))
+      } finally {
+        rmSync(other, { recursive: true, force: true })
+      }
+    },
+    { instead: small.answer },
+  )
+})
+
+test('kills at random instants, then completion: the content is that of an undisturbed run', {
+  timeout: 300_000,
+}, async () => {
+  const small = new SmallRegistry()
+  const kills = Number(process.env['PITLAKE_KILLS'] ?? 4)
+  await withRegistryBench(
+    now,
+    async (bench) => {
+      let killed = 0
+      for (let n = 0; n < kills; n++) {
+        const child = spawn(process.execPath, [runner, bench.root, bench.url, registryKey], {
+          stdio: ['ignore', 'pipe', 'ignore'],
+        })
+        const ended = once(child, 'close')
+        await once(child.stdout, 'data')
+        await Promise.race([setTimeout(20 + Math.random() * 400), ended])
+        child.kill('SIGKILL')
+        const [, signal] = (await ended) as [number | null, string | null]
+        if (signal === 'SIGKILL') killed++
+      }
+      expect(killed).toBeGreaterThan(0)
+      await bench.sync()
+      const { version } = await standing(bench.root)
+      expect(version).toBeGreaterThan(0)
+      const content = await contentOf(bench.root)
+      expect(content['issuers']).toHaveLength(30)
+      expect(content['deployments']).toHaveLength(40)
+      await bench.sync()
+      expect((await standing(bench.root)).version).toBe(version)
+    },
+    { instead: small.answer },
+  )
+})

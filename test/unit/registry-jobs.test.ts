@@ -1,0 +1,220 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { registryStatus } from '../../src/jobs/registry-status.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { everyByte, contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { refused, SmallRegistry } from '../helpers/small-registry.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+
+const now = Date.UTC(2026, 5, 1, 12) / 1000
+
+/** A lake that has followed a small registry to its tail, and the provider to be broken. */
+async function withSmall(
+  work: (small: SmallRegistry, bench: Parameters<Parameters<typeof withRegistryBench>[1]>[0]) => Promise<void>,
+): Promise<void> {
+  const small = new SmallRegistry()
+  await withRegistryBench(now, async (bench) => await work(small, bench), { instead: small.answer })
+}
+
+const text = (body: string | Uint8Array<ArrayBuffer>) => () => new Response(body)
+const whole = (change: string): string =>
+  `{"issuers":[${change}],"assets":[],"products":[],"deployments":[],"venues":[],"derivatives":[],"cursor":"c"}`
+
+describe('bad bodies are put aside with a reason, the held state is untouched', () => {
+  const bodies: readonly (readonly [name: string, body: string | Uint8Array<ArrayBuffer>, reason: RegExp])[] = [
+    ['a cut body', whole('{"id":"a"}').slice(0, 40), /cut or damaged/],
+    ['HTML', '<html><body>Bad Gateway</body></html>', /HTML/],
+    ['nothing', '', /empty/],
+    ['null', 'null', /null/],
+    ['bytes that are no text', new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), /UTF-8/],
+    ['a record without id', whole('{"name":"x"}'), /without id/],
+    ['an id of another type', whole('{"id":7}'), /id that is a number/],
+    ['10 MB in one field', whole(`{"id":"i1","name":"${'x'.repeat(10_000_000)}"}`), /a record of \d+ characters/],
+    ['two records of one id', whole('{"id":"i1","v":1},{"id":"i1","v":2}'), /two records of one id/],
+    ['half a character', whole('{"id":"i1","name":"\\ud83d"}'), /half a character/],
+    ['deep nesting', whole(`{"id":"i1","v":${'['.repeat(90)}${']'.repeat(90)}}`), /nested deeper/],
+    ['no cursor', whole('{"id":"i1"}').replace('"cursor":"c"', '"x":1'), /without a cursor/],
+    ['nothing that is known', '{"data":{"things":[]},"cursor":"c"}', /without any known resource/],
+  ]
+
+  test('one after the other upon the same lake', { timeout: 120_000 }, async () => {
+    await withSmall(async (small, bench) => {
+      await bench.sync()
+      const before = [await standing(bench.root), await contentOf(bench.root)]
+      for (const [n, [name, body, reason]] of bodies.entries()) {
+        small.asked.length = 0
+        small.broken.set('/snapshot', text(body))
+        const summary = await bench.snapshot()
+        expect(summary.stopped_by, name).toBe('undecodable')
+        expect(summary.words, name).toMatch(reason)
+        expect(small.asked, name).toEqual(['/snapshot', '/snapshot'])
+        expect(readdirSync(join(bench.root, 'quarantine')), name).toHaveLength(2 * (n + 1))
+        bench.clock.now++
+      }
+      expect([await standing(bench.root), await contentOf(bench.root)]).toEqual(before)
+    })
+  })
+
+  test('a page of the feed: what was read before it counts, the cursor stops there', { timeout: 120_000 }, async () => {
+    await withSmall(async (small, bench) => {
+      await bench.sync()
+      small.world.put('issuers', 'i1', { name: 'other' })
+      small.broken.set(
+        '/changes',
+        text('{"data":[{"entity_type":"issuer","entity_id":"i1","op":"updated"}],"has_more":false}'),
+      )
+      const bad = await bench.sync()
+      expect([bad.stopped_by, bad.updated]).toEqual(['undecodable', 0])
+      expect(bad.words).toMatch(/updated without a record/)
+      small.broken.clear()
+      expect((await bench.sync()).updated).toBe(1)
+    })
+  })
+})
+
+test('a snapshot that loses much is held back until a person accepts it', { timeout: 120_000 }, async () => {
+  await withSmall(async (small, bench) => {
+    await bench.sync()
+    const before = await standing(bench.root)
+    for (let n = 0; n < 12; n++) small.world.put('products', `p${n}`, null)
+    await expect(bench.snapshot()).rejects.toThrow(/held back.*products 20 -> 8, deployments 40 -> 16.*--accept-shrink/)
+    expect(await standing(bench.root)).toEqual(before)
+    small.broken.set('/snapshot', text('{"issuers":[],"cursor":"c"}'))
+    await expect(bench.snapshot()).rejects.toThrow(/issuers 30 -> 0, products 20 -> missing/)
+    small.broken.clear()
+    const { closed, records } = await bench.snapshot({ acceptShrink: true })
+    expect([closed, records['products'], records['deployments']]).toEqual([36, 8, 16])
+  })
+})
+
+test('a refused snapshot: head first, then the lists, then the feed; later 304s', { timeout: 120_000 }, async () => {
+  await withSmall(async (small, bench) => {
+    small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
+    const first = await bench.sync()
+    expect([first.source, first.records['deployments'], first.records['provenance']]).toEqual(['lists', 40, 40])
+    const lists = ['/issuers', '/assets', '/products', '/deployments', '/venues', '/derivatives']
+    expect(small.asked).toEqual(['/snapshot', '/changes/head', ...lists, '/changes', '/changes'])
+    small.world.put('deployments', 'd0', null)
+    small.world.put('deployments', 'd1', null)
+    bench.clock.now += 86_400
+    const second = await bench.snapshot()
+    // d0 was never verified: no list would show it, only the feed says that it is gone.
+    expect([second.closed, second.updated, second.records['deployments']]).toEqual([1, 2, 39])
+    expect((await bench.sync()).closed).toBe(1)
+    const ledger = await Ledger.openToRead(bench.root)
+    const status = await registryStatus(ledger, catalogue, bench.clock.now * 1000, null)
+    ledger.close()
+    expect(status).toMatchObject({ last_snapshot: '2026-06-02', last_snapshot_source: 'lists', epoch: 1, behind: null })
+    expect(status.not_modified).toBe(4)
+    expect(status.limits.snapshots_from).not.toBeNull()
+  })
+})
+
+test('a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', {
+  timeout: 30_000,
+}, async () => {
+  await withSmall(async (small, bench) => {
+    await bench.sync()
+    small.world.put('issuers', 'i3', null)
+    small.world.put('issuers', 'i4', { name: 'renamed' })
+    small.epoch++
+    bench.clock.now += 3600
+    const summary = await bench.sync()
+    expect([summary.new_epoch, summary.epoch, summary.closed, summary.updated, summary.stopped_by]).toEqual([
+      true,
+      2,
+      1,
+      1,
+      null,
+    ])
+    small.world.put('issuers', 'i4', { name: 'again' })
+    expect((await bench.sync()).updated).toBe(1)
+    await makeViews(bench.root)
+    await withViews(bench.root, async (engine) => {
+      const rows = await engine.rows(
+        `SELECT op, closed_by, inferred FROM history.issuers WHERE id = 'i4' ORDER BY valid_from`,
+      )
+      expect(rows).toEqual([
+        { op: 'snapshot', closed_by: 'updated', inferred: false },
+        { op: 'updated', closed_by: 'updated', inferred: true },
+        { op: 'updated', closed_by: null, inferred: false },
+      ])
+    })
+  })
+})
+
+test('the refusals apart: key, quota, server; nothing is applied', { timeout: 120_000 }, async () => {
+  await withSmall(async (small, bench) => {
+    const stoppedBy = async (response: () => Response): Promise<unknown> => {
+      small.broken.set('/snapshot', response)
+      return (await bench.sync()).stopped_by
+    }
+    expect(await stoppedBy(refused(401, 'unauthorized'))).toBe('unauthorised')
+    expect(await stoppedBy(refused(403, 'forbidden'))).toBe('unauthorised')
+    expect(await stoppedBy(refused(429, 'quota_exceeded', { 'retry-after': '40000' }))).toBe('quota')
+    expect(await stoppedBy(refused(500, 'internal_error'))).toBe('failed')
+    expect((await standing(bench.root)).version).toBe(0)
+    expect(everyByte(bench.root)).not.toContain(registryKey)
+  })
+})
+
+test('snapshot against feed: the newest observation wins and the disagreement is on record', {
+  timeout: 30_000,
+}, async () => {
+  await withSmall(async (small, bench) => {
+    await bench.sync()
+    small.world.rows.set('issuers i5', { id: 'i5', name: 'behind the back of the feed' })
+    expect(await bench.snapshot()).toMatchObject({ updated: 1, findings: 1 })
+    await makeViews(bench.root)
+    await withViews(bench.root, async (engine) => {
+      expect(await engine.rows('SELECT kind, resource, id FROM registry_findings')).toEqual([
+        { kind: 'feed_disagrees', resource: 'issuers', id: 'i5' },
+      ])
+    })
+  })
+})
+
+test('three answers, an unknown type and an additive key', { timeout: 120_000 }, async () => {
+  await withSmall(async (small, bench) => {
+    await bench.sync()
+    const answers = ['not disclosed', 'None (self-custodied)', 'Alpine Custody AG', 'not disclosed at all']
+    for (const [n, custodian] of answers.entries())
+      small.world.put('issuers', `i${n}`, { name: `Issuer ${n}`, custodian })
+    await bench.sync()
+    const page = {
+      data: [{ entity_type: 'committee', entity_id: 'c1', op: 'created', record: { id: 'c1' } }],
+      next_cursor: 'e0.999',
+      has_more: false,
+    }
+    small.broken.set('/changes', () => Response.json(page))
+    expect((await bench.sync()).unknown).toEqual({ committee: 1 })
+    expect((await bench.sync()).unknown).toEqual({})
+    for (const [key, row] of small.world.rows)
+      if (key.startsWith('issuers')) small.world.rows.set(key, { ...row, lei: 'x' })
+    const { updated, schema_changes, opened } = await bench.snapshot()
+    expect([updated, opened, schema_changes]).toEqual([0, 0, 1])
+    await makeViews(bench.root)
+    await withViews(bench.root, async (engine) => {
+      const rows = await engine.rows(
+        `SELECT custodian_answer AS a, custodian_reason AS r FROM issuers WHERE id IN ('i0', 'i1', 'i2', 'i3', 'i9') ORDER BY id`,
+      )
+      expect(rows).toEqual([
+        { a: 'not_disclosed', r: null },
+        { a: 'none', r: 'self-custodied' },
+        { a: 'named', r: null },
+        { a: 'named', r: null },
+        { a: 'not_established', r: null },
+      ])
+      expect(await engine.rows('SELECT resource, path FROM schema_changes')).toEqual([
+        { resource: 'issuers', path: 'lei' },
+      ])
+      const dated = await engine.rows(`SELECT count(*)::INTEGER AS n FROM snapshots.issuers WHERE record->>'lei' = 'x'`)
+      expect(dated[0]?.['n']).toBe(30)
+      expect(await engine.rows(`SELECT entity_type, resource FROM registry_events WHERE resource IS NULL`)).toEqual([
+        { entity_type: 'committee', resource: null },
+      ])
+    })
+  })
+})
