@@ -1,6 +1,8 @@
 import {
+  DuckDBArrayValue,
   DuckDBBlobValue,
   type DuckDBConnection,
+  type DuckDBDataChunk,
   DuckDBDateValue,
   DuckDBInstance,
   DuckDBListValue,
@@ -8,7 +10,10 @@ import {
   DuckDBStructValue,
   DuckDBTimestampTZValue,
   DuckDBTimestampValue,
+  type DuckDBType,
+  DuckDBTypeId,
   type DuckDBValue,
+  StatementType,
 } from '@duckdb/node-api'
 import { LakeError } from '../errors.ts'
 
@@ -49,6 +54,27 @@ export interface Stream {
   readonly names: readonly string[]
   readonly types: readonly string[]
   readonly chunks: AsyncIterable<Chunk>
+}
+
+/** DuckDB's numbers of its types: `column.type.typeId`. */
+export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
+
+/** One column of a result: its name and DuckDB's own type. */
+export interface Column {
+  readonly name: string
+  readonly type: DuckDBType
+}
+
+/** A streamed result as DuckDB's own vectors, for whoever copies them without boxing each value. */
+export interface VectorStream {
+  readonly columns: readonly Column[]
+  readonly chunks: AsyncIterable<DuckDBDataChunk>
+}
+
+/** What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where its parameters decide. */
+export interface Prepared {
+  readonly kind: string
+  readonly columns: readonly Column[]
 }
 
 /** The extensions without which no lake can be read; they are linked into the official builds. */
@@ -120,6 +146,35 @@ export class Engine {
     return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: chunks() }
   }
 
+  /** Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for. */
+  async vectors(sql: string, parameters?: Parameters): Promise<VectorStream> {
+    const result = await this.#connection.stream(sql, ...values(parameters))
+    async function* chunks(): AsyncGenerator<DuckDBDataChunk> {
+      for (;;) {
+        const chunk = await result.fetchChunk()
+        if (!chunk || chunk.rowCount === 0) return
+        yield chunk
+      }
+    }
+    const types = result.columnTypes()
+    return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks: chunks() }
+  }
+
+  /** Reads one statement with DuckDB's own parser and binder and runs nothing. */
+  async prepared(sql: string): Promise<Prepared> {
+    const statements = await this.#connection.extractStatements(sql)
+    const statement = await statements.prepare(statements.count - 1)
+    try {
+      const places = Array.from({ length: statement.columnCount }, (_, i) => i)
+      // Without its parameters a statement may not know its types.
+      const known = places.every((i) => statement.columnTypeId(i) !== DuckDBTypeId.INVALID)
+      const columns = known ? places.map((i) => column(statement.columnName(i), statement.columnType(i))) : []
+      return { kind: StatementType[statement.statementType], columns }
+    } finally {
+      statement.destroySync()
+    }
+  }
+
   /** Stops the statement that is running on this connection; it fails with DuckDB's own message. */
   interrupt(): void {
     this.#connection.interrupt()
@@ -133,7 +188,8 @@ export class Engine {
 
   static async #connect(instance: DuckDBInstance, owner: boolean): Promise<Engine> {
     const engine = new Engine(instance, await instance.connect(), owner)
-    await engine.run(`SET TimeZone = 'UTC'`)
+    // Global, so that later sessions have it although the settings may be locked by then.
+    if (owner) await engine.run(`SET GLOBAL TimeZone = 'UTC'`)
     return engine
   }
 
@@ -161,6 +217,11 @@ export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
 }
 
+function column(name: string, type: DuckDBType | undefined): Column {
+  if (type === undefined) throw new Error(`column ${name} has no type`)
+  return { name, type }
+}
+
 function values(parameters: Parameters | undefined): [] | [DuckDBValue[] | Record<string, DuckDBValue>] {
   if (parameters === undefined) return []
   if (Array.isArray(parameters)) return [[...(parameters as readonly Parameter[])]]
@@ -172,7 +233,7 @@ function cell(value: DuckDBValue): Cell {
   if (value === null || typeof value !== 'object') return value
   if (value instanceof DuckDBTimestampTZValue) return isoMicros(value.micros, 'Z')
   if (value instanceof DuckDBTimestampValue) return isoMicros(value.micros, '')
-  if (value instanceof DuckDBListValue) return value.items.map(cell)
+  if (value instanceof DuckDBListValue || value instanceof DuckDBArrayValue) return value.items.map(cell)
   if (value instanceof DuckDBStructValue) return record(Object.entries(value.entries))
   if (value instanceof DuckDBMapValue)
     return value.entries.map(({ key, value: held }) => ({ key: cell(key), value: cell(held) }))

@@ -1,0 +1,128 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { usage } from '../errors.ts'
+import {
+  bringDecisions,
+  type Decisions,
+  type PanelField,
+  panelFields,
+  type PanelSpec,
+  panelSql,
+} from '../query/panel.ts'
+import { runScript } from '../query/run.ts'
+import { isInterval, intervals, parseDuration, parseInstant } from '../time.ts'
+import { lakeFolder, queryOptions } from './query.ts'
+import { writeAnswer } from './sql.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
+
+/** `panel`: decisions × metrics, one column each. */
+export const panelCommand: CommandSpec = {
+  name: 'panel',
+  summary: 'Decisions × metrics, one column each: the latest value knowable at each decision.',
+  options: [
+    { flags: '--decisions FILE', about: 'CSV or Parquet with the columns asset and ts; all its columns are kept' },
+    {
+      flags: '--calendar SINCE,UNTIL,STEP',
+      about: 'a grid instead: 2024-01-01,2025-01-01,1d (or 1month); needs --assets',
+    },
+    { flags: '--assets LIST', about: 'assets of the grid, by comma' },
+    { flags: '--metrics LIST', about: 'paths by comma; path#/pointer takes one leaf of an object' },
+    { flags: '--interval NAME', about: 'interval of the metrics', default: '24h' },
+    { flags: '--fields LIST', about: `what is told of each point: ${panelFields.join(', ')}`, default: 'v' },
+    { flags: '--latency TIME', about: 'time needed to act: 15m' },
+    { flags: '--max-age TIME', about: 'older points give NULL: 3d' },
+    { flags: '--currency NAME', about: 'native or usd (default: the catalogue’s)' },
+    { flags: '--exchange NAME', about: 'likewise' },
+    { flags: '--network NAME', about: 'likewise' },
+    { flags: '--explain', about: 'print the SQL instead of running it' },
+    ...queryOptions,
+  ],
+  details: [
+    'A zone-less ts is UTC. Each decision comes back once, in the order of the file.',
+    '',
+    "Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet",
+  ].join('\n'),
+  run,
+}
+
+async function run(input: Input, deps: Deps): Promise<void> {
+  const spec = specOf(input, deps)
+  const sql = panelSql(spec)
+  if (flagOption(input, 'explain')) return deps.stdout(`${sql.decisions};\n${sql.query};\n`)
+  await writeAnswer(
+    input,
+    deps,
+    lakeFolder(input, deps),
+    async (engine, run) => runScript(engine, sql.query, { ...run, generated: true }),
+    async (engine, run) => bringDecisions(engine, spec, run),
+  )
+}
+
+function specOf(input: Input, deps: Deps): PanelSpec {
+  const interval = textOption(input, 'interval') ?? '24h'
+  if (!isInterval(interval)) throw usage('--interval', { expected: intervals.join(', '), got: `"${interval}"` })
+  return {
+    decisions: decisionsOf(input, deps),
+    metrics: listOption(input, 'metrics') ?? [],
+    interval,
+    fields: fieldsOf(input),
+    latencySeconds: duration(input, 'latency', '--latency'),
+    maxAgeSeconds: duration(input, 'maxAge', '--max-age'),
+    currency: textOption(input, 'currency'),
+    exchange: textOption(input, 'exchange'),
+    network: textOption(input, 'network'),
+  }
+}
+
+function fieldsOf(input: Input): readonly PanelField[] {
+  return (listOption(input, 'fields') ?? ['v']).map((text) => {
+    const field = panelFields.find((one) => one === text)
+    if (field === undefined) throw usage('--fields', { expected: panelFields.join(', '), got: `"${text}"` })
+    return field
+  })
+}
+
+function duration(input: Input, name: string, flag: string): number | undefined {
+  const text = textOption(input, name)
+  if (text === undefined) return undefined
+  const seconds = parseDuration(text)
+  if (seconds === undefined) throw usage(flag, { expected: 'a time such as 15m or 2d', got: `"${text}"` })
+  return seconds
+}
+
+function decisionsOf(input: Input, deps: Deps): Decisions {
+  const file = textOption(input, 'decisions')
+  const calendar = textOption(input, 'calendar')
+  if ((file === undefined) === (calendar === undefined)) {
+    const got = file === undefined ? 'neither' : 'both'
+    throw usage('pitlake panel', { expected: '--decisions FILE or --calendar SINCE,UNTIL,STEP', got })
+  }
+  if (file !== undefined) {
+    const path = resolve(deps.cwd, file)
+    if (!existsSync(path)) throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
+    return { kind: 'file', path }
+  }
+  const parts = (calendar ?? '').split(',').map((part) => part.trim())
+  const [since = '', until = '', step = ''] = parts
+  const [from, to] = [parseInstant(since), parseInstant(until)]
+  if (parts.length !== 3 || from === undefined || to === undefined || from >= to) {
+    throw usage('--calendar', {
+      expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d',
+      got: `"${calendar ?? ''}"`,
+    })
+  }
+  const assets = listOption(input, 'assets')
+  if (assets === undefined) throw usage('--calendar', { expected: '--assets LIST beside it', got: 'none' })
+  return { kind: 'calendar', since, until, step: stepOf(step), assets }
+}
+
+/** `15m`, `1h`, `1d`, `1w`, and calendar months: `1month`, `3months`. */
+function stepOf(text: string): string {
+  const months = /^([1-9]\d{0,3})\s*months?$/.exec(text)?.[1]
+  if (months !== undefined) return `${months} months`
+  const seconds = parseDuration(text)
+  if (seconds === undefined || seconds === 0) {
+    throw usage('--calendar', { expected: 'a step such as 1h, 1d, 1w or 1month', got: `"${text}"` })
+  }
+  return `${seconds} seconds`
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import type { Engine } from '../lake/engine.ts'
+import type { SessionOptions, Setting } from '../query/lake.ts'
+import type { RunDeps } from '../query/run.ts'
+import { type Format, formatOf, formats, type OutFile, outFile, type Sink } from '../query/write.ts'
+import { resolveSettings } from '../settings.ts'
+import { parseDuration } from '../time.ts'
+import { type Deps, type Input, type OptionSpec, textOption } from './spec.ts'
+
+/** The options of every command that runs SQL on a lake. */
+export const queryOptions: readonly OptionSpec[] = [
+  { flags: '--format FORMAT', about: `${formats.join(', ')} (default: by the name of --out, else table)` },
+  { flags: '--out FILE', about: 'write the result to a file; it appears whole or not at all' },
+  { flags: '--compat', about: 'Parquet for small readers: plain pages and types' },
+  { flags: '--as-of TIME', about: 'what was knowable then, a date or an instant, UTC' },
+  { flags: '--observed-as-of TIME', about: 'what this lake held then' },
+  { flags: '--set NAME=VALUE', about: 'a session variable: backfill=rule, registry_backfill=true', repeatable: true },
+  { flags: '--rows N', about: 'rows of a table to show; 0 shows all', default: '100' },
+  { flags: '--width N', about: 'places on a line of a table (default: the terminal, else 80)' },
+  { flags: '--timeout TIME', about: 'cancel the query after 90s, 10m …' },
+  { flags: '--threads N', about: 'threads of DuckDB (default: all cores)' },
+  { flags: '--memory SIZE', about: 'memory of DuckDB: 2GB (default: its own)' },
+]
+
+/** The lake's folder of this call. */
+export function lakeFolder(input: Input, deps: Deps): string {
+  const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
+  return resolve(deps.cwd, resolveSettings({ flags, env: deps.env, cwd: deps.cwd }).data)
+}
+
+/** The state of knowledge and the means that the options ask for. */
+export function sessionOptions(input: Input): SessionOptions {
+  return {
+    asOf: textOption(input, 'asOf'),
+    observedAsOf: textOption(input, 'observedAsOf'),
+    set: settingsOf(input),
+    threads: whole(input, 'threads'),
+    memoryLimit: textOption(input, 'memory'),
+  }
+}
+
+function settingsOf(input: Input): Record<string, Setting> {
+  const given = input.options['set']
+  const list = Array.isArray(given) ? given.filter((text): text is string => typeof text === 'string') : []
+  return Object.fromEntries(
+    list.map((text): [string, Setting] => {
+      const match = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(text)
+      if (!match) throw usage('--set', { expected: 'name=value', got: `"${text}"` })
+      return [match[1] ?? '', settingOf(match[2] ?? '')]
+    }),
+  )
+}
+
+function settingOf(text: string): Setting {
+  if (text === 'true' || text === 'false') return text === 'true'
+  if (text === 'null') return null
+  const number = Number(text)
+  // Only what a number says exactly as it was typed; dates and versions stay texts.
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
+}
+
+function whole(input: Input, name: string): number | undefined {
+  const text = textOption(input, name)
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw usage(`--${name}`, { expected: 'a whole number above 0', got: `"${text}"` })
+  return Number(text)
+}
+
+/** How the result is to be written. */
+export interface Output {
+  readonly format: Format
+  readonly compat: boolean
+  readonly out: string | undefined
+  readonly width: number
+  readonly rows: number
+}
+
+/** Reads and checks the options of the output. */
+export function outputOf(input: Input, deps: Deps): Output {
+  const out = textOption(input, 'out')
+  const named = textOption(input, 'format')
+  const format = formats.find((one) => one === named) ?? (named === undefined ? undefined : null)
+  if (format === null) throw usage('--format', { expected: formats.join(', '), got: `"${named ?? ''}"` })
+  const compat = input.options['compat'] === true
+  const chosen = format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : 'table')
+  if (compat && chosen !== 'parquet') throw usage('--compat', { expected: '--format parquet', got: chosen })
+  const binary = chosen === 'arrow' || chosen === 'parquet'
+  if (binary && out === undefined && process.stdout.isTTY) {
+    throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
+  }
+  const rows = textOption(input, 'rows') ?? '100'
+  if (!/^\d{1,9}$/.test(rows)) throw usage('--rows', { expected: 'a whole number, 0 for all', got: `"${rows}"` })
+  const width = Number(textOption(input, 'width') ?? process.stdout.columns ?? Number.NaN)
+  return {
+    format: chosen,
+    compat,
+    out: out === undefined ? undefined : resolve(deps.cwd, out),
+    width: Number.isInteger(width) && width >= 20 ? width : 80,
+    rows: rows === '0' ? Infinity : Number(rows),
+  }
+}
+
+/** Opens the file for the result: `--out`, or for Parquet to standard output one in the scratch folder. */
+export function targetOf(output: Output, folder: string, scratch: string): OutFile | undefined {
+  if (output.out !== undefined) return outFile(output.out, folder)
+  if (output.format !== 'parquet') return undefined
+  return { path: join(scratch, 'result.parquet'), finish: async () => undefined, discard: () => undefined }
+}
+
+/** Standard output that waits for its reader. */
+export function standardOutput(deps: Deps): Sink {
+  return async (data) => {
+    if (typeof data === 'string') deps.stdout(data)
+    else process.stdout.write(data)
+    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
+  }
+}
+
+/** Does work with a folder of its own that is gone afterwards. */
+export async function withScratch<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = join(tmpdir(), `pitlake-out-${randomUUID()}`)
+  mkdirSync(folder, { mode: 0o700 })
+  try {
+    return await work(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Runs work that Ctrl-C and `--timeout` cancel. */
+export async function withLimit<T>(
+  input: Input,
+  deps: Deps,
+  folder: string,
+  work: (run: RunDeps) => Promise<T>,
+): Promise<T> {
+  const text = textOption(input, 'timeout')
+  const limit = text === undefined ? undefined : parseDuration(text)
+  if (text !== undefined && (limit === undefined || limit === 0)) {
+    throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: `"${text}"` })
+  }
+  const over = new AbortController()
+  const done = new AbortController()
+  if (limit !== undefined) {
+    void expire(deps, limit, over, done.signal)
+  }
+  try {
+    return await work({ folder, signal: AbortSignal.any([deps.signal, over.signal]), sleep: deps.sleep })
+  } catch (error) {
+    if (!over.signal.aborted) throw error
+    throw new LakeError('stopped', {
+      subject: `the query took longer than ${text ?? ''}`,
+      next: 'raise --timeout',
+      cause: error,
+    })
+  } finally {
+    done.abort()
+  }
+}
+
+/** Closes the engine after the work, however it ended. */
+export async function withEngine<T>(engine: Engine, work: (engine: Engine) => Promise<T>): Promise<T> {
+  try {
+    return await work(engine)
+  } finally {
+    engine.close()
+  }
+}
+
+async function expire(deps: Deps, seconds: number, over: AbortController, done: AbortSignal): Promise<void> {
+  await deps.sleep(seconds * 1000, done)
+  if (!done.aborted) over.abort()
+}

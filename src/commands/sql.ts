@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { text as readAll } from 'node:stream/consumers'
+import { usage } from '../errors.ts'
+import type { Engine } from '../lake/engine.ts'
+import { openQuery } from '../query/lake.ts'
+import { notesOn } from '../query/notes.ts'
+import { runScript, type RunDeps } from '../query/run.ts'
+import { type OutFile, sendFile, writeFile, writeTo } from '../query/write.ts'
+import {
+  lakeFolder,
+  type Output,
+  outputOf,
+  queryOptions,
+  sessionOptions,
+  standardOutput,
+  targetOf,
+  withEngine,
+  withLimit,
+  withScratch,
+} from './query.ts'
+import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
+
+/** `sql`: one query, a script, or a session at a prompt. */
+export const sqlCommand: CommandSpec = {
+  name: 'sql',
+  summary: 'Run SQL on the lake: one query, a script, or a session at a prompt.',
+  args: [{ name: 'query', about: 'the query; without it and -f a session, or the script on standard input' }],
+  options: [
+    { flags: '-f, --file FILE', about: 'a script; the result of its last statement is written' },
+    ...queryOptions,
+    { flags: '--history FILE', about: 'where a session keeps what was typed (default: ~/.pitlake_history)' },
+  ],
+  details: [
+    'The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.',
+    'Only tables are cut (--rows); every other format holds the whole result, without loss.',
+    '',
+    'Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = \'BTC\' ORDER BY t DESC LIMIT 5"',
+    'Example: pitlake sql -f query.sql --out result.parquet',
+  ].join('\n'),
+  run,
+}
+
+async function run(input: Input, deps: Deps): Promise<void> {
+  const folder = lakeFolder(input, deps)
+  const sql = await scriptOf(input, deps)
+  if (sql === undefined) return session(input, deps, folder)
+  await writeAnswer(input, deps, folder, async (engine, run) => {
+    const ready = await runScript(engine, sql, run)
+    for (const note of await notesOn(engine, sql)) deps.stderr(`note: ${note}\n`)
+    return ready
+  })
+}
+
+/** The text to run; undefined when a person sits there and gave none. */
+async function scriptOf(input: Input, deps: Deps): Promise<string | undefined> {
+  const [query] = input.args
+  const file = textOption(input, 'file')
+  if (query !== undefined && file !== undefined) {
+    throw usage('pitlake sql', { expected: 'a query or -f FILE', got: 'both' })
+  }
+  if (query !== undefined) return query
+  if (file === undefined) return process.stdin.isTTY ? undefined : readAll(process.stdin)
+  if (file === '-') return readAll(process.stdin)
+  try {
+    return readFileSync(resolve(deps.cwd, file), 'utf8')
+  } catch (cause) {
+    throw usage(`-f ${file}`, { expected: 'a file that can be read', got: codeOf(cause), cause })
+  }
+}
+
+function codeOf(cause: unknown): string {
+  const { code } = cause as NodeJS.ErrnoException
+  return code === 'ENOENT' ? 'no such file' : (code ?? String(cause))
+}
+
+/** Runs what gives a statement and writes its answer as the options say; used by all commands that end in a result. */
+export async function writeAnswer(
+  input: Input,
+  deps: Deps,
+  folder: string,
+  prepare: (engine: Engine, run: RunDeps) => ReturnType<typeof runScript>,
+  prelude?: (engine: Engine, run: RunDeps) => Promise<void>,
+): Promise<void> {
+  const output = outputOf(input, deps)
+  await withScratch(async (scratch) =>
+    withLimit(input, deps, folder, async (run) => {
+      const target = targetOf(output, folder, scratch)
+      const engine = await openQuery(folder, {
+        ...sessionOptions(input),
+        writable: target === undefined ? [] : [target.path],
+        ...(prelude === undefined ? {} : { prelude: async (own) => prelude(own, run) }),
+      })
+      await withEngine(engine, async () => put(engine, await prepare(engine, run), output, target, deps, run))
+    }),
+  )
+}
+
+async function put(
+  engine: Engine,
+  ready: Awaited<ReturnType<typeof runScript>>,
+  output: Output,
+  target: OutFile | undefined,
+  deps: Deps,
+  run: RunDeps,
+): Promise<void> {
+  const sink = standardOutput(deps)
+  if (target !== undefined) {
+    await writeFile(engine, ready, target, output.out ?? target.path, output, run)
+    if (output.out === undefined) await sendFile(target.path, sink)
+    return
+  }
+  const { rows, more } = await writeTo(engine, ready, sink, output, run)
+  if (more) deps.stderr(`the first ${rows} rows; --rows 0 shows all, --format and --out write all\n`)
+}
+
+async function session(input: Input, deps: Deps, folder: string): Promise<void> {
+  const { runSession } = await import('../query/session.ts')
+  await withScratch(async (scratch) => {
+    const engine = await openQuery(folder, { ...sessionOptions(input), scratch })
+    await withEngine(engine, async () =>
+      runSession(engine, folder, {
+        input: process.stdin,
+        output: process.stdout,
+        terminal: process.stdout.isTTY,
+        size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
+        now: () => performance.now(),
+        sleep: deps.sleep,
+        historyFile: resolve(deps.cwd, textOption(input, 'history') ?? join(homedir(), '.pitlake_history')),
+        scratch,
+      }),
+    )
+  })
+}

@@ -1,0 +1,88 @@
+import { setTimeout } from 'node:timers/promises'
+import { resolve } from 'node:path'
+import type { Table } from 'apache-arrow'
+import type { Engine, Parameters } from './lake/engine.ts'
+import { arrowTable } from './query/arrow.ts'
+import { type Moment, openQuery, type QueryOptions, setMoment } from './query/lake.ts'
+import { decisionsFromList, type Panel, panelSql } from './query/panel.ts'
+import { pointsSql, type PointsFilter } from './query/points.ts'
+import { guarded, runScript, type RunDeps } from './query/run.ts'
+
+export { LakeError } from './errors.ts'
+export type { Parameters } from './lake/engine.ts'
+export type { Moment, QueryOptions, Setting } from './query/lake.ts'
+export type { Decision, Panel, PanelField } from './query/panel.ts'
+export type { PointsFilter } from './query/points.ts'
+
+/** What a single call may carry. */
+export interface CallOptions {
+  /** Cancels the query; the call fails with a LakeError of kind `stopped`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A lake that is open for reading; calls are answered one after the other, each as a typed Arrow table. */
+export interface Lake {
+  /** Runs SQL and gives the result of its last statement; `$1` and `$name` take parameters. */
+  sql(query: string, parameters?: Parameters, options?: CallOptions): Promise<Table>
+  /** Points as known at `as_of`, sorted by metric, asset, dimensions and t. */
+  points(filter: PointsFilter, options?: CallOptions): Promise<Table>
+  /** A row for each decision in their order, a column for each metric: the latest value knowable at `ts`. */
+  panel(panel: Panel, options?: CallOptions): Promise<Table>
+  /** Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake. */
+  universe(at?: Moment, options?: CallOptions): Promise<Table>
+  /** Lets go of the lake; calls that are under way come to their end first. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the lake in a folder, in the state of knowledge that the options name. It keeps the snapshot that it opened:
+ * fetches and compactions that happen meanwhile do not change its answers.
+ */
+export async function openLake(folder: string, options: QueryOptions = {}): Promise<Lake> {
+  const path = resolve(folder)
+  const engine = await openQuery(path, options)
+  const inTurn = turns()
+  const call = async <T>(work: (run: RunDeps) => Promise<T>, { signal }: CallOptions = {}): Promise<T> =>
+    inTurn(async () => work({ folder: path, signal, sleep: setTimeout }))
+  return {
+    sql: async (query, parameters, own) => call(async (run) => ask(engine, query, parameters, run), own),
+    points: async (filter, own) =>
+      call(async (run) => ask(engine, pointsSql(filter), undefined, { ...run, generated: true }), own),
+    panel: async (panel, own) => call(async (run) => askPanel(engine, panel, run), own),
+    universe: async (at, own) => call(async (run) => askUniverse(engine, at, run), own),
+    close: async () => inTurn(async () => engine.close()),
+  }
+}
+
+async function ask(engine: Engine, sql: string, parameters: Parameters | undefined, run: RunDeps): Promise<Table> {
+  const ready = await runScript(engine, sql, run)
+  return guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
+}
+
+async function askPanel(engine: Engine, panel: Panel, run: RunDeps): Promise<Table> {
+  const { decisions, query } = panelSql({ ...panel, decisions: decisionsFromList(panel.decisions) })
+  await guarded(engine, decisions, run, async () => engine.run(decisions))
+  return ask(engine, query, undefined, { ...run, generated: true })
+}
+
+async function askUniverse(engine: Engine, at: Moment | undefined, run: RunDeps): Promise<Table> {
+  const sql = 'SELECT * FROM universe ORDER BY id'
+  if (at === undefined) return ask(engine, sql, undefined, run)
+  await engine.run(`SET VARIABLE as_of_before = getvariable('as_of')`)
+  try {
+    await setMoment(engine, 'as_of', at)
+    return await ask(engine, sql, undefined, run)
+  } finally {
+    await engine.run(`SET VARIABLE as_of = getvariable('as_of_before')`)
+  }
+}
+
+/** Does one piece of work after the other: they share a connection. */
+function turns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return async (work) => {
+    const mine = last.then(work)
+    last = mine.catch(() => undefined)
+    return mine
+  }
+}

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { usage } from '../errors.ts'
+import { Engine, quote, quoteList } from '../lake/engine.ts'
+import { inLake, places } from '../lake/layout.ts'
+import { refusal } from './refusal.ts'
+
+/** A moment for `as_of`: an ISO date or date-time (zone-less means UTC), or a Date. */
+export type Moment = string | Date
+
+/** The value of a session variable. */
+export type Setting = string | number | boolean | null
+
+/** The state of knowledge in which a lake is opened, and what its session may use. */
+export interface QueryOptions {
+  /** What was knowable at this instant. */
+  readonly asOf?: Moment | undefined
+  /** What this lake held at this instant. */
+  readonly observedAsOf?: Moment | undefined
+  /** `rule` lets the availability rule stand in for backfilled points. */
+  readonly backfill?: 'rule' | undefined
+  /** Lets the earliest known registry state stand in for the time before it, flagged `assumed`. */
+  readonly registryBackfill?: boolean | undefined
+  /** Further session variables. */
+  readonly set?: Readonly<Record<string, Setting>> | undefined
+  readonly threads?: number | undefined
+  /** As DuckDB spells it: `2GB`. */
+  readonly memoryLimit?: string | undefined
+}
+
+/** What the callers inside the program may ask for besides. */
+export interface SessionOptions extends QueryOptions {
+  /** Files outside the lake that the program may have written. */
+  readonly writable?: readonly string[]
+  /** A folder for results on their way, likewise. */
+  readonly scratch?: string
+  /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
+  readonly script?: string
+  /** Runs before the session is locked: brings tables along. */
+  readonly prelude?: (engine: Engine) => Promise<void>
+}
+
+/**
+ * Opens `lake.duckdb` of a folder for reading: zone UTC, session variables set, no file outside the lake in reach and
+ * the settings locked. The session keeps the snapshot that it opened; close it when done.
+ */
+export async function openQuery(dataFolder: string, options: SessionOptions = {}): Promise<Engine> {
+  const folder = resolve(dataFolder)
+  const engine = await open(options.script === undefined ? databaseOf(folder) : ':memory:', folder, options)
+  try {
+    if (options.script !== undefined) await engine.run(options.script)
+    await refuseMoved(engine, folder)
+    await setVariables(engine, options)
+    await options.prelude?.(engine)
+    await lock(engine, folder, options)
+    return engine
+  } catch (error) {
+    engine.close()
+    throw error
+  }
+}
+
+/** The value as an SQL literal. */
+export function literal(value: Setting): string {
+  if (value === null) return 'NULL'
+  if (typeof value === 'string') return quote(value)
+  if (typeof value === 'number' && !Number.isInteger(value)) return `CAST(${quote(String(value))} AS DOUBLE)`
+  return String(value)
+}
+
+/** The name as an SQL identifier. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** Sets `as_of` or `observed_as_of`, or clears it with undefined; a text that names no instant is refused. */
+export async function setMoment(
+  engine: Engine,
+  name: 'as_of' | 'observed_as_of',
+  moment: Moment | undefined,
+): Promise<void> {
+  if (moment === undefined) {
+    await engine.run(`SET VARIABLE ${name} = NULL`)
+    return
+  }
+  const text = moment instanceof Date ? moment.toISOString() : moment.trim()
+  try {
+    await engine.rows(`SELECT ${instant(quote(text))} AS at`)
+  } catch (cause) {
+    throw usage(`--${name.replaceAll('_', '-')}`, {
+      expected: 'a date such as 2024-06-01 or an instant such as 2024-06-01T12:00:00Z',
+      got: `"${text}"`,
+      cause,
+    })
+  }
+  await engine.run(`SET VARIABLE ${name} = ${quote(text)}`)
+}
+
+/** The SQL that reads a moment of any type: zone-less means UTC, text with an offset and TIMESTAMPTZ are their instant. */
+export function instant(sql: string): string {
+  return `CASE WHEN typeof(${sql}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${sql} AS TIMESTAMPTZ)
+ WHEN typeof(${sql}) = 'VARCHAR' AND regexp_matches(CAST(${sql} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])')
+ THEN CAST(CAST(${sql} AS VARCHAR) AS TIMESTAMPTZ) ELSE timezone('UTC', CAST(${sql} AS TIMESTAMP)) END`
+}
+
+/** The folder's `lake.duckdb`; in clear words when there is none. */
+function databaseOf(folder: string): string {
+  const database = inLake(folder, places.database)
+  if (existsSync(database)) return database
+  const started = existsSync(inLake(folder, places.journal))
+  throw usage(`lake ${folder}`, {
+    expected: places.database,
+    got: started ? 'a lake without it' : 'a folder without a lake',
+    next: started ? 'run `pitlake views`' : 'run `pitlake fetch`, or name the folder with --data',
+  })
+}
+
+async function open(database: string, folder: string, options: QueryOptions): Promise<Engine> {
+  try {
+    return await Engine.open(database, {
+      readOnly: database !== ':memory:',
+      // Sessions side by side must not share a folder for what does not fit into memory.
+      tempDirectory: join(tmpdir(), `pitlake-${randomUUID()}`),
+      ...(options.threads === undefined ? {} : { threads: options.threads }),
+      ...(options.memoryLimit === undefined ? {} : { memoryLimit: options.memoryLimit }),
+    })
+  } catch (cause) {
+    const words = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause)
+    if (/memory|threads/i.test(words) && !/file/i.test(words)) throw refusal(cause, nowhere(folder))
+    throw usage(`lake ${folder}`, {
+      expected: `a ${places.database} that DuckDB can open`,
+      got: words,
+      next: 'run `pitlake views`',
+      cause,
+    })
+  }
+}
+
+/** The folder that the views were made for; none where they do not tell. */
+async function builtFolder(engine: Engine): Promise<readonly string[]> {
+  const views = await engine.rows(`SELECT 1 AS found FROM duckdb_views() WHERE view_name = 'lake_info'`)
+  if (views.length === 0) return []
+  const [row] = await engine.rows('SELECT folder FROM lake_info')
+  return typeof row?.['folder'] === 'string' ? [row['folder']] : []
+}
+
+/** Views name files by their full path: those of a moved lake find nothing, those of a copied one read the original. */
+async function refuseMoved(engine: Engine, folder: string): Promise<void> {
+  const [built] = await builtFolder(engine)
+  if (built === undefined || (existsSync(built) && realpathSync(built) === realpathSync(folder))) return
+  throw usage(`lake ${folder}`, {
+    expected: 'views over the files of this folder',
+    got: `views made for ${built}`,
+    next: 'the lake was moved or copied: run `pitlake views`',
+  })
+}
+
+function nowhere(folder: string): { statement: string; script: string; offset: number; folder: string } {
+  return { statement: '', script: '', offset: 0, folder }
+}
+
+async function setVariables(engine: Engine, options: QueryOptions): Promise<void> {
+  if (options.asOf !== undefined) await setMoment(engine, 'as_of', options.asOf)
+  if (options.observedAsOf !== undefined) await setMoment(engine, 'observed_as_of', options.observedAsOf)
+  if (options.backfill !== undefined) await engine.run(`SET VARIABLE backfill = ${quote(options.backfill)}`)
+  if (options.registryBackfill !== undefined) {
+    await engine.run(`SET VARIABLE registry_backfill = ${options.registryBackfill}`)
+  }
+  for (const [name, value] of Object.entries(options.set ?? {})) await setVariable(engine, name, value)
+}
+
+async function setVariable(engine: Engine, name: string, value: Setting): Promise<void> {
+  if (!/^[A-Za-z_]\w*$/.test(name)) {
+    throw usage('--set', { expected: 'the name of a variable, letters, digits and _', got: `"${name}"` })
+  }
+  if (name === 'as_of' || name === 'observed_as_of') {
+    return setMoment(engine, name, value === null ? undefined : String(value))
+  }
+  await engine.run(`SET VARIABLE ${name} = ${literal(value)}`)
+}
+
+/** From here on statements see the lake's files, may write the given ones, and can undo neither. */
+async function lock(engine: Engine, folder: string, { writable = [], scratch }: SessionOptions): Promise<void> {
+  const reachable = [folder, realpathSync(folder), ...(scratch === undefined ? [] : [scratch])]
+  const folders = [...new Set([...reachable, ...(await builtFolder(engine))])].map((path) => `${path}/`)
+  await engine.run(`SET allow_persistent_secrets = false`)
+  await engine.run(`SET allowed_directories = ${quoteList(folders)}`)
+  await engine.run(`SET allowed_paths = ${quoteList([...writable])}`)
+  await engine.run(`SET enable_external_access = false`)
+  await engine.run(`SET lock_configuration = true`)
+}

@@ -1,0 +1,74 @@
+import { type Engine, quote } from '../lake/engine.ts'
+import { instant } from './lake.ts'
+import { namesIn, statementsOf } from './statements.ts'
+
+const registryViews: ReadonlySet<string> = new Set([
+  'issuers',
+  'assets',
+  'products',
+  'deployments',
+  'venues',
+  'derivatives',
+  'provenance',
+  'documents',
+  'listings',
+  'universe',
+  'links',
+])
+
+/** What a reader of the answer should know although the query did not ask: one line each. */
+export async function notesOn(engine: Engine, sql: string): Promise<readonly string[]> {
+  if (!(await touchesRegistry(engine, sql))) return []
+  const asOf = await asOfMicros(engine)
+  if (asOf === undefined) return []
+  const start = await registryStart(engine)
+  if (start !== undefined && asOf >= start.micros) return []
+  const since = start === undefined ? 'it holds no snapshot known by then' : `it is known since ${start.text}`
+  return [
+    `the registry is not known at this as_of: ${since}; \`--set registry_backfill=true\` lets its earliest state stand in`,
+  ]
+}
+
+async function touchesRegistry(engine: Engine, sql: string): Promise<boolean> {
+  const names = namesIn(sql)
+  if (['pit_universe', 'universe', 'history', 'snapshots'].some((name) => names.has(name))) return true
+  // Most of the other names are also names of columns: these count as tables only.
+  if (![...registryViews].some((name) => names.has(name))) return false
+  const last = statementsOf(sql).at(-1)?.text ?? ''
+  const [row] = await engine.rows<{ tree: string }>(
+    `SELECT CAST(json_serialize_sql(${quote(last)}) AS VARCHAR) AS tree`,
+  )
+  return tablesOf(JSON.parse(row?.tree ?? 'null')).some((name) => registryViews.has(name))
+}
+
+/** The names of the tables and views in the tree of a statement. */
+function tablesOf(node: unknown): readonly string[] {
+  if (typeof node !== 'object' || node === null) return []
+  const { type, table_name: name } = node as { readonly type?: unknown; readonly table_name?: unknown }
+  const own = type === 'BASE_TABLE' && typeof name === 'string' ? [name.toLowerCase()] : []
+  return [...own, ...Object.values(node).flatMap(tablesOf)]
+}
+
+async function asOfMicros(engine: Engine): Promise<bigint | undefined> {
+  const [row] = await engine.rows(`SELECT epoch_us(${instant(`getvariable('as_of')`)}) AS at`)
+  const at = row?.['at']
+  return typeof at === 'bigint' ? at : undefined
+}
+
+/** The first instant that `registry_start` tells, seen without `as_of`. */
+async function registryStart(engine: Engine): Promise<{ micros: bigint; text: string } | undefined> {
+  const [held] = await engine.rows<{ was: string | null; type: string }>(
+    `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,
+  )
+  const was = held?.was
+  try {
+    await engine.run('SET VARIABLE as_of = NULL')
+    const [row] = await engine.rows('SELECT min(known_since) AS start FROM registry_start')
+    const text = row?.['start']
+    if (typeof text !== 'string') return undefined
+    const [at] = await engine.rows(`SELECT epoch_us(CAST($1 AS TIMESTAMPTZ)) AS at`, [text])
+    return typeof at?.['at'] === 'bigint' ? { micros: at['at'], text } : undefined
+  } finally {
+    if (typeof was === 'string') await engine.run(`SET VARIABLE as_of = $1::${held?.type ?? 'VARCHAR'}`, [was])
+  }
+}

@@ -1,0 +1,104 @@
+import type { DuckDBType } from '@duckdb/node-api'
+import { type Column, typeIds } from '../lake/engine.ts'
+import { quoteName } from './lake.ts'
+import { distinctNames } from './text-forms.ts'
+
+/** A form of output that has types of its own. */
+type Target = 'parquet' | 'compat' | 'csv'
+
+/** The statement with its columns brought into types that the target keeps without loss, and no name twice. */
+export function projected(statement: string, columns: readonly Column[], target: Target): string {
+  const names = distinctNames(columns.map(({ name }) => name))
+  const places = columns.map((_, i) => `c${i}`)
+  const parts = columns.map(({ type }, i) => {
+    const place = quoteName(places[i] ?? '')
+    const form = forms[target](place, type)
+    return `${form} AS ${quoteName(names[i] ?? '')}`
+  })
+  return `SELECT ${parts.join(', ')} FROM (${statement}\n) AS answer(${places.map(quoteName).join(', ')})`
+}
+
+const forms: Readonly<Record<Target, (place: string, type: DuckDBType) => string>> = {
+  parquet: (place, type) => {
+    const kept = keptType(type)
+    return kept === undefined ? place : `CAST(${place} AS ${kept})`
+  },
+  compat: (place, type) => compatForm(place, type),
+  csv: (place, type) => (type.typeId === typeIds.TIMESTAMP_TZ ? instantText(place) : place),
+}
+
+/** `2024-03-01T00:00:00.000000Z`; the two infinities as DuckDB calls them. */
+function instantText(place: string): string {
+  return `CASE WHEN isfinite(${place}) THEN strftime(timezone('UTC', ${place}), '%Y-%m-%dT%H:%M:%S.%fZ') ELSE CAST(${place} AS VARCHAR) END`
+}
+
+/** The type that Parquet keeps whole where it would bend this one; undefined where it keeps it as it is. */
+function keptType(type: DuckDBType): string | undefined {
+  const bent = bentTypes[type.typeId]
+  if (bent !== undefined) return bent
+  return type.typeId === typeIds.LIST || type.typeId === typeIds.ARRAY
+    ? wrapped(type.valueType, (inner) => `${inner}[]`)
+    : nested(type)
+}
+
+/** Parquet would round the first two to doubles, the interval to milliseconds, and drop the zone of a time. */
+const bentTypes: Readonly<Record<number, string>> = {
+  [typeIds.HUGEINT]: 'DECIMAL(38,0)',
+  [typeIds.UHUGEINT]: 'DECIMAL(38,0)',
+  [typeIds.INTERVAL]: 'VARCHAR',
+  [typeIds.TIME_TZ]: 'VARCHAR',
+  [typeIds.TIME_NS]: 'VARCHAR',
+  [typeIds.BIGNUM]: 'VARCHAR',
+  [typeIds.BIT]: 'VARCHAR',
+  [typeIds.UNION]: 'VARCHAR',
+}
+
+function nested(type: DuckDBType): string | undefined {
+  if (type.typeId === typeIds.STRUCT) {
+    const { entryNames, entryTypes } = type
+    const kept = entryTypes.map(keptType)
+    if (kept.every((text) => text === undefined)) return undefined
+    const parts = entryTypes.map((entry, i) => `${quoteName(entryNames[i] ?? '')} ${kept[i] ?? String(entry)}`)
+    return `STRUCT(${parts.join(', ')})`
+  }
+  if (type.typeId === typeIds.MAP) {
+    const { keyType, valueType } = type
+    const [key, value] = [keptType(keyType), keptType(valueType)]
+    return key === undefined && value === undefined
+      ? undefined
+      : `MAP(${key ?? String(keyType)}, ${value ?? String(valueType)})`
+  }
+  return undefined
+}
+
+function wrapped(type: DuckDBType, around: (inner: string) => string): string | undefined {
+  const inner = keptType(type)
+  return inner === undefined ? undefined : around(inner)
+}
+
+/** Types that small Parquet readers know; everything else goes as text, nested values as JSON text. */
+const plainTypes: ReadonlySet<number> = new Set([
+  typeIds.BOOLEAN,
+  typeIds.TINYINT,
+  typeIds.SMALLINT,
+  typeIds.INTEGER,
+  typeIds.BIGINT,
+  typeIds.UTINYINT,
+  typeIds.USMALLINT,
+  typeIds.UINTEGER,
+  typeIds.FLOAT,
+  typeIds.DOUBLE,
+  typeIds.TIMESTAMP,
+  typeIds.TIMESTAMP_TZ,
+  typeIds.DATE,
+  typeIds.BLOB,
+])
+
+const asMicros: ReadonlySet<number> = new Set([typeIds.TIMESTAMP_S, typeIds.TIMESTAMP_MS])
+const nestedTypes: ReadonlySet<number> = new Set([typeIds.LIST, typeIds.ARRAY, typeIds.STRUCT, typeIds.MAP])
+
+function compatForm(place: string, type: DuckDBType): string {
+  if (asMicros.has(type.typeId)) return `CAST(${place} AS TIMESTAMP)`
+  if (nestedTypes.has(type.typeId)) return `CAST(to_json(${place}) AS VARCHAR)`
+  return plainTypes.has(type.typeId) && type.alias === undefined ? place : `CAST(${place} AS VARCHAR)`
+}

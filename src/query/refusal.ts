@@ -1,0 +1,112 @@
+import { LakeError, usage } from '../errors.ts'
+
+/** What is known about the statement that failed. */
+export interface Failure {
+  /** The statement as it was given to DuckDB. */
+  readonly statement: string
+  /** The script that it stands in, and where it begins there. */
+  readonly script: string
+  readonly offset: number
+  readonly folder: string
+  /** The SQL is the program's own: no line and column. */
+  readonly generated?: boolean
+}
+
+/** DuckDB's message as one line with line and column, and with the remedy where there is one. */
+export function refusal(cause: unknown, failure: Failure): Error {
+  if (cause instanceof LakeError) return cause
+  if (!(cause instanceof Error)) return new Error(String(cause))
+  const message = cause.message.replace(/^Failed to extract statements: /, '')
+  const { kind, text } = headline(message)
+  return (
+    moved(message, failure, cause) ??
+    forbidden(kind, text, cause) ??
+    lacking(message, cause) ??
+    plain(kind, text, place(message, failure), cause)
+  )
+}
+
+/** `Parser Error: syntax error at …` → its kind and its first paragraph in one line. */
+function headline(message: string): { kind: string; text: string } {
+  const match = /^(?:TransactionContext Error: )?([A-Z][\w -]*?) Error: ([\s\S]*)$/.exec(message)
+  const body = (match?.[2] ?? message).replace(/\n+LINE \d+: [\s\S]*$/, '')
+  return { kind: match?.[1] ?? '', text: body.replaceAll(/\s*\n\s*/g, ' ').trim() }
+}
+
+/** Line and column of the caret under DuckDB's excerpt, in the script. */
+function place(message: string, failure: Failure): string {
+  const match = /\nLINE (\d+): (.*)\n( *)\^/.exec(message)
+  if (!match || failure.generated === true) return ''
+  const [, number = '1', excerpt = '', blank = ''] = match
+  const line = Number(number)
+  const caret = blank.length - `LINE ${number}: `.length
+  const cut = excerpt.startsWith('...')
+  const whole = failure.statement.split('\n')[line - 1] ?? ''
+  const shown = excerpt.replace(/^\.\.\./, '').replace(/\.\.\.$/, '')
+  const found = cut ? whole.lastIndexOf(shown) : 0
+  const column = found < 0 ? 0 : found + caret - (cut ? 3 : 0)
+  const before = failure.script.slice(0, failure.offset).split('\n')
+  const indent = line === 1 ? (before.at(-1)?.length ?? 0) : 0
+  return `line ${before.length - 1 + line} column ${column + indent + 1}`
+}
+
+/** A file that the views name is not where they say, or lies outside this folder: the lake was moved or copied. */
+function moved(message: string, failure: Failure, cause: Error): LakeError | undefined {
+  const missing =
+    /No files found that match the pattern "([^"]+)"|Cannot (?:open|access) file "([^"]+)"/.exec(message) ?? undefined
+  const file = missing?.[1] ?? missing?.[2]
+  if (file === undefined || failure.script.includes(file)) return undefined
+  return usage(`lake ${failure.folder}`, {
+    expected: 'views over the files of this folder',
+    got: `views that read ${file}`,
+    next: 'the lake was moved, copied or vacuumed since: run `pitlake views`',
+    cause,
+  })
+}
+
+function forbidden(kind: string, text: string, cause: Error): LakeError | undefined {
+  if (/attached in read-only mode|read-only mode/.test(text)) {
+    return usage('SQL', {
+      expected: 'a query that only reads',
+      got: text,
+      next: 'the lake is read-only; CREATE TEMP TABLE is allowed',
+      cause,
+    })
+  }
+  if (kind === 'Permission' && text.includes('disabled by configuration')) {
+    const next =
+      'a session reads the lake alone; `panel --decisions FILE` brings a table along, `--out` writes a result'
+    return usage('SQL', { expected: 'files of the lake', got: text.replace(/ - file system.*$/, ''), next, cause })
+  }
+  if (/configuration has been locked/.test(text)) {
+    return usage('SQL', {
+      expected: 'SET VARIABLE only',
+      got: text,
+      next: 'the settings of a session are fixed, its zone is UTC',
+      cause,
+    })
+  }
+  return undefined
+}
+
+function lacking(message: string, cause: Error): LakeError | undefined {
+  const named = /exists in the (\w+) extension|Extension "?([\w/.]+?)"? (?:not found|could not)|LOAD (\w+)/.exec(
+    message,
+  )
+  const disabled = /Loading external extensions is disabled/.test(message)
+  if (!named && !disabled) return undefined
+  const name = (named?.[1] ?? named?.[2] ?? named?.[3] ?? '').split('/').at(-1) ?? ''
+  return usage('SQL', {
+    expected: 'what DuckDB can do with icu, json and parquet',
+    got: name === '' ? 'a wish for a further extension' : `a wish for the extension ${name}`,
+    next: 'pitlake loads none by itself: read lake.sql with the official `duckdb` command line',
+    cause,
+  })
+}
+
+function plain(kind: string, text: string, where: string, cause: Error): LakeError {
+  const at = where === '' ? '' : ` (${where})`
+  const grave = ['Internal', 'FATAL', 'Out of Memory', 'IO'].includes(kind)
+  if (kind === 'INTERRUPT') return new LakeError('stopped', { subject: 'the query was cancelled', cause })
+  return new LakeError(grave ? 'unexpected' : 'usage', { subject: `SQL${at}: ${text}`, cause })
+}

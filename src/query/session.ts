@@ -1,0 +1,324 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { usage } from '../errors.ts'
+import type { Engine } from '../lake/engine.ts'
+import { complete, dotCommands, readVocabulary, type Vocabulary } from './complete.ts'
+import { runDot } from './session-commands.ts'
+import type { SessionState } from './session-state.ts'
+import { pages } from './session-view.ts'
+import { notesOn } from './notes.ts'
+import { runScript, type RunDeps } from './run.ts'
+import { cutScript, isOpen } from './statements.ts'
+import { formatOf, givesRows, outFile, type Sink, writeFile, writeTo } from './write.ts'
+
+/** What an interactive session talks to. */
+export interface SessionDeps {
+  readonly input: Readable
+  readonly output: Writable
+  /** Whether output is a terminal: line editing, completion, history, paging. */
+  readonly terminal: boolean
+  /** Places and lines of the screen. */
+  readonly size: () => { readonly width: number; readonly height: number }
+  /** Milliseconds, for timing. */
+  readonly now: () => number
+  readonly sleep: (ms: number) => Promise<unknown>
+  /** Where the lines typed are kept; undefined keeps none. */
+  readonly historyFile?: string | undefined
+  /** A folder that the engine may write results to on their way to their file. */
+  readonly scratch: string
+}
+
+/** A session at a prompt until `.quit` or the end of input; an error never ends it. */
+export async function runSession(engine: Engine, folder: string, deps: SessionDeps): Promise<void> {
+  const words = await readVocabulary(engine)
+  const state: SessionState = {
+    engine,
+    folder,
+    words,
+    format: 'table',
+    rows: 0,
+    timer: true,
+    out: undefined,
+    quit: false,
+  }
+  const desk = new Desk(deps, words)
+  try {
+    desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
+    await converse(state, desk, deps)
+  } finally {
+    desk.close()
+  }
+}
+
+async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Promise<void> {
+  let pending = ''
+  while (!state.quit) {
+    const line = await desk.ask(await promptOf(state, pending))
+    if (line === undefined) break
+    if (line === cancelledLine) {
+      pending = ''
+      continue
+    }
+    if (isDot(line, pending)) {
+      desk.remember(line)
+      await shielded(desk, async () => desk.say(await runDot(state, line.trim())))
+      continue
+    }
+    pending += `${line}\n`
+    const script = cutScript(pending)
+    if (isOpen(pending) || script.statements.length === 0) {
+      if (script.rest.text === '' && !isOpen(pending)) pending = ''
+      continue
+    }
+    desk.remember(pending.trim())
+    pending = script.rest.text
+    for (const { text } of script.statements) {
+      const good = await shielded(desk, async () => answer(state, desk, deps, text))
+      if (!good) break
+    }
+  }
+  if (pending.trim() !== '' && !state.quit) await shielded(desk, async () => answer(state, desk, deps, pending))
+}
+
+/** A command of the session; amid a statement only one that is spelt in full. */
+function isDot(line: string, pending: string): boolean {
+  const [word = ''] = line.trim().split(/[\s;]/, 1)
+  return word.startsWith('.') && (pending.trim() === '' || dotCommands.some(([name]) => name === word))
+}
+
+/** The prompt tells the `as_of` in force, however it was set. */
+async function promptOf({ engine }: SessionState, pending: string): Promise<string> {
+  if (pending !== '') return '   ...> '
+  const [row] = await engine.rows(`SELECT CAST(getvariable('as_of') AS VARCHAR) AS held`)
+  return typeof row?.['held'] === 'string' ? `lake @ ${row['held']}> ` : 'lake> '
+}
+
+async function shielded(desk: Desk, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    desk.say(`error: ${error instanceof Error ? error.message : String(error)}\n`)
+    return false
+  }
+}
+
+/** Runs one statement and shows or writes its answer. */
+async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: string): Promise<void> {
+  const begun = deps.now()
+  const run: RunDeps = { folder: state.folder, signal: desk.working(), sleep: deps.sleep }
+  try {
+    const ready = await runScript(state.engine, sql, run)
+    for (const note of await notesOn(state.engine, sql)) desk.say(`note: ${note}\n`)
+    const told =
+      state.out !== undefined
+        ? await toFile(state, deps, ready, run)
+        : state.format === 'table'
+          ? await toScreen(state, desk, deps, ready, run)
+          : await asText(state, desk, ready, run)
+    const took = state.timer ? `${told === '' ? '' : ', '}${elapsed(deps.now() - begun)}` : ''
+    if (told + took !== '') desk.say(`(${told}${took})\n`)
+  } finally {
+    desk.idle()
+  }
+}
+
+type Ready = Awaited<ReturnType<typeof runScript>>
+
+async function toFile(state: SessionState, deps: SessionDeps, ready: Ready, run: RunDeps): Promise<string> {
+  const name = state.out ?? ''
+  state.out = undefined
+  const target = outFile(name, state.folder)
+  // The settings are locked: DuckDB writes into the scratch folder, from where the file goes to its place.
+  const path = join(deps.scratch, `result-${deps.now()}`)
+  const finish = async (): Promise<void> => {
+    await rename(path, target.path).catch(async () => copyFile(path, target.path))
+    await target.finish()
+  }
+  const options = { format: formatOf(name) ?? state.format, width: 1000, rows: Infinity }
+  const { rows } = await writeFile(state.engine, ready, { ...target, path, finish }, name, options, run)
+  return `${counted(rows)} to ${name}`
+}
+
+async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<string> {
+  if (state.format === 'arrow' || state.format === 'parquet') {
+    throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
+  }
+  const sink: Sink = async (data) => desk.write(data)
+  const { rows } = await writeTo(state.engine, ready, sink, { format: state.format, width: 80, rows: Infinity }, run)
+  return counted(rows)
+}
+
+/** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
+async function toScreen(
+  state: SessionState,
+  desk: Desk,
+  deps: SessionDeps,
+  ready: Ready,
+  run: RunDeps,
+): Promise<string> {
+  let rows = 0
+  let room = deps.size().height - 1
+  for await (const page of pages(state.engine, ready, deps.size().width, run)) {
+    for (const line of page.lines) {
+      if (deps.terminal && room <= 0) {
+        if (!(await desk.wantsMore())) return `stopped, ${counted(rows + page.rows)} fetched`
+        room = deps.size().height - 1
+      }
+      await desk.write(`${line}\n`)
+      room--
+    }
+    rows += page.rows
+    if (state.rows > 0 && rows >= state.rows) return `first ${counted(rows)}`
+  }
+  return givesRows(ready) ? counted(rows) : 'done'
+}
+
+function counted(rows: number): string {
+  return rows === 1 ? '1 row' : `${rows.toLocaleString('en-US')} rows`
+}
+
+function elapsed(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`
+}
+
+/** What `ask` gives when Ctrl-C threw the line away. */
+const cancelledLine = '\u0003'
+const historySize = 1000
+
+/** The place where a person types: lines come one by one, Ctrl-C cancels what runs. */
+class Desk {
+  readonly #deps: SessionDeps
+  readonly #readline: Interface & { history?: string[] }
+  readonly #lines: string[] = []
+  #waiting: ((line: string | undefined) => void) | undefined
+  #running: AbortController | undefined
+  #closed = false
+
+  constructor(deps: SessionDeps, words: Vocabulary) {
+    this.#deps = deps
+    this.#readline = createInterface({
+      input: deps.input,
+      output: deps.output,
+      terminal: deps.terminal,
+      historySize,
+      removeHistoryDuplicates: true,
+      history: readHistory(deps.historyFile),
+      completer: (line: string) => complete(line, words),
+    })
+    this.#readline.on('line', (line) => this.#take(line))
+    this.#readline.on('close', () => {
+      this.#closed = true
+      this.#waiting?.(undefined)
+    })
+    this.#readline.on('SIGINT', () => this.#cancel())
+  }
+
+  /** The next line; undefined at the end of input. */
+  async ask(prompt: string): Promise<string | undefined> {
+    const held = this.#lines.shift()
+    if (held !== undefined) return held
+    if (this.#closed) return undefined
+    if (this.#deps.terminal) {
+      this.#readline.setPrompt(prompt)
+      this.#readline.prompt()
+    }
+    return new Promise((done) => {
+      this.#waiting = done
+    })
+  }
+
+  /** Asks at the end of a page. */
+  async wantsMore(): Promise<boolean> {
+    const line = await this.ask('-- Enter for more, q to stop --')
+    this.#forget()
+    return line !== undefined && line !== cancelledLine && !/^\s*q/i.test(line)
+  }
+
+  /** Keeps what was typed, a statement of several lines as one entry. */
+  remember(entry: string): void {
+    const { history } = this.#readline
+    if (!this.#deps.terminal || history === undefined) return
+    const lines = entry.split('\n').filter((line) => line.trim() !== '')
+    // A comment would swallow what follows it on one line.
+    if (lines.length > 1 && !entry.includes('--')) {
+      for (const line of lines) if (history.includes(line)) history.splice(history.indexOf(line), 1)
+      history.unshift(lines.join(' '))
+    }
+    writeHistory(this.#deps.historyFile, history)
+  }
+
+  /** A statement begins: Ctrl-C aborts the signal. */
+  working(): AbortSignal {
+    this.#running = new AbortController()
+    return this.#running.signal
+  }
+
+  /** The statement is done. */
+  idle(): void {
+    this.#running = undefined
+  }
+
+  say(text: string): void {
+    this.#deps.output.write(text)
+  }
+
+  /** Writes, and waits while the reader is slower. */
+  async write(data: string | Uint8Array): Promise<void> {
+    const { output } = this.#deps
+    if (!output.write(data)) await new Promise<void>((done) => output.once('drain', () => done()))
+  }
+
+  close(): void {
+    this.#readline.close()
+  }
+
+  #take(line: string): void {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting) waiting(line)
+    else this.#lines.push(line)
+  }
+
+  #cancel(): void {
+    this.say('^C\n')
+    this.#lines.length = 0
+    this.#running?.abort()
+    if (this.#waiting === undefined) return
+    // Throws away the line that was begun.
+    this.#readline.write(null, { ctrl: true, name: 'e' })
+    this.#readline.write(null, { ctrl: true, name: 'u' })
+    this.#take(cancelledLine)
+  }
+
+  #forget(): void {
+    const { history } = this.#readline
+    if (history !== undefined && /^\s*q?\s*$/i.test(history[0] ?? 'x')) history.shift()
+  }
+}
+
+function readHistory(file: string | undefined): string[] {
+  if (file === undefined) return []
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .toReversed()
+      .slice(0, historySize)
+  } catch {
+    return []
+  }
+}
+
+/** A history that cannot be written is no reason to disturb the session. */
+function writeHistory(file: string | undefined, history: readonly string[]): void {
+  if (file === undefined) return
+  try {
+    writeFileSync(file, `${history.slice(0, historySize).toReversed().join('\n')}\n`, { mode: 0o600 })
+  } catch {
+    return
+  }
+}

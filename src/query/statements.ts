@@ -1,0 +1,153 @@
+/** One statement of a script: its text without the closing `;`, and where that text begins. */
+export interface Statement {
+  readonly text: string
+  readonly offset: number
+}
+
+/** A script cut at its semicolons: the whole statements, and what follows the last `;` (blank when nothing does). */
+export interface Script {
+  readonly statements: readonly Statement[]
+  readonly rest: Statement
+}
+
+/** One word, text or sign of SQL that is no comment and no space. */
+interface Token {
+  readonly text: string
+  readonly start: number
+}
+
+/** Cuts SQL into statements; semicolons in texts, names and comments do not count. Comments alone are no statement. */
+export function cutScript(sql: string): Script {
+  const statements: Statement[] = []
+  let begin = 0
+  let filled = false
+  for (const { text, start } of tokens(sql)) {
+    if (text !== ';') {
+      filled = true
+      continue
+    }
+    if (filled) statements.push(piece(sql, begin, start))
+    begin = start + 1
+    filled = false
+  }
+  return { statements, rest: filled ? piece(sql, begin, sql.length) : { text: '', offset: sql.length } }
+}
+
+/** Every statement of a script, the last one with or without its `;`. */
+export function statementsOf(sql: string): readonly Statement[] {
+  const { statements, rest } = cutScript(sql)
+  return rest.text === '' ? statements : [...statements, rest]
+}
+
+/** The first words of a statement in capitals, comments left out. */
+export function openingWords(sql: string, count: number): readonly string[] {
+  const words: string[] = []
+  for (const { text } of tokens(sql)) {
+    if (words.length === count) break
+    words.push(text.toUpperCase())
+  }
+  return words
+}
+
+/** What an EXPLAIN explains; undefined for any other statement. */
+export function explained(sql: string): string | undefined {
+  const all = [...tokens(sql)]
+  if (all[0]?.text.toUpperCase() !== 'EXPLAIN') return undefined
+  let next = 1
+  if (all[next]?.text === '(') {
+    let depth = 0
+    do {
+      if (all[next]?.text === '(') depth++
+      if (all[next]?.text === ')') depth--
+      next++
+    } while (depth > 0 && next < all.length)
+  } else if (/^analy[sz]e$/i.test(all[next]?.text ?? '')) next++
+  const inner = all[next]
+  return inner === undefined ? '' : sql.slice(inner.start)
+}
+
+/** The names that a statement uses, in small letters and without quotes: tables, columns, functions, keywords. */
+export function namesIn(sql: string): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const { text } of tokens(sql)) {
+    if (text.startsWith('"')) names.add(text.slice(1, -1).replaceAll('""', '"').toLowerCase())
+    else if (/^[\p{L}_]/u.test(text)) names.add(text.toLowerCase())
+  }
+  return names
+}
+
+/** Whether the text ends inside a quoted text, a quoted name or a comment. */
+export function isOpen(sql: string): boolean {
+  let at = 0
+  while (at < sql.length) {
+    const end = endOfToken(sql, at)
+    if (end > sql.length) return true
+    at = end
+  }
+  return false
+}
+
+function piece(sql: string, begin: number, end: number): Statement {
+  const raw = sql.slice(begin, end)
+  return { text: raw.trim(), offset: begin + (raw.length - raw.trimStart().length) }
+}
+
+function* tokens(sql: string): Generator<Token> {
+  let at = 0
+  while (at < sql.length) {
+    const end = Math.min(endOfToken(sql, at), sql.length)
+    const text = sql.slice(at, end)
+    if (!/^(?:\s|--|\/\*)/.test(text)) yield { text, start: at }
+    at = end
+  }
+}
+
+/** Where the token that begins at `at` ends; beyond the text's end when it is not closed. */
+function endOfToken(sql: string, at: number): number {
+  const rest = sql.slice(at, at + 2)
+  if (rest === '--') return orEnd(sql.indexOf('\n', at), sql.length)
+  if (rest === '/*') return endOfComment(sql, at)
+  if (/^[eE]'/.test(rest)) return endOfQuoted(sql, at + 2, "'", true)
+  if (rest.startsWith("'")) return endOfQuoted(sql, at + 1, "'", false)
+  if (rest.startsWith('"')) return endOfQuoted(sql, at + 1, '"', false)
+  if (rest.startsWith('$')) return endOfDollar(sql, at)
+  const word = /[\p{L}\p{N}_$]+|\s+/uy
+  word.lastIndex = at
+  const match = word.exec(sql)
+  return match ? at + match[0].length : at + 1
+}
+
+function orEnd(found: number, end: number): number {
+  return found < 0 ? end : found
+}
+
+function endOfQuoted(sql: string, from: number, mark: string, escapes: boolean): number {
+  for (let i = from; i < sql.length; i++) {
+    if (escapes && sql[i] === '\\') i++
+    else if (sql[i] === mark && sql[i + 1] === mark) i++
+    else if (sql[i] === mark) return i + 1
+  }
+  return sql.length + 1
+}
+
+function endOfComment(sql: string, at: number): number {
+  let depth = 0
+  for (let i = at; i < sql.length; i++) {
+    const two = sql.slice(i, i + 2)
+    if (two === '/*') depth++
+    if (two === '*/') depth--
+    if (two === '/*' || two === '*/') i++
+    if (depth === 0) return i + 1
+  }
+  return sql.length + 1
+}
+
+/** `$name` is a parameter, `$$ … $$` and `$tag$ … $tag$` are texts. */
+function endOfDollar(sql: string, at: number): number {
+  const opening = /\$(?:[A-Za-z_]\w*)?\$/y
+  opening.lastIndex = at
+  const mark = opening.exec(sql)?.[0]
+  if (mark === undefined) return at + 1
+  const close = sql.indexOf(mark, at + mark.length)
+  return close < 0 ? sql.length + 1 : close + mark.length
+}

@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto'
+import { createWriteStream, existsSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
+import { basename, dirname, extname, join, resolve } from 'node:path'
+import { once } from 'node:events'
+import { usage } from '../errors.ts'
+import { type Cell, type Engine, quote } from '../lake/engine.ts'
+import { projected } from './projection.ts'
+import { guarded, type Ready, type RunDeps } from './run.ts'
+import { layTable } from './table.ts'
+import { csvField, distinctNames, jsonForm } from './text-forms.ts'
+
+/** The forms that a result can be written in. */
+export const formats = ['table', 'csv', 'json', 'jsonl', 'arrow', 'parquet'] as const
+export type Format = (typeof formats)[number]
+
+/** How a result is written. */
+export interface WriteOptions {
+  readonly format: Format
+  /** Parquet for small readers: old page format, no dictionaries, plain types. */
+  readonly compat?: boolean
+  /** Places on a line of a table. */
+  readonly width: number
+  /** Rows of a table to show; the rest is told, not shown. */
+  readonly rows: number
+}
+
+/** Where text or bytes go; the promise holds back whoever writes faster than the reader reads. */
+export type Sink = (data: string | Uint8Array) => Promise<void>
+
+/** What was written. */
+export interface Written {
+  /** Rows written; of a cut table those that are shown. */
+  readonly rows: number
+  /** Whether more rows follow that are not shown. */
+  readonly more: boolean
+}
+
+const extensions: Readonly<Record<string, Format>> = {
+  '.csv': 'csv',
+  '.json': 'json',
+  '.jsonl': 'jsonl',
+  '.ndjson': 'jsonl',
+  '.arrow': 'arrow',
+  '.arrows': 'arrow',
+  '.feather': 'arrow',
+  '.ipc': 'arrow',
+  '.parquet': 'parquet',
+}
+
+/** The format that a file's name asks for. */
+export function formatOf(file: string): Format | undefined {
+  return extensions[extname(file).toLowerCase()]
+}
+
+/** A result's file while it is written, and how to bring it to its place. */
+export interface OutFile {
+  /** The name that it is written under; a session must be allowed to write it. */
+  readonly path: string
+  readonly finish: () => Promise<void>
+  readonly discard: () => void
+}
+
+/** Prepares a file outside the lake: a regular file appears whole or not at all, a device or pipe is written as it is. */
+export function outFile(file: string, folder: string): OutFile {
+  const target = resolve(file)
+  const home = dirname(target)
+  if (!existsSync(home) || !statSync(home).isDirectory()) {
+    throw usage('--out', { expected: 'a file in a folder that exists', got: target })
+  }
+  const inside = existsSync(folder) && `${realpathSync(home)}/`.startsWith(`${realpathSync(folder)}/`)
+  if (inside) throw usage('--out', { expected: 'a file outside the lake', got: target })
+  const there = existsSync(target) ? statSync(target) : undefined
+  if (there?.isDirectory() === true) throw usage('--out', { expected: 'a file', got: `the folder ${target}` })
+  if (there !== undefined && !there.isFile()) {
+    return { path: target, finish: async () => undefined, discard: () => undefined }
+  }
+  // A link is kept: its file is replaced.
+  const place = there === undefined ? target : realpathSync(target)
+  const path = join(dirname(place), `.${basename(place)}.${randomUUID().slice(0, 8)}.part`)
+  return {
+    path,
+    finish: async () => rename(path, place),
+    discard: () => rmSync(path, { force: true }),
+  }
+}
+
+/** Writes the result of a statement to a file that `outFile` prepared. */
+export async function writeFile(
+  engine: Engine,
+  ready: Ready,
+  file: OutFile,
+  name: string,
+  options: WriteOptions,
+  deps: RunDeps,
+): Promise<Written> {
+  try {
+    const written = await toFile(engine, ready, file, name, options, deps)
+    await file.finish()
+    return written
+  } catch (error) {
+    file.discard()
+    throw error
+  }
+}
+
+async function toFile(
+  engine: Engine,
+  ready: Ready,
+  file: OutFile,
+  name: string,
+  options: WriteOptions,
+  deps: RunDeps,
+): Promise<Written> {
+  const { format } = options
+  if (format === 'parquet' || format === 'csv') {
+    const sql = copyStatement(ready, file.path, format, options.compat ?? false)
+    const rows = await guarded(engine, ready.text, deps, async () => engine.run(sql))
+    return { rows, more: false }
+  }
+  const stream = createWriteStream(file.path)
+  const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error))
+  failed.catch(() => undefined)
+  const sink: Sink = async (data) => {
+    if (!stream.write(data)) await Promise.race([once(stream, 'drain'), failed])
+  }
+  try {
+    const form = extname(name).toLowerCase() === '.arrows' ? 'stream' : 'file'
+    const written = await writeTo(engine, ready, sink, options, deps, form)
+    stream.end()
+    await Promise.race([once(stream, 'close'), failed])
+    return written
+  } finally {
+    stream.destroy()
+  }
+}
+
+/** Writes the result of a statement to a sink, chunk by chunk. Parquet goes through `scratch`, a file that may be written. */
+export async function writeTo(
+  engine: Engine,
+  ready: Ready,
+  sink: Sink,
+  options: WriteOptions,
+  deps: RunDeps,
+  form: 'file' | 'stream' = 'stream',
+): Promise<Written> {
+  return guarded(engine, ready.text, deps, async () => {
+    switch (options.format) {
+      case 'table':
+        return writeTable(engine, ready, sink, options)
+      case 'csv':
+        return writeCsv(engine, ready, sink)
+      case 'json':
+      case 'jsonl':
+        return writeJson(engine, ready, sink, options.format)
+      case 'arrow':
+        return writeArrow(engine, ready, sink, form)
+      case 'parquet':
+        throw usage('--format parquet', { expected: '--out FILE', got: 'standard output' })
+    }
+  })
+}
+
+/** Sends a finished file through a sink. */
+export async function sendFile(path: string, sink: Sink): Promise<void> {
+  const handle = await open(path)
+  try {
+    for await (const part of handle.createReadStream({ autoClose: false })) await sink(part as Uint8Array)
+  } finally {
+    await handle.close()
+  }
+}
+
+function copyStatement(ready: Ready, path: string, format: 'parquet' | 'csv', compat: boolean): string {
+  const target = format === 'csv' ? 'csv' : compat ? 'compat' : 'parquet'
+  const options = {
+    csv: `FORMAT csv, HEADER true`,
+    parquet: `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2`,
+    // Small readers hold a whole row group, and mistake plain pages for dictionary pages.
+    compat: `FORMAT parquet, COMPRESSION snappy, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480`,
+  }[target]
+  return `COPY (${projected(wrappable(ready), ready.columns, target)}) TO ${quote(path)} (${options})`
+}
+
+function wrappable(ready: Ready): string {
+  if (ready.kind === 'SELECT') return ready.text
+  throw usage('SQL', { expected: 'a SELECT to write', got: ready.kind, next: 'use --format table' })
+}
+
+async function writeCsv(engine: Engine, ready: Ready, sink: Sink): Promise<Written> {
+  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, 'csv')})`
+  const { names, chunks } = await engine.stream(sql)
+  await sink(`${names.map(csvField).join(',')}\n`)
+  return {
+    rows: await eachChunk(chunks, sink, (row) => row.map((cell) => csvField(cell as string | null)).join(',')),
+    more: false,
+  }
+}
+
+async function writeJson(engine: Engine, ready: Ready, sink: Sink, format: 'json' | 'jsonl'): Promise<Written> {
+  const { names, chunks } = await engine.stream(ready.text)
+  const keys = distinctNames(names).map((name) => JSON.stringify(name))
+  const isJson = ready.columns.map(({ type }) => type.alias === 'JSON')
+  const line = (row: readonly Cell[]): string =>
+    `{${row.map((cell, k) => `${keys[k] ?? ''}:${jsonForm(cell, isJson[k] ?? false)}`).join(',')}}`
+  if (format === 'jsonl') return { rows: await eachChunk(chunks, sink, line), more: false }
+  let first = true
+  await sink('[')
+  const rows = await eachChunk(
+    chunks,
+    sink,
+    (row) => {
+      const text = `${first ? '\n' : ',\n'}${line(row)}`
+      first = false
+      return text
+    },
+    '',
+  )
+  await sink(first ? ']\n' : '\n]\n')
+  return { rows, more: false }
+}
+
+async function eachChunk(
+  chunks: AsyncIterable<{ readonly rows: number; readonly columns: readonly (readonly Cell[])[] }>,
+  sink: Sink,
+  line: (row: readonly Cell[]) => string,
+  end = '\n',
+): Promise<number> {
+  let rows = 0
+  for await (const chunk of chunks) {
+    let text = ''
+    for (let i = 0; i < chunk.rows; i++) text += line(chunk.columns.map((column) => column[i] ?? null)) + end
+    rows += chunk.rows
+    await sink(text)
+  }
+  return rows
+}
+
+async function writeArrow(engine: Engine, ready: Ready, sink: Sink, form: 'file' | 'stream'): Promise<Written> {
+  const { arrowBytes } = await import('./arrow.ts')
+  for await (const part of arrowBytes(engine, ready.text, form)) await sink(part)
+  return { rows: 0, more: false }
+}
+
+/** The first rows of a result, all columns of them. */
+async function writeTable(engine: Engine, ready: Ready, sink: Sink, options: WriteOptions): Promise<Written> {
+  const { names, types, chunks } = await engine.stream(ready.text)
+  const columns: Cell[][] = names.map(() => [])
+  let rows = 0
+  let more = false
+  for await (const chunk of chunks) {
+    const take = Math.min(chunk.rows, options.rows - rows)
+    for (const [k, column] of columns.entries()) column.push(...(chunk.columns[k] ?? []).slice(0, take))
+    rows += take
+    more = take < chunk.rows
+    if (more) break
+  }
+  await sink(layResult(ready, names, types, columns, options.width))
+  return { rows, more }
+}
+
+/** A part of a result for people: a table, a drawing for EXPLAIN, nothing for what gives no rows. */
+export function layResult(
+  ready: Ready,
+  names: readonly string[],
+  types: readonly string[],
+  columns: readonly (readonly Cell[])[],
+  width: number,
+): string {
+  if (isPlan(names)) return (columns.at(-1) ?? []).map((cell) => `${typeof cell === 'string' ? cell : ''}\n`).join('')
+  return givesRows(ready) ? layTable(names, types, columns, { width }) : ''
+}
+
+/** SET, CREATE and the like answer with a word that tells nothing. */
+export function givesRows(ready: Ready): boolean {
+  return ready.kind === 'SELECT' || ready.kind === 'EXPLAIN' || ready.kind === 'PRAGMA'
+}
+
+/** EXPLAIN gives a drawing, not a table. */
+function isPlan(names: readonly string[]): boolean {
+  return names.length === 2 && names[0] === 'explain_key' && names[1] === 'explain_value'
+}

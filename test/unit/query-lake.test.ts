@@ -1,0 +1,241 @@
+import { cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { LakeError } from '../../src/errors.ts'
+import type { Engine } from '../../src/lake/engine.ts'
+import { openQuery, type SessionOptions } from '../../src/query/lake.ts'
+import { notesOn } from '../../src/query/notes.ts'
+import { guarded, runScript } from '../../src/query/run.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+
+// Generous: other work may hold the machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let folder = ''
+let remove = async (): Promise<void> => undefined
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+})
+afterAll(async () => remove())
+
+async function session<T>(options: SessionOptions, work: (engine: Engine) => Promise<T>): Promise<T> {
+  const engine = await openQuery(folder, options)
+  try {
+    return await work(engine)
+  } finally {
+    engine.close()
+  }
+}
+
+const run = async (engine: Engine, sql: string, signal?: AbortSignal) => {
+  const deps = { folder, sleep: setTimeout, signal }
+  const { text } = await runScript(engine, sql, deps)
+  return guarded(engine, text, deps, async () => engine.rows(text))
+}
+
+const count = async (options: SessionOptions): Promise<unknown> =>
+  session(options, async (engine) => (await run(engine, 'SELECT count(*) AS n FROM points'))[0]?.['n'])
+
+describe('the state of knowledge', () => {
+  test.each([
+    ['2024-01-02', 0n],
+    ['2024-01-02T00:10:00Z', 4n],
+    ['2024-01-02 00:09:59.999999', 0n],
+    ['2024-01-02T01:10:00+01:00', 4n],
+    [new Date('2024-01-03T00:10:00Z'), 8n],
+    ['2099-01-01', 400n],
+  ])('as_of %s', async (asOf, points) => expect(await count({ asOf })).toBe(points))
+
+  test('variables of any type', async () => {
+    const set = { text: `it's`, number: 1.5, yes: true, none: null, as_of: '2024-01-03' }
+    await session({ backfill: 'rule', registryBackfill: true, set }, async (engine) => {
+      const [row] = await run(
+        engine,
+        `SELECT getvariable('text') AS a, getvariable('number') AS b, getvariable('yes') AS c, getvariable('none') AS d,
+ getvariable('as_of') AS e, getvariable('backfill') AS f, getvariable('registry_backfill') AS g, current_setting('TimeZone') AS z`,
+      )
+      expect(Object.values(row ?? {})).toEqual([`it's`, 1.5, true, null, '2024-01-03', 'rule', true, 'UTC'])
+    })
+  })
+
+  test('sessions of one lake do not share variables, and have UTC', async () => {
+    await session({ asOf: '2024-01-03' }, async (engine) => {
+      const other = await engine.session()
+      expect(await other.rows(`SELECT getvariable('as_of') AS a, current_setting('TimeZone') AS z`)).toEqual([
+        { a: null, z: 'UTC' },
+      ])
+      other.close()
+    })
+  })
+
+  test.each(['tomorrow', '2024-13-01', '', '2024-02-30'])('as_of %j is refused', async (asOf) => {
+    await expect(count({ asOf })).rejects.toThrow(/--as-of: expected a date such as 2024-06-01/)
+  })
+})
+
+describe('a lake that is not there', () => {
+  test('no lake, a lake without its views', async () => {
+    const empty = join(folder, '..', 'empty')
+    await mkdir(join(empty, 'journal'), { recursive: true })
+    await expect(openQuery(empty)).rejects.toThrow(/expected lake.duckdb, got a lake without it; run `pitlake views`/)
+    await expect(openQuery(join(empty, 'no'))).rejects.toThrow(/got a folder without a lake; run `pitlake fetch`/)
+  })
+
+  test('a damaged database', async () => {
+    const damaged = join(folder, '..', 'damaged')
+    await mkdir(damaged)
+    await writeFile(join(damaged, 'lake.duckdb'), 'x'.repeat(20_000))
+    await expect(openQuery(damaged)).rejects.toThrow(
+      /expected a lake.duckdb that DuckDB can open, .*run `pitlake views`/,
+    )
+  })
+
+  test('copied, moved, reached by a link', async () => {
+    const copy = join(folder, '..', 'copy')
+    await cp(folder, copy, { recursive: true })
+    await expect(openQuery(copy)).rejects.toThrow(
+      /views made for .*lake; the lake was moved or copied: run `pitlake views`/,
+    )
+    const link = join(folder, '..', 'link')
+    await symlink(folder, link)
+    const engine = await openQuery(link)
+    expect(await run(engine, 'SELECT count(*) AS n FROM points')).toEqual([{ n: 400n }])
+    engine.close()
+    await rm(link)
+  })
+
+  test('files that are gone since', async () => {
+    const points = join(folder, 'points')
+    const engine = await openQuery(folder)
+    await rename(points, `${points}-gone`)
+    await expect(run(engine, 'SELECT count(*) FROM points')).rejects.toThrow(
+      /views that read .*one.parquet; .*run `pitlake views`/,
+    )
+    await rename(`${points}-gone`, points)
+    expect(await run(engine, 'SELECT count(*) AS n FROM points')).toEqual([{ n: 400n }])
+    engine.close()
+  })
+})
+
+describe('a session only reads', () => {
+  const here = (): string => join(folder, 'written')
+  const attempts: readonly (readonly [string, RegExp])[] = [
+    [`COPY (SELECT 1) TO 'HERE.csv'`, /got COPY; write a result with `--out FILE`/],
+    [`EXPLAIN ANALYZE COPY (SELECT 1) TO 'HERE.csv'`, /got COPY/],
+    [`EXPLAIN (ANALYZE) COPY (SELECT 1) TO 'HERE.csv'`, /got COPY/],
+    [`SELECT 1; COPY (SELECT 1) TO 'HERE.csv'; SELECT 2`, /got COPY/],
+    [`PREPARE x AS COPY (SELECT 1) TO 'HERE.csv'; EXECUTE x`, /got PREPARE/],
+    [`EXPORT DATABASE 'HERE'`, /got EXPORT/],
+    [`ATTACH 'HERE.duckdb'`, /got ATTACH/],
+    [`CALL enable_logging(storage = 'file', storage_config = {'path': 'HERE'})`, /got CALL/],
+    [`FROM "enable_logging"(storage = 'file', storage_config = {'path': 'HERE'})`, /got enable_logging/],
+    [`PRAGMA enable_profiling = 'json'`, /expected SET VARIABLE only/],
+    [`SET TimeZone = 'America/New_York'`, /expected SET VARIABLE only/],
+    [`SET enable_external_access = true`, /SET VARIABLE only|cannot be changed|Cannot/],
+    [`CREATE TABLE kept AS SELECT 1`, /the lake is read-only; CREATE TEMP TABLE is allowed/],
+    [`CREATE OR REPLACE VIEW points AS SELECT 1`, /the lake is read-only/],
+    [`DROP VIEW points`, /the lake is read-only/],
+    [`INSTALL httpfs`, /got INSTALL/],
+    [`LOAD httpfs`, /got LOAD/],
+    [`VACUUM`, /got VACUUM/],
+    [`CHECKPOINT`, /got CHECKPOINT/],
+    [`FROM read_text('/etc/hostname')`, /expected files of the lake, got Cannot access file "\/etc\/hostname"/],
+    [`FROM glob('/etc/*')`, /expected files of the lake/],
+    [`FROM read_csv('HERE/../../../secret.csv')`, /expected files of the lake/],
+    [`FROM read_parquet('https://host.example/x.parquet')`, /expected files of the lake/],
+    [`FROM sqlite_scan('a', 'b')`, /a wish for the extension sqlite_scanner; .*lake.sql/],
+    [`SELECT ST_Point(1, 2)`, /a wish for the extension spatial/],
+  ]
+  test.each(attempts)('%s', async (sql, words) => {
+    const before = await readdir(folder)
+    await session({}, async (engine) => {
+      const error: unknown = await run(engine, sql.replaceAll('HERE', here())).catch((caught: unknown) => caught)
+      expect(error).toBeInstanceOf(LakeError)
+      expect((error as LakeError).message).toMatch(words)
+      expect((error as LakeError).message).not.toContain('\n')
+      expect((error as LakeError).kind).toBe('usage')
+    })
+    expect(await readdir(folder)).toEqual(before)
+  })
+
+  test('temporary things, scripts and explanations are allowed', async () => {
+    await session({}, async (engine) => {
+      const script = `CREATE TEMP TABLE mine AS SELECT 1 AS a; INSERT INTO mine VALUES (2);
+CREATE TEMP MACRO plus(x) AS x + 1; SET VARIABLE k = 5; SELECT sum(plus(a)) + getvariable('k') AS s FROM mine; -- end`
+      expect(await run(engine, script)).toEqual([{ s: 10n }])
+      expect(await run(engine, 'EXPLAIN ANALYZE SELECT 1')).toHaveLength(1)
+      expect(await run(engine, 'FROM (DESCRIBE points) SELECT column_name LIMIT 1')).toEqual([
+        { column_name: 'metric' },
+      ])
+    })
+  })
+
+  test('what does not fit into memory goes to a folder of its own', async () => {
+    await session({ memoryLimit: '60MB', threads: 1 }, async (engine) => {
+      const sql = 'SELECT count(*) AS n FROM (SELECT row_number() OVER (ORDER BY hash(i)) FROM range(2000000) AS r(i))'
+      expect(await run(engine, sql)).toEqual([{ n: 2_000_000n }])
+    })
+    expect((await readdir(folder)).filter((name) => name.includes('tmp'))).toEqual([])
+  })
+})
+
+describe('a mistake is one line with its place', () => {
+  const spaces = ' '.repeat(200)
+  test.each([
+    ['selec 1', /^SQL \(line 1 column 1\): syntax error at or near "selec"$/],
+    ['SELECT 1;\n\n  SELECT nope', /^SQL \(line 3 column 10\): Referenced column "nope" (?:was )?not found/],
+    [
+      'SELECT 1; SELECT * FROM pionts',
+      /^SQL \(line 1 column 25\): Table with name pionts does not exist! Did you mean "points"/,
+    ],
+    [`SELECT 1 AS a,${spaces}b + nope FROM (SELECT 1 AS b)`, /^SQL \(line 1 column 219\): Referenced column "nope"/],
+    [`SELECT 'a`, /^SQL \(line 1 column 8\): unterminated quoted string/],
+    ['-- nothing', /^SQL: expected a statement, got nothing$/],
+    [`SELECT error('mine')`, /^SQL: mine$/],
+    [`SELECT CAST('abc' AS INTEGER)`, /^SQL \(line 1 column 8\): Could not convert string 'abc' to INT32$/],
+    ['SELECT $1', /^SQL: Values were not provided|^SQL: .*parameter/],
+  ])('%j', async (sql, words) => {
+    await session({}, async (engine) => {
+      const error: unknown = await run(engine, sql).catch((caught: unknown) => caught)
+      expect((error as LakeError).message).toMatch(words)
+      expect((error as LakeError).kind).toBe('usage')
+    })
+  })
+})
+
+describe('a query that never ends', () => {
+  test('is cancelled, and the session goes on', async () => {
+    await session({}, async (engine) => {
+      const stop = new AbortController()
+      const endless = run(engine, 'SELECT count(*) FROM range(100000000000) a, range(1000) b', stop.signal)
+      await setTimeout(100)
+      stop.abort()
+      await expect(endless).rejects.toMatchObject({ kind: 'stopped', message: 'the query was cancelled' })
+      expect(await run(engine, 'SELECT 1 AS a')).toEqual([{ a: 1 }])
+      await expect(run(engine, 'SELECT 1', AbortSignal.abort())).rejects.toMatchObject({ kind: 'stopped' })
+    })
+  })
+})
+
+describe('notes on the registry', () => {
+  test.each([
+    ['SELECT * FROM universe', true],
+    ['SELECT * FROM history.products', true],
+    ['WITH a AS (SELECT * FROM points) SELECT * FROM a, lake.main.universe', true],
+    ['SELECT p.id FROM products AS p', true],
+    ['SELECT asset AS products FROM points', false],
+    ['SELECT * FROM points', false],
+    [`SELECT 'universe'`, false],
+    ['SET VARIABLE a = 1', false],
+  ])('%s', async (sql, noted) => {
+    const note = /the registry is not known at this as_of: it is known since 2024-02-01T00:00:00.000000Z/
+    await session({ asOf: '2024-01-15' }, async (engine) => {
+      const notes = await notesOn(engine, sql)
+      expect(notes).toEqual(noted ? [expect.stringMatching(note)] : [])
+      expect(await run(engine, `SELECT getvariable('as_of') AS a`)).toEqual([{ a: '2024-01-15' }])
+    })
+    await session({ asOf: '2024-02-15' }, async (engine) => expect(await notesOn(engine, sql)).toEqual([]))
+    await session({}, async (engine) => expect(await notesOn(engine, sql)).toEqual([]))
+  })
+})

@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { cutScript, explained, isOpen, namesIn, openingWords, statementsOf } from '../../src/query/statements.ts'
+
+const texts = (sql: string): readonly string[] => statementsOf(sql).map(({ text }) => text)
+
+describe('a script is cut at its semicolons', () => {
+  test.each([
+    ['SELECT 1', ['SELECT 1']],
+    ['SELECT 1;', ['SELECT 1']],
+    [' SELECT 1 ; SELECT 2 ;; ', ['SELECT 1', 'SELECT 2']],
+    ["SELECT ';'; SELECT 'it''s;'", ["SELECT ';'", "SELECT 'it''s;'"]],
+    ['SELECT 1 AS "a;b"; SELECT 2', ['SELECT 1 AS "a;b"', 'SELECT 2']],
+    ['SELECT 1 -- no; end\n + 1; SELECT 2', ['SELECT 1 -- no; end\n + 1', 'SELECT 2']],
+    ['SELECT /* a; /* b; */ c; */ 1; SELECT 2', ['SELECT /* a; /* b; */ c; */ 1', 'SELECT 2']],
+    ['SELECT $$;$$; SELECT $a$;$$;$a$', ['SELECT $$;$$', 'SELECT $a$;$$;$a$']],
+    [String.raw`SELECT E'\';'; SELECT 2`, [String.raw`SELECT E'\';'`, 'SELECT 2']],
+    ['SELECT $1 + $name; SELECT 2', ['SELECT $1 + $name', 'SELECT 2']],
+    ['-- only a comment', []],
+    ['/* only */ ; ', []],
+    ['', []],
+  ])('%j', (sql, expected) => expect(texts(sql)).toEqual(expected))
+
+  test('nothing is lost: the parts stand where their offsets say', () => {
+    const part = fc.constantFrom('a', ' ', '\n', ';', "'", '"', '--', '/*', '*/', '$$', '$x$', 'é', "E'", '\\', '1')
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+        const sql = parts.join('')
+        for (const { text, offset } of statementsOf(sql)) expect(sql.startsWith(text, offset)).toBe(true)
+        const { statements, rest } = cutScript(sql)
+        if (!isOpen(sql)) expect(texts(`${sql}\n;`)).toEqual([...statements, rest].map((s) => s.text).filter(Boolean))
+      }),
+    )
+  })
+
+  test.each([
+    ["SELECT 'a", true],
+    ["SELECT 'a'", false],
+    ['SELECT "a', true],
+    ['/* a', true],
+    ['/* a */', false],
+    ['$$ a', true],
+    ['-- a', false],
+  ])('open: %j is %s', (sql, open) => expect(isOpen(sql)).toBe(open))
+})
+
+describe('what a statement says about itself', () => {
+  test.each([
+    ['EXPLAIN SELECT 1', 'SELECT 1'],
+    ['explain analyze COPY x TO y', 'COPY x TO y'],
+    ['EXPLAIN (ANALYZE, FORMAT json) SELECT 1', 'SELECT 1'],
+    ['/* a */ EXPLAIN -- b\n SELECT 1', 'SELECT 1'],
+    ['EXPLAIN', ''],
+    ['SELECT 1', undefined],
+  ])('%j explains %j', (sql, inner) => expect(explained(sql)).toBe(inner))
+
+  test('its opening words and its names, comments and texts left out', () => {
+    expect(openingWords('/* COPY */ select  1', 2)).toEqual(['SELECT', '1'])
+    const names = namesIn(`SELECT "Enable""X", a.b FROM Pit_Universe(d) WHERE c = 'enable_logging' -- copy`)
+    expect([...names]).toEqual(['select', 'enable"x', 'a', 'b', 'from', 'pit_universe', 'd', 'where', 'c'])
+  })
+})
