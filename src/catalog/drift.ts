@@ -1,0 +1,121 @@
+import type { Catalogue, Endpoint } from './catalogue.ts'
+import type { ListedEndpoint } from './listing.ts'
+
+/** One thing that the provider's listing says otherwise than the catalogue, with what each of them has alone. */
+export interface ParameterDrift {
+  readonly parameter: string
+  /** Listed by the provider, unknown to the catalogue. */
+  readonly added: readonly string[]
+  /** In the catalogue, no longer listed. */
+  readonly removed: readonly string[]
+}
+
+/** An endpoint that is listed with other parameters. */
+export interface ChangedEndpoint {
+  readonly path: string
+  readonly changes: readonly ParameterDrift[]
+}
+
+/** The catalogue against a provider's listing. */
+export interface Drift {
+  readonly listed: number
+  readonly catalogued: number
+  /** Listed, not catalogued. */
+  readonly new: readonly string[]
+  /** Catalogued, not listed. */
+  readonly gone: readonly string[]
+  readonly changed: readonly ChangedEndpoint[]
+  /** Catalogued under a placeholder that no real name is given for: nothing can be said of them. */
+  readonly unmapped: readonly string[]
+}
+
+/** How the provider spells what the catalogue names by placeholder. */
+export interface Spelling {
+  readonly paths: Readonly<Record<string, string>>
+  readonly exchanges: Readonly<Record<string, string>>
+  /** Whether the provider takes the catalogue's placeholders as they are. */
+  readonly placeholders: boolean
+  /** Also listed paths that do not end in `_pit`. */
+  readonly all: boolean
+}
+
+/** Compares the catalogue with what a provider lists; a parameter of which the listing says nothing has not changed. */
+export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], spelling: Spelling): Drift {
+  const listed = new Map(listing.map((row) => [row.path, row]))
+  const known = new Set<string>()
+  const gone: string[] = []
+  const unmapped: string[] = []
+  const changed: ChangedEndpoint[] = []
+  for (const endpoint of catalogue.endpoints.values()) {
+    const asked = spelling.paths[endpoint.path] ?? endpoint.ask
+    known.add(asked)
+    const row = listed.get(asked)
+    if (row) {
+      const changes = changesOf(catalogue, endpoint, row, spelling)
+      if (changes.length > 0) changed.push({ path: endpoint.path, changes })
+    } else if (
+      endpoint.placeholders.length > 0 &&
+      !spelling.placeholders &&
+      spelling.paths[endpoint.path] === undefined
+    )
+      unmapped.push(endpoint.path)
+    else gone.push(endpoint.path)
+  }
+  const fresh = listing.filter(({ path }) => !known.has(path) && (spelling.all || path.endsWith('_pit')))
+  return {
+    listed: listing.length,
+    catalogued: catalogue.endpoints.size,
+    new: fresh.map(({ path }) => path),
+    gone,
+    changed,
+    unmapped,
+  }
+}
+
+function changesOf(
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  row: ListedEndpoint,
+  spelling: Spelling,
+): ParameterDrift[] {
+  const switches = (['since', 'until', 'format'] as const).filter((key) => endpoint[key])
+  const own = endpoint.timestampFormat ? [...switches, 'timestamp_format'] : switches
+  const found = [
+    difference('intervals', endpoint.intervals, row.intervals),
+    difference('currencies', endpoint.currencies, row.currencies),
+    difference('exchanges', ...exchangesOf(catalogue, endpoint, row, spelling)),
+    difference('networks', endpoint.networks, row.networks),
+    difference('takes', own, row.takes),
+  ]
+  return found.filter((drift) => drift !== undefined)
+}
+
+/** The exchanges of both sides in the provider's words; placeholders without a real name are left out of the comparison. */
+function exchangesOf(
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  { exchanges }: ListedEndpoint,
+  spelling: Spelling,
+): [readonly string[], readonly string[] | undefined] {
+  const open = endpoint.exchanges.filter(
+    (name) => catalogue.placeholderExchanges.has(name) && spelling.exchanges[name] === undefined,
+  )
+  if (spelling.placeholders || open.length === 0)
+    return [endpoint.exchanges.map((name) => spelling.exchanges[name] ?? name), exchanges]
+  // What the open names stand for is not known: a name that only the provider has may be one of them.
+  const mapped = endpoint.exchanges
+    .filter((name) => !open.includes(name))
+    .map((name) => spelling.exchanges[name] ?? name)
+  return [mapped, exchanges?.filter((name) => mapped.includes(name))]
+}
+
+function difference(
+  parameter: string,
+  catalogued: readonly string[],
+  listed: readonly string[] | undefined,
+): ParameterDrift | undefined {
+  if (listed === undefined) return undefined
+  const added = listed.filter((value) => !catalogued.includes(value))
+  const removed = catalogued.filter((value) => !listed.includes(value))
+  return added.length + removed.length === 0 ? undefined : { parameter, added, removed }
+}

@@ -1,0 +1,75 @@
+import { statfs } from 'node:fs/promises'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { LakeError } from '../errors.ts'
+import { type Diagnosis, type DoctorDeps, examine } from '../jobs/doctor.ts'
+import { buildViews } from '../lake/views/build.ts'
+import { readContext } from './context.ts'
+import { bytes, json } from './print.ts'
+import { type CommandSpec, type Deps, flagOption } from './spec.ts'
+import { lakeWorld } from './world.ts'
+
+/** `doctor`: what is wrong with a lake, and the remedy. */
+export const doctorCommand: CommandSpec = {
+  name: 'doctor',
+  summary: 'Find what is wrong with a lake and say the remedy; mends what it is told to.',
+  options: [
+    { flags: '--rebuild-ledger', about: 'make the ledger anew from the journal' },
+    { flags: '--repair', about: 'mend whatever can be mended without losing anything' },
+    { flags: '--forget-lost', about: 'go on without damaged files: the loss is written down, fetch asks again' },
+    { flags: '--quick', about: 'look at names and sizes only, read no checksums' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.',
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const diagnosis = await examine(
+      {
+        data: settings.data,
+        thorough: !flagOption(input, 'quick'),
+        rebuildLedger: flagOption(input, 'rebuildLedger'),
+        repair: flagOption(input, 'repair'),
+        forgetLost: flagOption(input, 'forgetLost'),
+      },
+      worldOf(deps, catalogue),
+    )
+    const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
+    if (flagOption(input, 'json')) deps.stdout(json({ ok: damages.length === 0, ...diagnosis }))
+    else deps.stdout(told(diagnosis))
+    const [first] = damages
+    if (first)
+      throw new LakeError('integrity', {
+        subject: `${first.path}: ${first.found}${damages.length === 1 ? '' : ` (and ${damages.length - 1} more)`}`,
+        next: first.remedy,
+      })
+  },
+}
+
+function worldOf(deps: Deps, catalogue: Catalogue): DoctorDeps {
+  const committing = lakeWorld(deps, 'doctor')
+  return {
+    ...committing,
+    views: async (ledger) => await buildViews(ledger, { catalogue, deps: committing, force: true }),
+    space: async (path) => {
+      const { bavail, blocks, bsize } = await statfs(path)
+      return { free: bavail * bsize, total: blocks * bsize }
+    },
+  }
+}
+
+function told({ version, checked, findings, mended, forgotten }: Diagnosis): string {
+  const lines = mended.map((text) => `mended    ${text}`)
+  if (forgotten && forgotten.files.length > 0) {
+    const { files, points, series } = forgotten
+    lines.push(
+      `lost      ${points.toLocaleString('en-US')} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
+    )
+    for (const path of files) lines.push(`          ${path}`)
+  }
+  for (const { severity, path, found, remedy } of findings)
+    lines.push(`${severity.padEnd(9)} ${path}: ${found}`, `          remedy: ${remedy}`)
+  const how = checked.thorough ? 'every byte read' : 'sizes only'
+  lines.push(`checked   version ${version}, ${checked.files} files, ${bytes(checked.bytes)}, ${how}`)
+  if (findings.length === 0) lines.push('healthy   nothing is wrong')
+  return `${lines.join('\n')}\n`
+}

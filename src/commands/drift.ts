@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
+import type { Drift } from '../catalog/drift.ts'
+import { LakeError, usage } from '../errors.ts'
+import { type DriftDeps, findDrift } from '../jobs/drift.ts'
+import { readContext } from './context.ts'
+import { json } from './print.ts'
+import { type CommandSpec, type Deps, flagOption, textOption } from './spec.ts'
+import { programName } from './world.ts'
+
+/** `catalog drift`: the catalogue against what the provider lists now. */
+export const driftCommand: CommandSpec = {
+  name: 'catalog drift',
+  summary: 'Compare the catalogue with what the provider lists now: new, gone and changed endpoints.',
+  options: [
+    { flags: '--file FILE', about: 'a saved listing, instead of asking the provider' },
+    { flags: '--path PATH', about: 'where below /v1/metrics/ the provider lists its endpoints', default: 'endpoints' },
+    { flags: '--all', about: 'also listed paths that do not end in _pit' },
+    { flags: '--strict', about: 'exit code 4 when anything differs' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const file = textOption(input, 'file')
+    const drift = await findDrift(
+      {
+        settings,
+        catalogue,
+        file: file === undefined ? null : { name: file, text: read(resolve(deps.cwd, file), file) },
+        path: textOption(input, 'path') ?? 'endpoints',
+        all: flagOption(input, 'all'),
+      },
+      worldOf(deps),
+    )
+    if (flagOption(input, 'json')) deps.stdout(json(drift))
+    else deps.stdout(told(drift))
+    const count = drift.new.length + drift.gone.length + drift.changed.length
+    if (flagOption(input, 'strict') && count > 0)
+      throw new LakeError('integrity', {
+        subject: `the provider's listing differs in ${count} ${count === 1 ? 'endpoint' : 'endpoints'}`,
+        next: 'see the report; `pitlake catalog import` adds new ones',
+      })
+  },
+}
+
+function read(path: string, name: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    const got = (cause as NodeJS.ErrnoException).code ?? String(cause)
+    throw usage(`--file ${name}`, { expected: 'a readable listing', got, cause })
+  }
+}
+
+function worldOf(deps: Deps): DriftDeps {
+  const { env } = deps
+  return {
+    now: () => deps.now(),
+    wait: async (ms: number, signal: AbortSignal) => await deps.sleep(ms, signal),
+    random: deps.random,
+    signal: deps.signal,
+    proxy: {
+      http: env['http_proxy'] ?? env['HTTP_PROXY'],
+      https: env['https_proxy'] ?? env['HTTPS_PROXY'],
+      all: env['all_proxy'] ?? env['ALL_PROXY'],
+      none: env['no_proxy'] ?? env['NO_PROXY'],
+    },
+    program: programName(),
+    temporary: tmpdir(),
+  }
+}
+
+function told({ listed, catalogued, gone, changed, unmapped, ...rest }: Drift): string {
+  const lines = [`${listed} listed, ${catalogued} in the catalogue`]
+  for (const path of rest.new) lines.push(`new       ${path}`)
+  for (const path of gone) lines.push(`gone      ${path}`)
+  for (const { path, changes } of changed)
+    for (const { parameter, added, removed } of changes) {
+      const parts = [...added.map((value) => `+${value}`), ...removed.map((value) => `-${value}`)]
+      lines.push(`changed   ${path}: ${parameter} ${parts.join(' ')}`)
+    }
+  if (unmapped.length > 0) lines.push(`unmapped  ${unmapped.length} placeholders have no real name yet (metrics.paths)`)
+  if (rest.new.length + gone.length + changed.length === 0) lines.push('no drift')
+  return `${lines.join('\n')}\n`
+}

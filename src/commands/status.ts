@@ -1,0 +1,137 @@
+import { rename, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { usage } from '../errors.ts'
+import { readStanding } from '../jobs/status.ts'
+import { readPage } from '../jobs/status-page.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { statusPage } from '../page/page.ts'
+import type { Standing } from '../page/standing.ts'
+import { brief, moment, percent, several, size, span, whole } from '../page/words.ts'
+import { readContext } from './context.ts'
+import { json } from './print.ts'
+import { type CommandSpec, flagOption, textOption } from './spec.ts'
+import { programName } from './world.ts'
+
+/** `status`: whether the lake can be trusted today. */
+export const statusCommand: CommandSpec = {
+  name: 'status',
+  summary: 'Whether the lake can be trusted today: coverage, freshness, gaps, violations, requests, registry.',
+  options: [
+    { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json.',
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const file = textOption(input, 'html')
+    const ledger = await Ledger.openToRead(settings.data)
+    try {
+      const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000) }
+      const judged = await readStanding(ledger, asked)
+      if (file !== undefined) {
+        const page = await readPage(ledger, asked, judged, programName())
+        await replace(resolve(deps.cwd, file), file, statusPage(page))
+      }
+      if (flagOption(input, 'json')) return deps.stdout(json(judged.standing))
+      deps.stdout(told(judged.standing, settings.data))
+      if (file !== undefined) deps.stderr(`page written to ${file}\n`)
+    } finally {
+      ledger.close()
+    }
+  },
+}
+
+/** A page is replaced whole: who has it open never sees half of one. */
+async function replace(path: string, name: string, text: string): Promise<void> {
+  try {
+    await writeFile(`${path}.tmp`, text)
+    await rename(`${path}.tmp`, path)
+  } catch (cause) {
+    const got = (cause as NodeJS.ErrnoException).code ?? String(cause)
+    throw usage(`--html ${name}`, { expected: 'a file that can be written', got, cause })
+  }
+}
+
+const verdicts: Readonly<Record<Standing['trust'], string>> = {
+  yes: 'yes',
+  look: 'look first',
+  no: 'NO',
+}
+
+const columns = 80
+const labelled = 13
+
+/** The status for people, at most 80 columns wide. */
+export function told(standing: Standing, data: string): string {
+  const { coverage, freshness, windows, requests, verified, committed_at } = standing
+  const version =
+    committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(Date.parse(committed_at) / 1000)}`
+  const lines: [string, string][] = [
+    ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
+    ['provider', standing.provider ?? 'none yet'],
+    ['version', version],
+    ['trust', verdicts[standing.trust]],
+    ...standing.reasons.map((reason): [string, string] => [
+      '',
+      `- ${reason.text}${reason.next === null ? '' : `: ${reason.next}`}`,
+    ]),
+    ['coverage', `${percent(coverage.held, coverage.due)} of ${whole(coverage.due)} due points`],
+    [
+      'fresh',
+      `${whole(freshness.fresh)} series, ${whole(freshness.awaited)} awaited, ${behind(freshness)}, ${whole(freshness.stopped)} stopped`,
+    ],
+    ['newest', standing.newest ?? 'none'],
+    ['gaps', `${several(standing.gaps, 'window')}, ${whole(standing.awaiting)} awaited`],
+    [
+      'windows',
+      `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed`,
+    ],
+    ['violations', whole(standing.violations)],
+    [
+      'verified',
+      verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
+    ],
+    [
+      'requests',
+      `${whole(requests.total)}, ${whole(requests.credits)} credits; last 24 h ${whole(requests.day)}, ${whole(requests.day_credits)} credits`,
+    ],
+    ['rate', `busiest minute ${whole(requests.busiest_minute)} of ${whole(requests.per_minute)} allowed`],
+    ['registry', registryLine(standing)],
+    [
+      'stored',
+      `${brief(standing.points)} points, ${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${size(standing.bytes)}`,
+    ],
+    ...(standing.running.length === 0 ? [] : [['at work', standing.running.join(', ')] as [string, string]]),
+  ]
+  return lines
+    .flatMap(([label, text]) => wrapped(label, text))
+    .join('\n')
+    .concat('\n')
+}
+
+function behind({ behind, overdue_seconds }: Standing['freshness']): string {
+  return behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
+}
+
+function registryLine({ registry }: Standing): string {
+  const { first_snapshot, last_snapshot, feed_at, records } = registry
+  const total = Object.values(records).reduce((a, b) => a + b, 0)
+  if (first_snapshot === null && total === 0) return 'no snapshot yet'
+  const feed = feed_at === null ? 'feed not read' : `feed read ${moment(Date.parse(feed_at) / 1000)}`
+  return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}`
+}
+
+/** A label and its text, broken between words where a line would be longer than the terminal. */
+function wrapped(label: string, text: string): string[] {
+  const lines: string[] = []
+  let line = label.padEnd(labelled)
+  for (const word of text.split(' ')) {
+    if (line.trimEnd().length > labelled && line.length + word.length > columns) {
+      lines.push(line.trimEnd())
+      line = ' '.repeat(label === '' ? labelled + 2 : labelled)
+    }
+    line += `${word} `
+  }
+  return [...lines, line.trimEnd()]
+}

@@ -1,0 +1,231 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import type { CommitDeps } from '../lake/commit.ts'
+import { checkJournal, type Damage, type JournalHealth } from '../lake/damage.ts'
+import { checkFiles, checkLocks, checkOrphans, checkViews, type FilesHealth } from '../lake/damage-files.ts'
+import { inLake, places } from '../lake/layout.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { type Forgotten, forgetLost } from './forget.ts'
+import { mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
+
+/** What the doctor is asked to look at and to mend. */
+export interface DoctorInput {
+  readonly data: string
+  /** Reads every byte and proves its checksum. */
+  readonly thorough: boolean
+  readonly rebuildLedger: boolean
+  /** Mends whatever can be mended without losing anything. */
+  readonly repair: boolean
+  /** Goes on without damaged files; their windows are asked for again. */
+  readonly forgetLost: boolean
+}
+
+/** What the doctor needs of the world. */
+export interface DoctorDeps extends CommitDeps {
+  /** Makes `lake.duckdb` and `lake.sql` anew. */
+  readonly views: (ledger: Ledger) => Promise<unknown>
+  /** Free and total bytes of the disk that holds a folder. */
+  readonly space: (path: string) => Promise<{ readonly free: number; readonly total: number }>
+}
+
+/** What was found and done; findings are what is still wrong afterwards. */
+export interface Diagnosis {
+  readonly lake: string | null
+  readonly version: number
+  readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
+  readonly findings: readonly Damage[]
+  readonly mended: readonly string[]
+  readonly forgotten: Forgotten | null
+}
+
+/** Finds what is wrong with a lake; mends what it is told to, then looks again. */
+export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  if (![places.ledger, places.journal].some((place) => existsSync(inLake(input.data, place))))
+    throw usage(`no lake in ${input.data}`, {
+      next: 'run pitlake fetch to begin one, or name another folder with --data',
+    })
+  const first = await look(input, deps)
+  if (!(input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
+  const mended: string[] = []
+  if (input.repair) mended.push(...(await mendJournal(input.data, first.journal, deps)))
+  if (input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
+  let forgotten: Forgotten | null = null
+  const ledger = await openSound(input.data)
+  if (ledger) {
+    try {
+      if (input.repair) mended.push(...(await restoreMerged(ledger, first.files.damaged, deps)))
+      if (input.forgetLost)
+        forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
+      if (input.repair) mended.push(...(await tidy(ledger, deps)))
+      const stale =
+        (await checkViews(ledger, resolve(input.data))).length > 0 || ledger.head().version > first.diagnosis.version
+      if (stale && (input.repair || input.forgetLost)) {
+        await deps.views(ledger)
+        mended.push(`${places.database} and ${places.script} were made anew`)
+      }
+    } finally {
+      ledger.close()
+    }
+  }
+  const { diagnosis } = await look(input, deps)
+  return { ...diagnosis, mended, forgotten }
+}
+
+/** What cannot be mended stays among the findings. */
+async function attempt(work: () => Promise<string[]>): Promise<string[]> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'integrity') return []
+    throw error
+  }
+}
+
+async function openSound(root: string): Promise<Ledger | undefined> {
+  try {
+    return await Ledger.open(root)
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'integrity') return undefined
+    throw error
+  }
+}
+
+interface Look {
+  readonly diagnosis: Diagnosis
+  readonly journal: JournalHealth
+  readonly files: FilesHealth
+}
+
+async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
+  const root = input.data
+  const journal = await checkJournal(root)
+  const nothing: FilesHealth = { damaged: [], files: 0, bytes: 0 }
+  if (journal.newer) return { diagnosis: told(undefined, nothing, journal.findings, input), journal, files: nothing }
+  const { ledger, findings } = await openAnyhow(root, journal)
+  try {
+    const found = [...journal.findings, ...findings]
+    let files = nothing
+    if (ledger) {
+      files = await checkFiles(ledger, input.thorough)
+      found.push(...files.damaged.map(({ damage }) => damage), ...(await checkOrphans(ledger)))
+      found.push(...(await checkViews(ledger, resolve(root))))
+    }
+    found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
+    return { diagnosis: told(ledger, files, found, input), journal, files }
+  } finally {
+    ledger?.close()
+  }
+}
+
+function told(
+  ledger: Ledger | undefined,
+  files: FilesHealth,
+  findings: readonly Damage[],
+  input: DoctorInput,
+): Diagnosis {
+  const head = ledger?.head()
+  const weight = (damage: Damage) => (damage.severity === 'damage' ? 0 : 1)
+  return {
+    lake: head?.lake ?? null,
+    version: head?.version ?? 0,
+    checked: { files: files.files, bytes: files.bytes, thorough: input.thorough },
+    findings: findings.toSorted((a, b) => weight(a) - weight(b)),
+    mended: [],
+    forgotten: null,
+  }
+}
+
+/** The index to look through: the ledger if it is sound, else one made in memory, else the ledger as it was left. */
+async function openAnyhow(
+  root: string,
+  journal: JournalHealth,
+): Promise<{ ledger: Ledger | undefined; findings: Damage[] }> {
+  const findings: Damage[] = []
+  const remedy = 'run pitlake doctor --rebuild-ledger'
+  const damage = (kind: Damage['kind'], found: string, what = remedy) =>
+    findings.push({ kind, severity: 'damage', path: places.ledger, found, remedy: what })
+  const left = Ledger.asLeft(root)
+  if (!left) {
+    const there = existsSync(inLake(root, places.ledger))
+    damage(there ? 'ledger_torn' : 'ledger_lost', there ? 'it cannot be read' : 'it is not there')
+    return { ledger: journal.broken.length > 0 ? undefined : await inMemory(root), findings }
+  }
+  const { version } = left.head()
+  if (version > journal.newest)
+    findings.push({
+      kind: 'entry_lost',
+      severity: 'damage',
+      path: places.journal,
+      found: `the ledger has seen version ${version}, the journal ends at ${journal.newest}`,
+      remedy:
+        'put the missing entries back from a copy; while the ledger is sound, pitlake doctor --repair does without them',
+    })
+  if (version > journal.newest || journal.broken.length > 0 || journal.torn.length > 0)
+    return { ledger: left, findings }
+  left.close()
+  try {
+    const ledger = await Ledger.openToRead(root)
+    if (await differs(ledger)) damage('ledger_differs', 'it says something else than the journal beside it')
+    return { ledger, findings }
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
+    damage('ledger_differs', error.message)
+    return { ledger: await inMemory(root), findings }
+  }
+}
+
+async function inMemory(root: string): Promise<Ledger | undefined> {
+  try {
+    return await Ledger.inMemory(root)
+  } catch (error) {
+    if (error instanceof LakeError) return undefined
+    throw error
+  }
+}
+
+/** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
+async function differs(ledger: Ledger): Promise<boolean> {
+  const made = await Ledger.inMemory(ledger.root)
+  try {
+    const before = progress(ledger)
+    if (before !== progress(made)) return false
+    const other = ledger.tables().some((table) => !sameRows(ledger.rowsOf(table), made.rowsOf(table)))
+    return other && progress(ledger) === before
+  } finally {
+    made.close()
+  }
+}
+
+/** How far an index has come. */
+function progress(ledger: Ledger): string {
+  return JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
+}
+
+function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
+  const others = right[Symbol.iterator]()
+  for (const row of left) {
+    const other = others.next()
+    if (other.done === true || JSON.stringify(row) !== JSON.stringify(other.value)) return false
+  }
+  return others.next().done === true
+}
+
+const leastFree = 1_000_000_000
+
+/** A fetch, a merge and the views need room beside what is there. */
+async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promise<Damage[]> {
+  const { free } = await deps.space(root)
+  const wanted = Math.max(leastFree, bytes / 10)
+  if (free >= wanted) return []
+  const megabytes = (count: number) => `${Math.round(count / 1e6).toLocaleString('en-US')} MB`
+  return [
+    {
+      kind: 'disk_full',
+      severity: 'notice',
+      path: '.',
+      found: `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`,
+      remedy: 'make room: pitlake vacuum removes what no kept version needs',
+    },
+  ]
+}

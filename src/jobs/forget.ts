@@ -1,0 +1,201 @@
+import { Engine, quoteList } from '../lake/engine.ts'
+import type { CommitDeps, Draft } from '../lake/commit.ts'
+import { commit } from '../lake/commit.ts'
+import { type DamagedFile, isForgettable } from '../lake/damage-files.ts'
+import type { CoverageRow, Json, Progress } from '../lake/entry.ts'
+import { heldCoverage, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
+import { inLake } from '../lake/layout.ts'
+import type { Ledger } from '../lake/ledger.ts'
+import { end, type Interval, step } from '../time.ts'
+import { minus, type Window } from '../windows.ts'
+
+/** What a series lost with a file. */
+export interface LostPart {
+  readonly series: string
+  readonly points: number
+  /** Half-open, in seconds. */
+  readonly windows: readonly Window[]
+}
+
+/** What the lake does without from now on. */
+export interface Forgotten {
+  readonly version: number
+  readonly files: readonly string[]
+  readonly points: number
+  readonly series: readonly LostPart[]
+}
+
+/**
+ * Takes damaged files out of the lake in one commit that says the loss: their points are counted off, and the windows
+ * that only they covered are failed, so that the next fetch asks for them again.
+ */
+export async function forgetLost(
+  ledger: Ledger,
+  damaged: readonly DamagedFile[],
+  deps: CommitDeps,
+): Promise<Forgotten> {
+  const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
+  const paths = lost.map(({ file }) => file.path)
+  const { provider } = ledger.head()
+  if (paths.length === 0 || provider === null)
+    return { version: ledger.head().version, files: [], points: 0, series: [] }
+  let parts: LostPart[] = []
+  const version = await commit(
+    ledger,
+    async (ticket) => {
+      parts = await lostParts(ledger, new Set(paths), partitionsOf(lost))
+      const live = lost.filter(({ file }) => file.removed_version === null).map(({ file }) => file.path)
+      const draft: Draft = {
+        job: 'doctor',
+        run: `doctor-${ticket.version}`,
+        provider,
+        remove: live,
+        drop: paths,
+        progress: progressOf(ledger, parts),
+        coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
+        further: {
+          lost: lost.map(({ file, damage }): Json => ({ path: file.path, found: damage.kind, rows: file.rows })),
+        },
+      }
+      return draft
+    },
+    deps,
+  )
+  const points = parts.reduce((sum, part) => sum + part.points, 0)
+  return { version: version.version, files: paths, points, series: parts }
+}
+
+interface Partition {
+  readonly metric: string
+  readonly interval: Interval
+}
+
+function partitionsOf(lost: readonly DamagedFile[]): Partition[] {
+  const found = new Map<string, Partition>()
+  for (const { file } of lost) {
+    const { metric, interval } = file
+    if (file.table !== 'points' || file.removed_version !== null || metric === null || interval === null) continue
+    found.set(`${metric} ${interval}`, { metric, interval })
+  }
+  return [...found.values()]
+}
+
+async function lostParts(
+  ledger: Ledger,
+  lost: ReadonlySet<string>,
+  partitions: readonly Partition[],
+): Promise<LostPart[]> {
+  const engine = await Engine.open()
+  try {
+    const parts: LostPart[] = []
+    for (const partition of partitions) parts.push(...(await lostOf(ledger, engine, lost, partition)))
+    return parts
+  } finally {
+    engine.close()
+  }
+}
+
+/** What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about. */
+async function lostOf(
+  ledger: Ledger,
+  engine: Engine,
+  lost: ReadonlySet<string>,
+  { metric, interval }: Partition,
+): Promise<LostPart[]> {
+  const rest = liveFiles(ledger, { table: 'points', metric, interval }).filter((file) => !lost.has(file.path))
+  const left = await islands(
+    engine,
+    interval,
+    rest.map((file) => inLake(ledger.root, file.path)),
+  )
+  const own = [...heldSeries(ledger).values()].filter(
+    (s) => s.metric === metric && (s.settled ?? s.interval) === interval,
+  )
+  const coverage = heldCoverage(
+    ledger,
+    own.map((series) => series.id),
+  )
+  return own.flatMap((series): LostPart[] => {
+    const kept = left.get(keyOf(series)) ?? { points: 0, windows: [] }
+    const points = series.points - kept.points
+    if (points <= 0) return []
+    const covered = (coverage.get(series.id) ?? []).filter((row) => row.state === 'covered' && row.reason === null)
+    return [{ series: series.id, points, windows: minus(covered, kept.windows) }]
+  })
+}
+
+interface Left {
+  readonly points: number
+  readonly windows: Window[]
+}
+
+const steps: Readonly<Record<Interval, string>> = {
+  '10m': '10 MINUTE',
+  '1h': '1 HOUR',
+  '24h': '24 HOUR',
+  '1w': '168 HOUR',
+  '1month': '1 MONTH',
+}
+
+/** The stored runs of every series: from their first point to the end of their last one. */
+async function islands(engine: Engine, interval: Interval, paths: readonly string[]): Promise<Map<string, Left>> {
+  const found = new Map<string, Left>()
+  if (paths.length === 0) return found
+  const rows = await engine.rows(
+    `WITH point AS (
+       SELECT asset, currency, exchange, network, params, t, lag(t) OVER w + INTERVAL ${steps[interval]} AS expected
+       FROM read_parquet(${quoteList(paths)})
+       WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
+     ), island AS (
+       SELECT *, count(*) FILTER (WHERE expected IS DISTINCT FROM t)
+         OVER (PARTITION BY asset, currency, exchange, network, params ORDER BY t) AS n FROM point
+     )
+     SELECT asset, currency, exchange, network, params, epoch(min(t))::DOUBLE AS first, epoch(max(t))::DOUBLE AS last,
+       count(*)::DOUBLE AS points
+     FROM island GROUP BY asset, currency, exchange, network, params, n ORDER BY first`,
+  )
+  for (const row of rows) {
+    const params = typeof row['params'] === 'string' ? (JSON.parse(row['params']) as HeldSeries['params']) : {}
+    const key = keyOf({ ...(row as unknown as Dimensions), params })
+    const before = found.get(key) ?? { points: 0, windows: [] }
+    before.windows.push({ since: Number(row['first']), until: end(Number(row['last']), interval) })
+    found.set(key, { points: before.points + Number(row['points']), windows: before.windows })
+  }
+  return found
+}
+
+type Dimensions = Pick<HeldSeries, 'asset' | 'currency' | 'exchange' | 'network' | 'params'>
+
+function keyOf({ asset, currency, exchange, network, params }: Dimensions): string {
+  const sorted = Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify([asset, currency, exchange, network, sorted])
+}
+
+function progressOf(ledger: Ledger, parts: readonly LostPart[]): Progress[] {
+  const held = heldSeries(ledger)
+  return parts.flatMap(({ series, points, windows }) => {
+    const known = held.get(series)
+    const first = windows[0]?.since ?? known?.first_t
+    const last = windows.at(-1)?.until
+    if (!known || first === undefined || first === null) return []
+    const last_t =
+      last === undefined ? (known.last_t ?? first) : step(last, known.settled ?? known.interval ?? '24h', -1)
+    return [{ series, points: -points, first_t: first, last_t }]
+  })
+}
+
+function coverageOf(parts: readonly LostPart[], asked_at: number): CoverageRow[] {
+  return parts.flatMap(({ series, windows }) =>
+    windows.map(
+      ({ since, until }): CoverageRow => ({
+        series,
+        since,
+        until,
+        state: 'failed',
+        reason: 'lost: the file that held it was damaged',
+        asked_at,
+        request: null,
+      }),
+    ),
+  )
+}

@@ -1,0 +1,108 @@
+import { rename } from 'node:fs/promises'
+import { writeCheckpoint } from '../lake/checkpoint.ts'
+import { commit, type CommitDeps, sha256File, type StagedFile } from '../lake/commit.ts'
+import type { JournalHealth } from '../lake/damage.ts'
+import { type DamagedFile, staleLocks } from '../lake/damage-files.ts'
+import { realDisk, statOf } from '../lake/disk.ts'
+import { filesOnDisk, type HeldFile } from '../lake/held.ts'
+import { holderFile, inLake } from '../lake/layout.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { lockCommit } from '../lake/lock.ts'
+import { sweep } from '../lake/sweep.ts'
+
+/** Makes the ledger anew from the journal. */
+export async function rebuildLedger(root: string, deps: CommitDeps): Promise<string> {
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    const ledger = await Ledger.rebuild(root)
+    const { version } = ledger.head()
+    ledger.close()
+    return `ledger.sqlite was made anew from the journal, up to version ${version}`
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * Folds what the sound ledger knows into a checkpoint, so that the journal no longer needs the entries that are lost,
+ * and sets damaged files of the journal aside. Does nothing where the ledger does not reach past the damage.
+ */
+export async function mendJournal(root: string, journal: JournalHealth, deps: CommitDeps): Promise<string[]> {
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const ledger = Ledger.asLeft(root)
+  try {
+    const { version: seen = 0 } = ledger?.head() ?? {}
+    if (!ledger || seen < Math.max(0, ...journal.broken)) return []
+    if (seen <= journal.newest && journal.broken.length === 0 && journal.torn.length === 0) return []
+    const done: string[] = []
+    for (const path of journal.torn) {
+      await rename(inLake(root, path), inLake(root, `${path}.damaged`))
+      done.push(`${path} was set aside as ${path}.damaged`)
+    }
+    const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+    return [...done, `a checkpoint of version ${version} was folded from the ledger`]
+  } finally {
+    ledger?.close()
+    await lock.release()
+  }
+}
+
+/** Removes what killed processes left behind. */
+export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
+  const done: string[] = []
+  for (const name of await staleLocks(ledger.root)) {
+    await (deps.disk ?? realDisk).remove(inLake(ledger.root, holderFile(name)))
+    done.push(`${holderFile(name)} was removed`)
+  }
+  const { paths } = await sweep(ledger, deps)
+  return [...done, ...paths.map((path) => `${path} was swept away`)]
+}
+
+/** Puts the files back from which a damaged merged one was made, where they are still there and sound. */
+export async function restoreMerged(
+  ledger: Ledger,
+  damaged: readonly DamagedFile[],
+  deps: CommitDeps,
+): Promise<string[]> {
+  const done: string[] = []
+  for (const { file } of damaged) {
+    if (file.removed_version !== null || file.table !== 'points') continue
+    const originals = await soundOriginals(ledger, file)
+    const { provider } = ledger.head()
+    if (originals.length === 0 || provider === null) continue
+    const label = `restored-${ledger.head().version + 1}`
+    const draft = {
+      job: 'doctor',
+      run: `doctor-${ledger.head().version + 1}`,
+      provider,
+      remove: [file.path],
+      drop: [file.path],
+      add: originals.map((original) => relisted(original, label)),
+    }
+    await commit(ledger, draft, deps)
+    done.push(`${file.path} was replaced by the ${originals.length} files that it was merged from`)
+  }
+  return done
+}
+
+/** The files that left the view when the merged one came, if together they hold as many rows and none is damaged. */
+async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFile[]> {
+  const candidates = filesOnDisk(ledger).filter(
+    (file) =>
+      file.removed_version === merged.added_version &&
+      file.table === merged.table &&
+      file.metric === merged.metric &&
+      file.interval === merged.interval,
+  )
+  if (candidates.reduce((rows, file) => rows + file.rows, 0) !== merged.rows) return []
+  for (const { path, sha256 } of candidates) {
+    const full = inLake(ledger.root, path)
+    if (!(await statOf(full)) || (await sha256File(full)) !== sha256) return []
+  }
+  return candidates
+}
+
+function relisted(file: HeldFile, label: string): StagedFile {
+  const { path, table, metric, interval, rows, min_t, max_t, digest, meta } = file
+  return { temporary: null, path, label, table, metric, interval, rows, min_t, max_t, digest, meta }
+}

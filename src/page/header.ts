@@ -1,0 +1,100 @@
+import type { Page } from './facts.ts'
+import { type Html, html } from './html.ts'
+import type { Reason, Standing } from './standing.ts'
+import { brief, moment, percent, several, size, span, whole } from './words.ts'
+
+const verdicts: Readonly<Record<Standing['trust'], string>> = {
+  yes: 'It can be trusted today.',
+  look: 'Look at this before you trust it.',
+  no: 'It cannot be trusted as it is.',
+}
+
+/** Who, which version, and whether to trust it. */
+export function masthead({ standing, madeAt, program }: Page): Html {
+  const { committed_at } = standing
+  const since = committed_at === null ? null : madeAt - Date.parse(committed_at) / 1000
+  return html`<header>
+  <div class="mark"><b>pitlake</b> ${standing.synthetic && html`<span class="chip">synthetic data</span>`}</div>
+  <dl class="ids">
+    <div><dt>provider</dt><dd>${standing.provider ?? 'none yet'}</dd></div>
+    <div><dt>version</dt><dd>${standing.version === 0 ? 'none yet' : whole(standing.version)}</dd></div>
+    <div><dt>committed</dt><dd>${committed_at === null ? 'never' : html`<time datetime="${committed_at}">${moment(Date.parse(committed_at) / 1000)}</time>`}${since !== null && since >= 0 && html` <small>${span(since)} before this page</small>`}</dd></div>
+    <div><dt>page of</dt><dd><time datetime="${new Date(madeAt * 1000).toISOString()}">${moment(madeAt)}</time> <small>${program}</small></dd></div>
+  </dl>
+</header>
+<section class="verdict ${standing.trust}" aria-label="verdict">
+  <h1>${verdicts[standing.trust]}</h1>
+  ${standing.reasons.length > 0 && html`<ul>${standing.reasons.map(reason)}</ul>`}
+</section>
+<section class="gauges" aria-label="figures">${gauges(standing)}</section>`
+}
+
+function reason({ level, text, next }: Reason): Html {
+  return html`<li class="${level}">${text}${next !== null && html` <code>${next}</code>`}</li>`
+}
+
+function gauges(standing: Standing): Html[] {
+  const { coverage, freshness, windows, requests, verified, registry } = standing
+  const judged = freshness.fresh + freshness.awaited + freshness.behind + freshness.stopped
+  const records = Object.values(registry.records).reduce((a, b) => a + b, 0)
+  return [
+    gauge(
+      'coverage',
+      percent(coverage.held, coverage.due),
+      `${brief(coverage.held)} of ${brief(coverage.due)} due points`,
+      coverage.share,
+    ),
+    gauge(
+      'fresh',
+      judged === 0 ? 'none' : `${whole(freshness.fresh)} of ${whole(judged)}`,
+      `${whole(freshness.awaited)} awaited, ${whole(freshness.behind)} behind, ${whole(freshness.stopped)} stopped`,
+      judged === 0 ? null : freshness.fresh / judged,
+    ),
+    gauge(
+      'violations',
+      whole(standing.violations),
+      standing.violations === 0 ? 'no stored value was contradicted' : 'both values are kept',
+      null,
+      standing.violations > 0,
+    ),
+    gauge(
+      'gaps',
+      whole(standing.gaps),
+      `${whole(standing.awaiting)} awaited, ${whole(windows.failed)} failed, ${whole(windows.unsupported)} unsupported`,
+      null,
+      windows.failed > 0,
+    ),
+    gauge(
+      'verified',
+      coverage.held === 0 ? 'none' : percent(coverage.verified, coverage.held),
+      verified.last_at === null ? 'not asked again yet' : `last ${moment(Date.parse(verified.last_at) / 1000)}`,
+      coverage.verified_share,
+      verified.differing > 0,
+    ),
+    gauge(
+      'points',
+      brief(standing.points),
+      `${whole(standing.series)} series, ${several(standing.files, 'file')}, ${size(standing.bytes)}`,
+      null,
+    ),
+    gauge(
+      'requests',
+      whole(requests.total),
+      `${whole(requests.credits)} credits; busiest minute ${whole(requests.busiest_minute)} of ${whole(requests.per_minute)}`,
+      requests.per_minute === 0 ? null : Math.min(1, requests.busiest_minute / requests.per_minute),
+    ),
+    gauge(
+      'registry',
+      registry.first_snapshot === null ? 'not yet' : several(registry.records['products'] ?? 0, 'product'),
+      registry.first_snapshot === null
+        ? 'no snapshot'
+        : `${whole(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(Date.parse(registry.feed_at) / 1000)}`}`,
+      null,
+    ),
+  ]
+}
+
+function gauge(label: string, figure: string, about: string, share: number | null, alarm = false): Html {
+  const width = share === null ? null : (share * 100).toFixed(2)
+  return html`<div class="gauge${alarm && ' alarm'}"><h2>${label}</h2><p class="figure">${figure}</p>${width !== null && html`<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="1"/><rect class="part" width="${width}" height="1"/></svg>`}<p class="about">${about}</p></div>`
+}

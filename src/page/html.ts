@@ -1,0 +1,48 @@
+/** Text that is markup already. */
+export interface Html {
+  readonly markup: string
+}
+
+type Part = Html | string | number | null | undefined | false | readonly Part[]
+
+/** A template whose every inserted text is escaped; only what came out of `html` itself is inserted as it is. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return { markup: strings.map((text, index) => text + (index < parts.length ? flat(parts[index]) : '')).join('') }
+}
+
+/** Text of this program's own that is markup already: styles, scripts. Never for anything that was read. */
+export function trusted(markup: string): Html {
+  return { markup }
+}
+
+function flat(part: Part): string {
+  if (part === null || part === undefined || part === false) return ''
+  if (typeof part === 'number') return String(part)
+  if (typeof part === 'string') return escapeText(part)
+  if ('markup' in part) return part.markup
+  return part.map(flat).join('')
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** The text as it may stand between tags and in quoted attributes; control characters are shown, not sent. */
+function escapeText(text: string): string {
+  return text
+    .replaceAll(/[&<>"']/g, (char) => entities[char] ?? char)
+    .replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '\ufffd')
+    .toWellFormed()
+}
+
+/** A value as JSON that may stand inside a script element. */
+export function inlineJson(value: unknown): Html {
+  const text = JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (char) => {
+    return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+  return { markup: text }
+}

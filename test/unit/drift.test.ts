@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest'
+import { compareListing, type Spelling } from '../../src/catalog/drift.ts'
+import { readListing } from '../../src/catalog/listing.ts'
+import { findDrift } from '../../src/jobs/drift.ts'
+import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import { resolveSettings } from '../../src/settings.ts'
+import { mounts } from '../helpers/mounts.ts'
+import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
+
+const plain: Spelling = { paths: {}, exchanges: {}, placeholders: true, all: false }
+const all = [...catalogue.endpoints.values()]
+const supply = catalogue.endpoints.get('supply/current_pit')!
+const listingOf = (rows: readonly object[]) => readListing('listing', JSON.stringify(rows))
+const rowOf = ({ ask, intervals, currencies, exchanges, networks }: (typeof all)[number]) => ({
+  path: ask,
+  intervals,
+  currencies,
+  exchanges,
+  networks,
+})
+
+test('a listing of the same endpoints is no drift', () => {
+  expect(compareListing(catalogue, listingOf(all.map(rowOf)), plain)).toMatchObject({
+    new: [],
+    gone: [],
+    changed: [],
+    unmapped: [],
+    catalogued: all.length,
+  })
+})
+
+test('new, gone and changed endpoints are told with what each side has alone', () => {
+  const rows = all
+    .filter(({ ask }) => ask !== 'blockchain/block_height_pit')
+    .map((endpoint) => {
+      const row = rowOf(endpoint)
+      return endpoint === supply
+        ? { ...row, intervals: ['24h', '1h', '10m'], currencies: ['native', 'eur'], until: false }
+        : row
+    })
+  const drift = compareListing(catalogue, listingOf([...rows, { path: 'new/one_pit' }, { path: 'new/live' }]), plain)
+  expect(drift.new).toEqual(['new/one_pit'])
+  expect(drift.gone).toEqual(['blockchain/block_height_pit'])
+  expect(drift.changed).toEqual([
+    {
+      path: 'supply/current_pit',
+      changes: [
+        {
+          parameter: 'intervals',
+          added: ['24h', '1h', '10m'].filter((i) => !supply.intervals.includes(i as '24h')),
+          removed: supply.intervals.filter((i) => !['24h', '1h', '10m'].includes(i)),
+        },
+        { parameter: 'currencies', added: ['eur'], removed: ['usd'] },
+        { parameter: 'takes', added: [], removed: ['until'] },
+      ].filter(({ added, removed }) => added.length + removed.length > 0),
+    },
+  ])
+  const every = compareListing(catalogue, listingOf([{ path: 'new/live' }]), { ...plain, all: true })
+  expect(every.new).toEqual(['new/live'])
+})
+
+test('placeholders are compared under their real names, and left open where there is none', () => {
+  const held = all.find(({ placeholders }) => placeholders.length > 0)!
+  const real = { ...plain, placeholders: false }
+  expect(compareListing(catalogue, [], real).unmapped).toContain(held.path)
+  expect(compareListing(catalogue, [], real).gone).not.toContain(held.path)
+  const mapped = compareListing(catalogue, [{ path: 'real/name_pit' }], {
+    ...real,
+    paths: { [held.path]: 'real/name_pit' },
+  })
+  expect(mapped.new).toEqual([])
+  expect(mapped.unmapped).not.toContain(held.path)
+  const open = all.find(({ exchanges }) => exchanges.some((name) => catalogue.placeholderExchanges.has(name)))!
+  const [name] = open.exchanges.filter((one) => catalogue.placeholderExchanges.has(one))
+  const row = { ...rowOf(open), exchanges: ['some-real-exchange'] }
+  expect(
+    compareListing(catalogue, listingOf([row]), { ...real, paths: { [open.path]: open.ask } }).changed.flatMap(
+      ({ changes }) => changes.flatMap((c) => c.added),
+    ),
+  ).toEqual([])
+  const exchanges = Object.fromEntries(open.exchanges.map((one) => [one, `real-${one}`]))
+  const renamed = { ...rowOf(open), exchanges: Object.values(exchanges) }
+  const same = compareListing(catalogue, listingOf([renamed]), { ...real, paths: { [open.path]: open.ask }, exchanges })
+  expect(same.changed).toEqual([])
+  expect(name).toBeDefined()
+})
+
+const deps = {
+  now: Date.now,
+  wait: async () => undefined,
+  random: Math.random,
+  signal: new AbortController().signal,
+  proxy: {},
+  program: 'pitlake test',
+  temporary: process.env['TMPDIR'] ?? '/tmp',
+}
+
+const inputOf = (url: string, key = 'm-key') => {
+  const settings = resolveSettings({ flags: {}, env: {}, cwd: '/' })
+  const asked = { ...settings, metrics: { ...settings.metrics, url, key } }
+  return { settings: asked, catalogue, file: null, path: 'endpoints', all: false }
+}
+
+test.each(mounts)('the provider is asked for its listing ($name)', async (mount) =>
+  withSandbox(mount, {}, async ({ metricsUrl }) => {
+    expect(await findDrift(inputOf(metricsUrl), deps)).toMatchObject({ new: [], gone: [], changed: [] })
+    await expect(findDrift({ ...inputOf(metricsUrl), path: 'no/such' }, deps)).rejects.toMatchObject({
+      kind: 'incomplete',
+      message: expect.stringContaining('--file'),
+    })
+    await expect(findDrift(inputOf(metricsUrl, 'wrong'), deps)).rejects.toMatchObject({ kind: 'unauthorised' })
+  }),
+)
+
+test('what changed upstream is found over the wire', async () => {
+  const port = mounts.find(({ name }) => name === 'port')!
+  const rows = [...all.slice(2).map(rowOf), { path: 'fresh/metric_pit' }]
+  const changed = { handle: async () => Response.json({ data: rows }) } as unknown as Sandbox
+  const mounted = await port.start(changed)
+  try {
+    const drift = await findDrift(inputOf(mounted.metricsUrl), deps)
+    expect(drift.new).toEqual(['fresh/metric_pit'])
+    expect(drift.gone).toEqual(all.slice(0, 2).map(({ path }) => path))
+  } finally {
+    await mounted.stop()
+  }
+})
+
+test('without an address or a key the way out is named', async () => {
+  const bare = { ...inputOf('http://127.0.0.1:1'), settings: resolveSettings({ flags: {}, env: {}, cwd: '/' }) }
+  await expect(findDrift(bare, deps)).rejects.toMatchObject({
+    kind: 'usage',
+    message: expect.stringContaining('--file'),
+  })
+  const file = { name: 'saved.json', text: '["supply/current_pit", "x/y_pit"]' }
+  expect((await findDrift({ ...bare, file }, deps)).new).toEqual(['x/y_pit'])
+})
