@@ -1,0 +1,66 @@
+import { LakeError } from '../errors.ts'
+import { auditAvailability, type AuditReport, type AuditRow } from '../jobs/audit.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { readContext } from './context.ts'
+import { json, table } from './print.ts'
+import { type CommandSpec, flagOption, listOption } from './spec.ts'
+
+/** `audit availability`: rule against observation. */
+export const audit: CommandSpec = {
+  name: 'audit availability',
+  summary: 'Hold every availability rule against the arrivals that the lake has seen.',
+  options: [
+    { flags: '--paths LIST', about: 'endpoints, by comma, `*` as a glob' },
+    { flags: '--all', about: 'also list the rules that hold' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
+than two known arrivals in a hundred break is disproved (exit 4); one without any known arrival is unproven.
+Points computed long after their interval (backfilled) do not count.`,
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const ledger = await Ledger.openToRead(settings.data)
+    let report: AuditReport
+    try {
+      report = await auditAvailability(ledger, catalogue, listOption(input, 'paths'))
+    } finally {
+      ledger.close()
+    }
+    deps.stdout(flagOption(input, 'json') ? json(report) : told(report, flagOption(input, 'all')))
+    if (report.disproved > 0)
+      throw new LakeError('integrity', {
+        subject: `${report.disproved} availability rules disproved`,
+        next: 'put the proposed block into pitlake.yaml, then run pitlake compact --redate',
+      })
+  },
+}
+
+function told({ rows, disproved, unproven, proposal }: AuditReport, all: boolean): string {
+  const order = ['disproved', 'conservative', 'unproven', 'kept']
+  const listed = rows
+    .filter(({ verdict }) => all || verdict === 'disproved')
+    .toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.metric.localeCompare(b.metric))
+  const head = `${rows.length} rules: ${disproved} disproved, ${unproven} unproven\n`
+  const lags = listed.length === 0 ? '' : `\n${table(header, listed.map(cells))}`
+  const evidence = listed.flatMap(({ metric, interval, worst }) =>
+    worst === null
+      ? []
+      : [`  ${metric} ${interval}: ${worst.asset} ${worst.t} arrived ${worst.arrived_at}, rule ${worst.rule_at}\n`],
+  )
+  const worst = evidence.length === 0 ? '' : `\nthe latest arrivals:\n${evidence.join('')}`
+  return `${head}${lags}${worst}${proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`}`
+}
+
+const header = ['verdict', 'metric', 'interval', 'known', 'late', 'p50', 'p95', 'p99', 'max', 'rule']
+
+function cells(row: AuditRow): (string | number | null)[] {
+  const { verdict, metric, interval, observations, late, rule } = row
+  return [verdict, metric, interval, observations, late, ...[row.p50, row.p95, row.p99, row.max].map(duration), rule]
+}
+
+function duration(seconds: number | null): string | null {
+  if (seconds === null) return null
+  if (Math.abs(seconds) < 120) return `${Math.round(seconds)} s`
+  if (Math.abs(seconds) < 7200) return `${(seconds / 60).toFixed(1)} min`
+  return seconds < 172_800 ? `${(seconds / 3600).toFixed(1)} h` : `${(seconds / 86_400).toFixed(1)} d`
+}

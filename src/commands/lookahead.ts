@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import type { Engine } from '../lake/engine.ts'
+import { openQuery } from '../query/lake.ts'
+import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
+import { guarded, runScript } from '../query/run.ts'
+import { countOption, readContext } from './context.ts'
+import { json } from './print.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
+
+/** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
+export const lookahead: CommandSpec = {
+  name: 'lookahead',
+  summary: 'Prove or disprove that a query looks ahead.',
+  args: [{ name: 'file', about: 'the query, one SELECT; `-` reads standard input', required: true }],
+  options: [
+    { flags: '--ts COL', about: 'the column with the instant of each row', default: 'ts' },
+    { flags: '--labels LIST', about: 'columns that may look ahead, by comma: what a model is to learn' },
+    { flags: '--cutoffs N', about: 'how many instants are tried', default: '50' },
+    { flags: '--tolerance X', about: 'relative difference of doubles that counts as none', default: '0' },
+    { flags: '--timeout SECONDS', about: 'give up after so long', default: '600' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
+must be the same both ways. Exit 0: clean. Exit 4: a row or value that was not knowable, with its instant and both values.
+Exit 6: undecided, because the query has no instant, too few rows, or is not deterministic.`,
+  run: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    const file = input.args[0] ?? ''
+    const text = readQuery(file, deps)
+    const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(timeoutOf(input) * 1000)])
+    const run = { folder: settings.data, signal, sleep: deps.sleep }
+    const sql = await singleQuery(settings.data, text, run)
+    const proof = await proveNoLookahead(
+      async (threads) => await openQuery(settings.data, threads === undefined ? {} : { threads }),
+      {
+        sql,
+        ts: textOption(input, 'ts') ?? 'ts',
+        labels: listOption(input, 'labels') ?? [],
+        cutoffs: countOption(input, 'cutoffs', '--cutoffs') ?? 50,
+        tolerance: toleranceOf(input),
+        onCutoff: (done, all) => {
+          if (deps.isTerminal) deps.stderr(`\r${done} of ${all} cut-offs${done === all ? '\r\u001B[K' : ''}`)
+        },
+      },
+      async (engine, statement, work) => await guarded(engine, statement, run, work),
+    )
+    deps.stdout(flagOption(input, 'json') ? json(proof) : told(proof, file))
+    if (proof.verdict === 'leak')
+      throw new LakeError('integrity', { subject: `${file} looks ahead`, got: proof.reason ?? undefined })
+    if (proof.verdict === 'undecided')
+      throw new LakeError('incomplete', { subject: `${file} is undecided`, got: proof.reason ?? undefined })
+  },
+}
+
+function readQuery(file: string, { cwd }: Deps): string {
+  try {
+    return readFileSync(file === '-' ? 0 : resolve(cwd, file), 'utf8')
+  } catch (cause) {
+    throw usage(file, {
+      expected: 'a file with a query',
+      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      cause,
+    })
+  }
+}
+
+/** The file's one SELECT, proved to be readable by this lake and to write nothing. */
+async function singleQuery(folder: string, text: string, run: Parameters<typeof runScript>[2]): Promise<string> {
+  let engine: Engine | undefined
+  try {
+    engine = await openQuery(folder)
+    const ready = await runScript(engine, text, run)
+    if (ready.kind !== 'SELECT')
+      throw usage('SQL', { expected: 'one SELECT', got: ready.kind, next: 'a proof needs the rows of one query' })
+    return ready.text
+  } finally {
+    engine?.close()
+  }
+}
+
+function toleranceOf(input: Input): number {
+  const text = textOption(input, 'tolerance') ?? '0'
+  const value = Number(text)
+  if (!(value >= 0 && value < 1)) throw usage('--tolerance', { expected: 'a number from 0 to 1', got: text })
+  return value
+}
+
+function timeoutOf(input: Input): number {
+  return countOption(input, 'timeout', '--timeout') ?? 600
+}
+
+function told(proof: Proof, file: string): string {
+  const { verdict, reason, cutoffs, rows, differing, differences, notes } = proof
+  const lines = [`${file}: ${verdict}${reason === null ? '' : `, ${reason}`}`]
+  if (verdict !== 'undecided') lines.push(`${rows} rows tried at ${cutoffs} instants, ${differing} rows differ`)
+  for (const note of notes) lines.push(`note: ${note}`)
+  for (const { as_of, row, column, full, truncated } of differences) {
+    const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
+    const what = column === null ? 'the whole row' : column
+    lines.push('', `as of ${as_of}`, `  row        ${key.join(' ')}`, `  differs in ${what}`)
+    lines.push(`  with the future     ${text(full)}`, `  as it was knowable  ${text(truncated)}`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string'
+    ? value
+    : JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
+}

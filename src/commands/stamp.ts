@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import { replay, stamp } from '../jobs/stamp.ts'
+import type { StampNote } from '../query/stamped.ts'
+import { countOption, readContext } from './context.ts'
+import { json } from './print.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { lakeWorld, programName } from './world.ts'
+
+const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' }
+
+/** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
+export const stampCommand: CommandSpec = {
+  name: 'stamp',
+  summary: 'Run a query and pin everything that its result was made from.',
+  args: [{ name: 'file', about: 'the query; earlier statements of the file may set variables', required: true }],
+  options: [
+    { flags: '--out FILE', about: 'the Parquet file to write' },
+    { flags: '--as-of TIME', about: 'what was knowable at this instant' },
+    { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
+    { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
+    timeoutOption,
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
+The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
+that sums repeat bit for bit.`,
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const file = input.args[0] ?? ''
+    const out = textOption(input, 'out')
+    if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
+    const stamped = await stamp(
+      {
+        root: settings.data,
+        catalogue,
+        query: read(resolve(deps.cwd, file), file),
+        out: resolve(deps.cwd, out),
+        variables: variablesOf(input),
+      },
+      runOf(input, deps),
+      lakeWorld(deps, 'stamp'),
+    )
+    if (flagOption(input, 'json')) return deps.stdout(json(stamped))
+    const { rows, version, digest } = stamped
+    deps.stdout(`${rows} rows of version ${version} stamped into ${out} (SHA-256 ${digest})\n`)
+  },
+}
+
+/** `replay R.parquet`: runs a stamped result again. */
+export const replayCommand: CommandSpec = {
+  name: 'replay',
+  summary: 'Run a stamped result again and compare it bit for bit.',
+  args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
+  options: [timeoutOption, { flags: '--json', about: 'one JSON document on stdout' }],
+  details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
+  run: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    const file = input.args[0] ?? ''
+    const path = resolve(deps.cwd, file)
+    read(path, file)
+    const done = await replay(settings.data, path, runOf(input, deps), programName())
+    const { same, rows, version, difference, notes } = done
+    if (flagOption(input, 'json')) deps.stdout(json(done))
+    else deps.stdout(`${same ? `${rows} rows of version ${version}, the same bit for bit` : 'the result differs'}\n`)
+    for (const note of notes) deps.stderr(`note: ${note}\n`)
+    if (same) return
+    const place = difference === null ? 'the rows' : `row ${difference.row}, ${difference.column ?? 'the whole row'}`
+    throw new LakeError('integrity', {
+      subject: `${file}: ${place}`,
+      expected: difference?.stamped ?? 'the stamped digest',
+      got: difference?.replayed ?? 'another',
+    })
+  },
+}
+
+function runOf(input: Input, deps: Deps): { signal: AbortSignal; sleep: Deps['sleep'] } {
+  const seconds = countOption(input, 'timeout', '--timeout') ?? 3600
+  return { signal: AbortSignal.any([deps.signal, AbortSignal.timeout(seconds * 1000)]), sleep: deps.sleep }
+}
+
+function variablesOf(input: Input): StampNote['variables'] {
+  const variables: Record<string, string> = {}
+  for (const pair of listOption(input, 'set') ?? []) {
+    const at = pair.indexOf('=')
+    if (at < 1) throw usage('--set', { expected: 'name=value', got: pair })
+    variables[pair.slice(0, at)] = pair.slice(at + 1)
+  }
+  const asOf = textOption(input, 'asOf')
+  const observedAsOf = textOption(input, 'observedAsOf')
+  return {
+    ...variables,
+    ...(asOf !== undefined && { as_of: asOf }),
+    ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
+  }
+}
+
+function read(path: string, name: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw usage(name, {
+      expected: 'a file that can be read',
+      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      cause,
+    })
+  }
+}

@@ -1,0 +1,269 @@
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { createHash } from 'node:crypto'
+import { exportCatalogue } from '../catalog/export.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { LakeError, usage } from '../errors.ts'
+import { commit, type CommitDeps, sha256File, type StagedFile } from '../lake/commit.ts'
+import { diskError, realDisk } from '../lake/disk.ts'
+import { heldStamps, liveFiles } from '../lake/held.ts'
+import { inLake, places } from '../lake/layout.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { openSpool, type Spool } from '../lake/sweep.ts'
+import { buildViews } from '../lake/views/build.ts'
+import { openQuery, type QueryOptions } from '../query/lake.ts'
+import type { RunDeps } from '../query/run.ts'
+import {
+  engineVersion,
+  firstDifference,
+  type FirstDifference,
+  readNote,
+  runStamped,
+  type StampNote,
+  writeStamped,
+} from '../query/stamped.ts'
+
+/** What is to be stamped. */
+export interface StampInput {
+  readonly root: string
+  readonly catalogue: Catalogue
+  /** The query's text as its author wrote it. */
+  readonly query: string
+  /** Where the result goes, absolute. */
+  readonly out: string
+  /** Session variables by name. */
+  readonly variables: StampNote['variables']
+}
+
+/** A stamped result. */
+export interface Stamped extends StampNote {
+  readonly id: string
+  /** SHA-256 of the result file. */
+  readonly digest: string
+  readonly out: string
+}
+
+const folderMark = '{{folder}}'
+
+/**
+ * Runs a query over exactly the newest version, on one thread, and writes its rows with everything that is needed to
+ * run it again. The views' text, the files that they name and the lake's own tables are kept for as long as the lake.
+ */
+export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, deps: CommitDeps): Promise<Stamped> {
+  const ledger = await Ledger.open(input.root)
+  const id = `stamp-${Math.floor(deps.nowMicros()).toString(36)}-${deps.holder.pid}`
+  const spool = await openSpool(input.root, id, deps)
+  const temporary = `${input.out}.${deps.holder.pid}.tmp`
+  try {
+    const pinned = await pin(ledger, input, deps, spool)
+    const session = await openQuery(input.root, {
+      script: pinned.text.replaceAll(folderMark, input.root),
+      threads: 1,
+      writable: [temporary],
+      ...optionsOf(input.variables),
+    })
+    let note: StampNote
+    try {
+      const made = await runStamped(session, input.query, { ...run, folder: input.root })
+      note = {
+        ...pinned.note,
+        ...made,
+        query: input.query,
+        variables: input.variables,
+        engine: await engineVersion(session),
+        program: deps.program,
+      }
+      await mkdir(dirname(input.out), { recursive: true })
+      await writeStamped(session, temporary, note)
+    } finally {
+      session.close()
+    }
+    await realDisk.sync(temporary)
+    const digest = await sha256File(temporary)
+    const stampId = digest.slice(0, 16)
+    await record(ledger, id, { ...note, id: stampId, digest, out: input.out }, pinned.files, deps)
+    await rename(temporary, input.out)
+    return { ...note, id: stampId, digest, out: input.out }
+  } catch (error) {
+    throw diskError(error, 'stamp')
+  } finally {
+    await rm(temporary, { force: true })
+    await spool.close()
+    ledger.close()
+  }
+}
+
+interface Pinned {
+  readonly text: string
+  readonly files: readonly StagedFile[]
+  readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
+}
+
+/** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
+async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: CommitDeps, spool: Spool): Promise<Pinned> {
+  await buildViews(ledger, { catalogue, deps })
+  const raw = await readFile(inLake(root, places.script), 'utf8')
+  const version = Number(/^-- The lake in .* as of version (\d+):/.exec(raw)?.[1] ?? Number.NaN)
+  const { lake } = ledger.head()
+  if (lake === null || !(version > 0))
+    throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+  const held = new Set(liveFiles(ledger, { table: 'stamp' }).map(({ path }) => path))
+  const files: StagedFile[] = []
+  const keep = async (path: string, bring: (target: string) => Promise<void>): Promise<void> => {
+    if (held.has(path) || files.some((file) => file.path === path)) return
+    const name = basename(path)
+    await bring(spool.file(name))
+    files.push({ ...plain, path, temporary: spool.path(name) })
+  }
+  const named = [...raw.matchAll(/'[^'\n]*\/exports\/([\w.-]+\.parquet)'/g)].map((match) => match[1] ?? '')
+  for (const name of new Set(named))
+    await keep(`${places.stamps}/${name}`, async (target) => await copyFile(inLake(root, `exports/${name}`), target))
+  const text = raw.replaceAll(root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
+  const script = `${places.stamps}/${sha256(text).slice(0, 32)}.sql`
+  await keep(script, async (target) => await writeFile(target, text))
+  const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
+  return {
+    text: text.replaceAll(`${folderMark}/${places.stamps}/`, `${folderMark}/exports/`),
+    files,
+    note: { lake, version, script, catalogue: digest },
+  }
+}
+
+const plain = {
+  table: 'stamp',
+  label: '',
+  metric: null,
+  interval: null,
+  rows: 0,
+  min_t: null,
+  max_t: null,
+  digest: null,
+  meta: {},
+}
+
+/** The same result stamped again makes no version. */
+async function record(
+  ledger: Ledger,
+  run: string,
+  { id, digest, out, query, ...note }: Stamped,
+  files: readonly StagedFile[],
+  deps: CommitDeps,
+): Promise<void> {
+  await commit(
+    ledger,
+    async ({ committed_at }) => {
+      if (heldStamps(ledger).some((known) => known.id === id)) return null
+      const { provider } = ledger.head()
+      const stamp = {
+        id,
+        version: note.version,
+        digest,
+        query_digest: sha256(query),
+        path: basename(out),
+        at: committed_at,
+        detail: { script: note.script, result: note.result, rows: note.rows, variables: note.variables },
+      }
+      return { job: 'stamp', run, provider: provider ?? { synthetic: false }, add: files, stamps: [stamp] }
+    },
+    deps,
+  )
+}
+
+/** What running a stamped result again came to. */
+export interface Replayed extends StampNote {
+  readonly same: boolean
+  readonly difference: FirstDifference | null
+  /** What is not as it was, though it should not matter. */
+  readonly notes: readonly string[]
+}
+
+/** Runs a stamped result again over the version that it was made from and compares it bit for bit. */
+export async function replay(
+  root: string,
+  path: string,
+  run: Omit<RunDeps, 'folder'>,
+  program: string,
+): Promise<Replayed> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    const note = await noteOf(root, path)
+    await prove(ledger, note, path)
+    const text = await readFile(inLake(root, note.script), 'utf8').catch((cause: unknown) => {
+      throw lost(note.script, cause)
+    })
+    if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
+    const session = await openQuery(root, {
+      script: text.replaceAll(folderMark, root),
+      threads: 1,
+      writable: [path],
+      ...optionsOf(note.variables),
+    })
+    try {
+      const again = await runStamped(session, note.query, { ...run, folder: root })
+      const same = again.result === note.result
+      const difference = same ? null : ((await firstDifference(session, path)) ?? null)
+      return { ...note, same, difference, notes: changes(note, await engineVersion(session), program) }
+    } finally {
+      session.close()
+    }
+  } finally {
+    ledger.close()
+  }
+}
+
+async function noteOf(root: string, path: string): Promise<StampNote> {
+  const session = await openQuery(root, { writable: [path], script: 'SELECT 1' })
+  try {
+    const note = await readNote(session, path)
+    if (note !== undefined) return note
+  } catch (cause) {
+    throw new LakeError('integrity', { subject: path, expected: 'a Parquet file', got: 'a damaged one', cause })
+  } finally {
+    session.close()
+  }
+  throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
+}
+
+/** The file must be the one whose digest the journal holds. */
+async function prove(ledger: Ledger, note: StampNote, path: string): Promise<void> {
+  const { lake } = ledger.head()
+  if (lake !== note.lake)
+    throw usage(path, {
+      expected: `a result of lake ${lake}`,
+      got: `one of lake ${note.lake}`,
+      next: 'name its folder with --data',
+    })
+  const digest = await sha256File(path)
+  const known = heldStamps(ledger).filter((held) => held.version === note.version)
+  if (known.some((held) => held.digest === digest)) return
+  throw new LakeError('integrity', {
+    subject: path,
+    expected: 'the bytes that were stamped',
+    got: 'a file that was changed since, or was never stamped here',
+  })
+}
+
+function lost(script: string, cause: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: script,
+    expected: 'the text of the views that was stamped',
+    got: cause === undefined ? 'another text' : 'no such file',
+    next: 'run pitlake doctor',
+    cause,
+  })
+}
+
+function changes(note: StampNote, engine: string, program: string): string[] {
+  const notes: string[] = []
+  if (engine !== note.engine) notes.push(`stamped with DuckDB ${note.engine}, replayed with ${engine}`)
+  if (program !== note.program) notes.push(`stamped by ${note.program}, replayed by ${program}`)
+  return notes
+}
+
+function optionsOf(variables: StampNote['variables']): Pick<QueryOptions, 'set'> {
+  return { set: variables }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,46 @@
+/** How the rows of one cut-off differ. */
+export interface CutStory {
+  /** Milliseconds since 1970. */
+  readonly cutoff: number
+  /** Rows up to the cut-off on the whole lake, and the instant of the first. */
+  readonly rows: number
+  readonly first: number
+  readonly differing: number
+  readonly missing: number
+  readonly extra: number
+  /** Instant of the earliest row that differs. */
+  readonly earliest: number
+}
+
+const registryNow = /\b(products|issuers|assets|deployments|venues|derivatives|universe)\b/i
+const registryThen = /\b(pit_universe|history\s*\.|snapshots\s*\.)/i
+const ownGrid = /\b(calendar|generate_series|range|pit_join|pit_long|pit_window)\s*\(/i
+const day = 86_400_000
+
+/** The likely cause of a look-ahead, from what the query says and from how its rows differ. */
+export function likelyCause(sql: string, stories: readonly CutStory[]): string {
+  const text = withoutComments(sql)
+  const changed = stories.reduce((sum, story) => sum + story.differing - story.missing - story.extra, 0)
+  if (registryNow.test(text) && !registryThen.test(text))
+    return 'survivors only: the registry as it is now, applied to earlier dates (use pit_universe)'
+  if (changed === 0 && stories.every((story) => story.extra === 0) && !ownGrid.test(text))
+    return 'the rows themselves come from the future: the grid is taken from points (use calendar)'
+  if (/\bfollowing\b|\blead\s*\(/i.test(text))
+    return 'a window that reaches ahead of its row (FOLLOWING or lead: centred window)'
+  if (stories.every((story) => spread(story) > 0.8) && stories.some((story) => story.cutoff - story.first > 60 * day))
+    return 'a statistic of the whole sample, given to every row (use a window that ends at the row, such as pit_window)'
+  const reach = Math.max(...stories.map((story) => story.cutoff - story.earliest))
+  if (/date_trunc|time_bucket|month|week|year|quarter/i.test(text) && reach > 2 * day)
+    return 'an aggregate of a whole week, month or year, given to the days inside it'
+  return 'joined on t: the value of an interval, used before it was known (use pit_join, or join on available_at)'
+}
+
+/** Which part of the time up to the cut-off has rows that differ. */
+function spread(story: CutStory): number {
+  const all = story.cutoff - story.first
+  return all <= 0 ? 0 : (story.cutoff - story.earliest) / all
+}
+
+function withoutComments(sql: string): string {
+  return sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
+}

@@ -1,0 +1,82 @@
+import { type Engine, quote, quoteList } from '../lake/engine.ts'
+
+/** What makes an instant a good place to look for a leak. */
+interface Source {
+  /** SQL of one column `moment`, the instants worth trying. */
+  readonly sql: string
+  /** How large a part of all cut-offs it gets. */
+  readonly share: number
+}
+
+/**
+ * The instants against which a query is tried, ISO text with microseconds, ascending: at rows of its result, just
+ * before and at arrivals of the metrics that it names, at late points, inside weeks and months, at registry events.
+ * Chosen evenly over time and always the same for the same lake. Reads `proof_full`.
+ */
+export async function chooseCutoffs(session: Engine, sql: string, at: string, count: number): Promise<string[]> {
+  const [range] = await session.rows<{ lo: string; hi: string }>(
+    `SELECT min(${at}) AS lo, max(${at}) AS hi FROM proof_full`,
+  )
+  const { lo = '', hi = '' } = range ?? {}
+  const metrics = await namedMetrics(session, sql)
+  const known = `FROM points WHERE ${metrics.length > 0 ? `metric IN (SELECT unnest(${quoteList(metrics)}))` : 'true'}`
+  const sources: Source[] = [
+    { sql: `SELECT DISTINCT ${at} AS moment FROM proof_full`, share: 0.3 },
+    { sql: `SELECT DISTINCT available_at AS moment ${known}`, share: 0.2 },
+    { sql: `SELECT DISTINCT make_timestamptz(epoch_us(available_at) - 1) AS moment ${known}`, share: 0.15 },
+    { sql: lateArrivals(known), share: 0.1 },
+    { sql: insidePeriods(lo, hi), share: 0.15 },
+  ]
+  if (/\b(pit_universe|universe|products|issuers|assets|deployments|venues|derivatives|history)\b/i.test(sql))
+    sources.push(...['products', 'deployments'].map((resource) => ({ sql: registryEvents(resource), share: 0.1 })))
+  const chosen = new Set<string>([hi])
+  for (const source of sources) {
+    const most = Math.max(1, Math.round(source.share * count))
+    for (const instant of await spread(session, source.sql, lo, hi, most)) chosen.add(instant)
+  }
+  for (const instant of await spread(session, sources[0]?.sql ?? '', lo, hi, count))
+    if (chosen.size < count) chosen.add(instant)
+  return [...chosen].toSorted().slice(-count)
+}
+
+/** The metrics whose names the query says; none where it says none, which means all. */
+async function namedMetrics(session: Engine, sql: string): Promise<string[]> {
+  const rows = await session.rows<{ metric: string }>(
+    `SELECT metric FROM endpoints WHERE contains(${quote(sql)}, metric)`,
+  )
+  return rows.map(({ metric }) => metric)
+}
+
+/** Instants at which a point arrived after a newer one. */
+function lateArrivals(known: string): string {
+  return `SELECT DISTINCT available_at AS moment FROM (
+    SELECT available_at, t < max(t) OVER (PARTITION BY metric, asset, interval, currency, exchange, network
+      ORDER BY available_at, t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS late ${known})
+    WHERE late`
+}
+
+/** Thursdays at noon and the 15ths at noon, and the last microsecond of a month. */
+function insidePeriods(lo: string, hi: string): string {
+  const days = `generate_series(date_trunc('day', TIMESTAMPTZ ${quote(lo)}), TIMESTAMPTZ ${quote(hi)}, INTERVAL 1 DAY)`
+  return `SELECT day + INTERVAL 12 HOUR AS moment FROM (SELECT unnest(${days}) AS day)
+    WHERE isodow(day) = 4 OR dayofmonth(day) IN (15, 28)`
+}
+
+function registryEvents(resource: string): string {
+  return `SELECT DISTINCT valid_from AS moment FROM history.${resource}`
+}
+
+/** Up to `most` instants of the source within the range, evenly over their order, first and last included. */
+async function spread(session: Engine, source: string, lo: string, hi: string, most: number): Promise<string[]> {
+  const rows = await session.rows<{ moment: string }>(
+    `WITH ranked AS (
+       SELECT moment, row_number() OVER (ORDER BY moment) - 1 AS i, count(*) OVER () AS n FROM (${source})
+       WHERE moment BETWEEN TIMESTAMPTZ ${quote(lo)} AND TIMESTAMPTZ ${quote(hi)}
+     )
+     SELECT moment FROM ranked WHERE n <= ${most} OR i = n - 1
+       OR i // greatest(1, n // ${most}) <> (i - 1) // greatest(1, n // ${most}) ORDER BY moment`,
+  )
+  const all = rows.map(({ moment }) => moment)
+  if (all.length <= most) return all
+  return Array.from({ length: most }, (_, i) => all[Math.round((i * (all.length - 1)) / Math.max(1, most - 1))] ?? '')
+}

@@ -1,0 +1,174 @@
+import type { Cell, Engine, Row } from '../lake/engine.ts'
+import { quote } from '../lake/engine.ts'
+import { likelyCause, type CutStory } from './lookahead-cause.ts'
+import { chooseCutoffs } from './lookahead-cutoffs.ts'
+import { type Bags, bagDifference, type ColumnSpec, identifier, matchRows } from './lookahead-rows.ts'
+
+/** What is to be proved about a query. */
+export interface ProofInput {
+  /** One SELECT, without a semicolon. */
+  readonly sql: string
+  /** The column with the instant of each row. */
+  readonly ts: string
+  /** Columns that may look ahead: what a model is to learn. */
+  readonly labels: readonly string[]
+  /** How many instants are tried. */
+  readonly cutoffs: number
+  /** Relative difference up to which two doubles count as equal; 0: bit for bit. */
+  readonly tolerance: number
+  readonly onCutoff?: (done: number, all: number) => void
+}
+
+/** One value that was not knowable, or one row that was not. */
+export interface Difference {
+  readonly as_of: string
+  /** The columns by which the row is known: its instant and everything that is not a double. */
+  readonly row: Row
+  /** Null where the whole row differs. */
+  readonly column: string | null
+  /** On the whole lake; null where the row is not there. */
+  readonly full: Cell
+  /** On the lake as it stood at `as_of`. */
+  readonly truncated: Cell
+}
+
+/** What came of it. */
+export interface Proof {
+  readonly verdict: 'clean' | 'leak' | 'undecided'
+  /** Why, in words; for a leak the likely cause. */
+  readonly reason: string | null
+  readonly cutoffs: number
+  readonly rows: number
+  readonly differences: readonly Difference[]
+  /** Rows that differ, over all cut-offs. */
+  readonly differing: number
+  readonly notes: readonly string[]
+}
+
+/** Runs work on a session so that it can be cancelled, and tells what DuckDB complains of in one line. */
+type Guard = <T>(session: Engine, sql: string, work: () => Promise<T>) => Promise<T>
+
+const shown = 20
+const shownEach = 5
+const fetched = 200
+
+/**
+ * Runs the query on the whole lake and again at many instants T with `as_of = T`, and compares the rows up to T both
+ * ways: what differs used the future. A query that differs from itself is run on one thread before it is given up.
+ */
+export async function proveNoLookahead(
+  open: (threads: number | undefined) => Promise<Engine>,
+  input: ProofInput,
+  guard: Guard,
+): Promise<Proof> {
+  const prove = async (threads: number | undefined, notes: readonly string[]): Promise<Proof | 'unsteady'> => {
+    const session = await open(threads)
+    try {
+      return await guard(session, input.sql, async () => await proveWith(session, input, notes))
+    } finally {
+      session.close()
+    }
+  }
+  const proof = await prove(undefined, [])
+  if (proof !== 'unsteady') return proof
+  const alone = await prove(1, ['two runs on several threads differ, so everything ran on one thread'])
+  if (alone !== 'unsteady') return alone
+  return undecided('the query is not deterministic: two runs on the same lake differ', 0, [])
+}
+
+async function proveWith(session: Engine, input: ProofInput, notes: readonly string[]): Promise<Proof | 'unsteady'> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE proof_full AS ${input.sql}`)
+  const columns = await describe(session, input)
+  const problem = unfit(columns, input)
+  if (problem !== undefined) return undecided(problem, 0, notes)
+  const [size] = await session.rows(`SELECT count(${identifier(input.ts)}) AS n FROM proof_full`)
+  const rows = Number(size?.['n'])
+  if (rows < 2) return undecided(`too few rows: ${rows} with an instant`, rows, notes)
+  if (!(await sameAgain(session, input, columns))) return 'unsteady'
+  return await tryCutoffs(session, input, columns, rows, notes)
+}
+
+async function describe(session: Engine, input: ProofInput): Promise<ColumnSpec[]> {
+  const rows = await session.rows<{ column_name: string; column_type: string }>('DESCRIBE proof_full')
+  return rows.map((row) => {
+    const { column_name: name, column_type: type } = row
+    return { name, type, label: input.labels.includes(name), ts: name === input.ts }
+  })
+}
+
+function unfit(columns: readonly ColumnSpec[], { ts, labels }: ProofInput): string | undefined {
+  const names = columns.map(({ name }) => name)
+  const unknown = labels.filter((label) => !names.includes(label))
+  if (unknown.length > 0) return `no column ${unknown.join(', ')} to be a label; there are ${names.join(', ')}`
+  const column = columns.find(({ name }) => name === ts)
+  if (!column) return `no column ${ts} with the instant of each row; name it with --ts (${names.join(', ')})`
+  if (!/^(TIMESTAMP|DATE)/.test(column.type)) return `column ${ts} is ${column.type}, not an instant or a date`
+  if (columns.every((other) => other.ts || other.label)) return 'no column to compare beside the instant and the labels'
+  return undefined
+}
+
+/** The row's instant as TIMESTAMPTZ; what has no zone is UTC. */
+function instant(columns: readonly ColumnSpec[], ts: string): string {
+  const name = identifier(ts)
+  const type = columns.find((column) => column.name === ts)?.type ?? ''
+  return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
+}
+
+async function sameAgain(session: Engine, input: ProofInput, columns: readonly ColumnSpec[]): Promise<boolean> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${input.sql}`)
+  const { counts } = await bagDifference(session, columns, 'true', 1)
+  return counts.missing + counts.extra === 0
+}
+
+async function tryCutoffs(
+  session: Engine,
+  input: ProofInput,
+  columns: readonly ColumnSpec[],
+  rows: number,
+  notes: readonly string[],
+): Promise<Proof> {
+  const at = instant(columns, input.ts)
+  const cutoffs = await chooseCutoffs(session, input.sql, at, input.cutoffs)
+  const differences: Difference[] = []
+  const stories: CutStory[] = []
+  let done = 0
+  for (const cutoff of cutoffs) {
+    await session.run(`SET VARIABLE as_of = TIMESTAMPTZ ${quote(cutoff)}`)
+    await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${input.sql}`)
+    const upTo = `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
+    const bags = await bagDifference(session, columns, upTo, fetched)
+    const found = matchRows(columns, bags, input.tolerance)
+    if (found.length > 0) {
+      stories.push(await storyOf(session, cutoff, at, upTo, bags))
+      for (const { key, column, full, truncated } of found)
+        if (differences.filter((known) => known.as_of === cutoff).length < shownEach && differences.length < shown)
+          differences.push({ as_of: cutoff, row: key, column, full, truncated })
+    }
+    done++
+    input.onCutoff?.(done, cutoffs.length)
+  }
+  const differing = stories.reduce((sum, story) => sum + story.differing, 0)
+  const common = { cutoffs: cutoffs.length, rows, differences, differing, notes }
+  if (differing > 0) return { verdict: 'leak', reason: likelyCause(input.sql, stories), ...common }
+  return { verdict: 'clean', reason: null, ...common }
+}
+
+async function storyOf(session: Engine, cutoff: string, at: string, upTo: string, bags: Bags): Promise<CutStory> {
+  const [row] = await session.rows<{ n: bigint; first: string }>(
+    `SELECT count(*) AS n, min(${at}) AS first FROM proof_full WHERE ${upTo}`,
+  )
+  const { missing, extra } = bags.counts
+  return {
+    cutoff: Date.parse(cutoff),
+    rows: Number(row?.n),
+    first: Date.parse(row?.first ?? cutoff),
+    differing: Math.max(missing, extra),
+    missing: Math.max(0, missing - extra),
+    extra: Math.max(0, extra - missing),
+    earliest: Date.parse(bags.earliest ?? cutoff),
+  }
+}
+
+function undecided(reason: string, rows: number, notes: readonly string[]): Proof {
+  return { verdict: 'undecided', reason, cutoffs: 0, rows, differences: [], differing: 0, notes }
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { type Engine, quote } from '../lake/engine.ts'
+import { guarded, type RunDeps, runScript } from './run.ts'
+import { quoteName } from './lake.ts'
+
+/** What a stamped result says about itself, in the footer of its Parquet file. */
+export interface StampNote {
+  readonly lake: string
+  readonly version: number
+  /** The lake's text of views and macros at that version, relative to the lake. */
+  readonly script: string
+  readonly query: string
+  readonly variables: Readonly<Record<string, string | number | boolean | null>>
+  readonly engine: string
+  readonly program: string
+  readonly catalogue: string
+  readonly rows: number
+  /** SHA-256 over all rows in their order, hex. */
+  readonly result: string
+}
+
+/** The footer's key. */
+const footerKey = 'pitlake_stamp'
+const resultTable = 'stamped_result'
+
+/** Runs a query and keeps its rows, in their order, in a table of the session; the same rows give the same digest. */
+export async function runStamped(
+  session: Engine,
+  query: string,
+  run: RunDeps,
+): Promise<{ rows: number; result: string }> {
+  const ready = await runScript(session, query, run)
+  return await guarded(session, ready.text, run, async () => {
+    await session.run(`CREATE TEMP TABLE ${resultTable} AS ${ready.text}`)
+    return await digestOf(session, resultTable)
+  })
+}
+
+/** The engine's version, as DuckDB names it. */
+export async function engineVersion(session: Engine): Promise<string> {
+  const [row] = await session.rows<{ version: string }>('SELECT version() AS version')
+  return row?.version ?? ''
+}
+
+/** Writes the kept rows with their note: equal rows and notes give equal bytes. */
+export async function writeStamped(session: Engine, path: string, note: StampNote): Promise<void> {
+  await session.run(
+    `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd,
+      KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
+  )
+}
+
+/** The note of a stamped file; undefined for any other Parquet file. */
+export async function readNote(session: Engine, path: string): Promise<StampNote | undefined> {
+  const rows = await session.rows(
+    `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(path)}) WHERE decode(key) = ${quote(footerKey)}`,
+  )
+  const note = rows[0]?.['note']
+  return typeof note === 'string' ? (JSON.parse(note) as StampNote) : undefined
+}
+
+/** The first row and column in which the kept rows differ from a file's. */
+export interface FirstDifference {
+  /** Counted from 1. */
+  readonly row: number
+  /** Null where one side has no such row. */
+  readonly column: string | null
+  readonly stamped: string | null
+  readonly replayed: string | null
+}
+
+/** Compares the kept rows with a file's, by position; undefined where all are the same. */
+export async function firstDifference(session: Engine, path: string): Promise<FirstDifference | undefined> {
+  const file = `read_parquet(${quote(path)})`
+  const columns = await columnsOf(session, resultTable)
+  const others = await columnsOf(session, file)
+  if (columns.join('\n') !== others.join('\n'))
+    return { row: 0, column: null, stamped: others.join(', '), replayed: columns.join(', ') }
+  const numbered = (from: string): string => `(SELECT row_number() OVER () AS place, * FROM ${from})`
+  const [row] = await session.rows(
+    `SELECT coalesce(a.place, b.place) AS place, a.place IS NULL AS lost, b.place IS NULL AS more,
+       ${columns.map((name) => `${text(`b.${quoteName(name)}`)} AS ${quoteName(`b.${name}`)}, ${text(`a.${quoteName(name)}`)} AS ${quoteName(`a.${name}`)}`).join(', ')}
+     FROM ${numbered(resultTable)} a FULL JOIN ${numbered(file)} b ON a.place = b.place
+     WHERE a.place IS NULL OR b.place IS NULL
+       OR ${columns.map((name) => `${text(`a.${quoteName(name)}`)} IS DISTINCT FROM ${text(`b.${quoteName(name)}`)}`).join(' OR ')}
+     ORDER BY 1 LIMIT 1`,
+  )
+  if (!row) return undefined
+  const place = Number(row['place'])
+  if (row['lost'] === true) return { row: place, column: null, stamped: 'a row', replayed: null }
+  if (row['more'] === true) return { row: place, column: null, stamped: null, replayed: 'a row' }
+  const column = columns.find((name) => row[`a.${name}`] !== row[`b.${name}`]) ?? null
+  const shown = (side: string): string | null => {
+    const value = row[`${side}.${column}`]
+    return typeof value === 'string' ? value : null
+  }
+  return { row: place, column, stamped: shown('b'), replayed: shown('a') }
+}
+
+/** SHA-256 over the rows of a relation in their order; every bit of a double counts. */
+async function digestOf(session: Engine, relation: string): Promise<{ rows: number; result: string }> {
+  const described = await describe(session, relation)
+  const hash = createHash('sha256').update(described.map(({ name, type }) => `${name} ${type}`).join('\n'))
+  const line = described.map(({ name }) => `coalesce(${text(quoteName(name))}, chr(30))`).join(', ')
+  const { chunks } = await session.stream(`SELECT sha256(concat_ws(chr(31), ${line})) AS line FROM ${relation}`)
+  let rows = 0
+  for await (const chunk of chunks) {
+    rows += chunk.rows
+    for (const digest of chunk.columns[0] ?? []) if (typeof digest === 'string') hash.update(digest)
+  }
+  return { rows, result: hash.digest('hex') }
+}
+
+async function columnsOf(session: Engine, relation: string): Promise<string[]> {
+  return (await describe(session, relation)).map(({ name }) => name)
+}
+
+async function describe(session: Engine, relation: string): Promise<{ name: string; type: string }[]> {
+  const rows = await session.rows<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${relation}`)
+  return rows.map(({ column_name: name, column_type: type }) => ({ name, type }))
+}
+
+/** Any value as text that tells all of its bits. */
+function text(column: string): string {
+  return `CAST(${column} AS VARCHAR)`
+}

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { catalogue } from './sandbox-client.ts'
+import { makeLake, makeViews, type PointRow } from './views.ts'
+
+const dayMs = 86_400_000
+const start = Date.UTC(2024, 0, 1)
+const days = 300
+export const trustMetric = 'addresses/active_count_pit'
+const { currency, exchange, network } = catalogue.endpoints.get(trustMetric)?.defaults ?? {
+  currency: null,
+  exchange: null,
+  network: null,
+}
+
+/** The value of an asset on a day: a slow wave and some noise, never the same twice. */
+function valueOf(asset: number, day: number): number {
+  return 1000 * (asset + 1) + 200 * Math.sin(day / 20) + ((day * 7919 + asset * 104_729) % 97)
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function points(from: number, until: number): PointRow[] {
+  return ['BTC', 'ETH'].flatMap((asset, n) =>
+    Array.from({ length: until - from }, (_, i): PointRow => {
+      const day = from + i
+      const t = start + day * dayMs
+      const late = day % 41 === 7 ? 3 * dayMs : 0
+      const available_at = iso(t + dayMs + 600_000 + late)
+      return {
+        metric: trustMetric,
+        asset,
+        interval: '24h',
+        currency,
+        exchange,
+        network,
+        t: iso(t),
+        available_at,
+        v: valueOf(n, day),
+      }
+    }),
+  )
+}
+
+interface ProductStep {
+  readonly id: string
+  readonly at: string
+  readonly op: string | null
+  readonly closed_by?: string
+}
+
+/** Thirty products: twenty from the first snapshot, ten created later, every third removed later. */
+function products(): (ProductStep & { readonly [name: string]: unknown })[] {
+  const steps: ProductStep[] = []
+  for (let i = 0; i < 30; i++) {
+    const born = i < 20 ? 20 : 20 + i * 5
+    steps.push({ id: `p${i}`, at: iso(start + born * dayMs), op: i < 20 ? 'snapshot' : 'created' })
+    if (i % 3 === 0) steps.push({ id: `p${i}`, at: iso(start + (200 + i) * dayMs), op: null, closed_by: 'deleted' })
+  }
+  return steps.map((step) => ({
+    ...step,
+    inferred: false,
+    source: 'test',
+    status: 'active',
+    symbol: step.id.toUpperCase(),
+    issuer_id: `i${step.id}`,
+    record: JSON.stringify({ id: step.id }),
+  }))
+}
+
+/** A lake of two assets, 300 days of 2024 with late points, and a registry of thirty products; with its views. */
+export async function makeTrustLake(): Promise<{ readonly root: string; readonly remove: () => void }> {
+  const home = mkdtempSync(join(tmpdir(), 'pitlake-trust-'))
+  const root = join(home, 'lake')
+  const snapshot = {
+    snapshot_date: '2024-01-21',
+    observed_at: iso(start + 20 * dayMs),
+    source: 'snapshot',
+    resource: 'products',
+    base: 'a',
+    delta: null,
+    rows: 20,
+  }
+  await makeLake(root, [
+    { at: '2024-12-01T00:00:00', points: points(0, 200) },
+    { at: '2024-12-02T00:00:00', tables: { 'history.products': products(), snapshots: [snapshot] } },
+    { at: '2024-12-03T00:00:00', points: points(200, days) },
+  ])
+  await makeViews(root)
+  return { root, remove: () => rmSync(home, { recursive: true, force: true }) }
+}
+
+/** More points for the same lake, as a later commit. */
+export async function growTrustLake(root: string): Promise<void> {
+  await makeLake(root, [{ at: '2025-02-01T00:00:00', points: points(days, days + 30) }])
+}

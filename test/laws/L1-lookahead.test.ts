@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openQuery } from '../../src/query/lake.ts'
+import { type Proof, type ProofInput, proveNoLookahead } from '../../src/query/lookahead.ts'
+import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+
+let lake: Awaited<ReturnType<typeof makeTrustLake>>
+
+beforeAll(async () => {
+  lake = await makeTrustLake()
+}, 60_000)
+
+afterAll(() => lake.remove())
+
+async function prove(sql: string, more: Partial<ProofInput> = {}): Promise<Proof> {
+  return await proveNoLookahead(
+    async (threads) => await openQuery(lake.root, threads === undefined ? {} : { threads }),
+    { sql, ts: 'ts', labels: [], cutoffs: 14, tolerance: 0, ...more },
+    async (_session, _sql, work) => await work(),
+  )
+}
+
+const grid = `(SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY), (VALUES ('BTC'), ('ETH')) a(asset))`
+const onGrid = `WITH d AS (FROM ${grid})`
+const daily = `(SELECT * FROM points WHERE metric = '${trustMetric}' AND "interval" = '24h')`
+
+/** Queries that look ahead, each in a way of its own, and the words that its report must hold. */
+const leaks: readonly (readonly [name: string, sql: string, cause: RegExp])[] = [
+  [
+    'joined on t',
+    `${onGrid} SELECT d.ts, d.asset, p.v FROM d LEFT JOIN ${daily} p ON p.asset = d.asset AND p.t = d.ts`,
+    /joined on t/,
+  ],
+  [
+    'a centred mean',
+    `${onGrid} SELECT d.ts, d.asset, m.v FROM d LEFT JOIN (SELECT asset, t, avg(v) OVER (PARTITION BY asset ORDER BY t
+       ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING) AS v FROM ${daily}) m ON m.asset = d.asset AND m.t = d.ts - INTERVAL 3 DAY`,
+    /centred window/,
+  ],
+  [
+    "the month's mean given to each of its days",
+    `${onGrid} SELECT d.ts, d.asset, m.v FROM d LEFT JOIN (SELECT asset, date_trunc('month', t) AS month, avg(v) AS v
+       FROM ${daily} GROUP BY ALL) m ON m.asset = d.asset AND m.month = date_trunc('month', d.ts)`,
+    /whole week, month or year/,
+  ],
+  [
+    'survivors only',
+    `SELECT c.ts, count(*) AS held FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY) c, products p
+       WHERE p.status = 'active' GROUP BY c.ts`,
+    /survivors only/,
+  ],
+  [
+    'a z-score over the whole sample',
+    `SELECT ts, asset, (v - avg(v) OVER (PARTITION BY asset)) / stddev(v) OVER (PARTITION BY asset) AS z
+       FROM pit_join(${`d`}, '${trustMetric}', '24h')`,
+    /whole sample/,
+  ],
+  [
+    'a grid taken from points',
+    `SELECT t AS ts, asset, count(*) AS n FROM ${daily} GROUP BY ALL`,
+    /grid is taken from points/,
+  ],
+]
+
+const clean: readonly (readonly [name: string, sql: string])[] = [
+  [
+    'a point-in-time join',
+    `${onGrid} SELECT * EXCLUDE (observed) FROM (SELECT *, 1 AS observed FROM pit_join(d, '${trustMetric}', '24h'))`,
+  ],
+  [
+    'a mean over the last values known, and the universe of the day',
+    `${onGrid}, u AS (SELECT DISTINCT ts FROM d), n AS (SELECT ts, count(*) AS held FROM pit_universe(u) GROUP BY ts)
+       SELECT ts, asset, avg(v) AS mean, any_value(held) AS held FROM pit_window(d, '${trustMetric}', '24h', 7)
+       LEFT JOIN n USING (ts) GROUP BY ts, asset`,
+  ],
+]
+
+describe('look-ahead', () => {
+  test.for(leaks)('finds %s', { timeout: 60_000 }, async ([, sql, cause]) => {
+    const query = sql.includes('pit_join(d,') && !sql.startsWith('WITH') ? `${onGrid} ${sql}` : sql
+    const proof = await prove(query)
+    expect(proof.verdict).toBe('leak')
+    expect(proof.reason).toMatch(cause)
+    expect(proof.differing).toBeGreaterThan(0)
+    const [difference] = proof.differences
+    expect(difference?.as_of).toMatch(/^2024-/)
+    expect(difference?.row['ts']).toMatch(/^2024-/)
+    expect(difference?.full).not.toEqual(difference?.truncated)
+  })
+
+  test.for(clean)('passes %s', { timeout: 60_000 }, async ([, sql]) => {
+    const proof = await prove(sql)
+    expect(proof).toMatchObject({ verdict: 'clean', differing: 0, differences: [] })
+    expect(proof.cutoffs).toBeGreaterThanOrEqual(12)
+    expect(proof.rows).toBeGreaterThan(400)
+  })
+
+  test('a label may look ahead, the features beside it may not', { timeout: 60_000 }, async () => {
+    const sql = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))
+      SELECT ts, asset, v, lead(v, 5) OVER (PARTITION BY asset ORDER BY ts) - v AS reward FROM j`
+    expect((await prove(sql)).verdict).toBe('leak')
+    expect((await prove(sql, { labels: ['reward'] })).verdict).toBe('clean')
+  })
+
+  test('says why it cannot decide', { timeout: 60_000 }, async () => {
+    expect(await prove('SELECT 1 AS a')).toMatchObject({
+      verdict: 'undecided',
+      reason: expect.stringContaining('no column ts'),
+    })
+    expect(await prove("SELECT TIMESTAMPTZ '2024-05-01 00:00:00+00' AS ts, 1 AS a")).toMatchObject({
+      verdict: 'undecided',
+      reason: expect.stringContaining('too few rows'),
+    })
+    expect(await prove(`SELECT ts, random() AS v FROM ${grid}`)).toMatchObject({
+      verdict: 'undecided',
+      reason: expect.stringContaining('not deterministic'),
+    })
+    expect(await prove(`SELECT ts, 1 AS v FROM ${grid}`, { labels: ['w'] })).toMatchObject({ verdict: 'undecided' })
+  })
+
+  test('takes zone-less instants and dates as UTC, and any name for them', { timeout: 60_000 }, async () => {
+    const leaky = `SELECT day, v FROM (SELECT CAST(t AS DATE) + 1 AS day, max(v) AS v FROM ${daily} GROUP BY ALL)`
+    expect((await prove(leaky, { ts: 'day' })).verdict).toBe('leak')
+    const safe = `SELECT CAST(timezone('UTC', ts) AS TIMESTAMP) AS naive, asset, v FROM pit_join(d, '${trustMetric}', '24h')`
+    expect((await prove(`${onGrid} ${safe}`, { ts: 'naive' })).verdict).toBe('clean')
+  })
+})

@@ -1,0 +1,140 @@
+import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { replay, stamp, type Stamped } from '../../src/jobs/stamp.ts'
+import { Engine, quote } from '../../src/lake/engine.ts'
+import { heldStamps, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { growTrustLake, makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+import { makeViews } from '../helpers/views.ts'
+
+let lake: Awaited<ReturnType<typeof makeTrustLake>>
+let out: string
+let stamped: Stamped
+
+const run = { sleep: async () => await Promise.resolve() }
+const query = `-- a mean that needs every bit
+SET VARIABLE backfill = 'rule';
+SELECT date_trunc('month', t) AS month, asset, sum(v) / 3 AS third, count(*) AS points, list(v ORDER BY t)[1:3] AS head, -0.0::DOUBLE AS zero
+FROM points WHERE metric = '${trustMetric}' GROUP BY ALL ORDER BY ALL;`
+
+async function stampIt(
+  root: string,
+  path: string,
+  text: string,
+  variables: Stamped['variables'] = {},
+): Promise<Stamped> {
+  return await stamp({ root, catalogue, query: text, out: path, variables }, run, commitDeps())
+}
+
+beforeAll(async () => {
+  lake = await makeTrustLake()
+  out = join(lake.root, '..', 'result.parquet')
+  stamped = await stampIt(lake.root, out, query)
+}, 60_000)
+
+afterAll(() => lake.remove())
+
+/** A copy of the lake to be damaged; its views name the copy's own files. */
+function copyOf(name: string): string {
+  const copy = join(lake.root, '..', name)
+  cpSync(lake.root, copy, { recursive: true })
+  return copy
+}
+
+describe('stamp and replay', () => {
+  test('a stamped result comes again bit for bit after the lake has grown and moved', { timeout: 60_000 }, async () => {
+    expect(stamped).toMatchObject({ rows: 20, query, variables: {} })
+    await growTrustLake(lake.root)
+    await makeViews(lake.root)
+    const now = await stampIt(lake.root, join(lake.root, '..', 'now.parquet'), query)
+    expect(now.result).not.toBe(stamped.result)
+    expect(await replay(lake.root, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
+    expect(await replay(copyOf('moved'), out, run, 'pitlake test')).toMatchObject({ same: true })
+  })
+
+  test('variables are part of the stamp', { timeout: 60_000 }, async () => {
+    const path = join(lake.root, '..', 'then.parquet')
+    const then = await stampIt(lake.root, path, `SELECT count(*) AS n FROM points`, { as_of: '2024-03-01' })
+    expect(then.variables).toEqual({ as_of: '2024-03-01' })
+    const engine = await Engine.open()
+    const [row] = await engine.rows(`FROM ${quote(path)}`)
+    engine.close()
+    expect(Number(row?.['n'])).toBeGreaterThan(100)
+    expect(Number(row?.['n'])).toBeLessThan(122)
+    expect((await replay(lake.root, path, run, 'pitlake test')).same).toBe(true)
+  })
+
+  test('the journal knows the stamp, and the lake keeps the text that it was made with', async () => {
+    const ledger = await Ledger.openToRead(lake.root)
+    const known = heldStamps(ledger).find((held) => held.id === stamped.id)
+    const kept = liveFiles(ledger, { table: 'stamp' }).map(({ path }) => path)
+    ledger.close()
+    expect(known).toMatchObject({ version: stamped.version, digest: stamped.digest })
+    expect(kept).toContain(stamped.script)
+    expect(readFileSync(inLake(lake.root, stamped.script), 'utf8')).not.toContain(lake.root)
+  })
+
+  test('a changed byte of the result is found before anything runs', async () => {
+    const forged = join(lake.root, '..', 'forged.parquet')
+    const bytes = readFileSync(out)
+    bytes[100] = (bytes[100] ?? 0) ^ 1
+    writeFileSync(forged, bytes)
+    await expect(replay(lake.root, forged, run, 'pitlake test')).rejects.toMatchObject({
+      kind: 'integrity',
+      message: expect.stringContaining('changed since'),
+    })
+  })
+
+  test('a file of the lake that is not what it was gives the first difference', { timeout: 60_000 }, async () => {
+    const copy = copyOf('tampered')
+    const ledger = await Ledger.openToRead(copy)
+    const [first] = liveFiles(ledger, { table: 'points', version: stamped.version })
+    ledger.close()
+    const path = inLake(copy, first?.path ?? '')
+    const engine = await Engine.open()
+    await engine.run(
+      `COPY (SELECT * REPLACE (CASE WHEN asset = 'ETH' AND t = TIMESTAMPTZ '2024-02-03 00:00:00+00' THEN v * (1 + 1e-15) ELSE v END AS v)
+       FROM read_parquet(${quote(path)}, hive_partitioning = false)) TO ${quote(`${path}.new`)} (FORMAT parquet)`,
+    )
+    engine.close()
+    copyFileSync(`${path}.new`, path)
+    const done = await replay(copy, out, run, 'pitlake test')
+    expect(done.same).toBe(false)
+    expect(done.difference).toMatchObject({ row: 4, column: expect.stringMatching(/third|head/) })
+    expect(done.difference?.stamped).not.toBe(done.difference?.replayed)
+  })
+
+  test('what is no stamped result, or one of another lake, or whose text is gone, is refused with a word', async () => {
+    const plain = join(lake.root, '..', 'plain.parquet')
+    const engine = await Engine.open()
+    await engine.run(`COPY (SELECT 1 AS a) TO ${quote(plain)} (FORMAT parquet)`)
+    engine.close()
+    await expect(replay(lake.root, plain, run, 'p')).rejects.toMatchObject({ kind: 'usage' })
+    const other = await makeTrustLake()
+    await expect(replay(other.root, out, run, 'p')).rejects.toThrow(/one of lake/)
+    other.remove()
+    const copy = copyOf('textless')
+    for (const name of readdirSync(join(copy, 'stamps')))
+      if (name.endsWith('.sql')) writeFileSync(join(copy, 'stamps', name), 'SELECT 1')
+    await expect(replay(copy, out, run, 'p')).rejects.toThrow(/text of the views/)
+  })
+
+  test('a query that writes, fails or reads elsewhere leaves neither result nor version', {
+    timeout: 60_000,
+  }, async () => {
+    const target = join(lake.root, '..', 'never.parquet')
+    const ledger = await Ledger.openToRead(lake.root)
+    const before = ledger.head().version
+    ledger.close()
+    for (const bad of ['DROP VIEW points', 'SELECT nonsense', "FROM read_text('/etc/hostname')", ''])
+      await expect(stampIt(lake.root, target, bad)).rejects.toThrow()
+    expect(readdirSync(join(lake.root, '..'))).not.toContain('never.parquet')
+    const after = await Ledger.openToRead(lake.root)
+    expect(after.head().version).toBe(before)
+    after.close()
+  })
+})
