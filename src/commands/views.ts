@@ -1,0 +1,39 @@
+import { inLake, places } from '../lake/layout.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { buildViews, type ViewsBuilt } from '../lake/views/build.ts'
+import { readContext } from './context.ts'
+import { bytes, json } from './print.ts'
+import { type CommandSpec, flagOption } from './spec.ts'
+import { lakeWorld, requireLake } from './world.ts'
+
+/** `views`: makes `lake.duckdb` and `lake.sql` anew. */
+export const viewsCommand: CommandSpec = {
+  name: 'views',
+  summary: 'Make lake.duckdb and lake.sql anew from the ledger; also after a lake was moved or copied.',
+  options: [{ flags: '--json', about: 'one JSON document on stdout' }],
+  details:
+    'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const root = settings.data
+    requireLake(root)
+    const ledger = await Ledger.open(root)
+    try {
+      const built = await buildViews(ledger, {
+        catalogue,
+        force: true,
+        deps: lakeWorld(deps, 'views'),
+      })
+      deps.stdout(flagOption(input, 'json') ? json(built) : told(root, built))
+    } finally {
+      ledger.close()
+    }
+  },
+}
+
+function told(root: string, { version, objects, files, bytes: size }: ViewsBuilt): string {
+  return `${objects} objects over ${files.toLocaleString('en-US')} files of version ${version} (${bytes(size)}):
+  ${inLake(root, places.database)}
+  ${inLake(root, places.script)}
+`
+}

@@ -1,0 +1,198 @@
+import { readFile } from 'node:fs/promises'
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import type { CommitDeps } from '../commit.ts'
+import { diskError, namesIn, realDisk, statOf } from '../disk.ts'
+import { Engine } from '../engine.ts'
+import { liveFiles } from '../held.ts'
+import { resolve } from 'node:path'
+import { inLake, places } from '../layout.ts'
+import type { Ledger } from '../ledger.ts'
+import { type Lock, tryLock } from '../lock.ts'
+import { earlierDatings } from '../redated.ts'
+import { compile, type Statements } from './compile.ts'
+import { exportedTables } from './exported.ts'
+import { exportsFolder, exportTable } from './exports.ts'
+import { scriptText } from './script.ts'
+
+/*
+ * The objects are the templates `src/sql/views/NN_name.sql`, one object a file in the order of their numbers: header
+ * comments, then one CREATE statement, then COMMENT ON statements. No object names another one: a macro of an attached
+ * file looks for names in its caller's catalogue, and even a view takes a temporary table of the session before its own
+ * sibling. What an object needs of another stands in it whole. Placeholders:
+ *
+ *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
+ *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
+ *   {{registry_backfill}}          true while the variable of that name is
+ *   {{variable NAME}}              getvariable('NAME')
+ *   {{files TABLE}}                the files of a table for FROM, a typed empty relation where there are none; tables of
+ *                                  dated states lead with `snapshot_date DATE`
+ *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, requests, runs,
+ *                                  versions, endpoints, links
+ *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
+ *                                  it is a relation
+ *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`
+ *   {{defaults DIMENSION}}         map {metric: default} of interval, currency, exchange or network
+ *   {{intervals}}                  map {metric: [the intervals under which it has points, and those of the catalogue]}
+ *   {{lags}}                       map {'metric|interval': smallest available_at minus end of interval, microseconds}
+ *   {{resource}}                   a file that holds it makes one object for each resource of the registry
+ *   {{fields RESOURCE}}            the resource's typed columns, quoted, by comma
+ *   {{field_comments OBJECT}}      COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name
+ *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
+ *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals
+ */
+
+/** What the views are made from beside the ledger. */
+export interface ViewsOptions {
+  readonly catalogue: Catalogue
+  readonly deps: CommitDeps
+  /** Makes both files again even if nothing changed. */
+  readonly force?: boolean
+  /** An earlier state: the files that this version listed. The exported tables stay those of now. */
+  readonly version?: number
+  /** The folder that gets both files instead of the lake's own; absolute. */
+  readonly into?: string
+}
+
+/** What a build did; `made` is false where both files were there already. */
+export interface ViewsBuilt {
+  readonly made: boolean
+  readonly version: number
+  readonly objects: number
+  readonly files: number
+  readonly exports: number
+  readonly bytes: number
+}
+
+/**
+ * Makes `lake.duckdb` and `lake.sql` from the ledger. Both are replaced whole by rename: whoever has the old database
+ * open goes on with it. Builders wait for each other, and each starts from what is committed by then.
+ */
+export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
+  const { catalogue, deps, version, into = ledger.root } = options
+  const lock = await waitForTurn(ledger.root, deps)
+  try {
+    await ledger.catchUp()
+    await removeLeftovers(ledger.root, deps)
+    const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
+    const exported = await exportAll(ledger, catalogue, deps, mark)
+    const files = liveFiles(ledger, version === undefined ? {} : { version })
+    const statements = compile({
+      root: resolve(ledger.root),
+      head: { ...ledger.head(), ...(version !== undefined && { version }) },
+      catalogue,
+      files,
+      earlier: earlierDatings(files),
+      exports: exported.paths,
+    })
+    const script = scriptText(statements)
+    const made = options.force === true || !(await upToDate(into, script))
+    if (made) await replaceBoth(into, statements, script, deps, mark)
+    const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
+    const { objects } = statements
+    return {
+      made,
+      version: statements.version,
+      objects: objects.length,
+      files: statements.files,
+      exports: exported.written,
+      bytes,
+    }
+  } catch (error) {
+    throw diskError(error, 'building the views')
+  } finally {
+    await lock.release()
+  }
+}
+
+const lockName = 'views'
+const longestWait = 600_000
+
+async function waitForTurn(root: string, deps: CommitDeps): Promise<Lock> {
+  for (let waited = 0, pause = 5; ; pause = Math.min(pause * 1.5, 200)) {
+    const lock = await tryLock(root, lockName, { ...deps.holder, since: deps.nowMicros() })
+    if (lock) return lock
+    if (waited > longestWait) throw new Error('another process has been building the views for ten minutes')
+    await deps.sleep(pause)
+    waited += pause
+  }
+}
+
+async function exportAll(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  deps: CommitDeps,
+  mark: string,
+): Promise<{ paths: Map<string, string>; written: number }> {
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  const paths = new Map<string, string>()
+  let written = 0
+  try {
+    for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
+      const file = await exportTable(ledger, table, exported, { engine, disk: deps.disk ?? realDisk, mark })
+      paths.set(table, file.path)
+      if (file.written) written++
+    }
+  } finally {
+    engine.close()
+  }
+  return { paths, written }
+}
+
+/** Whether the script on disk is this one; it is put in place after the database, so that this tells of both. */
+async function upToDate(root: string, script: string): Promise<boolean> {
+  const database = await statOf(inLake(root, places.database))
+  if (!database) return false
+  const held = await readFile(inLake(root, places.script), 'utf8').catch(() => undefined)
+  return held === script
+}
+
+const temporaryPrefix = '.tmp-views-'
+
+async function replaceBoth(
+  root: string,
+  statements: Statements,
+  script: string,
+  deps: CommitDeps,
+  mark: string,
+): Promise<void> {
+  const disk = deps.disk ?? realDisk
+  const database = inLake(root, `${temporaryPrefix}${mark}.duckdb`)
+  const text = inLake(root, `${temporaryPrefix}${mark}.sql`)
+  try {
+    const engine = await Engine.open(database, { threads: 1 })
+    try {
+      // Hundreds of statements: one transaction spares as many waits for the disk.
+      await engine.run('BEGIN')
+      for (const object of statements.objects) await runObject(engine, object)
+      await engine.run('COMMIT; CHECKPOINT')
+    } finally {
+      engine.close()
+    }
+    await disk.sync(database)
+    await disk.write(text, script)
+    await disk.move(database, inLake(root, places.database))
+    await disk.move(text, inLake(root, places.script))
+    await disk.syncFolder(root)
+  } finally {
+    for (const left of [database, `${database}.wal`, text]) await disk.remove(left)
+  }
+}
+
+async function runObject(engine: Engine, object: Statements['objects'][number]): Promise<void> {
+  try {
+    await engine.run(object.sql)
+  } catch (cause) {
+    throw new Error(`${object.file}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+/** What a builder that was killed left behind; only one is at work at a time. */
+async function removeLeftovers(root: string, deps: CommitDeps): Promise<void> {
+  const disk = deps.disk ?? realDisk
+  for (const [folder, prefix] of [
+    ['', temporaryPrefix],
+    [exportsFolder, '.tmp-'],
+  ] as const)
+    for (const name of await namesIn(inLake(root, folder === '' ? '.' : folder)))
+      if (name.startsWith(prefix)) await disk.remove(inLake(root, folder === '' ? name : `${folder}/${name}`))
+}

@@ -1,0 +1,95 @@
+import { createHash, type Hash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { type Disk, makeFolder, namesIn } from '../disk.ts'
+import { type Engine, quote } from '../engine.ts'
+import { inLake } from '../layout.ts'
+import type { Ledger } from '../ledger.ts'
+import type { Exported } from './exported.ts'
+
+/** The folder of the ledger's tables as Parquet, made anew from the ledger; nothing in it is listed in the journal. */
+export const exportsFolder = 'exports'
+
+/** A table's export: its file and whether it had to be written. */
+export interface ExportedFile {
+  readonly path: string
+  readonly written: boolean
+}
+
+/** What writing exports needs. */
+export interface ExportDeps {
+  readonly engine: Engine
+  readonly disk: Disk
+  /** Different for every builder at work. */
+  readonly mark: string
+}
+
+/**
+ * Writes the table as Parquet, unless a file with exactly these rows is there. Files are never overwritten or removed
+ * here: an open session goes on reading the ones that it knows.
+ */
+export async function exportTable(
+  ledger: Ledger,
+  table: string,
+  { columns, lines }: Exported,
+  { engine, disk, mark }: ExportDeps,
+): Promise<ExportedFile> {
+  const folder = inLake(ledger.root, exportsFolder)
+  await makeFolder(disk, folder)
+  const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
+  const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
+  try {
+    const digest = (await writeLines(text, lines(ledger), JSON.stringify(columns))).slice(0, 16)
+    const held = (await namesIn(folder)).find(
+      (name) => name.startsWith(`${table}-`) && name.endsWith(`-${digest}.parquet`),
+    )
+    if (held) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
+    const version = String(ledger.head().version).padStart(10, '0')
+    const path = inLake(ledger.root, `${exportsFolder}/${table}-${version}-${digest}.parquet`)
+    await engine.run(copySql(text, temporary, columns))
+    await disk.sync(temporary)
+    await disk.move(temporary, path)
+    return { path, written: true }
+  } finally {
+    await disk.remove(text)
+    await disk.remove(temporary)
+  }
+}
+
+const blockCharacters = 1 << 20
+
+/** Writes one line a row and returns the SHA-256 of everything, hex. */
+async function writeLines(path: string, lines: Iterable<string>, head: string): Promise<string> {
+  const hash: Hash = createHash('sha256').update(head)
+  const file = await open(path, 'w')
+  try {
+    let block: string[] = []
+    let characters = 0
+    const flush = async (): Promise<void> => {
+      const text = block.join('')
+      hash.update(text)
+      await file.appendFile(text)
+      block = []
+      characters = 0
+    }
+    for (const line of lines) {
+      block.push(line, '\n')
+      characters += line.length
+      if (characters >= blockCharacters) await flush()
+    }
+    await flush()
+  } finally {
+    await file.close()
+  }
+  return hash.digest('hex')
+}
+
+/** Instants stand in the lines as microseconds. */
+function copySql(from: string, to: string, columns: Exported['columns']): string {
+  const raw = columns.map(([name, type]) => `${quote(name)}: ${quote(type === 'TIMESTAMPTZ' ? 'BIGINT' : type)}`)
+  const typed = columns.map(([name, type]) =>
+    type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
+  )
+  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(from)}, format = 'newline_delimited',
+    maximum_object_size = 268435456, columns = {${raw.join(', ')}}))
+    TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`
+}

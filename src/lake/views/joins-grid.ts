@@ -1,0 +1,111 @@
+/** An SQL expression; those of instants are TIMESTAMPTZ, free of the session's time zone. */
+type Sql = string
+
+const second = 1_000_000
+const lengths = { '10m': 600, '1h': 3600, '24h': 86_400, '1w': 7 * 86_400 } as const
+
+/** The length of the interval in microseconds, months at their shortest; a constant once the interval is one. */
+export function lengthSql(interval: Sql): Sql {
+  const branches = Object.entries(lengths).map(([name, seconds]) => `WHEN '${name}' THEN ${seconds * second}`)
+  return `CASE CAST(${interval} AS VARCHAR) ${branches.join(' ')} ELSE ${28 * 86_400 * second} END`
+}
+
+/** 1970-01-05 was a Monday. */
+function phaseSql(interval: Sql): Sql {
+  return `CASE WHEN CAST(${interval} AS VARCHAR) = '1w' THEN ${4 * 86_400 * second} ELSE 0 END`
+}
+
+/** The end of the interval that starts at `t`, in microseconds. */
+export function endSql(t: Sql, interval: Sql): Sql {
+  return `CASE WHEN CAST(${interval} AS VARCHAR) = '1month' THEN epoch_us(make_timestamp(epoch_us(${t})) + to_months(1))
+    ELSE epoch_us(${t}) + ${lengthSql(interval)} END`
+}
+
+/** The start of the interval that contains `t`. */
+export function startSql(t: Sql, interval: Sql): Sql {
+  const month = `make_timestamptz(epoch_us(date_trunc('month', make_timestamp(epoch_us(${t})))))`
+  return `CASE WHEN CAST(${interval} AS VARCHAR) = '1month' THEN ${month} ELSE ${gridSql(`epoch_us(${t})`, interval, '0')} END`
+}
+
+/**
+ * The start of the newest interval of a macro's `"interval"` that can be known at the instant `k` when no point is
+ * known sooner than `lag` microseconds after its end, and `n` intervals before that.
+ */
+export function expectedSql(k: Sql, lag: Sql, n: Sql): Sql {
+  const at = `epoch_us(${k}) - ${lag}`
+  const back = `1 + CAST(${n} AS INTEGER)`
+  const month = `make_timestamptz(epoch_us(date_trunc('month', make_timestamp(${at})) - to_months(${back})))`
+  return `CASE WHEN CAST("interval" AS VARCHAR) = '1month' THEN ${month} ELSE ${gridSql(at, '"interval"', back)} END`
+}
+
+/**
+ * A lag not above the given one that many metrics share: a 48th of a macro's `"interval"` or a multiple of it, below
+ * that a microsecond. Zero stays: a point may be known at the very end.
+ */
+export function lagClassSql(lag: Sql): Sql {
+  const unit = `(${lengthSql('"interval"')} // 48)`
+  return `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM (SELECT ${lag} AS lag) AS own)`
+}
+
+/** The start of the interval `back` before the one that contains the instant, before 1970 too. */
+function gridSql(micros: Sql, interval: Sql, back: Sql): Sql {
+  const [length, phase] = [lengthSql(interval), phaseSql(interval)]
+  const shifted = `(${micros} - ${phase})`
+  return `make_timestamptz(${shifted} - ((${shifted} % ${length}) + ${length}) % ${length} + ${phase} - (${back}) * ${length})`
+}
+
+/**
+ * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_lag)` holds what the look-up of the
+ * expected start left open, `_pit_p (KEYS, t, available_at, observed_at, v, o)` the points; `_pit_r (_pit_i, the KEYS but
+ * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
+ *
+ * After the last arrival of a series the answer is its newest point. Else the newest known of the three intervals
+ * before the expected one is the answer, because nothing in between is known. The rest is matched with the strict
+ * frontier: the points that were the newest known when they arrived, one an instant.
+ */
+export function missesSql(names: readonly string[]): Sql {
+  const list = (alias: string): Sql => names.map((name) => `${alias}.${name}`).join(', ')
+  const same = (a: string, b: string): Sql => names.map((name) => `${a}.${name} = ${b}.${name}`).join(' AND ')
+  const more = names.filter((name) => name !== 'asset')
+  const row = (alias: string): Sql => [`${alias}._pit_i`, ...more.map((name) => `${alias}.${name}`)].join(', ')
+  const sameRow = (a: string, b: string): Sql =>
+    ['_pit_i', ...more].map((name) => `${a}.${name} = ${b}.${name}`).join(' AND ')
+  const values = (alias: string): Sql => ['t', 'available_at', 'v', 'o'].map((name) => `${alias}.${name}`).join(', ')
+  // Not a named window: statements that are parsed together share the names of their windows.
+  const arrivals = `PARTITION BY ${list('p')} ORDER BY p.available_at, p.t, p.observed_at`
+  return `_pit_bounds AS MATERIALIZED (
+  SELECT ${list('p')}, min(p.available_at) AS lo, max(p.available_at) AS hi, max(p.t) AS newest
+  FROM _pit_p AS p SEMI JOIN _pit_n AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
+),
+_pit_open AS MATERIALIZED (
+  SELECT ${row('n')}, n.asset, n._pit_k, n._pit_lag, b.hi, b.newest
+  FROM _pit_n AS n JOIN _pit_bounds AS b ON ${same('n', 'b')} WHERE n._pit_k >= b.lo
+),
+_pit_last AS MATERIALIZED (
+  SELECT p.* FROM _pit_p AS p JOIN (SELECT DISTINCT ${list('n')}, n.newest FROM _pit_open AS n WHERE n._pit_k >= n.hi) AS b
+  ON ${same('p', 'b')} AND p.t = b.newest
+),
+_pit_back AS MATERIALIZED (
+  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
+  FROM (
+    SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', 'past.n')} AS start
+    FROM _pit_open AS n, (VALUES (1), (2), (3)) AS past (n) WHERE n._pit_k < n.hi
+  ) AS n
+  JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k
+  GROUP BY ${row('n')}
+),
+_pit_rest AS MATERIALIZED (
+  SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')} WHERE n._pit_k < n.hi
+),
+_pit_frontier AS (
+  SELECT p.* FROM _pit_p AS p SEMI JOIN _pit_rest AS n ON ${same('p', 'n')}
+  QUALIFY p.t >= max(p.t) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    AND lead(p.available_at) OVER (${arrivals}) IS DISTINCT FROM p.available_at
+),
+_pit_r AS (
+  SELECT ${row('n')}, ${values('p')} FROM _pit_open AS n JOIN _pit_last AS p ON ${same('p', 'n')} WHERE n._pit_k >= n.hi
+  UNION ALL SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
+  UNION ALL SELECT ${row('n')}, ${values('p')} FROM _pit_rest AS n ASOF JOIN _pit_frontier AS p
+    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
+)`
+}

@@ -1,0 +1,85 @@
+import { quote } from '../engine.ts'
+import type { FileEntry } from '../entry.ts'
+import { datedPointsSql, type EarlierDating } from '../redated.ts'
+import { columnsOf, isDated } from './columns.ts'
+import { instantSql } from './template.ts'
+
+/** What of a file its relation needs. */
+export type Listed = Pick<FileEntry, 'path' | 'label' | 'table'>
+
+/** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
+export function filesSql(root: string, table: string, files: readonly Listed[]): string {
+  if (isDated(table)) return datedSql(root, table, files)
+  if (files.length === 0) return emptySql(columnsOf(table))
+  return readSql(root, table, files, '')
+}
+
+const hive = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
+
+/** The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
+export function pointsSql(root: string, files: readonly Listed[], earlier: readonly EarlierDating[]): string {
+  return datedSqlOf(root, readPoints(root, files), earlier)
+}
+
+/** The same over the list of absolute paths that an SQL expression gives; undefined where there are no files. */
+export function listedPointsSql(root: string, list: string | undefined, earlier: readonly EarlierDating[]): string {
+  return datedSqlOf(root, list === undefined ? readPoints(root, []) : `read_parquet(${list}, ${hive})`, earlier)
+}
+
+function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDating[]): string {
+  const read = (paths: readonly string[]): string =>
+    readPoints(
+      root,
+      paths.map((path) => ({ path })),
+    )
+  return datedPointsSql(newest, earlier, read, instantSql('observed_as_of'))
+}
+
+function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
+  if (files.length === 0) return emptySql(columnsOf('points'))
+  return `read_parquet(${pathList(root, files)}, ${hive})`
+}
+
+/** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
+function readSql(root: string, table: string, files: readonly Listed[], options: string): string {
+  const read = `read_parquet(${pathList(root, files)}, union_by_name = true${options})`
+  return `(FROM ${emptySql(columnsOf(table))} UNION ALL BY NAME FROM ${read})`
+}
+
+/** One file may stand for several dates: the label, not the path, is the date. */
+function datedSql(root: string, table: string, files: readonly Listed[]): string {
+  const columns = columnsOf(table)
+  if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
+  const pairs = files.map((file) => `(${quote(file.path)}, DATE ${quote(file.label)})`)
+  const names = columns.map(([name]) => `rows_read.${identifier(name)}`).join(', ')
+  return `(SELECT listed.snapshot_date, ${names}
+    FROM (VALUES ${pairs.join(',\n      ')}) AS listed (path, snapshot_date)
+    JOIN ${readSql(root, table, files, ', filename = true')} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
+}
+
+/** A relation of these columns without a row. */
+function emptySql(columns: readonly (readonly [name: string, type: string])[]): string {
+  const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${identifier(name)}`)
+  return `(SELECT ${typed.join(', ')} WHERE false)`
+}
+
+/** One constant that is split when the query is bound: reads well, and opens faster than thousands of literals. */
+function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string {
+  const paths = [...new Set(files.map((file) => literalPath(file.path)))]
+  return `list_transform(string_split(${quote(paths.join('\n'))}, chr(10)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`
+}
+
+/** The path with what DuckDB would take for a pattern made literal. */
+export function literalPath(path: string): string {
+  return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
+}
+
+/** The name as an SQL identifier. */
+export function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** The relation over one Parquet file, for FROM. */
+export function fileSql(path: string): string {
+  return `read_parquet(${quote(literalPath(path))})`
+}

@@ -1,0 +1,30 @@
+-- points: every stored point, as known at `as_of` and as held at `observed_as_of`.
+-- columns: metric, asset, interval, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at.
+-- law: L1, L6. Both instants fold to constants and reach the Parquet scan; unset they leave no filter. The row's own
+--   condition on backfilled points stands inside the branch, so that the outer CASE folds to one plain column.
+-- The columns are qualified: macros inline this text, and their parameters metric, interval, currency … stand for bare names.
+CREATE OR REPLACE VIEW points AS
+SELECT stored.metric, stored.asset, stored."interval", stored.currency, stored.exchange, stored.network, stored.t,
+  CASE WHEN {{backfill}} THEN stored.available_rule_at ELSE stored.available_at END AS available_at,
+  stored.observed_at, stored.v, stored.o,
+  CASE WHEN {{backfill}} THEN CASE WHEN stored.available_rule_at < stored.available_at THEN 'backfilled' ELSE stored.basis END ELSE stored.basis END AS basis,
+  stored.extra, stored.computed_at
+FROM {{files points}} AS stored
+WHERE ({{as_of}} IS NULL
+    OR CASE WHEN {{backfill}} THEN stored.available_rule_at ELSE stored.available_at END <= {{as_of}})
+  AND ({{observed_as_of}} IS NULL OR stored.observed_at <= {{observed_as_of}});
+COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
+COMMENT ON COLUMN points.metric IS 'path of the endpoint, as in the catalogue';
+COMMENT ON COLUMN points.asset IS 'asset id of the metrics API';
+COMMENT ON COLUMN points."interval" IS '10m, 1h, 24h, 1w (from Monday) or 1month, by the UTC calendar';
+COMMENT ON COLUMN points.currency IS 'native or usd; NULL where the endpoint takes none';
+COMMENT ON COLUMN points.exchange IS 'exchange id; NULL where the endpoint takes none';
+COMMENT ON COLUMN points.network IS 'network; NULL where the endpoint takes none';
+COMMENT ON COLUMN points.t IS 'start of the interval that the point describes; not when it was known';
+COMMENT ON COLUMN points.available_at IS 'earliest instant at which a live user could have known the point';
+COMMENT ON COLUMN points.observed_at IS 'when this lake first held the point';
+COMMENT ON COLUMN points.v IS 'scalar value; NULL where the value is null, an object or an array';
+COMMENT ON COLUMN points.o IS 'object or array value whole, as JSON text; see the view components';
+COMMENT ON COLUMN points.basis IS 'where available_at comes from: provider, stated, assumed, override, observed or backfilled';
+COMMENT ON COLUMN points.extra IS 'fields of the point that are not known, as JSON text';
+COMMENT ON COLUMN points.computed_at IS 'when the provider says that it computed the point; NULL where it does not say';

@@ -1,0 +1,26 @@
+-- series: one row per series that has points, counted from the points that are known.
+-- columns: metric, asset, interval, currency, exchange, network, first_t, last_t, points, gaps, last_available_at.
+-- law: L1. Counted from the points themselves, not from the ledger, so that as_of holds.
+CREATE OR REPLACE VIEW series AS
+SELECT metric, asset, "interval", currency, exchange, network,
+  min(t) AS first_t, max(t) AS last_t, count(*) AS points,
+  CASE "interval"
+    WHEN '1month' THEN date_diff('month', make_timestamp(epoch_us(min(t))), make_timestamp(epoch_us(max(t))))
+    ELSE (epoch_us(max(t)) - epoch_us(min(t))) // CASE "interval"
+      WHEN '10m' THEN 600000000 WHEN '1h' THEN 3600000000 WHEN '24h' THEN 86400000000 WHEN '1w' THEN 604800000000 END
+    END + 1 - count(*) AS gaps,
+  max(available_at) AS last_available_at
+FROM ({{points}}) AS points
+GROUP BY metric, asset, "interval", currency, exchange, network;
+COMMENT ON VIEW series IS 'One row per series: what is known of it at as_of.';
+COMMENT ON COLUMN series.metric IS 'path of the endpoint';
+COMMENT ON COLUMN series.asset IS 'asset id of the metrics API';
+COMMENT ON COLUMN series."interval" IS '10m, 1h, 24h, 1w or 1month';
+COMMENT ON COLUMN series.currency IS 'native or usd; NULL where the endpoint takes none';
+COMMENT ON COLUMN series.exchange IS 'exchange id; NULL where the endpoint takes none';
+COMMENT ON COLUMN series.network IS 'network; NULL where the endpoint takes none';
+COMMENT ON COLUMN series.first_t IS 'start of the first interval with a point';
+COMMENT ON COLUMN series.last_t IS 'start of the last interval with a point';
+COMMENT ON COLUMN series.points IS 'how many points are known';
+COMMENT ON COLUMN series.gaps IS 'how many intervals between the first and the last t have no known point';
+COMMENT ON COLUMN series.last_available_at IS 'when the latest of the points became known';

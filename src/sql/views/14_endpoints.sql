@@ -1,0 +1,32 @@
+-- endpoints: the catalogue as a table.
+-- columns: metric, about, intervals, currencies, exchanges, networks, since, until, format, timestamp_format, rule,
+--   lag_seconds, basis, quote, reason, default_interval, default_currency, default_exchange, default_network,
+--   tolerance_seconds, overlap, params, placeholders, rules.
+-- law: obeys no clock: it is the catalogue with which the views were made, settings applied.
+CREATE OR REPLACE VIEW endpoints AS
+SELECT path AS metric, * EXCLUDE (path) FROM {{ledger endpoints}};
+COMMENT ON VIEW endpoints IS 'The catalogue: every endpoint with its value sets, defaults and availability rule.';
+COMMENT ON COLUMN endpoints.metric IS 'path of the endpoint; the metric of points';
+COMMENT ON COLUMN endpoints.about IS 'what it reports';
+COMMENT ON COLUMN endpoints.intervals IS 'intervals that it takes; empty where it takes none';
+COMMENT ON COLUMN endpoints.currencies IS 'currencies that it takes';
+COMMENT ON COLUMN endpoints.exchanges IS 'exchanges that it takes';
+COMMENT ON COLUMN endpoints.networks IS 'networks that it takes';
+COMMENT ON COLUMN endpoints.since IS 'whether it takes the start of a range';
+COMMENT ON COLUMN endpoints.until IS 'whether it takes the end of a range';
+COMMENT ON COLUMN endpoints.format IS 'whether it takes a format';
+COMMENT ON COLUMN endpoints.timestamp_format IS 'whether it takes a timestamp format';
+COMMENT ON COLUMN endpoints.rule IS 'availability rule of the default interval, in words';
+COMMENT ON COLUMN endpoints.lag_seconds IS 'lag of that rule after the end of the interval; NULL for clock rules';
+COMMENT ON COLUMN endpoints.basis IS 'stated by the API description, assumed, or override of the configuration';
+COMMENT ON COLUMN endpoints.quote IS 'the sentence that states the rule';
+COMMENT ON COLUMN endpoints.reason IS 'why the lag was assumed';
+COMMENT ON COLUMN endpoints.default_interval IS 'interval taken where none is named';
+COMMENT ON COLUMN endpoints.default_currency IS 'currency taken where none is named';
+COMMENT ON COLUMN endpoints.default_exchange IS 'exchange taken where none is named';
+COMMENT ON COLUMN endpoints.default_network IS 'network taken where none is named';
+COMMENT ON COLUMN endpoints.tolerance_seconds IS 'how long a missing tail is awaited; NULL: the larger of 2 days and 3 intervals';
+COMMENT ON COLUMN endpoints.overlap IS 'how stored points are compared with what comes again';
+COMMENT ON COLUMN endpoints.params IS 'further fixed query parameters, JSON';
+COMMENT ON COLUMN endpoints.placeholders IS 'words of the path that stand for a real name';
+COMMENT ON COLUMN endpoints.rules IS 'every rule of every interval, those with dates included, JSON';

@@ -1,0 +1,22 @@
+-- metric_assets: assets of the metrics API, as its listing said.
+-- columns: id, symbol, addresses, record, first_seen, changed_at, assumed.
+-- law: L1, L6. Known from the poll that brought the listing; with registry_backfill the earliest one stands in.
+CREATE OR REPLACE VIEW metric_assets AS
+SELECT id, arg_max(symbol, observed_at) AS symbol, arg_max(addresses, observed_at) AS addresses,
+  arg_max(record, observed_at) AS record, min(observed_at) AS first_seen, max(observed_at) AS changed_at,
+  coalesce(min(observed_at) > {{as_of}}, false) AS assumed
+FROM (
+  SELECT *, observed_at = min(observed_at) OVER (PARTITION BY id) AS earliest
+  FROM {{files metric_assets}}
+  WHERE {{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}}
+)
+WHERE {{as_of}} IS NULL OR observed_at <= {{as_of}} OR ({{registry_backfill}} AND earliest)
+GROUP BY id;
+COMMENT ON VIEW metric_assets IS 'Assets that the metrics API lists, as known at as_of.';
+COMMENT ON COLUMN metric_assets.id IS 'asset id of the metrics API';
+COMMENT ON COLUMN metric_assets.symbol IS 'its symbol, where the listing says one';
+COMMENT ON COLUMN metric_assets.addresses IS 'its contracts as a JSON array of {chain_id, address}; NULL where the listing says none';
+COMMENT ON COLUMN metric_assets.record IS 'what the listing says of it, JSON';
+COMMENT ON COLUMN metric_assets.first_seen IS 'the poll that first showed it';
+COMMENT ON COLUMN metric_assets.changed_at IS 'the poll that last changed it';
+COMMENT ON COLUMN metric_assets.assumed IS 'true where registry_backfill lets a later listing stand in';

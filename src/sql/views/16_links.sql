@@ -1,0 +1,100 @@
+-- links: which registry products an asset of the metrics API is, and when.
+-- columns: metric_asset, product_id, basis, ambiguous, valid_from, valid_to, symbol, chain_id, address, assumed.
+-- law: L1, L6. Dated by the registry's clock, cut before it is closed: what ended after as_of reads as open. An asset
+--   that the mapping names is linked by it alone; else by the contracts that its listing carries; else by its symbol.
+CREATE OR REPLACE VIEW links AS
+WITH began AS (
+  SELECT min(observed_at) AS start FROM {{files snapshots}}
+  WHERE {{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}}
+),
+-- With registry_backfill the first snapshot stands in for the time before it.
+product_versions AS (
+  SELECT id AS product_id, symbol, valid_from, valid_to, false AS assumed FROM ({{view history.products}})
+  UNION ALL
+  SELECT id, symbol, TIMESTAMPTZ '-infinity', CASE WHEN {{as_of}} < start THEN TIMESTAMPTZ 'infinity' ELSE start END, true
+  FROM {{files history.products}} JOIN began ON "at" = start
+  WHERE op IS NOT NULL AND {{registry_backfill}}
+),
+deployment_versions AS (
+  SELECT product_id, regexp_replace(lower(chain_id), '^eip155:', '') AS chain,
+    CASE WHEN regexp_full_match(address, '0[xX][0-9a-fA-F]+') THEN lower(address) ELSE address END AS contract,
+    valid_from, valid_to, assumed
+  FROM (
+    SELECT product_id, chain_id, address, valid_from, valid_to, false AS assumed FROM ({{view history.deployments}})
+    UNION ALL
+    SELECT product_id, chain_id, address, TIMESTAMPTZ '-infinity', CASE WHEN {{as_of}} < start THEN TIMESTAMPTZ 'infinity' ELSE start END, true
+    FROM {{files history.deployments}} JOIN began ON "at" = start
+    WHERE op IS NOT NULL AND {{registry_backfill}}
+  )
+),
+mapping AS (
+  SELECT metric_asset, product_id, regexp_replace(lower(chain_id), '^eip155:', '') AS chain,
+    CASE WHEN regexp_full_match(address, '0[xX][0-9a-fA-F]+') THEN lower(address) ELSE address END AS contract,
+    coalesce(since, TIMESTAMPTZ '-infinity') AS since, coalesce(until, TIMESTAMPTZ 'infinity') AS until
+  FROM {{ledger links}}
+),
+-- The listing is optional: an asset that has points is an asset too, its id then its symbol.
+unmapped AS (
+  SELECT coalesce(listed.id, pointed.asset) AS metric_asset, coalesce(listed.symbol, listed.id, pointed.asset) AS symbol,
+    from_json(listed.addresses, '[{"chain_id": "VARCHAR", "address": "VARCHAR"}]') AS contracts
+  FROM ({{view metric_assets}}) AS listed
+  FULL JOIN (SELECT DISTINCT asset FROM ({{points}})) AS pointed ON pointed.asset = listed.id
+  WHERE coalesce(listed.id, pointed.asset) NOT IN (SELECT metric_asset FROM mapping)
+),
+carried AS (
+  SELECT metric_asset, regexp_replace(lower(contract.chain_id), '^eip155:', '') AS chain,
+    CASE WHEN regexp_full_match(contract.address, '0[xX][0-9a-fA-F]+') THEN lower(contract.address) ELSE contract.address END AS contract
+  FROM (SELECT metric_asset, unnest(contracts) AS contract FROM unmapped)
+),
+matches AS (
+  SELECT metric_asset, product_id, 'mapping' AS basis, CAST(NULL AS VARCHAR) AS symbol, CAST(NULL AS VARCHAR) AS chain_id,
+    CAST(NULL AS VARCHAR) AS address, greatest(valid_from, since) AS valid_from, least(valid_to, until) AS valid_to, assumed
+  FROM mapping JOIN product_versions USING (product_id)
+  UNION ALL
+  SELECT metric_asset, deployment_versions.product_id, 'mapping', NULL, chain, contract,
+    greatest(valid_from, since), least(valid_to, until), assumed
+  FROM mapping JOIN deployment_versions USING (chain, contract)
+  UNION ALL
+  SELECT metric_asset, product_id, 'address', NULL, chain, contract, valid_from, valid_to, assumed
+  FROM carried JOIN deployment_versions USING (chain, contract)
+  UNION ALL
+  SELECT metric_asset, product_id, 'symbol', product_versions.symbol, NULL, NULL, valid_from, valid_to, assumed
+  FROM unmapped JOIN product_versions ON lower(product_versions.symbol) = lower(unmapped.symbol)
+  WHERE coalesce(len(contracts), 0) = 0
+),
+-- Versions that touch are one period.
+marked AS (
+  SELECT *, coalesce(max(valid_to) OVER (PARTITION BY metric_asset, product_id, basis, symbol, chain_id, address, assumed
+    ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) < valid_from, true) AS apart
+  FROM matches
+  WHERE valid_from < valid_to AND product_id IS NOT NULL
+),
+numbered AS (
+  SELECT *, count_if(apart) OVER (PARTITION BY metric_asset, product_id, basis, symbol, chain_id, address, assumed
+    ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS period
+  FROM marked
+),
+periods AS (
+  SELECT metric_asset, product_id, basis, min(valid_from) AS valid_from, max(valid_to) AS valid_to,
+    symbol, chain_id, address, assumed
+  FROM numbered
+  GROUP BY metric_asset, product_id, basis, symbol, chain_id, address, assumed, period
+)
+SELECT metric_asset, product_id, basis,
+  len(list_filter(rivals, lambda rival: rival.product_id <> product_id AND rival.valid_from < valid_to AND valid_from < rival.valid_to)) > 0 AS ambiguous,
+  valid_from, valid_to, symbol, chain_id, address, assumed
+FROM (
+  SELECT *, list({'product_id': product_id, 'valid_from': valid_from, 'valid_to': valid_to}) OVER (PARTITION BY metric_asset) AS rivals
+  FROM periods
+);
+COMMENT ON VIEW links IS 'Metric assets and the registry products that they are, with the period of each link.';
+COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
+COMMENT ON COLUMN links.product_id IS 'id of the product in the registry';
+COMMENT ON COLUMN links.basis IS 'mapping (catalog/links.yaml or the user''s), address or symbol';
+COMMENT ON COLUMN links.ambiguous IS 'true where the asset is linked to another product at the same time: all matches are kept';
+COMMENT ON COLUMN links.valid_from IS 'the poll from which the link holds; of a mapping not before its own from';
+COMMENT ON COLUMN links.valid_to IS 'where it ends, exclusive; infinity while it is open';
+COMMENT ON COLUMN links.symbol IS 'the product''s symbol, where that made the link';
+COMMENT ON COLUMN links.chain_id IS 'the chain, where a contract made the link';
+COMMENT ON COLUMN links.address IS 'the contract, where it made the link; hex in lower case';
+COMMENT ON COLUMN links.assumed IS 'true where registry_backfill lets the first snapshot stand in';

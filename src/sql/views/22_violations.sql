@@ -1,0 +1,21 @@
+-- violations: upstream values that contradict stored ones.
+-- columns: metric, asset, interval, currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request.
+-- law: L2, L6. Obeys only observed_as_of. One row per series, t, kind and offered value.
+CREATE OR REPLACE VIEW violations AS
+SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request
+FROM {{ledger violations}}
+WHERE {{observed_as_of}} IS NULL OR added_at <= {{observed_as_of}};
+COMMENT ON VIEW violations IS 'Upstream values that differ from the stored ones, which stay as they are.';
+COMMENT ON COLUMN violations.metric IS 'path of the endpoint';
+COMMENT ON COLUMN violations.asset IS 'asset id of the metrics API';
+COMMENT ON COLUMN violations."interval" IS 'interval under which the points stand';
+COMMENT ON COLUMN violations.currency IS 'native or usd; NULL where the endpoint takes none';
+COMMENT ON COLUMN violations.exchange IS 'exchange id; NULL where the endpoint takes none';
+COMMENT ON COLUMN violations.network IS 'network; NULL where the endpoint takes none';
+COMMENT ON COLUMN violations.t IS 'start of the interval';
+COMMENT ON COLUMN violations.kind IS 'what differs';
+COMMENT ON COLUMN violations.stored IS 'the stored value, JSON';
+COMMENT ON COLUMN violations.offered IS 'what came instead, JSON; NULL where it was gone';
+COMMENT ON COLUMN violations.stored_at IS 'when the stored value was observed';
+COMMENT ON COLUMN violations.offered_at IS 'when the other one was';
+COMMENT ON COLUMN violations.request IS 'id of the request that brought it; see requests';

@@ -1,0 +1,22 @@
+-- runs: every run of a job, its plan against what it did.
+-- columns: id, job, command, started_at, ended_at, stopped_by, exit_code, plan, actual.
+-- law: L6. Obeys only observed_as_of: a run that had not ended by then shows no end.
+CREATE OR REPLACE VIEW runs AS
+SELECT id, job, command, started_at,
+  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN ended_at END AS ended_at,
+  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN stopped_by END AS stopped_by,
+  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN exit_code END AS exit_code,
+  plan,
+  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN actual END AS actual
+FROM {{ledger runs}}
+WHERE {{observed_as_of}} IS NULL OR started_at <= {{observed_as_of}};
+COMMENT ON VIEW runs IS 'Every run: when, what it planned, what it did.';
+COMMENT ON COLUMN runs.id IS 'id of the run';
+COMMENT ON COLUMN runs.job IS 'what it did: fetch, registry …';
+COMMENT ON COLUMN runs.command IS 'the command as typed';
+COMMENT ON COLUMN runs.started_at IS 'when it began';
+COMMENT ON COLUMN runs.ended_at IS 'when it ended; NULL while it runs or where it was killed';
+COMMENT ON COLUMN runs.stopped_by IS 'what stopped it early; NULL where it finished';
+COMMENT ON COLUMN runs.exit_code IS 'its exit code';
+COMMENT ON COLUMN runs.plan IS 'requests, credits, points and seconds that were planned, JSON';
+COMMENT ON COLUMN runs.actual IS 'what it came to, JSON';

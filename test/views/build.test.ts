@@ -1,0 +1,135 @@
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { realDisk } from '../../src/lake/disk.ts'
+import type { Engine } from '../../src/lake/engine.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { buildViews } from '../../src/lake/views/build.ts'
+import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+
+const stepAt = (n: number): Step => ({
+  at: `2024-04-0${n}`,
+  points: [
+    { metric: 'm/x', asset: 'BTC', interval: '24h', t: `2024-03-0${n}`, available_at: `2024-03-0${n + 1}`, v: n },
+  ],
+})
+
+const countOf = async (engine: Engine): Promise<unknown> =>
+  (await engine.rows('SELECT count(*) AS n FROM points'))[0]?.['n']
+
+test('an open session keeps what it opened; the next one sees the new version', async () => {
+  await inFolder(async (root) => {
+    await makeLake(root, [stepAt(1)])
+    await makeViews(root)
+    await withViews(root, async (open) => {
+      await makeLake(root, [stepAt(2)])
+      expect(await makeViews(root)).toMatchObject({ made: true, version: 2 })
+      expect(await countOf(open)).toBe(1n)
+      expect(await open.rows('SELECT version FROM lake_info')).toEqual([{ version: 1n }])
+      expect((await open.rows('FROM versions')).length).toBe(1)
+      expect(await withViews(root, countOf)).toBe(2n)
+    })
+  })
+})
+
+test('nothing new: nothing is written; a lost or damaged file is made anew', async () => {
+  await inFolder(async (root) => {
+    await makeLake(root, [stepAt(1)])
+    expect(await makeViews(root)).toMatchObject({ made: true, version: 1, files: 1 })
+    const script = readFileSync(join(root, 'lake.sql'), 'utf8')
+    expect(await makeViews(root)).toMatchObject({ made: false, exports: 0 })
+    rmSync(join(root, 'lake.duckdb'))
+    expect(await makeViews(root)).toMatchObject({ made: true, exports: 0 })
+    writeFileSync(join(root, 'lake.duckdb'), 'torn')
+    expect(await makeViews(root, { force: true })).toMatchObject({ made: true })
+    expect(await withViews(root, countOf)).toBe(1n)
+    expect(readFileSync(join(root, 'lake.sql'), 'utf8')).toBe(script)
+  })
+})
+
+test('a build that fails at any step leaves the old views, and nothing of itself', async () => {
+  await inFolder(async (root) => {
+    await makeLake(root, [stepAt(1)])
+    await makeViews(root)
+    await makeLake(root, [stepAt(2)])
+    const files = (): string[] =>
+      [...readdirSync(root), ...readdirSync(join(root, 'exports'))].filter((name) => name.startsWith('.'))
+    const fail = async (): Promise<never> => {
+      throw Object.assign(new Error('full'), { code: 'ENOSPC' })
+    }
+    for (const broken of [{ sync: fail }, { move: fail }, { write: fail }]) {
+      const ledger = await Ledger.open(root)
+      const deps = commitDeps({ disk: { ...realDisk, ...broken } })
+      await expect(buildViews(ledger, { catalogue, deps })).rejects.toThrow(/no space left/)
+      ledger.close()
+      expect(files()).toEqual([])
+      expect(await withViews(root, countOf)).toBe(1n)
+    }
+    writeFileSync(join(root, '.tmp-views-1-dead.duckdb'), 'left by a kill')
+    await makeViews(root)
+    expect(files()).toEqual([])
+    expect(await withViews(root, countOf)).toBe(2n)
+  })
+}, 60_000)
+
+test('builders at the same time take turns', async () => {
+  await inFolder(async (root) => {
+    await makeLake(root, [stepAt(1)])
+    const built = await Promise.all([makeViews(root), makeViews(root), makeViews(root)])
+    expect(built.filter(({ made }) => made)).toHaveLength(1)
+    expect(await withViews(root, countOf)).toBe(1n)
+  })
+}, 60_000)
+
+test('a moved lake says what to do, and works after a build', async () => {
+  await inFolder(async (folder) => {
+    const [old, moved] = [join(folder, 'old'), join(folder, 'moved')]
+    await makeLake(old, [stepAt(1)])
+    await makeViews(old)
+    renameSync(old, moved)
+    await withViews(moved, async (engine) => {
+      const [info] = await engine.rows('SELECT folder, state FROM lake_info')
+      expect(info).toEqual({ folder: old, state: 'this lake was moved: run pitlake views' })
+      await expect(countOf(engine)).rejects.toThrow(/No files found/)
+    })
+    expect(readFileSync(join(moved, 'lake.sql'), 'utf8')).toMatch(
+      /the lake was moved or copied.*\n.*Run `pitlake views`/,
+    )
+    await makeViews(moved)
+    expect(await withViews(moved, countOf)).toBe(1n)
+    expect(existsSync(old)).toBe(false)
+  })
+}, 60_000)
+
+test('an empty lake has every object, without rows', async () => {
+  await inFolder(async (root) => {
+    const ledger = await Ledger.open(root)
+    await buildViews(ledger, { catalogue, deps: commitDeps() })
+    ledger.close()
+    await withViews(root, async (engine) => {
+      expect(await countOf(engine)).toBe(0n)
+      for (const name of ['components', 'series', 'price_usd', 'links', 'universe', 'history.products', 'coverage'])
+        expect(await engine.rows(`FROM ${name}`)).toEqual([])
+      expect(await engine.rows('SELECT count(*) AS n FROM endpoints')).toEqual([
+        { n: BigInt(catalogue.endpoints.size) },
+      ])
+    })
+  })
+}, 60_000)
+
+test('exports are shared between versions while their rows are the same', async () => {
+  await inFolder(async (root) => {
+    const series = seriesRow(1)
+    const draft = { series: [series], coverage: [coverageRow(1, 0, 86_400)] }
+    await makeLake(root, [{ ...stepAt(1), draft }])
+    await makeViews(root)
+    const before = readdirSync(join(root, 'exports')).filter((name) => name.startsWith('coverage'))
+    await makeLake(root, [stepAt(2)])
+    expect(await makeViews(root)).toMatchObject({ exports: 1 })
+    const names = readdirSync(join(root, 'exports'))
+    expect(names.filter((name) => name.startsWith('coverage'))).toEqual(before)
+    expect(names.filter((name) => name.startsWith('versions'))).toHaveLength(2)
+  })
+}, 60_000)

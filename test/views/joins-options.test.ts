@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { expect, test, vi } from 'vitest'
+import type { Engine } from '../../src/lake/engine.ts'
+import { type HeldPoint, withJoins } from '../helpers/joins.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const plain = 'indicators/sopr_adjusted_pit'
+const nested = 'indicators/cost_basis_distribution_quantiles_pit'
+const observed_at = '2024-04-01T00:00:00Z'
+
+function daily(metric: string, day: number, value: Partial<HeldPoint>): HeldPoint {
+  const at = (n: number) => new Date(Date.UTC(2024, 1, 20 + n)).toISOString()
+  return {
+    metric,
+    asset: 'BTC',
+    interval: '24h',
+    t: at(day),
+    available_at: at(day + 1).replace('T00:00', 'T00:10'),
+    observed_at,
+    ...value,
+  }
+}
+
+const points: HeldPoint[] = Array.from({ length: 20 }, (_, n) => [
+  daily(plain, n, { v: n }),
+  daily('supply/current_pit', n, { v: 10, currency: 'native' }),
+  daily('supply/current_pit', n, { v: 10 * n, currency: 'usd' }),
+]).flat()
+
+const opened = (work: (engine: Engine) => Promise<void>) => async () => await withJoins(points, work)
+
+test(
+  'every example of the guide runs and finds something',
+  opened(async (engine) => {
+    const guide = readFileSync(new URL('../../docs/joins.md', import.meta.url), 'utf8')
+    const examples = [...guide.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
+    expect(examples.length).toBeGreaterThan(5)
+    for (const example of examples) {
+      const rows = await engine.rows(example)
+      expect(rows.length, example).toBeGreaterThan(0)
+      expect(Object.values(rows.at(-1) ?? {}), example).not.toContain(null)
+    }
+  }),
+)
+
+test(
+  'what does not exist is an error, without any decision too',
+  opened(async (engine) => {
+    await engine.run(`CREATE TEMP TABLE none (asset VARCHAR, ts TIMESTAMPTZ)`)
+    const wrong: Readonly<Record<string, RegExp>> = {
+      [`pit_join('none', 'nix', '24h')`]: /unknown metric nix/,
+      [`pit_long('none', ['${plain}', 'nix'], '24h')`]: /unknown metric nix/,
+      [`pit_join('none', '${plain}', '1w')`]: /has no interval 1w, but 10m,1h,24h/,
+      [`pit_join('none', 'supply/current_pit', '24h', currency := 'eur')`]: /has no currency eur/,
+      [`pit_join('none', '${plain}', '24h', component := 'a')`]: /JSON pointer/,
+      [`resample('${plain}', '24h', '1h', 'sum')`]: /has no interval|cannot resample/,
+      [`pit_join('missing', '${plain}', '24h')`]: /missing/,
+    }
+    for (const [macro, message] of Object.entries(wrong))
+      await expect(engine.rows(`FROM ${macro}`), macro).rejects.toThrow(message)
+  }),
+)
+
+test(
+  'a clash of names is an error for every name that is added',
+  opened(async (engine) => {
+    const added: Readonly<Record<string, readonly string[]>> = {
+      [`pit_join('d', '${plain}', '24h')`]: ['t', 'available_at', 'v', 'o', 'age'],
+      [`pit_long('d', ['${plain}'], '24h')`]: ['metric', 'T'],
+      [`pit_window('d', '${plain}', '24h', 2)`]: ['v', 'place'],
+    }
+    for (const [macro, names] of Object.entries(added)) {
+      for (const name of names) {
+        const asked = engine.rows(
+          `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts, 1 AS ${name}) FROM ${macro}`,
+        )
+        await expect(asked, `${macro} ${name}`).rejects.toThrow(/mbiguous/)
+      }
+    }
+  }),
+)
+
+test(
+  'own columns come first, whatever the decisions are',
+  opened(async (engine) => {
+    await engine.run(
+      `CREATE TEMP VIEW w AS SELECT 7 AS weight, 'BTC' AS asset, '2024-03-01T05:30:00+05:30' AS ts, 'x' AS points`,
+    )
+    const [row] = await engine.rows(`FROM pit_join('w', '${plain}', '24h')`)
+    expect(Object.keys(row ?? {})).toEqual(['weight', 'asset', 'ts', 'points', 't', 'available_at', 'v', 'o', 'age'])
+    expect(row?.['v']).toBe(8)
+    const [both] = await engine.rows(
+      `SELECT count(*) AS n, count(v) AS known FROM pit_long('w', ['price_usd', '${plain}'], '24h')`,
+    )
+    expect(both).toEqual({ n: 2n, known: 2n })
+  }),
+)
+
+test('components: numbers, parts, nulls, absent ones', async () => {
+  const told = [
+    daily(nested, 0, { o: '{"a/b":{"c~d":[1.5,{"x":-0.0}]},"text":"y"}' }),
+    daily(nested, 1, { o: '{"text":null}' }),
+  ]
+  await withJoins(told, async (engine) => {
+    const at = async (name: string, ts: string, options = ''): Promise<unknown[]> => {
+      const rows = await engine.rows(
+        `WITH d AS (SELECT 'BTC' AS asset, '${ts}' AS ts) SELECT v, o FROM pit_join('d', '${name}', '24h'${options})`,
+      )
+      return Object.values(rows[0] ?? {})
+    }
+    expect(await at(`${nested}#/a~1b/c~0d/0`, '2024-02-22')).toEqual([1.5, null])
+    expect(await at(nested, '2024-02-22', `, component := '/a~1b/c~0d/1'`)).toEqual([null, '{"x":-0.0}'])
+    expect(await at(`${nested}#/a~1b/c~0d/0`, '2024-02-23')).toEqual([null, null])
+    expect(await at(`${nested}#/a~1b/c~0d/0`, '2024-02-23', ', skip_nulls := true')).toEqual([1.5, null])
+    const long = await engine.rows(
+      `WITH d AS (SELECT 'BTC' AS asset, '2024-02-22' AS ts) SELECT metric, v FROM pit_long('d', ['${nested}#/a~1b/c~0d/0', '${nested}#/text'], '24h') ORDER BY 1`,
+    )
+    expect(long.map((row) => row['v'])).toEqual([1.5, null])
+  })
+})

@@ -1,0 +1,212 @@
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import { type Engine, quote, type Row } from '../../src/lake/engine.ts'
+import type { Interval } from '../../src/time.ts'
+import {
+  commits,
+  decisionsFor,
+  iso,
+  knowable,
+  type OraclePoint,
+  oraclePoints,
+  owed,
+  type Question,
+  type Story,
+  stories,
+} from '../helpers/pit-oracle.ts'
+import { withJoins } from '../helpers/joins.ts'
+import { micros } from '../helpers/views.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const metric = 'addresses/min_1_count_pit'
+const other = 'indicators/sopr_adjusted_pit'
+
+async function withStories(told: readonly Story[], work: (engine: Engine) => Promise<void>): Promise<void> {
+  const points = told.flatMap(({ early, late }) => [
+    ...early.map((row) => ({ ...row, observed_at: commits[0] })),
+    ...late.map((row) => ({ ...row, observed_at: commits[1] })),
+  ])
+  await withJoins(points, work)
+}
+
+async function decide(engine: Engine, decisions: readonly [string | null, number | null][]): Promise<void> {
+  const text = (values: readonly (string | number | null)[]) => quote(values.map((value) => value ?? '').join(','))
+  const [assets, instants] = [decisions.map(([asset]) => asset), decisions.map(([, ts]) => ts)].map(text)
+  await engine.run(`CREATE OR REPLACE TEMP TABLE d AS
+    SELECT CAST(id AS INTEGER) AS id, nullif(asset, '') AS asset, make_timestamptz(CAST(nullif(us, '') AS BIGINT)) AS ts
+    FROM (SELECT unnest(string_split(${assets}, ',')) AS asset, unnest(string_split(${instants}, ',')) AS us, unnest(range(${decisions.length})) AS id)`)
+}
+
+/** What a row says, without the caller's columns. */
+function told(row: Row | undefined): string {
+  return JSON.stringify([row?.['t'] ?? null, row?.['available_at'] ?? null, row?.['v'] ?? null])
+}
+
+function expected(point: OraclePoint | undefined): string {
+  return JSON.stringify(point ? [iso(point.t), iso(point.available), point.v] : [null, null, null])
+}
+
+async function ask(engine: Engine, question: Question): Promise<string> {
+  const instant = (at: number | undefined) => (at === undefined ? 'NULL' : `'${iso(at)}'`)
+  await engine.run(
+    `SET VARIABLE as_of = ${instant(question.asOf)}; SET VARIABLE observed_as_of = ${instant(question.observedAsOf)}`,
+  )
+  const span = (us: number | undefined) => (us === undefined ? 'NULL' : `to_microseconds(${us})`)
+  return `max_age := ${span(question.maxAge)}, latency := ${span(question.latency)}, skip_nulls := ${question.skipNulls ?? false}`
+}
+
+const questions: fc.Arbitrary<Question> = fc.record(
+  {
+    asOf: fc.integer({ min: 0, max: 60 }).map((days) => Date.UTC(2024, 1, 10 + days) * 1000),
+    observedAsOf: fc.constantFrom(
+      micros(commits[0]) - 1,
+      micros(commits[0]),
+      micros(commits[1]) - 1,
+      micros(commits[1]),
+    ),
+    latency: fc.constantFrom(1, 600_000_000, 86_400_000_000),
+    maxAge: fc.constantFrom(0, 3_600_000_000, 3 * 86_400_000_000),
+    skipNulls: fc.boolean(),
+  },
+  { requiredKeys: [] },
+)
+
+const sizes = [1, 64, 65, 400]
+
+for (const interval of ['10m', '1h', '24h', '1w', '1month'] as const) {
+  test(`pit_join answers as the definition does, ${interval}, any probe size, threads and insertion order`, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        stories(metric, interval),
+        fc.array(questions, { minLength: 2, maxLength: 2 }),
+        fc.nat(),
+        async (story, asked, seed) => {
+          const points = oraclePoints(story)
+          await withStories([story], async (engine) => {
+            for (const [index, question] of [{}, ...asked].entries()) {
+              const decisions = decisionsFor(points, sizes[(index + seed) % sizes.length] ?? 1, seed + index)
+              await decide(engine, decisions)
+              await engine.run(`SET threads = ${[1, 2, 4][(index + seed) % 3]}`)
+              const options = await ask(engine, question)
+              const rows = await engine.rows(
+                `SELECT * FROM pit_join('d', '${metric}', '${interval}', ${options}) ORDER BY id`,
+              )
+              expect(rows.map(told)).toEqual(
+                decisions.map(([asset, ts]) => expected(owed(points, asset, ts, question))),
+              )
+            }
+          })
+        },
+      ),
+      { numRuns: 1, endOnFailure: true },
+    )
+  })
+}
+
+test('pit_long answers as the definition does for every metric', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      stories(metric, '24h'),
+      stories(other, '24h'),
+      questions,
+      fc.nat(),
+      async (one, two, question, seed) => {
+        const all = new Map([
+          [metric, oraclePoints(one)],
+          [other, oraclePoints(two)],
+        ])
+        await withStories([one, two], async (engine) => {
+          const decisions = decisionsFor([...all.values()].flat(), 200, seed)
+          await decide(engine, decisions)
+          for (const asked of [{}, question]) {
+            const options = await ask(engine, asked)
+            const rows = await engine.rows(
+              `SELECT * FROM pit_long('d', ['${other}', '${metric}'], '24h', ${options}) ORDER BY id, metric DESC`,
+            )
+            const owing = decisions.flatMap(([asset, ts]) =>
+              [other, metric].map((name) => expected(owed(all.get(name) ?? [], asset, ts, asked))),
+            )
+            expect(rows.map(told)).toEqual(owing)
+          }
+        })
+      },
+    ),
+    { numRuns: 2, endOnFailure: true },
+  )
+})
+
+test('pit_window gives the newest n that the definition knows', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      stories(metric, '24h'),
+      questions,
+      fc.integer({ min: 1, max: 20 }),
+      fc.nat(),
+      async (story, question, n, seed) => {
+        const points = oraclePoints(story)
+        await withStories([story], async (engine) => {
+          const decisions = decisionsFor(points, 100, seed)
+          await decide(engine, decisions)
+          for (const asked of [{}, question]) {
+            const options = await ask(engine, asked)
+            const rows = await engine.rows(
+              `SELECT * FROM pit_window('d', '${metric}', '24h', ${n}, ${options}) ORDER BY id, place`,
+            )
+            const owing = decisions.flatMap(([asset, ts]) => {
+              const known = knowable(points, asset, ts, asked).slice(0, n)
+              const fresh = known.filter((point) => (ts ?? 0) - point.end <= (asked.maxAge ?? Infinity))
+              return fresh.length === 0 ? [expected(undefined)] : fresh.map(expected)
+            })
+            expect(rows.map(told)).toEqual(owing)
+          }
+        })
+      },
+    ),
+    { numRuns: 2, endOnFailure: true },
+  )
+})
+
+test('10,000 probes: the same rows alone and in company get the same answers', async () => {
+  const [story] = fc.sample(stories(metric, '24h'), { numRuns: 1, seed: 5 })
+  if (!story) throw new Error('no story')
+  const points = oraclePoints(story)
+  await withStories([story], async (engine) => {
+    const decisions = decisionsFor(points, 10_000, 3)
+    await decide(engine, decisions)
+    for (const threads of [1, 4]) {
+      await engine.run(`SET threads = ${threads}`)
+      const all = await engine.rows(`SELECT * FROM pit_join('d', '${metric}', '24h') ORDER BY id`)
+      expect(all.map(told)).toEqual(decisions.map(([asset, ts]) => expected(owed(points, asset, ts, {}))))
+      const few = await engine.rows(
+        `WITH few AS (FROM d WHERE id < 60) SELECT * FROM pit_join('few', '${metric}', '24h') ORDER BY id`,
+      )
+      expect(few).toEqual(all.slice(0, 60))
+    }
+  })
+})
+
+test('no asset and no instant match nothing, for 64 probes and more', async () => {
+  const story: Story = { early: [point('A', '2024-02-20')], late: [] }
+  await withStories([story], async (engine) => {
+    for (const count of [64, 65, 10_000]) {
+      await decide(
+        engine,
+        Array.from({ length: count }, (_, n) => (n % 2 === 0 ? [null, 1.9e15] : ['A', null])),
+      )
+      for (const macro of [
+        `pit_join('d', '${metric}', '24h')`,
+        `pit_long('d', ['${metric}'], '24h')`,
+        `pit_window('d', '${metric}', '24h', 2)`,
+      ]) {
+        const rows = await engine.rows(`SELECT count(*) AS n, count(t) AS matched FROM ${macro}`)
+        expect(rows).toEqual([{ n: BigInt(count), matched: 0n }])
+      }
+    }
+  })
+})
+
+function point(asset: string, day: string): Story['early'][number] {
+  const interval: Interval = '24h'
+  return { metric, asset, interval, t: `${day}T00:00:00Z`, available_at: '2024-03-01T00:00:00Z', v: 1, network: 'eth' }
+}

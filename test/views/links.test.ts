@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Catalogue, Link } from '../../src/catalog/catalogue.ts'
+import type { Engine } from '../../src/lake/engine.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+
+const link = (more: Partial<Link>): Link => ({
+  metricAsset: '',
+  productId: null,
+  chainId: null,
+  address: null,
+  from: null,
+  until: null,
+  ...more,
+})
+
+const withLinks = (links: readonly Link[]): Catalogue => ({ ...catalogue, links })
+
+const product = (
+  id: string,
+  symbol: string | null,
+  op: string | null = 'snapshot',
+  closed_by: string | null = null,
+) => ({
+  id,
+  symbol,
+  op,
+  closed_by,
+  inferred: false,
+  record: '{}',
+})
+
+const deployment = (id: string, product_id: string, chain_id: string, address: string) => ({
+  ...product(id, null),
+  product_id,
+  chain_id,
+  address,
+})
+
+const [first, second, third] = ['2024-01-10', '2024-02-10', '2024-03-10']
+
+/** Three polls: a snapshot, a change of symbols, a deletion. */
+const steps: Step[] = [
+  {
+    at: first,
+    points: [
+      { metric: 'm/x', asset: 'ONDO', interval: '24h', t: '2024-01-01', available_at: '2024-01-02', v: 1 },
+      { metric: 'm/x', asset: 'late', interval: '24h', t: '2024-02-01', available_at: '2024-02-20', v: 1 },
+    ],
+    tables: {
+      metric_assets: [
+        { id: 'usdy', symbol: 'USDY', addresses: null, record: '{}' },
+        { id: 'coin', symbol: 'COIN', addresses: '[{"chain_id":"eip155:1","address":"0xABCd"}]', record: '{}' },
+        { id: 'mapped', symbol: 'USDY', addresses: null, record: '{}' },
+        { id: 'byhand', symbol: null, addresses: null, record: '{}' },
+      ],
+      snapshots: [{ snapshot_date: first, resource: 'products', base: 'b', rows: 3 }],
+      'history.products': [
+        product('p1', 'usdy'),
+        product('p2', 'OLD'),
+        product('p3', 'ondo'),
+        product('p4', 'COIN'),
+        product('p5', 'late'),
+      ],
+      'history.deployments': [deployment('d1', 'p1', '1', '0xabcD'), deployment('d2', 'p2', 'solana', 'CaseMatters')],
+    },
+  },
+  {
+    at: second,
+    tables: {
+      'history.products': [product('p2', 'USDY', 'updated'), product('p1', 'usdy', 'updated')],
+    },
+  },
+  { at: third, tables: { 'history.products': [product('p2', null, null, 'deleted')] } },
+]
+
+const mapping = withLinks([
+  link({
+    metricAsset: 'mapped',
+    productId: 'p3',
+    from: Date.UTC(2024, 1, 1) / 1000,
+    until: Date.UTC(2024, 4, 1) / 1000,
+  }),
+  link({ metricAsset: 'byhand', chainId: 'Solana', address: 'CaseMatters' }),
+  link({ metricAsset: 'nowhere', chainId: 'solana', address: 'casematters' }),
+])
+
+type Linked = Record<'metric_asset' | 'product_id' | 'basis' | 'valid_from' | 'valid_to', string> &
+  Record<'ambiguous' | 'assumed', boolean>
+
+/** `asset product basis from to`, `?` where it is ambiguous, `~` where it is assumed. */
+async function links(engine: Engine): Promise<string[]> {
+  const rows = await engine.rows<Linked>('FROM links ORDER BY metric_asset, product_id, valid_from')
+  const date = (text: string): string => text.replace(/T00:00:00.000000Z$/, '')
+  return rows.map((row) => {
+    const marks = `${row.ambiguous ? '?' : ''}${row.assumed ? '~' : ''}`
+    return `${row.metric_asset} ${row.product_id} ${row.basis}${marks} ${date(row.valid_from)} ${date(row.valid_to)}`
+  })
+}
+
+let root = ''
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'pitlake-links-'))
+  await makeLake(root, steps)
+  await makeViews(root, { catalogue: mapping })
+}, 60_000)
+
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+test('by mapping, by contract, else by symbol, each with its period', async () => {
+  await withViews(root, async (engine) => {
+    expect(await links(engine)).toEqual([
+      `ONDO p3 symbol ${first} infinity`,
+      `byhand p2 mapping ${first} infinity`,
+      `coin p1 address ${first} infinity`,
+      `late p5 symbol ${first} infinity`,
+      `mapped p3 mapping 2024-02-01 2024-05-01`,
+      `usdy p1 symbol? ${first} infinity`,
+      `usdy p2 symbol? ${second} ${third}`,
+    ])
+  })
+})
+
+test('as known at as_of: later matches are unknown, later closings read as open', async () => {
+  await withViews(root, async (engine) => {
+    await engine.run(`SET VARIABLE as_of = '2024-02-15'`)
+    expect(await links(engine)).toEqual([
+      `ONDO p3 symbol ${first} infinity`,
+      `byhand p2 mapping ${first} infinity`,
+      `coin p1 address ${first} infinity`,
+      `mapped p3 mapping 2024-02-01 2024-05-01`,
+      `usdy p1 symbol? ${first} infinity`,
+      `usdy p2 symbol? ${second} infinity`,
+    ])
+    await engine.run(`SET VARIABLE as_of = '2024-02-09'`)
+    expect(await links(engine)).toEqual([
+      `ONDO p3 symbol ${first} infinity`,
+      `byhand p2 mapping ${first} infinity`,
+      `coin p1 address ${first} infinity`,
+      `mapped p3 mapping 2024-02-01 2024-05-01`,
+      `usdy p1 symbol ${first} infinity`,
+    ])
+    await engine.run(`SET VARIABLE as_of = '2024-01-09'`)
+    expect(await links(engine)).toEqual([])
+  })
+})
+
+test('registry_backfill lets the first snapshot stand in, flagged', async () => {
+  await withViews(root, async (engine) => {
+    await engine.run(`SET VARIABLE as_of = '2024-01-09'; SET VARIABLE registry_backfill = true`)
+    expect(await links(engine)).toEqual([
+      'ONDO p3 symbol~ -infinity infinity',
+      'byhand p2 mapping~ -infinity infinity',
+      'coin p1 address~ -infinity infinity',
+      'mapped p3 mapping~ 2024-02-01 2024-05-01',
+      'usdy p1 symbol~ -infinity infinity',
+    ])
+    await engine.run(`SET VARIABLE as_of = NULL`)
+    const seen = await links(engine)
+    expect(seen.filter((line) => line.startsWith('usdy'))).toEqual([
+      `usdy p1 symbol~ -infinity ${first}`,
+      `usdy p1 symbol? ${first} infinity`,
+      `usdy p2 symbol? ${second} ${third}`,
+    ])
+    await engine.run(`SET VARIABLE observed_as_of = '2024-01-09'`)
+    expect(await links(engine)).toEqual([])
+  })
+})
