@@ -1,0 +1,82 @@
+-- pit_long: every row of a relation with asset and ts, once for each metric of a list, with the newest point knowable at ts.
+-- columns: those of the caller, then metric, t, available_at, v, o, age.
+-- law: L1. As pit_join. The rows of the caller are the build side of one hash join, all points probe it; a bit for each
+--   metric that answered tells what is left for the tail. Metrics whose first arrivals lie close together share an
+--   expected start: any lag that is not above the true one is exact.
+CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NULL, exchange := NULL, network := NULL,
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false) AS TABLE
+WITH _pit_names AS MATERIALIZED (
+  SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
+    {{wanted currency one.path}} AS wanted_currency, {{wanted exchange one.path}} AS wanted_exchange,
+    {{wanted network one.path}} AS wanted_network, {{lag_class one.path}} AS lag
+  FROM (
+    SELECT names.name, split_part(names.name, '#', 1) AS path, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
+    FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS names
+  ) AS one
+),
+_pit_p AS NOT MATERIALIZED (
+  SELECT p.* FROM (
+    SELECT names.mi, names.lag, known.asset, known.t, known.available_at, known.observed_at,
+      {{leaf v names.pointer}} AS v, {{leaf o names.pointer}} AS o
+    FROM {{points_of metrics}} AS known
+    JOIN _pit_names AS names ON known.metric = names.path
+      AND known.currency IS NOT DISTINCT FROM names.wanted_currency
+      AND known.exchange IS NOT DISTINCT FROM names.wanted_exchange
+      AND known.network IS NOT DISTINCT FROM names.wanted_network
+  ) AS p
+  WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
+),
+_pit_x AS MATERIALIZED (
+  SELECT yours.*, CASE WHEN {{micros latency}} = 0 OR NOT isfinite({{utc yours.ts}}) THEN {{utc yours.ts}}
+      ELSE make_timestamptz(epoch_us({{utc yours.ts}}) - {{micros latency}}) END AS _pit_k,
+    row_number() OVER () AS _pit_i
+  FROM query_table(decisions) AS yours
+),
+_pit_y AS NOT MATERIALIZED (
+  SELECT x.*, lags.lag AS _pit_lag, {{expected x._pit_k lags.lag}} AS _pit_e
+  FROM _pit_x AS x, (SELECT DISTINCT names.lag FROM _pit_names AS names) AS lags
+),
+_pit_s AS MATERIALIZED (
+  SELECT y.* EXCLUDE (_pit_lag, _pit_e), p.mi AS _pit_mi, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
+  FROM _pit_y AS y JOIN _pit_p AS p
+    ON y._pit_lag = p.lag AND CAST(y.asset AS VARCHAR) = p.asset AND y._pit_e = p.t AND p.available_at <= y._pit_k
+),
+_pit_got AS (
+  SELECT s._pit_i * {{chunks}} + (s._pit_mi // 60) AS place, bit_or(CAST(1 AS BIGINT) << (s._pit_mi % 60)) AS bits
+  FROM _pit_s AS s GROUP BY 1
+),
+_pit_n AS MATERIALIZED (
+  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.lag AS _pit_lag
+  FROM (
+    SELECT x._pit_i, x.asset, x._pit_k, chunks.chunk, coalesce(got.bits, 0) AS bits
+    FROM (SELECT x.*, unnest(range({{chunks}})) AS chunk FROM _pit_x AS x) AS x
+    JOIN (SELECT names.chunk, bit_or(CAST(1 AS BIGINT) << names.bit) AS bits FROM _pit_names AS names GROUP BY names.chunk) AS chunks
+      ON chunks.chunk = x.chunk
+    LEFT JOIN _pit_got AS got ON got.place = x._pit_i * {{chunks}} + x.chunk
+    WHERE coalesce(got.bits, 0) <> chunks.bits
+  ) AS x
+  JOIN _pit_names AS names ON names.chunk = x.chunk AND ((x.bits >> names.bit) & 1) = 0
+),
+{{misses mi asset}},
+_pit_all AS NOT MATERIALIZED (
+  SELECT s.* EXCLUDE (_pit_i) FROM _pit_s AS s
+  UNION ALL
+  SELECT x.* EXCLUDE (_pit_i), n.mi, r.t, r.available_at, r.v, r.o
+  FROM _pit_n AS n JOIN _pit_x AS x ON x._pit_i = n._pit_i LEFT JOIN _pit_r AS r ON r._pit_i = n._pit_i AND r.mi = n.mi
+  UNION ALL
+  SELECT s.* EXCLUDE (_pit_i) FROM _pit_s AS s WHERE EXISTS (
+    SELECT "metric", t, available_at, v, o, age
+    FROM query_table(decisions) AS yours, (SELECT 1 AS "metric", 1 AS t, 1 AS available_at, 1 AS v, 1 AS o, 1 AS age) AS pit_long
+    LIMIT 0
+  )
+),
+_pit_aged AS NOT MATERIALIZED (
+  SELECT a.* EXCLUDE (_pit_mi), names.name AS _pit_name, epoch_us(a._pit_k) + {{micros latency}} - {{end a._pit_t "interval"}} AS _pit_age
+  FROM _pit_all AS a JOIN _pit_names AS names ON names.mi = a._pit_mi
+)
+SELECT * EXCLUDE (_pit_k, _pit_name, _pit_t, _pit_a, _pit_v, _pit_o, _pit_age), _pit_name AS metric,
+  CASE WHEN {{fresh}} THEN _pit_t END AS t, CASE WHEN {{fresh}} THEN _pit_a END AS available_at,
+  CASE WHEN {{fresh}} THEN _pit_v END AS v, CASE WHEN {{fresh}} THEN _pit_o END AS o,
+  CASE WHEN {{fresh}} THEN to_microseconds(_pit_age) END AS age
+FROM _pit_aged;
+COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls.';

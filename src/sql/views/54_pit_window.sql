@@ -1,0 +1,77 @@
+-- pit_window: every row of a relation with asset and ts, with the last n points of a metric that were knowable at ts.
+-- columns: those of the caller, then t, available_at, v, o, age, place (1 is the newest), a row for each point.
+-- law: L1. The points of a series are numbered by t. None above the last interval that can have been known matters, so
+--   the numbers right below are looked up; where too few of those were known yet, further ones are, at last all.
+CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency := NULL, exchange := NULL, network := NULL,
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false) AS TABLE
+WITH _pit_p AS MATERIALIZED (
+  SELECT p.asset, p.t, p.available_at, p.v, p.o, row_number() OVER (PARTITION BY p.asset ORDER BY p.t) AS number
+  FROM (
+    SELECT known.asset, known.t, known.available_at, {{leaf v metric}} AS v, {{leaf o metric}} AS o
+    FROM {{points_of metric}} AS known
+    WHERE known.currency IS NOT DISTINCT FROM {{wanted currency metric}}
+      AND known.exchange IS NOT DISTINCT FROM {{wanted exchange metric}}
+      AND known.network IS NOT DISTINCT FROM {{wanted network metric}}
+  ) AS p
+  WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
+),
+_pit_x AS MATERIALIZED (
+  SELECT yours.*, CASE WHEN {{micros latency}} = 0 OR NOT isfinite({{utc yours.ts}}) THEN {{utc yours.ts}}
+      ELSE make_timestamptz(epoch_us({{utc yours.ts}}) - {{micros latency}}) END AS _pit_k,
+    row_number() OVER () AS _pit_i
+  FROM query_table(decisions) AS yours
+),
+_pit_q AS MATERIALIZED (
+  SELECT x._pit_i, x.asset, x._pit_k, p.number AS top
+  FROM (
+    SELECT x._pit_i, CAST(x.asset AS VARCHAR) AS asset, x._pit_k,
+      CASE WHEN isfinite(x._pit_k) THEN make_timestamptz(epoch_us(x._pit_k) - {{length "interval"}} - {{lag metric}}) ELSE x._pit_k END AS reach
+    FROM _pit_x AS x WHERE x._pit_k IS NOT NULL AND x.asset IS NOT NULL
+  ) AS x
+  ASOF JOIN _pit_p AS p ON x.asset = p.asset AND x.reach >= p.t
+),
+_pit_size AS MATERIALIZED (
+  SELECT CASE WHEN CAST(n AS BIGINT) > 0 THEN CAST(n AS BIGINT) ELSE CAST(error('n is not positive') AS BIGINT) END AS n
+),
+_pit_first AS MATERIALIZED (
+  SELECT q._pit_i, p.number FROM (SELECT q.*, unnest(range(s.n + 3)) AS back FROM _pit_q AS q, _pit_size AS s) AS q
+  JOIN _pit_p AS p ON p.asset = q.asset AND p.number = q.top - q.back AND p.available_at <= q._pit_k
+),
+_pit_short AS MATERIALIZED (
+  SELECT q.* FROM _pit_q AS q LEFT JOIN (SELECT f._pit_i, count(*) AS found FROM _pit_first AS f GROUP BY f._pit_i) AS f USING (_pit_i), _pit_size AS s
+  WHERE q.top > s.n + 3 AND coalesce(f.found, 0) < s.n
+),
+_pit_second AS MATERIALIZED (
+  SELECT q._pit_i, p.number FROM (SELECT q.*, unnest(range(4 * s.n + 100)) AS back FROM _pit_short AS q, _pit_size AS s) AS q
+  JOIN _pit_p AS p ON p.asset = q.asset AND p.number = q.top - q.back AND p.available_at <= q._pit_k
+),
+_pit_shorter AS MATERIALIZED (
+  SELECT q.* FROM _pit_short AS q LEFT JOIN (SELECT f._pit_i, count(*) AS found FROM _pit_second AS f GROUP BY f._pit_i) AS f USING (_pit_i), _pit_size AS s
+  WHERE q.top > 4 * s.n + 100 AND coalesce(f.found, 0) < s.n
+),
+_pit_found AS (
+  SELECT f._pit_i, f.number FROM _pit_first AS f ANTI JOIN _pit_short AS q ON q._pit_i = f._pit_i
+  UNION ALL
+  SELECT f._pit_i, f.number FROM _pit_second AS f ANTI JOIN _pit_shorter AS q ON q._pit_i = f._pit_i
+  UNION ALL
+  SELECT q._pit_i, p.number FROM _pit_shorter AS q JOIN _pit_p AS p ON p.asset = q.asset AND p.number <= q.top AND p.available_at <= q._pit_k
+),
+_pit_r AS (
+  SELECT f._pit_i, f.number, f.place
+  FROM (SELECT f.*, row_number() OVER (PARTITION BY f._pit_i ORDER BY f.number DESC) AS place FROM _pit_found AS f) AS f, _pit_size AS s
+  WHERE f.place <= s.n
+),
+_pit_all AS NOT MATERIALIZED (
+  SELECT q._pit_i, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o, r.place AS _pit_place,
+    epoch_us(q._pit_k) + {{micros latency}} - {{end p.t "interval"}} AS _pit_age
+  FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number
+  WHERE NOT EXISTS (
+    SELECT t, available_at, v, o, age, place
+    FROM query_table(decisions) AS yours, (SELECT 1 AS t, 1 AS available_at, 1 AS v, 1 AS o, 1 AS age, 1 AS place) AS pit_window
+    LIMIT 0
+  )
+)
+SELECT x.* EXCLUDE (_pit_k, _pit_i), a._pit_t AS t, a._pit_a AS available_at, a._pit_v AS v, a._pit_o AS o,
+  to_microseconds(a._pit_age) AS age, a._pit_place AS place
+FROM _pit_x AS x LEFT JOIN (SELECT * FROM _pit_all WHERE {{fresh}}) AS a ON a._pit_i = x._pit_i;
+COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, and the last n points knowable at ts, a row each; place 1 is the newest. Give the decisions an id to group by. Options as pit_join.';
