@@ -247,7 +247,13 @@ function widen(
   return { since, until: Math.max(settles.until, ceil(until, interval, weekStart)) }
 }
 
-function totalsOf(series: number, windows: number, asks: readonly Ask[], limits: Limits): Totals {
+/** What a plan of these requests costs. */
+export function totalsOf(
+  series: number,
+  windows: number,
+  asks: readonly Ask[],
+  limits: Pick<Limits, 'requestsPerMinute'>,
+): Totals {
   let credits = 0
   let points = 0
   for (const ask of asks) {

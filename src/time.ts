@@ -29,17 +29,21 @@ export function longestSeconds(interval: Interval): number {
   return interval === '1month' ? 31 * day : fixedSeconds[interval]
 }
 
-/** The start of the interval that contains the instant. */
-export function floor(at: Instant, interval: Interval): Instant {
+/** The days on which weeks may begin, in the order of their distance from Monday. */
+export const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
+export type Weekday = (typeof weekdays)[number]
+
+/** The start of the interval that contains the instant; weeks begin on Monday unless another day is given. */
+export function floor(at: Instant, interval: Interval, weekStart: Weekday = 'monday'): Instant {
   if (interval === '1month') return monthStart(monthIndex(at))
   const size = fixedSeconds[interval]
-  const phase = interval === '1w' ? firstMonday : 0
+  const phase = interval === '1w' ? firstMonday + weekdays.indexOf(weekStart) * day : 0
   return Math.floor((at - phase) / size) * size + phase
 }
 
 /** The earliest start of an interval at or after the instant. */
-export function ceil(at: Instant, interval: Interval): Instant {
-  const start = floor(at, interval)
+export function ceil(at: Instant, interval: Interval, weekStart: Weekday = 'monday'): Instant {
+  const start = floor(at, interval, weekStart)
   return start === at ? start : end(start, interval)
 }
 

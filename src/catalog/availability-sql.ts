@@ -1,4 +1,4 @@
-import { day, type Interval, longestSeconds, minute } from '../time.ts'
+import { day, type Interval, longestSeconds, minute, type Weekday, weekdays } from '../time.ts'
 import type { Rule } from './availability.ts'
 
 /** Every function here takes and returns the text of an SQL expression over BIGINT Unix seconds, free of time zones. */
@@ -8,9 +8,9 @@ type Sql = string
 const firstMonday = 4 * day
 
 /** True where `t` starts an interval. */
-export function onGridSql(t: Sql, interval: Interval): Sql {
+export function onGridSql(t: Sql, interval: Interval, weekStart: Weekday = 'monday'): Sql {
   if (interval === '1month') return `(date_trunc('month', ${stamp(t)}) = ${stamp(t)})`
-  const phase = interval === '1w' ? firstMonday : 0
+  const phase = interval === '1w' ? firstMonday + weekdays.indexOf(weekStart) * day : 0
   return `((${t} - ${phase}) % ${longestSeconds(interval)} = 0)`
 }
 

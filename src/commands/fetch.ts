@@ -1,14 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
-import type { IngestEvent } from '../jobs/events.ts'
 import { ingest } from '../jobs/ingest.ts'
 import type { IngestSummary } from '../jobs/tally.ts'
-import type { IngestDeps } from '../jobs/tools.ts'
 import { verdict } from '../jobs/verdict.ts'
 import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { json } from './print.ts'
 import { fetchProgress } from './progress.ts'
-import { type CommandSpec, type Deps, flagOption } from './spec.ts'
+import { type CommandSpec, flagOption } from './spec.ts'
+import { askingWorld } from './world.ts'
 
 /** `fetch`: brings the selected metrics up to date. */
 export const fetchCommand: CommandSpec = {
@@ -35,38 +32,13 @@ export const fetchCommand: CommandSpec = {
         maxRequests: countOption(input, 'maxRequests', '--max-requests') ?? null,
         providerMoved: flagOption(input, 'providerMoved'),
       },
-      { ...worldOf(deps, progress.onEvent), detailedLog: verbose },
+      { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
     ).finally(progress.end)
     if (flagOption(input, 'json')) deps.stdout(json(scripted(summary)))
     else deps.stdout(told(summary))
     const error = verdict(summary)
     if (error !== null) throw error
   },
-}
-
-/** The real world behind the job. */
-function worldOf(deps: Deps, onEvent: (event: IngestEvent) => void): IngestDeps {
-  const { env } = deps
-  const version = (
-    JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-  ).version
-  return {
-    now: () => performance.timeOrigin + performance.now(),
-    nowMicros: () => Math.floor(deps.now() * 1000),
-    sleep: async (ms) => await deps.sleep(ms),
-    wait: async (ms, signal) => await deps.sleep(ms, signal),
-    random: deps.random,
-    signal: deps.signal,
-    holder: { pid: process.pid, host: hostname(), command: 'pitlake fetch' },
-    program: `pitlake ${version}`,
-    proxy: {
-      http: env['http_proxy'] ?? env['HTTP_PROXY'],
-      https: env['https_proxy'] ?? env['HTTPS_PROXY'],
-      all: env['all_proxy'] ?? env['ALL_PROXY'],
-      none: env['no_proxy'] ?? env['NO_PROXY'],
-    },
-    onEvent,
-  }
 }
 
 /** The names that scripts rely on. */

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
 import type { Asker } from '../fetch/ask.ts'
 import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
@@ -12,7 +13,7 @@ import { settleFailure, settleWhole } from './settle.ts'
 import { halve } from './split.ts'
 
 /** Why asking ended before the plan did. */
-export type StoppedBy = 'signal' | 'max_requests' | 'quota' | 'unauthorised' | 'unreachable'
+export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
 
 /** How the asking of one run stands. */
 export interface Asking {
@@ -30,6 +31,10 @@ export interface Asking {
   readonly onAnswer: (ask: Ask, outcome: Outcome) => void
   /** How many times the request of this id was sent. */
   readonly attempts: (id: string) => number
+  /** Whether a request of this price may still be sent. */
+  readonly affords: (credits: number) => boolean
+  /** Whether nothing at all is an answer to be compared with what is held. */
+  readonly comparesNothing: boolean
   readonly state: AskingState
 }
 
@@ -72,6 +77,7 @@ export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth 
   const { state } = asking
   const closed = state.closed.get(ask.endpoint.path)
   if (closed !== undefined) return [unasked(asking, ask, closed)]
+  if (state.stopped === null && !asking.affords(ask.credits)) state.stopped = { by: 'budget', until: null, words: null }
   if (state.stopped !== null) return []
   const id = `${asking.run}-${String(++state.asked).padStart(6, '0')}`
   const url = urlOf(asking, ask)
@@ -102,6 +108,7 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
     case 'body':
       return [answered(reply, [], outcome)]
     case 'no_content':
+      if (asking.comparesNothing) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
       return [answered(reply, whole(reply, 'empty', null))]
     case 'forbidden':
     case 'gone':
@@ -124,6 +131,17 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
     default:
       return outcome satisfies never
   }
+}
+
+/** An answer without content as the list without points that it stands for. */
+async function emptyBody(
+  { spool }: Asking,
+  { id }: Reply,
+  outcome: Extract<Outcome, { kind: 'no_content' }>,
+): Promise<NonNullable<Answered['body']>> {
+  const file = spool.file(`${id}.json`)
+  await writeFile(file, '[]')
+  return { ...outcome, kind: 'body', file, bytes: 0 }
 }
 
 async function halves(asking: Asking, reply: Reply, most: number): Promise<Answered[] | null> {

@@ -13,6 +13,7 @@ import type {
   RequestRow,
   Rules,
   SeriesRow,
+  Verified,
   Violation,
 } from '../lake/entry.ts'
 import { heldCoverage, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
@@ -25,6 +26,7 @@ import type { Interval, Weekday } from '../time.ts'
 import type { Answered } from './answered.ts'
 import { inferIntervals } from './infer.ts'
 import { settleBody, settleFailure } from './settle.ts'
+import { onlyMissing, unusedOf, verifiedRows } from './verified.ts'
 
 /** An answer with a body. */
 type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
@@ -35,6 +37,8 @@ function isBrought(answered: Answered): answered is Brought {
 
 /** What a batch is committed with. */
 export interface BatchContext {
+  /** A fetch settles all that it asked; a verify only what was missing, and says what came of each window. */
+  readonly job: 'fetch' | 'verify'
   readonly ledger: Ledger
   readonly engine: Engine
   readonly spool: Spool
@@ -53,7 +57,13 @@ export interface BatchResult {
   readonly version: Version
   readonly coverage: readonly CoverageRow[]
   /** Each violation seen, also those that were on record already. */
-  readonly violations: number
+  readonly violations: readonly Violation[]
+  /** What came of each window that a verify compared. */
+  readonly verified: readonly Verified[]
+  /** Requests whose answer could not be used, by series, with the reason. */
+  readonly unused: ReadonlyMap<string, string>
+  /** The answers with a body. */
+  readonly asked: readonly Brought[]
   /** Windows whose body could not be decoded for the first time: to be asked once more. */
   readonly again: readonly Ask[]
 }
@@ -61,8 +71,9 @@ export interface BatchResult {
 /** Converts every body of the batch, partition by partition, and commits all of it as one version. */
 export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
   const made: Made = { files: [], bodies: [], violations: [], findings: [] }
-  let coverage: CoverageRow[] = []
+  let coverage: readonly CoverageRow[] = []
   let again: Ask[] = []
+  let verified: readonly Verified[] = []
   const version = await commit(
     context.ledger,
     async (ticket) => {
@@ -71,10 +82,12 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       made.bodies.push(...refusals(batch, refused))
       for (const part of partitions(batch, refused)) await convertPart(context, ticket, part, made)
       const settled = await settleBatch(context, batch, made.bodies, known)
-      coverage = settled.coverage
+      const verifying = context.job === 'verify'
+      coverage = verifying ? onlyMissing(context.ledger, batch, settled.coverage) : settled.coverage
+      verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
       again = settled.again
       return {
-        job: 'fetch',
+        job: context.job,
         run: context.run,
         provider: context.provider,
         providerMoved: context.providerMoved,
@@ -86,11 +99,13 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         findings: made.findings,
         requests: batch.flatMap(({ request }) => (request === null ? [] : [withPoints(request, made.bodies)])),
         rules: context.rules,
+        verified,
       }
     },
     context.deps,
   )
-  return { version, coverage, violations: made.violations.length, again }
+  const unused = unusedOf(answers, made.bodies)
+  return { version, coverage, violations: made.violations, verified, unused, asked: answers.filter(isBrought), again }
 }
 
 interface Made {

@@ -41,8 +41,7 @@ export async function planOn(input: PlanInput, ledger: Ledger | null): Promise<P
     credits: settings.metrics.credits,
     weekStart: settings.metrics.weekStart,
     gapsOnly,
-    blocked: (series, endpoint) =>
-      mayTakePlaceholders(settings, provider) ? null : unmapped(settings, catalogue, series, endpoint),
+    blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
   }
   const held = ledger === null ? new Map<string, Held>() : heldAnswers(ledger)
   return plan(expand(catalogue, selections), held, limits, now)
@@ -57,6 +56,17 @@ function lakeExists(root: string): boolean {
 function mayTakePlaceholders({ metrics }: Settings, provider: Provider | null): boolean {
   if (metrics.url === null) return true
   return isLoopback(metrics.url) && (provider?.metrics === undefined || provider.synthetic)
+}
+
+/** Why the series must not be asked of whoever answers for this lake; null when it may. */
+export function blockedFor(
+  settings: Settings,
+  catalogue: Catalogue,
+  provider: Provider | null,
+  series: Series,
+  endpoint: Endpoint,
+): string | null {
+  return mayTakePlaceholders(settings, provider) ? null : unmapped(settings, catalogue, series, endpoint)
 }
 
 /** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */

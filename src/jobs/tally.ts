@@ -59,12 +59,17 @@ export class Tally {
     return this.#commits
   }
 
+  /** How many requests it sent. */
+  get requests(): number {
+    return this.#requests
+  }
+
   add({ version, coverage, violations }: Pick<BatchResult, 'version' | 'coverage' | 'violations'>): void {
     this.#version = version.version
     if (version.made) this.#commits++
     this.#points += version.points_added
     this.#files += version.files_added
-    this.#violations += violations
+    this.#violations += violations.length
     const windows = windowsOf(coverage)
     for (const state of ['covered', 'empty', 'unsupported', 'failed'] as const) this.#windows[state] += windows[state]
   }

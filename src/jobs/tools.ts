@@ -10,16 +10,21 @@ import { agreeProvider } from '../lake/provider.ts'
 import { openSpool, type Spool } from '../lake/sweep.ts'
 import { isLoopback } from '../settings.ts'
 import { type Listed, refreshAssets } from './assets.ts'
+import type { BatchResult } from './batch.ts'
 import type { IngestEvent } from './events.ts'
+import type { RunEnd } from './finish.ts'
 import type { PlanInput } from './prepare.ts'
 import { logged, openRunLog, type RunLog } from './run-log.ts'
 import type { Tally } from './tally.ts'
 
-/** What a fetch is told beside what it plans from. */
-export interface IngestInput extends PlanInput {
+/** What every job is told that asks for points. */
+export interface BenchInput extends Pick<PlanInput, 'settings' | 'catalogue' | 'now'> {
   readonly maxRequests: number | null
   readonly providerMoved: boolean
 }
+
+/** What a fetch is told. */
+export interface IngestInput extends PlanInput, BenchInput {}
 
 /** What a fetch needs of the world. */
 export interface IngestDeps extends CommitDeps {
@@ -36,15 +41,7 @@ export interface IngestDeps extends CommitDeps {
    * Runs once after the last commit, also after an early stop, while the job's lock is held and the ledger is open:
    * the place for whatever follows a fetch (merging, views).
    */
-  readonly afterCommits?: (end: IngestEnd) => Promise<void>
-}
-
-/** How the lake stands after a fetch. */
-export interface IngestEnd {
-  readonly ledger: Ledger
-  readonly run: string
-  /** How many versions the fetch made; 0 when nothing was new. */
-  readonly commits: number
+  readonly afterCommits?: (end: RunEnd) => Promise<void>
 }
 
 /** The largest body that is kept; a larger one is asked for in halves. */
@@ -52,9 +49,18 @@ const maxBodyBytes = 1_000_000_000
 /** Requests a minute for the listing of assets, which stands in a bucket of its own. */
 const listingPerMinute = 1_200
 
-/** One fetch on one lake. */
+/** What sets a fetch apart from a verify. */
+export interface Job {
+  readonly name: 'fetch' | 'verify'
+  /** The most credits that windows may cost; null: as many as the plan says. */
+  readonly budget: number | null
+  readonly onBatch: (done: BatchResult) => void
+}
+
+/** One job that asks for points, on one lake. */
 export interface Bench {
-  readonly input: IngestInput
+  readonly job: Job
+  readonly input: BenchInput
   readonly deps: IngestDeps
   readonly ledger: Ledger
   readonly url: string
@@ -97,7 +103,7 @@ export async function withTools(bench: Bench, use: (tools: Tools) => Promise<voi
     }
   } catch (error) {
     log.note('error', { message: error instanceof Error ? error.message : String(error) })
-    throw diskError(error, 'fetch')
+    throw diskError(error, bench.job.name)
   } finally {
     await log.close()
   }
@@ -144,7 +150,7 @@ export async function list(tools: Tools): Promise<Listed> {
   const listing = { ledger, engine, spool, asker: lister, run, base: url, catalogue, provider, providerMoved, deps }
   const listed = await refreshAssets(listing)
   tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
-  if (listed.version) bench.tally.add({ version: listed.version, coverage: [], violations: 0 })
+  if (listed.version) bench.tally.add({ version: listed.version, coverage: [], violations: [] })
   return listed
 }
 

@@ -25,7 +25,8 @@ export function verdict(summary: IngestSummary): LakeError | null {
   return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })
 }
 
-function howToGoOn({ resume_at }: IngestSummary): string {
+/** What to type after an early stop. */
+export function howToGoOn({ resume_at }: Pick<IngestSummary, 'resume_at'>): string {
   return resume_at === null
     ? 'run the same command again'
     : `the quota is back at ${formatInstant(Math.ceil(resume_at / 1000))}: run the same command then`

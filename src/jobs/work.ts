@@ -56,7 +56,8 @@ async function listIfDue(tools: Tools, state: AskingState, unsure: boolean): Pro
   if (state.stopped !== null || deps.signal.aborted) return
   const spent = input.maxRequests !== null && asker.sent() >= input.maxRequests
   const probing = unsure && who.sandbox === undefined
-  if (!probing && (spent || !isListingDue(ledger, deps.nowMicros()))) return
+  const due = bench.job.name === 'fetch' && isListingDue(ledger, deps.nowMicros())
+  if (!probing && (spent || !due)) return
   const { outcome } = await list(tools)
   if (probing && who.sandbox === undefined)
     state.stopped = { by: 'unreachable', until: null, words: describeOutcome(outcome) }
@@ -82,9 +83,10 @@ function committer(tools: Tools): Committer {
     const { bench, engine, spool, tell } = tools
     const done = await commitBatch({ ...contextOf(bench), engine, spool, provider }, all)
     bench.tally.add(done)
+    bench.job.onBatch(done)
     const { version, points_added: points, files_added: files } = done.version
     const windows = windowsOf(done.coverage)
-    tell({ kind: 'committed', version, points, files, windows, violations: done.violations })
+    tell({ kind: 'committed', version, points, files, windows, violations: done.violations.length })
     return done.again
   }
   return {
@@ -96,7 +98,8 @@ function committer(tools: Tools): Committer {
 
 function askingOf(tools: Tools, state: AskingState): Asking {
   const { bench, asker, spool, attempts, tell } = tools
-  const { input, deps, ledger, run, url, tally } = bench
+  const { input, deps, ledger, run, url, tally, job } = bench
+  let priced = 0
   const settled = (row: CoverageRow): boolean => row.state !== 'failed'
   return {
     run,
@@ -113,6 +116,12 @@ function askingOf(tools: Tools, state: AskingState): Asking {
       tally.answered(ask, outcome)
       tell({ kind: 'answered', ask, outcome })
     },
+    affords: (credits) => {
+      if (job.budget !== null && priced + credits > job.budget) return false
+      priced += credits
+      return true
+    },
+    comparesNothing: job.name === 'verify',
     attempts: (id) => {
       const times = attempts.get(id) ?? 0
       attempts.delete(id)
@@ -123,10 +132,10 @@ function askingOf(tools: Tools, state: AskingState): Asking {
 }
 
 function contextOf(bench: Bench): Omit<BatchContext, 'engine' | 'spool' | 'provider'> {
-  const { input, deps, ledger, key, run } = bench
+  const { input, deps, ledger, key, run, job } = bench
   const { timestamp, weekStart } = input.settings.metrics
   const { providerMoved } = input
-  return { ledger, run, providerMoved, timestamp, weekStart, rules: rulesOf(bench), deps, secrets: [key] }
+  return { job: job.name, ledger, run, providerMoved, timestamp, weekStart, rules: rulesOf(bench), deps, secrets: [key] }
 }
 
 /** The availability rules in force, as the journal keeps them. */

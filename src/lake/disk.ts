@@ -156,9 +156,24 @@ const sayings: Readonly<Record<string, readonly [got: string, next: string]>> = 
   EMFILE: ['too many open files', 'raise the limit (ulimit -n), then run the same command again'],
 }
 
+/** What DuckDB and SQLite say in words only. */
+const inWords: readonly (readonly [RegExp, string])[] = [
+  [/no space left on device|database or disk is full/i, 'ENOSPC'],
+  [/permission denied/i, 'EACCES'],
+  [/read-only file system|attempt to write a readonly database/i, 'EROFS'],
+  [/no such file or directory|disk i\/o error|unable to open database file/i, 'ENOENT'],
+]
+
+function saidCode(error: unknown): string | undefined {
+  const code = codeOf(error)
+  if (code !== undefined && sayings[code] !== undefined) return code
+  const message = error instanceof Error ? error.message : ''
+  return inWords.find(([words]) => words.test(message))?.[1] ?? code
+}
+
 /** A failure of the file system in plain words, with what to do; anything else comes back as it was. */
 export function diskError(error: unknown, doing: string): unknown {
-  const code = codeOf(error)
+  const code = saidCode(error)
   const saying = code === undefined ? undefined : sayings[code]
   if (error instanceof LakeError || !saying) return error
   const path = (error as { path?: unknown }).path

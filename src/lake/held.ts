@@ -66,13 +66,41 @@ export interface HeldSeries extends SeriesRow {
   readonly last_t: number | null
 }
 
-/** Every series by id, with the count and the bounds of its stored points. */
-export function heldSeries(index: Index): Map<string, HeldSeries> {
+/** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
+export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
   const held = new Map<string, HeldSeries>()
-  for (const row of index.statement('SELECT * FROM series ORDER BY n').iterate()) {
+  const take = (row: Row): void => {
     const { n: _n, added_version: _v, params, ...rest } = row
     held.set(String(row['id']), { ...rest, params: JSON.parse(String(params)) as Json } as unknown as HeldSeries)
   }
+  if (ids === undefined) for (const row of index.statement('SELECT * FROM series ORDER BY n').iterate()) take(row)
+  else {
+    const one = index.statement('SELECT * FROM series WHERE id = ?')
+    for (const id of ids) for (const row of one.iterate(id)) take(row)
+  }
+  return held
+}
+
+/** The live coverage of one series, as planning wants it, and the interval under which its points stand. */
+export interface HeldAnswers {
+  readonly settled: Interval | null
+  readonly answers: Pick<CoverageRow, 'since' | 'until' | 'state' | 'reason' | 'asked_at'>[]
+}
+
+/** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
+export function heldAnswers(index: Index): Map<string, HeldAnswers> {
+  const byNumber = new Map<Cell | undefined, HeldAnswers>()
+  const held = new Map<string, HeldAnswers>()
+  for (const { n, id, settled } of index.statement('SELECT n, id, settled FROM series').iterate()) {
+    const one = { settled: settled as Interval | null, answers: [] }
+    byNumber.set(n, one)
+    held.set(String(id), one)
+  }
+  const rows = index.statement(
+    `SELECT series AS n, since, until, state, reason, asked_at FROM coverage
+     WHERE removed_version IS NULL ORDER BY series, since`,
+  )
+  for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(row as never)
   return held
 }
 

@@ -51,11 +51,13 @@ export const places = {
   journal: 'journal',
   ledger: 'ledger.sqlite',
   points: 'points',
+  assets: 'assets',
   registry: 'registry',
   raw: 'registry/raw',
   quarantine: 'quarantine',
   spool: 'spool',
   runs: 'runs',
+  stamps: 'stamps',
   locks: 'locks',
   database: 'lake.duckdb',
   script: 'lake.sql',
@@ -96,6 +98,11 @@ export function parsePointsFile(path: string): { metric: string; interval: Inter
   return { metric: decodeSegment(metric), interval, id: decodeSegment(id) }
 }
 
+/** `assets/<id>.parquet`: rows of the metrics API's listing of assets. */
+export function assetsFile(id: string): string {
+  return `${places.assets}/${encodeSegment(id)}.parquet`
+}
+
 /** `registry/<table>/<id>.parquet`, or in `snapshot_date=YYYY-MM-DD/` where a date is given. */
 export function registryFile(table: string, id: string, date: string | null): string {
   const folder = date === null ? '' : `snapshot_date=${encodeSegment(date)}/`
@@ -130,7 +137,7 @@ export function runFile(run: string): string {
   return `${places.runs}/${encodeSegment(run)}.jsonl`
 }
 
-/** `runs/<run>.log`: what a run told, for people. */
+/** `runs/<run>.log`: what a run told, for people; a JSON object a line. */
 export function runLog(run: string): string {
   return `${places.runs}/${encodeSegment(run)}.log`
 }

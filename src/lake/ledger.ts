@@ -95,6 +95,26 @@ export class Ledger implements Index {
     return ledger
   }
 
+  /**
+   * The index as it was left, neither proved nor caught up; undefined where none can be read. For whoever mends what
+   * keeps the lake from being opened.
+   */
+  static asLeft(root: string): Ledger | undefined {
+    const path = inLake(root, places.ledger)
+    if (!existsSync(path)) return undefined
+    let database: DatabaseSync | undefined
+    try {
+      database = new DatabaseSync(path, { timeout: busyMilliseconds })
+      const ledger = new Ledger(root, database)
+      const sound = ledger.statement('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok'
+      if (sound && ledger.#hasTables() && ledger.#meta('schema') === indexSchema) return ledger
+    } catch {
+      // what SQLite cannot read is no index
+    }
+    database?.close()
+    return undefined
+  }
+
   /** Makes the index anew from the journal and puts it in place of the old one. Hold the commit lock. */
   static async rebuild(root: string): Promise<Ledger> {
     const path = inLake(root, places.ledger)

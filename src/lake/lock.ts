@@ -44,8 +44,8 @@ export async function tryLock(root: string, name: string, holder: Holder): Promi
   }
 }
 
-/** The one job per API: a second one is told who is at work. */
-export async function lockJob(root: string, api: 'metrics' | 'registry', holder: Holder): Promise<Lock> {
+/** The one job per API, and the one verify beside it: a second one is told who is at work. */
+export async function lockJob(root: string, api: 'metrics' | 'registry' | 'verify', holder: Holder): Promise<Lock> {
   const lock = await tryLock(root, api, holder)
   if (lock) return lock
   throw usage(`another ${api} job is at work on this lake`, {

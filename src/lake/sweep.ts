@@ -59,7 +59,7 @@ export async function findOrphans(ledger: Ledger): Promise<string[]> {
   const { root } = ledger
   const named = new Set(filesOnDisk(ledger).map((file) => file.path))
   const orphans: string[] = []
-  for (const folder of [places.points, places.registry])
+  for (const folder of [places.points, places.assets, places.registry])
     for (const name of await filesBelow(inLake(root, folder))) {
       const path = `${folder}/${name}`
       if (!named.has(path)) orphans.push(path)

@@ -96,14 +96,10 @@ export interface Place {
 
 /** One fetch by the real job, in this process. */
 export async function fetchOnce(place: Place, selection: Selection, changes: Changes = {}): Promise<IngestSummary> {
-  const { url, now } = place
-  const root = changes.data ?? place.root
-  const env = { PITLAKE_METRICS_URL: url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: root }
-  const settings = resolveSettings({ flags: {}, env, cwd: tmpdir() })
-  const real = performance.now()
+  const { now } = place
   return await ingest(
     {
-      settings: { ...settings, metrics: { ...settings.metrics, requestsPerMinute: 60_000, ...changes.metrics } },
+      settings: settingsAt(place, changes),
       catalogue,
       selections: [selection],
       gapsOnly: false,
@@ -112,20 +108,32 @@ export async function fetchOnce(place: Place, selection: Selection, changes: Cha
       providerMoved: false,
       ...changes.input,
     },
-    {
-      now: () => now() * 1000 + (performance.now() - real),
-      nowMicros: () => Math.floor(now() * 1_000_000 + (performance.now() - real) * 1000),
-      sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
-      wait: async (ms) => await setTimeout(Math.min(ms, 20)),
-      random: Math.random,
-      signal: new AbortController().signal,
-      holder: { pid: process.pid, host: 'test', command: 'pitlake fetch' },
-      program: 'pitlake test',
-      proxy: {},
-      onEvent: () => undefined,
-      ...changes.deps,
-    },
+    { ...depsAt(place), ...changes.deps },
   )
+}
+
+/** The settings of a job there, fast enough for a test. */
+export function settingsAt({ root, url }: Place, changes: Changes = {}): Settings {
+  const env = { PITLAKE_METRICS_URL: url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: changes.data ?? root }
+  const settings = resolveSettings({ flags: {}, env, cwd: tmpdir() })
+  return { ...settings, metrics: { ...settings.metrics, requestsPerMinute: 60_000, ...changes.metrics } }
+}
+
+/** The world of a job there, by the clock of the place. */
+export function depsAt({ now }: Place): IngestDeps {
+  const real = performance.now()
+  return {
+    now: () => now() * 1000 + (performance.now() - real),
+    nowMicros: () => Math.floor(now() * 1_000_000 + (performance.now() - real) * 1000),
+    sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
+    wait: async (ms) => await setTimeout(Math.min(ms, 20)),
+    random: Math.random,
+    signal: new AbortController().signal,
+    holder: { pid: process.pid, host: 'test', command: 'pitlake fetch' },
+    program: 'pitlake test',
+    proxy: {},
+    onEvent: () => undefined,
+  }
 }
 
 async function failedWindows(root: string): Promise<string[]> {

@@ -79,7 +79,7 @@ async function isWhole(root: string): Promise<void> {
 
 test(
   `${kills} kills at random instants, then completion: the lake is that of an undisturbed run`,
-  { timeout: 60_000 + kills * 5_000 },
+  { timeout: 120_000 + kills * 20_000 },
   async () =>
     withBench(now, async (bench) => {
       bench.faults('slow-first-byte:ms=5')

@@ -1,0 +1,51 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { usage } from '../errors.ts'
+import { finishRun, type RunEnd } from '../jobs/finish.ts'
+import type { RewriteDeps } from '../jobs/rewrite.ts'
+import { inLake, places } from '../lake/layout.ts'
+import type { Deps } from './spec.ts'
+
+/** The program's name and version, as entries and footers name it. */
+export function programName(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return `pitlake ${(JSON.parse(text) as { version: string }).version}`
+}
+
+/** The real world behind a job that writes to a lake and asks nobody. */
+export function lakeWorld(deps: Deps, command: string): RewriteDeps {
+  return {
+    nowMicros: () => Math.floor(deps.now() * 1000),
+    sleep: async (ms) => await deps.sleep(ms),
+    random: deps.random,
+    signal: deps.signal,
+    holder: { pid: process.pid, host: hostname(), command: `pitlake ${command}` },
+    program: programName(),
+  }
+}
+
+/** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */
+export function askingWorld(deps: Deps, command: string, catalogue: Catalogue) {
+  const { env } = deps
+  const world = lakeWorld(deps, command)
+  return {
+    ...world,
+    now: () => performance.timeOrigin + performance.now(),
+    wait: async (ms: number, signal: AbortSignal) => await deps.sleep(ms, signal),
+    proxy: {
+      http: env['http_proxy'] ?? env['HTTP_PROXY'],
+      https: env['https_proxy'] ?? env['HTTPS_PROXY'],
+      all: env['all_proxy'] ?? env['ALL_PROXY'],
+      none: env['no_proxy'] ?? env['NO_PROXY'],
+    },
+    afterCommits: async (end: RunEnd) =>
+      await finishRun(end, { catalogue, deps: world, note: (text) => deps.stderr(`note: ${text}\n`) }),
+  }
+}
+
+/** Refuses a folder in which no lake was begun. */
+export function requireLake(root: string): void {
+  if ([places.ledger, places.journal].some((place) => existsSync(inLake(root, place)))) return
+  throw usage(`no lake in ${root}`, { next: 'run pitlake fetch to begin one, or name another folder with --data' })
+}

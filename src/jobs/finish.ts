@@ -1,0 +1,45 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { exists } from '../lake/disk.ts'
+import { inLake, places } from '../lake/layout.ts'
+import type { Ledger } from '../lake/ledger.ts'
+import { buildViews } from '../lake/views/build.ts'
+import { mergeSmallFiles } from './compact.ts'
+import type { RewriteDeps } from './rewrite.ts'
+
+/** How the lake stands when a run has made its last commit. */
+export interface RunEnd {
+  readonly ledger: Ledger
+  /** How many versions the run made. */
+  readonly commits: number
+  /** How many requests it sent. */
+  readonly requests: number
+}
+
+/** What finishing a run needs. */
+export interface FinishDeps {
+  readonly catalogue: Catalogue
+  readonly deps: RewriteDeps
+  readonly note: (text: string) => void
+}
+
+/**
+ * Merges small files and makes the views anew. The points are committed already, so a failure here is a note, and the
+ * next run or `pitlake views` mends it. A run that changed and asked nothing leaves existing views alone.
+ */
+export async function finishRun(
+  { ledger, commits, requests }: RunEnd,
+  { catalogue, deps, note }: FinishDeps,
+): Promise<void> {
+  const idle = commits === 0 && requests === 0
+  if (ledger.head().version === 0 || (idle && (await exists(inLake(ledger.root, places.database))))) return
+  if (commits > 0) await noted('merging small files', note, async () => void (await mergeSmallFiles(ledger, deps)))
+  await noted('making the views', note, async () => void (await buildViews(ledger, { catalogue, deps })))
+}
+
+async function noted(doing: string, note: (text: string) => void, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    note(`${doing} failed, the data are safe: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
