@@ -11,12 +11,36 @@ PITLAKE := npm run -s pitlake --
 INSTALLED := node_modules/.package-lock.json
 TESTS := .cache/tests.json
 
-.PHONY: test check pack bench sandbox clean help
+.PHONY: lake fetch registry views status sql notebooks test torture check pack bench sandbox clean help
+
+lake: $(INSTALLED) ## brings the lake up to date; without a provider in the environment from the sandbox
+	@scripts/lake.sh
+
+fetch: $(INSTALLED) ## brings the metrics selected in pitlake.yaml up to date
+	@$(PITLAKE) fetch
+
+registry: $(INSTALLED) ## brings the registry up to date: the change feed, with a snapshot where there is none yet
+	@$(PITLAKE) registry sync
+
+views: $(INSTALLED) ## makes lake.duckdb and lake.sql anew
+	@$(PITLAKE) views
+
+status: $(INSTALLED) ## says whether the lake can be trusted today, and writes the page
+	@$(PITLAKE) status --html "$${PITLAKE_DATA:-data}/status.html"
+
+sql: $(INSTALLED) ## opens an SQL session in the lake
+	@$(PITLAKE) sql
+
+notebooks: $(INSTALLED) ## runs every notebook into HTML, on a lake made for them
+	@scripts/notebooks.sh
 
 test: $(INSTALLED) ## runs every test, offline, and prints how many passed
 	@mkdir -p .cache && rm -f $(TESTS)
 	@status=0; vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
 	node scripts/counts.ts $(TESTS) || status=1; exit $$status
+
+torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
+	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
 
 check: $(INSTALLED) ## types, lint, format, dead code, lockfile
 	@status=0; \

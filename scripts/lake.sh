@@ -4,26 +4,61 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 pitlake() { node -r ./scripts/node24.cjs src/main.ts "$@"; }
+title() { printf '\n\033[1m%s\033[0m\n' "$1"; }
+[ -t 1 ] || title() { printf '\n== %s\n' "$1"; }
 
-selection=()
-if [ -z "${PITLAKE_METRICS_URL:-}" ]; then
-  echo "no provider in the environment: using the sandbox with synthetic data"
+data=${PITLAKE_DATA:-data}
+synthetic=
+if [ -z "${PITLAKE_METRICS_URL:-}${PITLAKE_REGISTRY_URL:-}" ]; then
+  synthetic=1
+  echo "No provider in the environment: the sandbox answers, with synthetic data."
   line=$(mktemp)
   node -r ./scripts/node24.cjs src/main.ts sandbox >"$line" &
   sandbox=$!
   trap 'kill "$sandbox" 2>/dev/null || true; wait "$sandbox" 2>/dev/null || true; rm -f "$line"' EXIT
   for _ in $(seq 100); do [ -s "$line" ] && break; sleep 0.1; done
   read_key() { node -p "JSON.parse(require('node:fs').readFileSync('$line', 'utf8')).$1"; }
-  PITLAKE_METRICS_URL=$(read_key metrics_url)
-  PITLAKE_METRICS_KEY=$(read_key metrics_key)
-  export PITLAKE_METRICS_URL PITLAKE_METRICS_KEY
+  PITLAKE_METRICS_URL=$(read_key metrics_url) PITLAKE_METRICS_KEY=$(read_key metrics_key)
+  PITLAKE_REGISTRY_URL=$(read_key registry_url) PITLAKE_REGISTRY_KEY=$(read_key registry_key)
+  export PITLAKE_METRICS_URL PITLAKE_METRICS_KEY PITLAKE_REGISTRY_URL PITLAKE_REGISTRY_KEY
 fi
-[ -f pitlake.yaml ] || selection=(--assets 'BTC,ETH,SOL' --paths '*' --currencies 'native,usd' --since 2019-01-01)
 
-pitlake plan "${selection[@]}"
-echo
-pitlake fetch "${selection[@]}"
-echo
-echo "next:"
-echo "  npm run -s pitlake -- plan --assets BTC --paths 'market/*' --intervals 1h   what more would cost"
-echo "  npm run -s pitlake -- catalog show supply/current_pit                       what an endpoint is"
+# Exit 6 means that some windows failed: the rest is there, and the status page says which.
+bring() { pitlake fetch "$@" || { status=$?; [ "$status" = 6 ] || exit "$status"; }; }
+
+if [ -n "${PITLAKE_METRICS_URL:-}" ]; then
+  if [ -n "$synthetic" ] && [ ! -f pitlake.yaml ]; then
+    since=$(date -u -d '14 days ago' +%F 2>/dev/null || date -u -v-14d +%F)
+    title "Plan: all endpoints daily since 2019, three assets"
+    pitlake plan --assets BTC,ETH,SOL --paths '*' --currencies native,usd --since 2019-01-01
+    title "Fetch"
+    bring --assets BTC,ETH,SOL --paths '*' --currencies native,usd --since 2019-01-01
+    title "Fetch: some of them hourly, and every ten minutes for two weeks"
+    bring --assets BTC,ETH --paths 'supply/current_pit,market/*,addresses/active_count_pit,indicators/*' --intervals 1h --currencies native,usd --since 2023-01-01
+    bring --assets BTC --paths 'supply/current_pit,addresses/active_count_pit' --intervals 10m --currencies native,usd --since "$since"
+  else
+    title "Plan"
+    pitlake plan
+    title "Fetch"
+    bring
+  fi
+fi
+
+if [ -n "${PITLAKE_REGISTRY_URL:-}" ]; then
+  title "Registry: today's snapshot, then the change feed"
+  pitlake registry snapshot
+  pitlake registry sync
+fi
+
+title "Status"
+pitlake status --html "$data/status.html"
+
+cat <<END
+
+Try next:
+  npm run -s pitlake -- sql                                          a session in the lake; .help inside
+  npm run -s pitlake -- sql "FROM pit_join((SELECT * FROM calendar('2024-01-01', '2024-01-08', '1 day'), (VALUES ('BTC')) a(asset)), 'supply/current_pit', '24h')"
+  npm run -s pitlake -- lookahead notebooks/leak.sql                 a query that looks ahead, found out
+  make notebooks                                                     six stories with pictures, as HTML
+  open $data/status.html                                             can the lake be trusted today?
+END

@@ -4,6 +4,7 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { type Limits, plan } from '../../src/plan.ts'
 import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
+import { benchConvert } from './convert.ts'
 
 /** Two ways to the same result, timed in turn; equal results are asserted before any time is believed. */
 interface Pair {
@@ -25,6 +26,10 @@ const now = Date.UTC(2026, 0, 1) / 1000
 async function main(): Promise<void> {
   console.log('median of A B A B rounds; a ratio below its bound is good')
   for (const pair of [startUp(), sandboxWindow(), planning()]) await run(pair)
+  for (const { line, within } of await benchConvert()) {
+    console.log(line)
+    if (!within) process.exitCode = 1
+  }
 }
 
 /** The time of `pitlake --help` against an empty Node. */
