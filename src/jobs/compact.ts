@@ -91,9 +91,20 @@ function settled(file: HeldFile): boolean {
   return measuredEncoding(file) !== undefined
 }
 
+const mergeable: ReadonlySet<string> = new Set([
+  'points',
+  'redated',
+  'events',
+  'metric_assets',
+  'snapshots',
+  'absorbed',
+  'schema_changes',
+  'registry_findings',
+])
+
 /** Dated tables share files between dates and are left alone. */
 function isMergeable(table: string): boolean {
-  return ['points', 'redated', 'events', 'metric_assets'].includes(table) || table.startsWith('history.')
+  return mergeable.has(table) || table.startsWith('history.')
 }
 
 /** The live files by partition, in a fixed order. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { catalogue } from './sandbox-client.ts'
-import { makeLake, makeViews, type PointRow } from './views.ts'
+import { makeLake, makeViews, type PointRow, type Step } from './views.ts'
 
 const dayMs = 86_400_000
 const start = Date.UTC(2024, 0, 1)
@@ -49,44 +49,50 @@ interface ProductStep {
   readonly id: string
   readonly at: string
   readonly op: string | null
-  readonly closed_by?: string
+  readonly [column: string]: unknown
 }
 
 /** Thirty products: twenty from the first snapshot, ten created later, every third removed later. */
-function products(): (ProductStep & { readonly [name: string]: unknown })[] {
-  const steps: ProductStep[] = []
-  for (let i = 0; i < 30; i++) {
+function products(symbols: readonly string[]): ProductStep[] {
+  return Array.from({ length: 30 }, (_, i) => i).flatMap((i) => {
     const born = i < 20 ? 20 : 20 + i * 5
-    steps.push({ id: `p${i}`, at: iso(start + born * dayMs), op: i < 20 ? 'snapshot' : 'created' })
-    if (i % 3 === 0) steps.push({ id: `p${i}`, at: iso(start + (200 + i) * dayMs), op: null, closed_by: 'deleted' })
+    const id = `p${i}`
+    const fields = {
+      inferred: false,
+      source: 'test',
+      status: 'active',
+      symbol: symbols[i] ?? id.toUpperCase(),
+      issuer_id: 'i0',
+      record: JSON.stringify({ id }),
+    }
+    const opened = { id, at: iso(start + born * dayMs), op: i < 20 ? 'snapshot' : 'created', ...fields }
+    const removed = { ...opened, at: iso(start + (200 + i) * dayMs), op: null, closed_by: 'deleted' }
+    return i % 3 === 0 ? [opened, removed] : [opened]
+  })
+}
+
+/** The registry of that lake: products, an issuer, and a listing of metric assets with the given symbols. */
+export function trustTables(symbols: readonly string[] = []): NonNullable<Step['tables']> {
+  const at = iso(start + 20 * dayMs)
+  const snapshot = { snapshot_date: '2024-01-21', observed_at: at, source: 'snapshot', resource: 'products', base: 'a' }
+  const issuer = { id: 'i0', at, op: 'snapshot', inferred: false, source: 'test', custodian_answer: 'not_disclosed' }
+  return {
+    'history.products': products(symbols),
+    'history.issuers': [{ ...issuer, custodian: 'not disclosed', record: '{"id":"i0"}' }],
+    snapshots: [{ ...snapshot, delta: null, rows: 20 }],
+    ...(symbols.length > 0 && {
+      metric_assets: symbols.map((id) => ({ id, symbol: id, record: '{}', observed_at: at })),
+    }),
   }
-  return steps.map((step) => ({
-    ...step,
-    inferred: false,
-    source: 'test',
-    status: 'active',
-    symbol: step.id.toUpperCase(),
-    issuer_id: `i${step.id}`,
-    record: JSON.stringify({ id: step.id }),
-  }))
 }
 
 /** A lake of two assets, 300 days of 2024 with late points, and a registry of thirty products; with its views. */
 export async function makeTrustLake(): Promise<{ readonly root: string; readonly remove: () => void }> {
   const home = mkdtempSync(join(tmpdir(), 'pitlake-trust-'))
   const root = join(home, 'lake')
-  const snapshot = {
-    snapshot_date: '2024-01-21',
-    observed_at: iso(start + 20 * dayMs),
-    source: 'snapshot',
-    resource: 'products',
-    base: 'a',
-    delta: null,
-    rows: 20,
-  }
   await makeLake(root, [
     { at: '2024-12-01T00:00:00', points: points(0, 200) },
-    { at: '2024-12-02T00:00:00', tables: { 'history.products': products(), snapshots: [snapshot] } },
+    { at: '2024-12-02T00:00:00', tables: trustTables() },
     { at: '2024-12-03T00:00:00', points: points(200, days) },
   ])
   await makeViews(root)

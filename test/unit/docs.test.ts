@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { commandPages, commandPagesFile } from '../../scripts/command-pages.ts'
+import { readmeNow } from '../../scripts/readme.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configSchema } from '../../src/config.ts'
 
@@ -37,4 +38,9 @@ test('the catalogue page counts right', () => {
   const catalogue = loadCatalogue()
   const text = readFileSync(resolve(root, 'docs/catalogue.md'), 'utf8')
   expect(text).toContain(`${catalogue.endpoints.size} endpoints`)
+})
+
+test('the session of the README is what its commands say', { timeout: 180_000 }, async () => {
+  const { held, now } = await readmeNow()
+  expect(held).toBe(now)
 })

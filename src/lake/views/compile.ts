@@ -190,7 +190,7 @@ function fieldComment(name: string): string {
     parent_type: 'the kind of record that this one is embedded in',
     parent_id: 'the id of the record that this one is embedded in',
     ordinal: 'the place among its siblings, from 0',
-    content_hash: 'SHA-256 of the embedded record',
+    content_hash: 'digest of the embedded record; the same whatever the order of its keys',
   }
   return embedded[name] ?? `${name.replaceAll('_', ' ')}, as the record says; NULL where it is not established`
 }

@@ -33,10 +33,12 @@ const coverage = table(
     ['request', 'VARCHAR'],
     ['added_at', 'TIMESTAMPTZ'],
     ['removed_at', 'TIMESTAMPTZ'],
+    ['verified_at', 'TIMESTAMPTZ'],
   ],
   `SELECT json_object(${dimensionCells}, 'since', c.since * 1000000, 'until', c.until * 1000000, 'state', c.state,
      'reason', c.reason, 'asked_at', c.asked_at * 1000000, 'request', c.request,
-     'added_at', a.committed_at, 'removed_at', r.committed_at) AS line
+     'added_at', a.committed_at, 'removed_at', r.committed_at, 'verified_at',
+     (SELECT max(v.at) FROM verified v WHERE v.series = s.id AND v.since < c.until AND v.until > c.since)) AS line
    FROM coverage c JOIN series s ON s.n = c.series JOIN versions a ON a.version = c.added_version
    LEFT JOIN versions r ON r.version = c.removed_version ORDER BY c.series, c.since, c.added_version`,
 )

@@ -1,0 +1,86 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openQuery } from '../../src/query/lake.ts'
+import { runScript } from '../../src/query/run.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import { trustTables } from '../helpers/trust-lake.ts'
+
+const text = readFileSync(new URL('../../docs/cookbook.md', import.meta.url), 'utf8')
+const recipes = [...text.matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
+  ([, title = '', sql = '']): [string, string] => [title, sql],
+)
+/** Recipes about things that a sound small lake has none of. */
+const maybeEmpty = new Set(['Gaps', 'The state of every window', 'What the provider rewrote', 'Plan against actual'])
+
+let home: string
+let root: string
+
+function rows(
+  metric: string,
+  more: Partial<PointRow>,
+  value: (asset: number, day: number) => Partial<PointRow>,
+): PointRow[] {
+  const defaults = catalogue.endpoints.get(metric)?.defaults
+  return ['BTC', 'ETH'].flatMap((asset, n) =>
+    Array.from({ length: 240 }, (_, day): PointRow => {
+      const t = Date.UTC(2024, 0, 1 + day)
+      const late = day % 50 === 9 ? 2 * 86_400_000 : 0
+      const available = new Date(t + 86_400_000 + 600_000 + late).toISOString()
+      const { currency = null, exchange = null, network = null } = defaults ?? {}
+      const series = { metric, asset, interval: '24h', currency, exchange, network } as const
+      const clocks = {
+        t: new Date(t).toISOString(),
+        available_at: available,
+        computed_at: available,
+        basis: 'provider',
+      }
+      return { ...series, ...clocks, ...more, ...value(n, day) }
+    }),
+  )
+}
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-cookbook-'))
+  root = join(home, 'lake')
+  await makeLake(root, [
+    {
+      at: '2024-12-01T00:00:00',
+      points: [
+        ...rows('addresses/active_count_pit', {}, (n, day) => ({ v: 1000 + n + day })),
+        ...rows('indicators/sopr_adjusted_pit', {}, (n, day) => ({ v: 1 + n + day / 100 })),
+        ...rows('supply/current_pit', { currency: 'native' }, (n, day) => ({ v: 1e6 + n + day })),
+        ...rows('supply/current_pit', { currency: 'usd' }, (n, day) => ({ v: (1e6 + n + day) * (40 + day) })),
+        ...rows('distribution/balance_by_wallet_size_pit', {}, (n, day) => ({
+          v: null,
+          o: `{"small":${day},"large":${n}}`,
+        })),
+      ],
+    },
+    { at: '2024-12-02T00:00:00', tables: trustTables(['BTC', 'ETH']) },
+  ])
+  await makeViews(root)
+}, 120_000)
+
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+test('there are at least twenty recipes, each with a title of its own', () => {
+  expect(recipes.length).toBeGreaterThanOrEqual(20)
+  expect(new Set(recipes.map(([title]) => title)).size).toBe(recipes.length)
+  expect(text.match(/```sql/g)?.length).toBe(recipes.length)
+})
+
+test.for(recipes)('%s', { timeout: 60_000 }, async ([title, sql]) => {
+  const session = await openQuery(root)
+  try {
+    const run = { folder: root, sleep: async () => await Promise.resolve() }
+    const ready = await runScript(session, sql, run)
+    const found = await session.rows(ready.text)
+    if (!maybeEmpty.has(title)) expect(found.length).toBeGreaterThan(0)
+    expect(ready.columns.length).toBeGreaterThan(1)
+  } finally {
+    session.close()
+  }
+})
