@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { type Limits, plan } from '../../src/plan.ts'
+import type { JoinRatio } from './joins.ts'
 import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
-import { benchConvert } from './convert.ts'
 
 /** Two ways to the same result, timed in turn; equal results are asserted before any time is believed. */
 interface Pair {
@@ -23,13 +23,49 @@ const catalogue = loadCatalogue()
 const day = 86_400
 const now = Date.UTC(2026, 0, 1) / 1000
 
+/** What can be measured, by topic: every one prints lines with ratios and fails where a bound is broken. */
+const topics: Readonly<Record<string, () => Promise<void>>> = {
+  basics: async () => {
+    for (const pair of [startUp(), sandboxWindow(), planning()]) await run(pair)
+  },
+  convert: async () => tell(await (await import('./convert.ts')).benchConvert()),
+  fetch: async () => tell(await (await import('./fetch.ts')).benchFetch()),
+  views: async () => say(await (await import('./views.ts')).benchViews()),
+  joins: async () => {
+    const ratios = await (await import('./joins.ts')).benchJoins()
+    tell(ratios.map((ratio) => ({ line: joinLine(ratio), within: ratio.ratio <= ratio.bound })))
+  },
+  compact: async () => say(await (await import('./compact.ts')).benchCompact()),
+  registry: async () => say(await (await import('./registry.ts')).benchRegistry()),
+}
+
+/** Runs the topics of the command line, all without any. */
 async function main(): Promise<void> {
-  console.log('median of A B A B rounds; a ratio below its bound is good')
-  for (const pair of [startUp(), sandboxWindow(), planning()]) await run(pair)
-  for (const { line, within } of await benchConvert()) {
+  const named = process.argv.slice(2)
+  const unknown = named.filter((name) => !Object.hasOwn(topics, name))
+  if (unknown.length > 0) throw new Error(`no topic ${unknown.join(', ')}; there are ${Object.keys(topics).join(', ')}`)
+  console.log('median of A B A B rounds in one run')
+  for (const [name, bench] of Object.entries(topics)) {
+    if (named.length > 0 && !named.includes(name)) continue
+    console.log(`\n${name}`)
+    await bench()
+  }
+}
+
+function tell(measured: readonly { readonly line: string; readonly within: boolean }[]): void {
+  for (const { line, within } of measured) {
     console.log(line)
     if (!within) process.exitCode = 1
   }
+}
+
+function joinLine({ name, ours, bare, strict, ratio, bound }: JoinRatio): string {
+  const times = `${ours.toFixed(2)} s, bare ${bare.toFixed(2)} s, strict ${strict.toFixed(2)} s`
+  return `${name}: ${times}, ratio ${ratio.toFixed(2)} (${ratio <= bound ? 'within' : 'ABOVE'} ${bound})`
+}
+
+function say(lines: readonly string[]): void {
+  for (const line of lines) console.log(line)
 }
 
 /** The time of `pitlake --help` against an empty Node. */

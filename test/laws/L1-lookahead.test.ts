@@ -51,7 +51,7 @@ const leaks: readonly (readonly [name: string, sql: string, cause: RegExp])[] = 
   [
     'a z-score over the whole sample',
     `SELECT ts, asset, (v - avg(v) OVER (PARTITION BY asset)) / stddev(v) OVER (PARTITION BY asset) AS z
-       FROM pit_join(${`d`}, '${trustMetric}', '24h')`,
+       FROM pit_join(d, '${trustMetric}', '24h')`,
     /whole sample/,
   ],
   [

@@ -1,0 +1,237 @@
+import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { dispatch } from '../../src/commands/cli.ts'
+import { exitCode } from '../../src/errors.ts'
+import { verify, type VerifyInput, type VerifySummary, verifyVerdict } from '../../src/jobs/verify.ts'
+import type { IngestDeps } from '../../src/jobs/tools.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { liveFiles } from '../../src/lake/held.ts'
+import { heldVerified } from '../../src/lake/held-runs.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { type Bench, depsAt, fetchKey, settingsAt, withBench } from '../helpers/fetching.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const day = 86_400
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const paths = [
+  'addresses/profit_count_pit',
+  'addresses/loss_count_pit',
+  'blockchain/block_count_pit',
+  'blockchain/block_height_pit',
+  'supply/current_pit',
+]
+const selection = { assets: ['BTC', 'ETH'], paths, since: now - 30 * day }
+const whole = { paths: null, assets: null, since: null, until: null }
+
+async function again(
+  bench: Bench,
+  changes: Partial<VerifyInput> = {},
+  deps: Partial<IngestDeps> = {},
+): Promise<VerifySummary> {
+  const place = { root: bench.root, url: bench.url, now: () => bench.clock.now }
+  const settings = settingsAt(place, { metrics: { credits: { '*': 1 } } })
+  const input = { settings, catalogue, now: bench.clock.now, maxRequests: null, providerMoved: false }
+  bench.clock.now += 60
+  return await verify({ ...input, scope: whole, budget: 300, ...changes }, { ...depsAt(place), ...deps })
+}
+
+async function onRecord(root: string): Promise<{ version: number; results: string[]; kinds: string[] }> {
+  const ledger = await Ledger.openToRead(root)
+  const { version } = ledger.head()
+  const results = [...heldVerified(ledger).values()].flat().map(({ result }) => result)
+  const kinds = ledger.statement('SELECT kind FROM violations ORDER BY kind').all()
+  ledger.close()
+  return { version, results: results.toSorted(), kinds: kinds.map((row) => String(row['kind'])) }
+}
+
+const code = (summary: VerifySummary): number => {
+  const error = verifyVerdict(summary)
+  return error === null ? 0 : exitCode(error)
+}
+
+test('L2/L4: the same answers make no version, and are remembered as identical', { timeout: 60_000 }, async () =>
+  withBench(now, async (bench) => {
+    await bench.fetch(selection)
+    const [before, stored] = [await onRecord(bench.root), await bench.stored()]
+    const events: string[] = []
+    const done = await again(bench, {}, { onEvent: (event) => void events.push(event.kind) })
+    expect([done.ok, code(done)]).toEqual([true, 0])
+    expect(done.windows).toEqual({ held: 10, chosen: 10, verified: 10, failed: 0, left: 0 })
+    expect(done.results).toMatchObject({ identical: 10, changed: 0 })
+    expect(done.checked.points).toBe(stored.length)
+    expect(done.requests).toBe(10)
+    expect(events[0]).toBe('planned')
+    const after = await onRecord(bench.root)
+    expect(after).toEqual({ ...before, results: Array.from({ length: 10 }, () => 'identical') })
+    expect(await bench.stored()).toEqual(stored)
+    const rebuilt = await Ledger.inMemory(bench.root)
+    expect([...heldVerified(rebuilt).values()].flat()).toHaveLength(10)
+    rebuilt.close()
+  }),
+)
+
+test('L2: whatever differs is told with both values and never applied', { timeout: 60_000 }, async () =>
+  withBench(now, async (bench) => {
+    const [changed = '', vanished = '', filled = '', moved = '', late = ''] = paths
+    bench.faults(`null-filled@${filled}:point=4,asset=BTC,first=1`, `late@${late}:asset=BTC,point=5,shown=${now + 30}`)
+    await bench.fetch(selection)
+    const stored = await bench.stored()
+    bench.faults(
+      `rewrite@${changed}:point=3,asset=BTC`,
+      `vanished@${vanished}:point=2,n=2,asset=BTC`,
+      `computed-at-changed@${moved}:point=6,asset=BTC`,
+    )
+    const done = await again(bench)
+    expect(code(done)).toBe(4)
+    expect(done.results).toEqual({
+      changed: 1,
+      vanished: 1,
+      'null filled': 1,
+      'computed_at changed': 1,
+      appended: 1,
+      identical: 5,
+    })
+    expect(done.differences.map(({ metric, result, asset }) => [metric, result, asset])).toEqual(
+      expect.arrayContaining([
+        [changed, 'changed', 'BTC'],
+        [vanished, 'vanished', 'BTC'],
+        [vanished, 'vanished', 'BTC'],
+        [filled, 'null filled', 'BTC'],
+        [moved, 'computed_at changed', 'BTC'],
+      ]),
+    )
+    expect(done.differences).toHaveLength(5)
+    const one = done.differences.find(({ result }) => result === 'changed')
+    expect(Number(one?.offered)).toBeCloseTo(Number(one?.stored) * 1.01, 6)
+    expect(one?.address).toContain(`${changed}?`)
+    expect(one?.stored_request).not.toBe(one?.offered_request)
+    expect(Date.parse(one?.stored_at ?? '')).toBeLessThan(Date.parse(one?.offered_at ?? ''))
+    expect(done.points_added).toBe(1)
+    const kept = await bench.stored()
+    expect(kept).toHaveLength(stored.length + 1)
+    expect(kept).toEqual(expect.arrayContaining(stored))
+    const record = await onRecord(bench.root)
+    expect(record.kinds).toEqual(['changed', 'computed_at_changed', 'null_filled', 'vanished', 'vanished'])
+
+    const twice = await again(bench)
+    expect([code(twice), twice.differences.length]).toEqual([4, 5])
+    expect((await onRecord(bench.root)).version).toBe(record.version)
+    expect(twice.damage).toEqual([])
+  }),
+)
+
+test(
+  'L2: an answer without content is not taken for agreement, a broken one not for a difference',
+  {
+    timeout: 60_000,
+  },
+  async () =>
+    withBench(now, async (bench) => {
+      const [first = '', second = '', third = ''] = paths
+      await bench.fetch({ ...selection, assets: ['BTC'] })
+      bench.faults(`no-content-204@${first}`, `forbidden-403@${second}`, `poison-text-v@${third}:point=1`)
+      const done = await again(bench)
+      expect(done.results).toMatchObject({ vanished: 1, identical: 2 })
+      expect(done.differences).toHaveLength(29)
+      expect(new Set(done.failures.map(({ series }) => series.split('|')[0]))).toEqual(new Set([second, third]))
+      expect(done.failures.every(({ reason }) => reason.length > 3)).toBe(true)
+      bench.faults(`forbidden-403@${second}`)
+      expect(code(await again(bench))).toBe(6)
+      bench.faults()
+      expect(code(await again(bench))).toBe(0)
+      expect((await bench.fetch({ ...selection, assets: ['BTC'] })).requests).toBe(0)
+    }),
+)
+
+test('the budget is spread over the endpoints; early ends go on with what is left', { timeout: 60_000 }, async () =>
+  withBench(now, async (bench) => {
+    await bench.fetch(selection)
+    const few = await again(bench, { budget: 5 })
+    expect(few.windows).toMatchObject({ held: 10, chosen: 5, verified: 5 })
+    const ledger = await Ledger.openToRead(bench.root)
+    expect(new Set([...heldVerified(ledger).keys()].map((id) => id.split('|')[0])).size).toBe(5)
+    ledger.close()
+    const others = await again(bench, { budget: 5 })
+    expect([others.windows.verified, (await onRecord(bench.root)).results.length]).toEqual([5, 10])
+
+    const cut = await again(bench, { budget: null, maxRequests: 4 })
+    expect([code(cut), cut.stopped_by, cut.windows]).toEqual([
+      5,
+      'max_requests',
+      { held: 10, chosen: 10, verified: 4, failed: 0, left: 6 },
+    ])
+    const halt = new AbortController()
+    const onEvent: IngestDeps['onEvent'] = ({ kind }) => void (kind === 'answered' && halt.abort())
+    const interrupted = await again(bench, { budget: null }, { signal: halt.signal, onEvent })
+    expect([code(interrupted), interrupted.stopped_by, interrupted.windows.chosen]).toEqual([5, 'signal', 6])
+    const rest = await again(bench, { budget: null })
+    expect([code(rest), rest.windows.chosen]).toEqual([0, 6 - interrupted.windows.verified])
+    expect((await again(bench, { budget: null })).windows.chosen).toBe(10)
+
+    const part = { paths: [paths[0] ?? ''], assets: ['E*'], since: now - 10 * day, until: now - 5 * day }
+    expect((await again(bench, { scope: part })).windows).toMatchObject({ held: 1, verified: 1 })
+    await expect(again(bench, { scope: { ...part, assets: ['XRP'] } })).rejects.toThrow('nothing to verify')
+  }),
+)
+
+test('a damaged file is named, and everything else is still compared', { timeout: 60_000 }, async () =>
+  withBench(now, async (bench) => {
+    await bench.fetch(selection)
+    const ledger = await Ledger.openToRead(bench.root)
+    const [file] = liveFiles(ledger, { table: 'points' })
+    ledger.close()
+    truncateSync(inLake(bench.root, file?.path ?? ''), 100)
+    const done = await again(bench)
+    expect(code(done)).toBe(4)
+    expect(done.damage.map(({ kind, path }) => [kind, path])).toEqual([['file_torn', file?.path]])
+    expect(done.windows).toMatchObject({ held: 8, verified: 8 })
+    rmSync(join(bench.root, 'ledger.sqlite'))
+    const lost = await again(bench)
+    expect([code(lost), lost.damage[0]?.kind, lost.requests]).toEqual([4, 'ledger_lost', 0])
+  }),
+)
+
+test('the command states its budget first and writes a report without the key', { timeout: 60_000 }, async () =>
+  withBench(now, async (bench) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'pitlake-verify-'))
+    try {
+      await bench.fetch(selection)
+      bench.faults(`rewrite@${paths[0]}:point=3,asset=BTC`)
+      const seen: string[] = []
+      let out = ''
+      const ran = dispatch(['verify', '--data', bench.root, '--report', 'report.md', '--budget', '15'], {
+        now: () => (bench.clock.now + 60) * 1000,
+        sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
+        random: Math.random,
+        cwd,
+        env: { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },
+        stdout: (text) => (out += text),
+        stderr: (text) => void seen.push(text),
+        isTerminal: false,
+        signal: new AbortController().signal,
+      })
+      await expect(ran).rejects.toThrow('1 stored values differ upstream')
+      const told = seen.join('')
+      expect(told).toContain('asks 10 of 10 windows of 5 endpoints again within a budget of 15 credits')
+      expect(told.indexOf('budget')).toBeLessThan(told.indexOf('version'))
+      expect(out.split('\n').every((line) => line.length <= 80)).toBe(true)
+      expect(out).toMatch(/results +1 changed, 9 identical/)
+      const report = readFileSync(join(cwd, 'report.md'), 'utf8')
+      expect(report).toContain(`${paths[0]}?`)
+      expect(report).toMatch(/\| \S+T00:00:00Z \| changed \| `\S+` \| `\S+` \| \S+Z \| \S+ \|/)
+      expect(report + out + told).not.toContain(fetchKey)
+      const engine = await Engine.open(join(bench.root, 'lake.duckdb'), { readOnly: true })
+      const [row] = await engine.rows(
+        "SELECT bool_and(verified_at IS NOT NULL) AS compared FROM coverage WHERE state = 'covered'",
+      )
+      engine.close()
+      expect(row).toEqual({ compared: true })
+    } finally {
+      rmSync(cwd, { recursive: true, force: true })
+    }
+  }),
+)
