@@ -29,7 +29,10 @@ export async function readmeNow(): Promise<{ held: string; now: string }> {
       PITLAKE_DATA: join(folder, 'lake'),
     }
     const told = commandsOf(block).map((command) => `$ ${command}\n${outputOf(command, env)}`)
-    return { held, now: held.replace(session, (_, head: string, __, tail: string) => `${head}${told.join('\n')}${tail}`) }
+    return {
+      held,
+      now: held.replace(session, (_, head: string, __, tail: string) => `${head}${told.join('\n')}${tail}`),
+    }
   } finally {
     sandbox.kill()
     rmSync(folder, { recursive: true, force: true })

@@ -135,7 +135,17 @@ function contextOf(bench: Bench): Omit<BatchContext, 'engine' | 'spool' | 'provi
   const { input, deps, ledger, key, run, job } = bench
   const { timestamp, weekStart } = input.settings.metrics
   const { providerMoved } = input
-  return { job: job.name, ledger, run, providerMoved, timestamp, weekStart, rules: rulesOf(bench), deps, secrets: [key] }
+  return {
+    job: job.name,
+    ledger,
+    run,
+    providerMoved,
+    timestamp,
+    weekStart,
+    rules: rulesOf(bench),
+    deps,
+    secrets: [key],
+  }
 }
 
 /** The availability rules in force, as the journal keeps them. */

@@ -11,7 +11,7 @@ export interface Footer {
 export async function footersOf(engine: Engine, paths: readonly string[]): Promise<Map<string, Footer>> {
   const footers = new Map<string, Footer>()
   if (paths.length === 0) return footers
-  const rows = await engine.rows(
+  const rows = await engine.rows<{ path: string; points: bigint; lake: string | null; version: string | null }>(
     `WITH facts AS (SELECT file_name AS path, decode(key) AS name, decode(value) AS value
        FROM parquet_kv_metadata(${quoteList(paths)}) WHERE decode(key) IN ('pitlake_lake', 'pitlake_version'))
      SELECT f.file_name AS path, f.num_rows AS points, max(k.value) FILTER (k.name = 'pitlake_lake') AS lake,
@@ -19,10 +19,10 @@ export async function footersOf(engine: Engine, paths: readonly string[]): Promi
      FROM parquet_file_metadata(${quoteList(paths)}) f LEFT JOIN facts k ON k.path = f.file_name GROUP BY ALL`,
   )
   for (const row of rows)
-    footers.set(String(row['path']), {
-      lake: textOf(row['lake']),
-      version: textOf(row['version']),
-      rows: Number(row['points']),
+    footers.set(row.path, {
+      lake: row.lake,
+      version: row.version,
+      rows: Number(row.points),
     })
   return footers
 }
@@ -44,26 +44,18 @@ export interface Counted {
 /** Counts the points of every series in these points files. */
 export async function countSeries(engine: Engine, paths: readonly string[]): Promise<Counted[]> {
   if (paths.length === 0) return []
-  const rows = await engine.rows(
+  const rows = await engine.rows<Omit<Counted, Numbers> & Record<Numbers, bigint>>(
     `SELECT metric, "interval", asset, currency, exchange, network, params, count(*) AS points, epoch_us(min(t)) // 1000000 AS first,
        epoch_us(max(t)) // 1000000 AS last
      FROM read_parquet(${quoteList(paths)}, hive_partitioning = true,
        hive_types = {metric: VARCHAR, interval: VARCHAR}) GROUP BY ALL`,
   )
-  return rows.map((row) => ({
-    metric: String(row['metric']),
-    interval: String(row['interval']),
-    asset: String(row['asset']),
-    currency: textOf(row['currency']),
-    exchange: textOf(row['exchange']),
-    network: textOf(row['network']),
-    params: textOf(row['params']),
-    points: Number(row['points']),
-    first: Number(row['first']),
-    last: Number(row['last']),
+  return rows.map(({ points, first, last, ...names }) => ({
+    ...names,
+    points: Number(points),
+    first: Number(first),
+    last: Number(last),
   }))
 }
 
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
-}
+type Numbers = 'points' | 'first' | 'last'

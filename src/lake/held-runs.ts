@@ -76,7 +76,10 @@ export function heldVerified(index: Index): Map<string, Verified[]> {
 }
 
 /** The latest verify of one scope: when its round began, and whether that run came to its end. */
-export function lastVerify(index: Index, scope: string): { readonly begun: Micros; readonly ended: boolean } | undefined {
+export function lastVerify(
+  index: Index,
+  scope: string,
+): { readonly begun: Micros; readonly ended: boolean } | undefined {
   const runs = index.statement(
     `SELECT plan ->> '$.begun' AS begun, ended_at IS NOT NULL AND stopped_by IS NULL AS ended FROM runs
      WHERE job = 'verify' AND plan ->> '$.scope' = ? ORDER BY started_at DESC LIMIT 1`,

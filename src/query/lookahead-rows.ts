@@ -45,7 +45,8 @@ export async function bagDifference(
     )
     const count = Number(facts?.['n'])
     const earliest = facts?.['earliest']
-    const rows = count === 0 ? [] : await session.rows(`FROM proof_only ORDER BY ${ts} DESC, ${names.join(', ')} LIMIT ${most}`)
+    const rows =
+      count === 0 ? [] : await session.rows(`FROM proof_only ORDER BY ${ts} DESC, ${names.join(', ')} LIMIT ${most}`)
     return { rows, count, earliest: typeof earliest === 'string' ? earliest : null }
   }
   const missing = await only('proof_full', 'proof_cut')

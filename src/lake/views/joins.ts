@@ -214,12 +214,13 @@ function pointerSql(name: Sql): Sql {
   return `nullif(CASE WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1) ELSE CAST(component AS VARCHAR) END, '')`
 }
 
+/** Not by `IN (…)`: that would become a join of all points with a list of types. */
 function leafSql(column: string, pointer: Sql): Sql {
-  const kind = `json_type(known.o, ${pointer})`
+  const number = `regexp_matches(json_type(known.o, ${pointer}), '^(DOUBLE|U?BIGINT|U?HUGEINT)$')`
   const part =
     column === 'v'
-      ? `CASE WHEN ${kind} IN ('DOUBLE', 'UBIGINT', 'BIGINT', 'HUGEINT', 'UHUGEINT') THEN TRY_CAST(json_extract_string(known.o, ${pointer}) AS DOUBLE) END`
-      : `CASE WHEN ${kind} IN ('OBJECT', 'ARRAY', 'VARCHAR', 'BOOLEAN') THEN CAST(json_extract(known.o, ${pointer}) AS VARCHAR) END`
+      ? `CASE WHEN ${number} THEN TRY_CAST(json_extract_string(known.o, ${pointer}) AS DOUBLE) END`
+      : `CASE WHEN ${number} OR json_type(known.o, ${pointer}) = 'NULL' THEN NULL ELSE CAST(json_extract(known.o, ${pointer}) AS VARCHAR) END`
   return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
 }
 

@@ -1,9 +1,11 @@
 -- coverage: the state of every window that was asked for.
--- columns: metric, asset, interval, currency, exchange, network, since, until, state, reason, asked_at.
+-- columns: metric, asset, interval, currency, exchange, network, since, until, state, reason, asked_at,
+--   verified_at.
 -- law: L5, L6. Obeys only observed_as_of.
 CREATE OR REPLACE VIEW coverage AS
 SELECT metric, asset, "interval", currency, exchange, network, since, until, state, reason,
-  CASE WHEN {{observed_as_of}} IS NULL OR asked_at <= {{observed_as_of}} THEN asked_at END AS asked_at
+  CASE WHEN {{observed_as_of}} IS NULL OR asked_at <= {{observed_as_of}} THEN asked_at END AS asked_at,
+  CASE WHEN {{observed_as_of}} IS NULL OR verified_at <= {{observed_as_of}} THEN verified_at END AS verified_at
 FROM {{ledger coverage}}
 WHERE CASE WHEN {{observed_as_of}} IS NULL THEN removed_at IS NULL
   ELSE added_at <= {{observed_as_of}} AND (removed_at IS NULL OR removed_at > {{observed_as_of}}) END;
@@ -19,3 +21,4 @@ COMMENT ON COLUMN coverage.until IS 'end of the window, exclusive';
 COMMENT ON COLUMN coverage.state IS 'covered, empty, unsupported or failed';
 COMMENT ON COLUMN coverage.reason IS 'why; gap or awaiting for covered windows without points; NULL when there is nothing to say';
 COMMENT ON COLUMN coverage.asked_at IS 'when it was last asked; NULL where that was after observed_as_of';
+COMMENT ON COLUMN coverage.verified_at IS 'when a verify last asked for a part of it again; NULL where none did before observed_as_of';

@@ -14,7 +14,7 @@ WITH _pit_names AS MATERIALIZED (
     FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS names
   ) AS one
 ),
-_pit_p AS NOT MATERIALIZED (
+_pit_p AS MATERIALIZED (
   SELECT p.* FROM (
     SELECT names.mi, names.lag, known.asset, known.t, known.available_at, known.observed_at,
       {{leaf v names.pointer}} AS v, {{leaf o names.pointer}} AS o

@@ -1,0 +1,120 @@
+import type { Difference } from '../jobs/verify-findings.ts'
+import type { VerifySummary } from '../jobs/verify.ts'
+import { bytes } from './print.ts'
+
+const shown = 10
+const width = 80
+
+/** What a person sees on the terminal, at most 80 columns. */
+export function toldOf(summary: VerifySummary): string {
+  const { checked, damage, windows, differences, failures, requests, credits, gaps } = summary
+  const number = (value: number) => value.toLocaleString('en-US')
+  const lines = [
+    `files      ${number(checked.files)} read in full, ${bytes(checked.bytes)}, ${damage.length === 0 ? 'all sound' : `${damage.length} findings`}`,
+    `contents   ${number(checked.points)} points of ${number(checked.series)} series, ${number(gaps)} known gaps`,
+    `windows    ${number(windows.verified)} of ${number(windows.chosen)} compared, ${number(windows.held)} held`,
+    ...resultsOf(summary),
+    `asked      ${number(requests)} requests, ${number(credits)} credits`,
+  ]
+  if (windows.failed > 0) lines.push(`failed     ${number(windows.failed)} windows without a usable answer`)
+  if (windows.left > 0) lines.push(`left       ${number(windows.left)} windows for the next run`)
+  for (const { path, found, remedy } of damage.slice(0, shown))
+    lines.push('', ...wrapped(`damage     ${path}: ${found}`), ...wrapped(`           remedy: ${remedy}`))
+  for (const difference of differences.slice(0, shown)) lines.push('', ...differenceLines(difference))
+  for (const { series, reason } of failures.slice(0, shown))
+    lines.push('', ...wrapped(`failed     ${series}: ${reason}`))
+  const more = [damage, differences, failures].reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
+  if (more > 0) lines.push('', `and ${number(more)} more: see --json or --report FILE`)
+  return `${lines.join('\n')}\n`
+}
+
+function resultsOf({ results, points_added }: VerifySummary): string[] {
+  const some = Object.entries(results).filter(([, count]) => count > 0)
+  if (some.length === 0) return []
+  const lines = wrapped(
+    `results    ${some.map(([name, count]) => `${count.toLocaleString('en-US')} ${name}`).join(', ')}`,
+  )
+  if (points_added > 0) lines.push(`appended   ${points_added.toLocaleString('en-US')} points`)
+  return lines
+}
+
+function differenceLines(difference: Difference): string[] {
+  const { result, t, stored, offered, stored_at, offered_at, offered_request } = difference
+  return [
+    ...wrapped(`${result.padEnd(10)} ${seriesName(difference)}, t ${t}`),
+    ...wrapped(`           stored ${stored ?? 'nothing'} at ${stored_at ?? 'an unknown time'}`),
+    ...wrapped(`           offered ${offered ?? 'nothing'} at ${offered_at}`),
+    ...wrapped(`           request ${offered_request ?? 'unknown'}`),
+  ]
+}
+
+function seriesName({ metric, asset, interval, currency, exchange, network }: Difference): string {
+  return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
+}
+
+/** Lines of at most 80 columns; what follows stands under the first word after the label. */
+function wrapped(text: string): string[] {
+  const lines: string[] = []
+  let rest = text
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width)
+    const cut = space > 12 ? space : width
+    lines.push(rest.slice(0, cut).trimEnd())
+    rest = `${' '.repeat(13)}${rest.slice(cut).trimStart()}`
+  }
+  return [...lines, rest]
+}
+
+/** The report that a person can send to the provider: Markdown, no key in it. */
+export function reportOf(summary: VerifySummary): string {
+  const { run, version, provider, differences, damage, failures, windows } = summary
+  const lines = [
+    '# Verification of stored history',
+    '',
+    `- provider: ${provider ?? 'unknown'}`,
+    `- run: ${run ?? 'none'}, lake version ${version}`,
+    `- windows compared: ${windows.verified} of ${windows.chosen}`,
+    ...Object.entries(summary.results).map(([name, count]) => `- ${name}: ${count}`),
+    '',
+    'All times are UTC. Values are compared bit for bit. `stored` is what an earlier answer said, `offered` what the',
+    'same address says now; nothing stored was changed.',
+    '',
+    ...differenceSections(differences),
+  ]
+  if (failures.length > 0) lines.push('## Windows without a usable answer', '')
+  for (const { series, since, until, reason } of failures)
+    lines.push(`- \`${series}\`, ${since} to ${until}: ${reason}`)
+  if (failures.length > 0) lines.push('')
+  if (damage.length > 0) lines.push('## Damage in this lake (not for the provider)', '')
+  for (const { path, found, remedy } of damage) lines.push(`- \`${path}\`: ${found}; ${remedy}`)
+  if (differences.length + failures.length + damage.length === 0) lines.push('Nothing differs.')
+  return `${lines.join('\n').trimEnd()}\n`
+}
+
+/** One section a request, its differences as a table. */
+function differenceSections(differences: readonly Difference[]): string[] {
+  const sections: string[] = []
+  for (const [request, rows] of Map.groupBy(differences, ({ offered_request }) => offered_request)) {
+    const [first] = rows
+    if (!first) continue
+    sections.push(
+      `## ${seriesName(first)}`,
+      '',
+      `- address: \`${first.address ?? 'unknown'}\``,
+      `- asked at ${first.offered_at}, request \`${request ?? 'unknown'}\`${first.provider_request === null ? '' : `, the provider's id \`${first.provider_request}\``}`,
+      '',
+      '| t | what | stored | offered | stored at | stored by request |',
+      '| --- | --- | --- | --- | --- | --- |',
+      ...rows.map(
+        ({ t, result, stored, offered, stored_at, stored_request }) =>
+          `| ${t} | ${result} | ${cell(stored)} | ${cell(offered)} | ${stored_at ?? ''} | ${stored_request ?? ''} |`,
+      ),
+      '',
+    )
+  }
+  return sections
+}
+
+function cell(value: string | null): string {
+  return value === null ? 'nothing' : `\`${value.replaceAll('|', '\\|').replaceAll(/[`\r\n]/g, ' ')}\``
+}

@@ -1,0 +1,76 @@
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { usage } from '../errors.ts'
+import { verify, verifyVerdict } from '../jobs/verify.ts'
+import { countOption, instantOption, readContext } from './context.ts'
+import { json } from './print.ts'
+import { fetchProgress } from './progress.ts'
+import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { reportOf, toldOf } from './verify-report.ts'
+import { askingWorld, requireLake } from './world.ts'
+
+const usualBudget = 300
+
+/** `verify`: proves the files and asks the provider again for history that the lake holds. */
+export const verifyCommand: CommandSpec = {
+  name: 'verify',
+  summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
+  options: [
+    { flags: '--all', about: 'everything that the lake holds, whatever it costs' },
+    { flags: '--budget CREDITS', about: `the most credits to spend (default: ${usualBudget})` },
+    { flags: '--paths LIST', about: 'only these endpoints, by comma, `*` as a glob' },
+    { flags: '--assets LIST', about: 'only these assets, by comma, `*` as a glob' },
+    { flags: '--since TIME', about: 'first t to compare, a date or an instant, UTC' },
+    { flags: '--until TIME', about: 'end of the range of t, exclusive' },
+    { flags: '--max-requests N', about: 'stop after so many requests' },
+    { flags: '--report FILE', about: 'write a report for the provider, as Markdown' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
+applied. Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
+  run: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    requireLake(settings.data)
+    const given = countOption(input, 'budget', '--budget')
+    const all = flagOption(input, 'all')
+    if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
+    const scope = scopeOf(input)
+    const maxRequests = countOption(input, 'maxRequests', '--max-requests') ?? null
+    const verbose = flagOption(input, 'verbose') || deps.env['PITLAKE_LOG'] === 'debug'
+    const progress = fetchProgress(deps, { verbose })
+    deps.stderr('reading every file of the lake\n')
+    const now = Math.floor(deps.now() / 1000)
+    const summary = await verify(
+      {
+        settings,
+        catalogue,
+        now,
+        scope,
+        budget: all ? null : (given ?? usualBudget),
+        maxRequests,
+        providerMoved: false,
+      },
+      { ...askingWorld(deps, 'verify', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
+    ).finally(progress.end)
+    const report = textOption(input, 'report')
+    if (report !== undefined) writeFileSync(resolve(deps.cwd, report), reportOf(summary))
+    const { resume_at } = summary
+    const scripted = { ...summary, resume_at: resume_at === null ? null : new Date(resume_at).toISOString() }
+    deps.stdout(flagOption(input, 'json') ? json(scripted) : toldOf(summary))
+    const error = verifyVerdict(summary)
+    if (error !== null) throw error
+  },
+}
+
+function scopeOf(input: Input) {
+  const since = instantOption(input, 'since') ?? null
+  const until = instantOption(input, 'until') ?? null
+  if (since !== null && until !== null && since >= until)
+    throw usage('--since', {
+      expected: 'an instant before --until',
+      got: `${textOption(input, 'since')} and ${textOption(input, 'until')}`,
+    })
+  const paths = listOption(input, 'paths') ?? null
+  const assets = listOption(input, 'assets') ?? null
+  return { paths, assets, since, until }
+}

@@ -1,0 +1,196 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { verdict } from '../../src/jobs/verdict.ts'
+import { Engine, quoteList } from '../../src/lake/engine.ts'
+import { heldCoverage, heldSeries, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { withBench } from '../helpers/fetching.ts'
+import { withProvider } from '../helpers/provider.ts'
+
+const day = 86_400
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const start = Date.UTC(2026, 1, 1) / 1000
+const skew = 'options/50delta_skew_call_put_all_pit'
+const lending = 'protocols/lendingprotocol_v3_available_liquidity_sum_by_token_pit'
+const count = 'blockchain/block_count_pit'
+
+const points = (spacing: number, n: number, from = start) =>
+  Array.from({ length: n }, (_, i) => ({ t: from + i * spacing, v: i }))
+
+async function reading<T>(root: string, look: (ledger: Ledger) => T): Promise<T> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    return look(ledger)
+  } finally {
+    ledger.close()
+  }
+}
+
+const windowsOf = async (root: string): Promise<string[]> =>
+  await reading(root, (ledger) =>
+    [...heldCoverage(ledger).values()].flat().map(({ state, reason }) => `${state} ${reason}`),
+  )
+
+const settledOf = async (root: string): Promise<unknown[]> =>
+  await reading(root, (ledger) => [...heldSeries(ledger).values()].map(({ settled }) => settled))
+
+test('an endpoint without an interval is stored under the spacing that its first body shows, for good', async () =>
+  withProvider(now, async (own) => {
+    const selection = { assets: ['BTC'], paths: [skew], since: start, until: start + 20 * day }
+    own.answer((path) => (path === skew ? points(3600, 48) : { status: 404 }))
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 48, windows: { failed: 0 } })
+    expect(own.seen.filter((url) => url.includes('50delta'))).toEqual([expect.not.stringContaining('i=')])
+    expect(await settledOf(own.root)).toEqual(['1h'])
+    const places = await reading(own.root, (ledger) => liveFiles(ledger, { table: 'points' }).map((f) => f.interval))
+    expect(places).toEqual(['1h'])
+    own.answer((path) => (path === skew ? points(day, 20) : { status: 404 }))
+    own.clock.now += day
+    expect(await own.fetch({ ...selection, until: undefined })).toMatchObject({ points_added: 0 })
+    expect(await windowsOf(own.root)).toContain('failed body: points 24h apart in a series of 1h')
+    expect(await settledOf(own.root)).toEqual(['1h'])
+  }))
+
+test('one or two points stand under 24h until more show the spacing', async () =>
+  withProvider(now, async (own) => {
+    const selection = { assets: ['BTC'], paths: [skew], since: start }
+    own.answer((path) => (path === skew ? points(day, 2) : { status: 404 }))
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 2 })
+    expect(await settledOf(own.root)).toEqual([null])
+    own.answer((path) => (path === skew ? points(day, 31) : { status: 404 }))
+    own.clock.now += day
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 29, violations: 0 })
+    expect(await settledOf(own.root)).toEqual(['24h'])
+  }))
+
+test.each([
+  ['10m', 600],
+  ['1w', 7 * day],
+] as const)('a spacing of %s', async (interval, spacing) =>
+  withProvider(now, async (own) => {
+    const monday = Date.UTC(2025, 11, 1) / 1000
+    own.answer((path) => (path === skew ? points(spacing, 5, monday) : { status: 404 }))
+    expect(await own.fetch({ assets: ['BTC'], paths: [skew], since: monday })).toMatchObject({ points_added: 5 })
+    expect(await settledOf(own.root)).toEqual([interval])
+    const seen = own.seen.length
+    await own.fetch({ assets: ['BTC'], paths: [skew], since: monday, until: monday + 14 * day })
+    expect(await windowsOf(own.root)).not.toContain(expect.stringMatching(/failed/))
+    expect(own.seen.length - seen).toBeLessThanOrEqual(1)
+  }),
+)
+
+test('weeks that begin on another day are refused with the name of that day, and taken where it is set', async () =>
+  withProvider(now, async (own) => {
+    const sunday = Date.UTC(2025, 10, 30) / 1000
+    const selection = { assets: ['BTC'], paths: [count], intervals: ['1w'], since: sunday }
+    own.answer((path) => (path === 'assets' ? ['BTC'] : points(7 * day, 13, sunday)))
+    await own.fetch(selection)
+    expect(await windowsOf(own.root)).toEqual([
+      'failed body: weeks that begin on sunday: set metrics.week_start (monday)',
+    ])
+    const set = { metrics: { weekStart: 'sunday' } } as const
+    expect(await own.fetch(selection, set)).toMatchObject({ points_added: 13, windows: { failed: 0, covered: 1 } })
+    expect(await own.fetch(selection, set)).toMatchObject({ requests: 0 })
+    own.answer((path) => (path === 'assets' ? ['BTC'] : points(7 * day, 14, sunday)))
+    own.clock.now += 7 * day
+    expect(await own.fetch(selection, set)).toMatchObject({ points_added: 1, violations: 0 })
+  }))
+
+test('names that are placeholders are asked of nobody but the sandbox', async () =>
+  withProvider(now, async (own) => {
+    const selection = { assets: ['BTC'], paths: [lending, count], since: start, until: start + 5 * day }
+    own.answer((path) => (path === 'assets' ? ['BTC'] : points(day, 5)))
+    expect(await own.fetch(selection)).toMatchObject({ windows: { failed: 0 } })
+    expect(own.seen.filter((url) => url.includes('lendingprotocol'))).toEqual([])
+    expect(await windowsOf(own.root)).toContain(
+      'unsupported placeholder lendingprotocol in the path: map it under metrics.paths',
+    )
+    const asked = own.seen.length
+    expect(await own.fetch(selection)).toMatchObject({ requests: 0 })
+    expect(own.seen.length).toBe(asked)
+    await own.fetch(selection, { metrics: { paths: { [lending]: 'protocols/real_pit' } } })
+    expect(own.seen.some((url) => url.startsWith('/v1/metrics/protocols/real_pit?'))).toBe(true)
+  }))
+
+test('with nothing but placeholders selected one look at the listing tells who answers', async () =>
+  withProvider(now, async (own) => {
+    own.answer(() => ({ status: 404, text: 'no such page' }))
+    const selection = { assets: ['BTC'], paths: [lending], since: start, until: start + 5 * day }
+    expect(await own.fetch(selection)).toMatchObject({ requests: 0, stopped_by: null })
+    expect(own.seen).toEqual(['/v1/metrics/assets'])
+    expect(await windowsOf(own.root)).toEqual([expect.stringMatching(/^unsupported placeholder/)])
+  }))
+
+test('a provider that cannot be reached ends the run clearly and names no lake', async () =>
+  withProvider(now, async (own) => {
+    const selection = { assets: ['BTC', 'ETH'], paths: ['blockchain/*'], since: start }
+    const away = await own.fetch(selection, { metrics: { url: 'http://127.0.0.1:1' } })
+    expect(away).toMatchObject({ stopped_by: 'unreachable', points_added: 0 })
+    expect(verdict(away)?.message).toMatch(/cannot be reached.*PITLAKE_METRICS_URL/)
+    expect(away.requests).toBeLessThanOrEqual(5)
+    own.answer((path) => (path === 'assets' ? { status: 401 } : points(day, 31)))
+    const there = await own.fetch(selection)
+    expect(there).toMatchObject({ stopped_by: null })
+    expect(there.points_added).toBeGreaterThan(0)
+  }))
+
+test('answers that only say 5xx give no lake a name: the sandbox is still welcome', async () =>
+  withBench(now, async (bench) => {
+    bench.faults('status-503')
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 5 * day }
+    await bench.fetch(selection)
+    bench.faults()
+    expect(await bench.fetch(selection)).toMatchObject({ points_added: 5 })
+  }))
+
+test('a lake of one provider refuses another; a new address of the same one is accepted when told', async () =>
+  withProvider(now, async (own) => {
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 5 * day }
+    own.answer((path) => (path === 'assets' ? [] : points(day, 5)))
+    await own.fetch(selection)
+    const wider = { ...selection, until: start + 8 * day }
+    const other = { metrics: { url: `${own.url}/mirror` } }
+    await expect(own.fetch(wider, other)).rejects.toThrow(/another provider.*--provider-moved/)
+    own.answer((path) => (path === 'assets' ? [] : points(day, 8)))
+    expect(await own.fetch(wider, { ...other, input: { providerMoved: true } })).toMatchObject({ points_added: 3 })
+    await withBench(now, async (bench) => {
+      const sandbox = { data: own.root, input: { providerMoved: true } }
+      await expect(bench.fetch({ ...selection, until: start + 9 * day }, sandbox)).rejects.toThrow(/never share a lake/)
+    })
+  }))
+
+test.each([
+  ['ids', ['BTC', 'ETH', 'BTC', '00']],
+  ['objects with symbol', [{ symbol: 'BTC' }, { symbol: 'ETH', name: 'Ether' }, { symbol: '00' }, { name: 'none' }]],
+  ['under data', { data: [{ id: 'BTC' }, { id: 'ETH', chain_id: '1', address: '0xa' }, { id: '00', symbol: 'X' }] }],
+])("the listing as %s is stored, and '*' stands for it", async (_, listing) =>
+  withProvider(now, async (own) => {
+    own.answer((path) => (path === 'assets' ? listing : points(day, 5)))
+    const selection = { assets: ['*'], paths: [count], since: start, until: start + 5 * day }
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 15, requests: 3 })
+    const files = await reading(own.root, (ledger) => liveFiles(ledger, { table: 'metric_assets' }))
+    expect(files.map(({ rows, path }) => [rows, path.startsWith('assets/')])).toEqual([[3, true]])
+    const engine = await Engine.open()
+    const sql = `SELECT id, record, observed_at FROM read_parquet(${quoteList(files.map((f) => inLake(own.root, f.path)))})`
+    const rows = await engine.rows(sql)
+    engine.close()
+    expect(rows.map((row) => row['id'])).toEqual(['00', 'BTC', 'ETH'])
+    const again = await own.fetch({ ...selection, until: start + 6 * day })
+    expect(own.seen.filter((url) => url.endsWith('/assets'))).toHaveLength(1)
+    own.clock.now += 2 * day
+    expect(await own.fetch({ ...selection, until: start + 7 * day })).toMatchObject({ version: again.version + 1 })
+    expect(own.seen.filter((url) => url.endsWith('/assets'))).toHaveLength(2)
+    expect(readdirSync(join(own.root, 'assets'))).toHaveLength(1)
+  }),
+)
+
+test.each([401, 403, 404, 500])('a listing that answers %s stops no fetch', async (status) =>
+  withProvider(now, async (own) => {
+    own.answer((path) => (path === 'assets' ? { status, text: 'no' } : points(day, 5)))
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 5 * day }
+    const done = await own.fetch(selection)
+    expect([verdict(done), done.points_added, done.stopped_by]).toEqual([null, 5, null])
+    await expect(own.fetch({ ...selection, assets: ['*'] })).rejects.toThrow(/stored listing/)
+  }),
+)

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { expand } from '../../src/catalog/series.ts'
+import { fetchProgress } from '../../src/commands/progress.ts'
+import type { IngestEvent } from '../../src/jobs/events.ts'
+import { type Ask, type Limits, plan } from '../../src/plan.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const now = Date.UTC(2026, 2, 4) / 1000
+const limits: Limits = { requestsPerMinute: 600, credits: { '*': 2 }, gapsOnly: false, blocked: () => null }
+const work = plan(expand(catalogue, [{ assets: ['BTC', 'ETH'], paths: ['blockchain/*'] }]), new Map(), limits, now)
+
+/** Plays a run of one request a second; what was shown, cut at each write. */
+function play(isTerminal: boolean, verbose: boolean): string[] {
+  const shown: string[] = []
+  const clock = { at: now * 1000 }
+  const deps = { now: () => clock.at, stderr: (text: string) => void shown.push(text), isTerminal }
+  const { onEvent, end } = fetchProgress(deps, { verbose })
+  onEvent({ kind: 'planned', plan: work })
+  for (const [i, ask] of work.asks.entries()) {
+    clock.at += 1000
+    for (const event of eventsOf(ask, i, clock.at)) onEvent(event)
+  }
+  const windows = { covered: 1, empty: 0, unsupported: 0, failed: 0 }
+  onEvent({ kind: 'committed', version: 1, points: 1234567, files: 3, windows, violations: 0 })
+  end()
+  return shown
+}
+
+function eventsOf(ask: Ask, i: number, at: number): IngestEvent[] {
+  const id = `r-${i}`
+  const answer = { status: 200, at, date: null, requestMs: 5, etag: null, requestId: null, sandbox: null }
+  const outcome = { kind: 'body', file: 'f', bytes: 9, ...answer, contentType: null } as const
+  return [
+    { kind: 'request', id, ask, url: 'http://x/y' },
+    { kind: 'asking', event: { kind: 'sent', id, at, attempt: 1, sent: i + 1 } },
+    { kind: 'asking', event: { kind: 'answered', id, at, attempt: 1, outcome, perMinute: 594 } },
+    { kind: 'answered', ask, outcome },
+    { kind: 'settled', ask },
+  ]
+}
+
+const total = work.asks.length
+
+test('a terminal shows one live line with everything a person wants to know', () => {
+  const shown = play(true, false)
+  const live = shown.filter((text) => text.startsWith('\r'))
+  expect(live.length).toBeGreaterThanOrEqual(total)
+  expect(live.every((text) => !text.includes('\n') && text.length <= 125)).toBe(true)
+  const half = live[Math.floor(total / 2)] ?? ''
+  expect(half).toMatch(
+    /\d+\/\d+ series {2}0 points {2}\d+ requests, 6\d\/min {2}\d+ credits {2}about \d+ s left {2}blockchain\//,
+  )
+  expect(live.at(-1)).toContain(`${total}/${total} series  1,234,567 points`)
+  expect(live.at(-1)).toMatch(/version 1 committed/)
+  expect(shown.at(-1)).toBe('\n')
+})
+
+test('elsewhere plain lines come every few seconds', () => {
+  const shown = play(false, false)
+  expect(shown.join('')).not.toMatch(/[\r\u001b]/)
+  expect(shown.every((text) => text.endsWith('\n'))).toBe(true)
+  expect(shown.length).toBeLessThanOrEqual(2 + Math.ceil(total / 5))
+  expect(shown[0]).toMatch(/^plan: \d+ requests, \d+ credits, about [\d,]+ points/)
+})
+
+test('a verbose run tells each request and each try', () => {
+  const shown = play(false, true).join('')
+  expect(shown).toMatch(/r-0 asks blockchain\/\S+\n/)
+  expect(shown).toMatch(/r-0 try 1: body 200, pace 594 a minute\n/)
+})
