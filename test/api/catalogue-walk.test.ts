@@ -67,7 +67,7 @@ const port = mounts.filter(({ name }) => name === 'port')
 
 test.each(port)(
   'every endpoint with all its parameter values answers 200 over the $name',
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   (mount) => {
     let clock = noon
     return withSandbox(mount, { now: () => clock }, async ({ metricsUrl, sandbox }) => {

@@ -39,11 +39,11 @@ export async function benchViews(tell: (line: string) => void = () => undefined)
 const quick = commitDeps({ disk: { ...realDisk, sync: async () => undefined } })
 
 async function asOf(root: string): Promise<string[]> {
-  const files = await makeLake(root, ['market/bench'], ['10m'], 4, 500_000)
+  const files = await makeLake(root, ['market/bench'], ['10m'], 8, 1_000_000)
   const engine = await Engine.open(inLake(root, places.database), { readOnly: true })
   try {
-    await engine.run(`SET VARIABLE as_of = '2005-06-01'`)
-    const bare = `(SELECT * FROM read_parquet(${quoteList(files)}, ${hive}) WHERE available_at <= TIMESTAMPTZ '2005-06-01 00:00:00+00')`
+    await engine.run(`SET VARIABLE as_of = '2076-06-01'`)
+    const bare = `(SELECT * FROM read_parquet(${quoteList(files)}, ${hive}) WHERE available_at <= TIMESTAMPTZ '2076-06-01 00:00:00+00')`
     const query = (from: string) => async () =>
       JSON.stringify(
         (await engine.rows(`SELECT count(*)::INTEGER AS n, min(v) AS low, max(t) AS last FROM ${from} AS p`))[0],

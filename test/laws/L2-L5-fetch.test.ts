@@ -15,7 +15,7 @@ const everything = { assets: ['BTC', 'ETH'], paths: ['*'], intervals: ['24h'], s
 
 test(
   'all endpoints under every kind of fault: the lake is the truth, and asking again changes nothing',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () =>
     withBench(now, async (bench) => {
       bench.faults(
@@ -60,7 +60,7 @@ test(
     }),
 )
 
-test('one run over several commits settles every window that it asked', { timeout: 120_000 }, async () =>
+test('one run over several commits settles every window that it asked', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     const selection = {
       ...everything,
@@ -79,7 +79,7 @@ test('one run over several commits settles every window that it asked', { timeou
   }),
 )
 
-test('a top-up brings only what is new, and the overlap catches rewritten history', { timeout: 60_000 }, async () =>
+test('a top-up brings only what is new, and the overlap catches rewritten history', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     const selection = {
       assets: ['BTC'],
@@ -104,7 +104,7 @@ test('a top-up brings only what is new, and the overlap catches rewritten histor
   }),
 )
 
-test('stopping after some requests loses nothing and the next run asks only the rest', { timeout: 60_000 }, async () =>
+test('stopping after some requests loses nothing and the next run asks only the rest', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     const selection = { ...everything, paths: ['blockchain/*'] }
     const wanted = expand(catalogue, [selection]).length
@@ -115,7 +115,7 @@ test('stopping after some requests loses nothing and the next run asks only the 
   }),
 )
 
-test('no key is in any byte that is written', { timeout: 60_000 }, async () =>
+test('no key is in any byte that is written', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     bench.faults('status-400@blockchain/block_count_pit', 'poison-nan@blockchain/block_height_pit')
     await bench.fetch({ ...everything, paths: ['blockchain/*'] })

@@ -53,7 +53,7 @@ const code = (summary: VerifySummary): number => {
   return error === null ? 0 : exitCode(error)
 }
 
-test('L2/L4: the same answers make no version, and are remembered as identical', { timeout: 60_000 }, async () =>
+test('L2/L4: the same answers make no version, and are remembered as identical', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     const [before, stored] = [await onRecord(bench.root), await bench.stored()]
@@ -74,7 +74,7 @@ test('L2/L4: the same answers make no version, and are remembered as identical',
   }),
 )
 
-test('L2: whatever differs is told with both values and never applied', { timeout: 60_000 }, async () =>
+test('L2: whatever differs is told with both values and never applied', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     const [changed = '', vanished = '', filled = '', moved = '', late = ''] = paths
     bench.faults(`null-filled@${filled}:point=4,asset=BTC,first=1`, `late@${late}:asset=BTC,point=5,shown=${now + 30}`)
@@ -147,7 +147,7 @@ test(
     }),
 )
 
-test('the budget is spread over the endpoints; early ends go on with what is left', { timeout: 60_000 }, async () =>
+test('the budget is spread over the endpoints; early ends go on with what is left', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     const few = await again(bench, { budget: 5 })
@@ -178,7 +178,7 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
   }),
 )
 
-test('a damaged file is named, and everything else is still compared', { timeout: 60_000 }, async () =>
+test('a damaged file is named, and everything else is still compared', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     const ledger = await Ledger.openToRead(bench.root)
@@ -195,7 +195,7 @@ test('a damaged file is named, and everything else is still compared', { timeout
   }),
 )
 
-test('the command states its budget first and writes a report without the key', { timeout: 60_000 }, async () =>
+test('the command states its budget first and writes a report without the key', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     const cwd = mkdtempSync(join(tmpdir(), 'pitlake-verify-'))
     try {

@@ -58,7 +58,7 @@ async function check(root: string): Promise<number> {
 }
 
 describe('L3: kill -9 around commits', () => {
-  it('leaves the state of some prefix of commits, and the same command goes on from there', { timeout: 120_000 }, () =>
+  it('leaves the state of some prefix of commits, and the same command goes on from there', { timeout: 300_000 }, () =>
     inFolder(async (root) => {
       let last = 0
       for (let kill = 0; kill < 18; kill++) {
@@ -79,7 +79,7 @@ describe('L3: kill -9 around commits', () => {
     }),
   )
 
-  it('two committers side by side get distinct versions and lose nothing', { timeout: 60_000 }, () =>
+  it('two committers side by side get distinct versions and lose nothing', { timeout: 300_000 }, () =>
     inFolder(async (root) => {
       const codes = await Promise.all([run(root, 'a', 25, 'metrics'), run(root, 'b', 25, 'registry')])
       expect(codes).toEqual([0, 0])

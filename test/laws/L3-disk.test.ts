@@ -90,7 +90,7 @@ async function playFull(bench: Bench): Promise<void> {
 
 test(
   `a disk that fills (${mounts ? 'a tmpfs of 4 MB' : 'played: nothing may be mounted here'}): a clear error, and nothing is lost`,
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async () =>
     withBench(now, async (bench) => {
       await (mounts ? fill(bench) : playFull(bench))

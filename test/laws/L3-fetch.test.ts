@@ -107,7 +107,7 @@ test(
 
 test(
   'the first interrupt finishes what is in flight and says how to go on; nothing is lost',
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async () =>
     withBench(now, async (bench) => {
       bench.faults('slow-first-byte:ms=150')
@@ -123,7 +123,7 @@ test(
     }),
 )
 
-test('a second job on the same lake is refused and names the holder', { timeout: 60_000 }, async () =>
+test('a second job on the same lake is refused and names the holder', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     bench.faults('slow-first-byte:ms=300')
     const first = run(bench, [{ ms: 1500, after: 'plan', signal: 'SIGINT' }])

@@ -97,7 +97,7 @@ describe('L1, L6: any order of top-ups, merges, redates and vacuums', () => {
       ),
       { numRuns: 3, endOnFailure: true },
     )
-  }, 120_000)
+  }, 300_000)
 })
 
 describe('L4, L6: vacuum', () => {

@@ -34,7 +34,7 @@ beforeAll(async () => {
   lake = await makeTrustLake()
   out = join(lake.root, '..', 'result.parquet')
   stamped = await stampIt(lake.root, out, query)
-}, 60_000)
+}, 300_000)
 
 afterAll(() => lake.remove())
 
@@ -46,7 +46,7 @@ function copyOf(name: string): string {
 }
 
 describe('stamp and replay', () => {
-  test('a stamped result comes again bit for bit after the lake has grown and moved', { timeout: 60_000 }, async () => {
+  test('a stamped result comes again bit for bit after the lake has grown and moved', { timeout: 300_000 }, async () => {
     expect(stamped).toMatchObject({ rows: 20, query, variables: {} })
     await growTrustLake(lake.root)
     await makeViews(lake.root)
@@ -56,7 +56,7 @@ describe('stamp and replay', () => {
     expect(await replay(copyOf('moved'), out, run, 'pitlake test')).toMatchObject({ same: true })
   })
 
-  test('variables are part of the stamp', { timeout: 60_000 }, async () => {
+  test('variables are part of the stamp', { timeout: 300_000 }, async () => {
     const path = join(lake.root, '..', 'then.parquet')
     const then = await stampIt(lake.root, path, `SELECT count(*) AS n FROM points`, { as_of: '2024-03-01' })
     expect(then.variables).toEqual({ as_of: '2024-03-01' })
@@ -89,7 +89,7 @@ describe('stamp and replay', () => {
     })
   })
 
-  test('a file of the lake that is not what it was gives the first difference', { timeout: 60_000 }, async () => {
+  test('a file of the lake that is not what it was gives the first difference', { timeout: 300_000 }, async () => {
     const copy = copyOf('tampered')
     const ledger = await Ledger.openToRead(copy)
     const [first] = liveFiles(ledger, { table: 'points', version: stamped.version })

@@ -49,7 +49,7 @@ function inBrowser(executablePath: string): void {
     tab.on('console', (message) => said.push(message.text()))
     tab.on('pageerror', (error) => said.push(String(error)))
     await tab.goto(pathToFileURL(join(folder, 'status.html')).href)
-  }, 60_000)
+  }, 300_000)
 
   afterAll(async () => {
     await context.close()

@@ -58,7 +58,7 @@ beforeAll(async () => {
     })
     ended.catch(fail)
   })
-}, 90_000)
+}, 300_000)
 
 afterAll(async () => {
   rmSync(template(), { recursive: true, force: true })

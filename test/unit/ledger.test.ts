@@ -191,7 +191,7 @@ describe('checkpoints', () => {
 })
 
 describe('size', () => {
-  it('100,000 series: coverage is loaded within 2 s', { timeout: 120_000 }, () =>
+  it('100,000 series: coverage is loaded within 2 s', { timeout: 300_000 }, () =>
     inFolder(async (root) => {
       const count = 100_000
       const ledger = await Ledger.open(root)

@@ -39,7 +39,7 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
     ['nothing that is known', '{"data":{"things":[]},"cursor":"c"}', /without any known resource/],
   ]
 
-  test('one after the other upon the same lake', { timeout: 120_000 }, async () => {
+  test('one after the other upon the same lake', { timeout: 300_000 }, async () => {
     await withSmall(async (small, bench) => {
       await bench.sync()
       const before = [await standing(bench.root), await contentOf(bench.root)]
@@ -57,7 +57,7 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
     })
   })
 
-  test('a page of the feed: what was read before it counts, the cursor stops there', { timeout: 120_000 }, async () => {
+  test('a page of the feed: what was read before it counts, the cursor stops there', { timeout: 300_000 }, async () => {
     await withSmall(async (small, bench) => {
       await bench.sync()
       small.world.put('issuers', 'i1', { name: 'other' })
@@ -74,7 +74,7 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
   })
 })
 
-test('a snapshot that loses much is held back until a person accepts it', { timeout: 120_000 }, async () => {
+test('a snapshot that loses much is held back until a person accepts it', { timeout: 300_000 }, async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     const before = await standing(bench.root)
@@ -89,7 +89,7 @@ test('a snapshot that loses much is held back until a person accepts it', { time
   })
 })
 
-test('a refused snapshot: head first, then the lists, then the feed; later 304s', { timeout: 120_000 }, async () => {
+test('a refused snapshot: head first, then the lists, then the feed; later 304s', { timeout: 300_000 }, async () => {
   await withSmall(async (small, bench) => {
     small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
     const first = await bench.sync()
@@ -145,7 +145,7 @@ test('a new epoch: a snapshot tells what happened in the blind, inferred; the fe
   })
 })
 
-test('the refusals apart: key, quota, server; nothing is applied', { timeout: 120_000 }, async () => {
+test('the refusals apart: key, quota, server; nothing is applied', { timeout: 300_000 }, async () => {
   await withSmall(async (small, bench) => {
     const stoppedBy = async (response: () => Response): Promise<unknown> => {
       small.broken.set('/snapshot', response)
@@ -176,7 +176,7 @@ test('snapshot against feed: the newest observation wins and the disagreement is
   })
 })
 
-test('three answers, an unknown type and an additive key', { timeout: 120_000 }, async () => {
+test('three answers, an unknown type and an additive key', { timeout: 300_000 }, async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     const answers = ['not disclosed', 'None (self-custodied)', 'Alpine Custody AG', 'not disclosed at all']

@@ -124,7 +124,7 @@ describe('snapshot and feed', () => {
       ),
       { numRuns: 60, seed: 4 },
     )
-  }, 60_000)
+  }, 300_000)
 
   test('over years the feed has pages without events, shared cursors, removals with and without a record', async () => {
     const { held, cursor } = await readSnapshot(env(autumn - 900 * day))
@@ -211,5 +211,5 @@ describe('snapshot and feed', () => {
     }
     expect(Math.min(...times)).toBeLessThan(1000)
     expect(bytes).toBeGreaterThan(10_000_000)
-  }, 20_000)
+  }, 300_000)
 })

@@ -165,7 +165,7 @@ async function poll(root: string, url: string, at: number, job: typeof registryS
   )
 }
 
-test('the universe over time ends with the products that are open now', { timeout: 90_000 }, async () => {
+test('the universe over time ends with the products that are open now', { timeout: 300_000 }, async () => {
   let now = noon
   const port = mounts.find(({ name }) => name === 'port')!
   await withSandbox(port, { now: () => now }, async ({ registryUrl }) =>

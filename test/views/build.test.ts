@@ -72,7 +72,7 @@ test('a build that fails at any step leaves the old views, and nothing of itself
     expect(files()).toEqual([])
     expect(await withViews(root, countOf)).toBe(2n)
   })
-}, 60_000)
+}, 300_000)
 
 test('builders at the same time take turns', async () => {
   await inFolder(async (root) => {
@@ -81,7 +81,7 @@ test('builders at the same time take turns', async () => {
     expect(built.filter(({ made }) => made)).toHaveLength(1)
     expect(await withViews(root, countOf)).toBe(1n)
   })
-}, 60_000)
+}, 300_000)
 
 test('a moved lake says what to do, and works after a build', async () => {
   await inFolder(async (folder) => {
@@ -101,7 +101,7 @@ test('a moved lake says what to do, and works after a build', async () => {
     expect(await withViews(moved, countOf)).toBe(1n)
     expect(existsSync(old)).toBe(false)
   })
-}, 60_000)
+}, 300_000)
 
 test('an empty lake has every object, without rows', async () => {
   await inFolder(async (root) => {
@@ -117,7 +117,7 @@ test('an empty lake has every object, without rows', async () => {
       ])
     })
   })
-}, 60_000)
+}, 300_000)
 
 test('exports are shared between versions while their rows are the same', async () => {
   await inFolder(async (root) => {
@@ -132,4 +132,4 @@ test('exports are shared between versions while their rows are the same', async 
     expect(names.filter((name) => name.startsWith('coverage'))).toEqual(before)
     expect(names.filter((name) => name.startsWith('versions'))).toHaveLength(2)
   })
-}, 60_000)
+}, 300_000)

@@ -62,7 +62,7 @@ beforeAll(async () => {
     { at: '2024-12-02T00:00:00', tables: trustTables(['BTC', 'ETH']) },
   ])
   await makeViews(root)
-}, 120_000)
+}, 300_000)
 
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
@@ -72,7 +72,7 @@ test('there are at least twenty recipes, each with a title of its own', () => {
   expect(text.match(/```sql/g)?.length).toBe(recipes.length)
 })
 
-test.for(recipes)('%s', { timeout: 60_000 }, async ([title, sql]) => {
+test.for(recipes)('%s', { timeout: 300_000 }, async ([title, sql]) => {
   const session = await openQuery(root)
   try {
     const run = { folder: root, sleep: async () => await Promise.resolve() }

@@ -107,7 +107,7 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'pitlake-links-'))
   await makeLake(root, steps)
   await makeViews(root, { catalogue: mapping })
-}, 60_000)
+}, 300_000)
 
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 

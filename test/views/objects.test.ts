@@ -143,7 +143,7 @@ beforeAll(async () => {
     },
   ])
   await makeViews(root)
-}, 60_000)
+}, 300_000)
 
 afterAll(() => rmSync(join(root, '..'), { recursive: true, force: true }))
 

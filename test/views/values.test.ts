@@ -56,7 +56,7 @@ beforeAll(async () => {
     },
   ])
   await makeViews(root)
-}, 60_000)
+}, 300_000)
 
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
