@@ -28,10 +28,11 @@ export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null
   // A point that the overlap brought fills a gap that lies before what was to be settled.
   const range = { since: Math.min(ask.settles.since, body.addedFirst ?? Infinity), until: reached }
   const missing = intersect([range], body.missing)
-  const before = intersect(missing, [{ since: Number.NEGATIVE_INFINITY, until: beginning }])
+  // Whoever takes no `since` tells nothing missing before its first point.
+  const before = intersect([range], [{ since: Number.NEGATIVE_INFINITY, until: beginning }])
   const holes = minus(missing, before)
   return [
-    ...minus([range], missing).map((window) => row(ask, window, 'covered', null, asked)),
+    ...minus([range], [...missing, ...before]).map((window) => row(ask, window, 'covered', null, asked)),
     ...before.map((window) => row(ask, window, 'empty', 'before the first point', asked)),
     ...holes.flatMap((window) => splitByAge(ask, window, asked)),
   ].toSorted((a, b) => a.since - b.since)
