@@ -57,7 +57,8 @@ cat <<END
 
 Try next:
   npm run -s pitlake -- sql                                          a session in the lake; .help inside
-  npm run -s pitlake -- sql "FROM pit_join((SELECT * FROM calendar('2024-01-01', '2024-01-08', '1 day'), (VALUES ('BTC')) a(asset)), 'supply/current_pit', '24h')"
+  npm run -s pitlake -- panel --calendar 2024-01-01,2024-02-01,1d --assets BTC,ETH --metrics price_usd,addresses/active_count_pit
+                                                                     what was knowable at each midnight
   npm run -s pitlake -- lookahead notebooks/leak.sql                 a query that looks ahead, found out
   make notebooks                                                     six stories with pictures, as HTML
   open $data/status.html                                             can the lake be trusted today?

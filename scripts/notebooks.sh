@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs every notebook into .cache/notebooks, on a lake made for them; the first time installs and makes what they need.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cache=$PWD/.cache
+venv=$cache/notebooks-venv
+lake=$cache/notebook-lake
+out=$cache/notebooks
+mkdir -p "$out"
+
+# What was made stays until what it was made from changes: a digest of that lies beside it.
+digest() { cat "$@" | sha256sum | cut -c1-64; }
+fresh() { [ -f "$1.made" ] && [ "$(cat "$1.made")" = "$2" ]; }
+
+wanted=$(digest notebooks/requirements.txt)
+if ! fresh "$venv" "$wanted" || [ ! -x "$venv/bin/python" ]; then
+  echo "Installing Jupyter and its kin into .cache/notebooks-venv"
+  rm -rf "$venv" "$venv.made"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r notebooks/requirements.txt
+  echo "$wanted" >"$venv.made"
+fi
+
+# The programs that make the lake, and the views in it; commands, queries and pages that only read it do not count.
+wanted=$(find catalog src scripts/notebook-lake.ts -type f -not -path 'src/commands/*' -not -path 'src/query/*' -not -path 'src/page/*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-64)
+if ! fresh "$lake" "$wanted" || [ ! -f "$lake/lake.duckdb" ] || [ ! -f "$lake.provider.json" ]; then
+  echo "Making the lake of the notebooks: eighty weekly polls of the sandbox"
+  rm -f "$lake.made"
+  node -r ./scripts/node24.cjs scripts/notebook-lake.ts "$lake"
+  echo "$wanted" >"$lake.made"
+elif ! grep -qF "$lake" "$lake/lake.sql"; then
+  # The checkout was moved: the views name files by their full path.
+  node -r ./scripts/node24.cjs src/main.ts views --data "$lake"
+fi
+
+export PITLAKE_DATA=$lake PYTHONPYCACHEPREFIX=$cache/pycache
+export MPLCONFIGDIR=$cache/matplotlib IPYTHONDIR=$cache/ipython JUPYTER_CONFIG_DIR=$cache/jupyter JUPYTER_RUNTIME_DIR
+JUPYTER_RUNTIME_DIR=$(mktemp -d)
+trap 'rm -rf "$JUPYTER_RUNTIME_DIR"' EXIT
+unset PITLAKE_METRICS_URL PITLAKE_METRICS_KEY PITLAKE_REGISTRY_URL PITLAKE_REGISTRY_KEY
+
+status=0
+"$venv/bin/python" notebooks/run.py "$out" notebooks/*.ipynb || status=1
+for script in notebooks/*.ts; do
+  begun=$(date +%s.%N)
+  failed=
+  node -r ./scripts/node24.cjs "$script" "$out" || failed='  FAILED'
+  printf '%-28s%6.1f s%s\n' "$(basename "$script")" "$(echo "$(date +%s.%N) $begun" | awk '{ print $1 - $2 }')" "$failed"
+  [ -z "$failed" ] || status=1
+done
+[ "$status" = 0 ] && echo "Open .cache/notebooks/*.html"
+exit "$status"
