@@ -63,7 +63,7 @@ describe('notebooks', () => {
     for (const name of names) {
       const code = read(name).cells.flatMap(({ cell_type, source }) => (cell_type === 'code' ? source : []))
       expect(code.join('')).toContain('from lake import')
-      expect(code.join('')).not.toMatch(/duckdb\.connect|\/work\/|\/home\//)
+      expect(code.join('')).not.toMatch(/duckdb\.connect|\/home\//)
     }
   })
 

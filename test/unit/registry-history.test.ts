@@ -164,7 +164,7 @@ async function replayed(seen: readonly Seen[], states: readonly object[]): Promi
 describe('the fold', () => {
   test('agrees with brute force and with the replay in SQL for any stream', { timeout: 300_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40 }), async (acts) => {
+      fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40, size: 'max' }), async (acts) => {
         const { memory, seen, states, believed } = run(acts)
         const own = memory.versions().filter((line) => /^(issuers|products|deployments) /.test(line))
         expect(own).toEqual(naive(believed))
@@ -177,7 +177,7 @@ describe('the fold', () => {
   test('every id has sorted, disjoint versions of some length', () => {
     let steps = 0
     fc.assert(
-      fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
+      fc.property(fc.array(act, { minLength: 10, maxLength: 60, size: 'max' }), (acts) => {
         const { memory } = run(acts)
         steps += memory.steps.length
         for (const list of Map.groupBy(memory.steps, ({ table, id }) => `${table} ${id}`).values()) {
