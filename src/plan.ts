@@ -79,6 +79,8 @@ export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
 /** How many stored points a top-up asks for again: the standing immutability check. */
 export const overlapPoints = 5
 
+/** Points of one answer: few long windows before many short, but not longer than this. */
+const longestAnswer = 250_000
 /** Two missing windows are asked in one request while at most this many points lie between them. */
 const bridgedPoints = 5000
 
@@ -215,7 +217,8 @@ function requestsFor(
   }
   // With only one end to name, two windows would bring the same points twice.
   const whole = !endpoint.since || !endpoint.until
-  const joined = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
+  const bridged = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
+  const joined = whole ? bridged : bridged.flatMap((window) => pieces(window, interval))
   return joined.map((settles) => {
     const window = widen(settles, interval, want, known, horizon, limits.weekStart)
     return {
@@ -228,6 +231,14 @@ function requestsFor(
       credits: price,
     }
   })
+}
+
+/** The window cut so that no answer holds more points than are read at once without taking memory. */
+function pieces({ since, until }: Window, interval: Interval): Window[] {
+  const cuts: Instant[] = [since]
+  for (let cut = step(since, interval, longestAnswer); cut < until; cut = step(cut, interval, longestAnswer))
+    cuts.push(cut)
+  return cuts.map((cut, i) => ({ since: cut, until: cuts[i + 1] ?? until }))
 }
 
 /** The window with the overlap of stored points before it, up to the newest ended interval where it reaches the settled horizon. */

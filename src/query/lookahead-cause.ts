@@ -10,6 +10,8 @@ export interface CutStory {
   readonly extra: number
   /** Instant of the earliest row that differs. */
   readonly earliest: number
+  /** Nothing differs but the last digits of doubles: sums in another order, not the future. */
+  readonly rounding: boolean
 }
 
 const registryNow = /\b(products|issuers|assets|deployments|venues|derivatives|universe)\b/i

@@ -112,6 +112,11 @@ function cells(
   })
 }
 
+/** Whether two doubles differ in their last digits only. */
+export function isRounding({ full, truncated }: Mismatch): boolean {
+  return near(full, truncated, 1e-12)
+}
+
 function near(a: Cell, b: Cell, tolerance: number): boolean {
   if (typeof a !== 'number' || typeof b !== 'number') return false
   return Math.abs(a - b) <= tolerance * Math.max(Math.abs(a), Math.abs(b))

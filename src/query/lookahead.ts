@@ -2,7 +2,7 @@ import type { Cell, Engine, Row } from '../lake/engine.ts'
 import { quote } from '../lake/engine.ts'
 import { likelyCause, type CutStory } from './lookahead-cause.ts'
 import { chooseCutoffs } from './lookahead-cutoffs.ts'
-import { type Bags, bagDifference, type ColumnSpec, identifier, matchRows } from './lookahead-rows.ts'
+import { type Bags, bagDifference, type ColumnSpec, identifier, isRounding, matchRows } from './lookahead-rows.ts'
 
 /** What is to be proved about a query. */
 export interface ProofInput {
@@ -48,6 +48,8 @@ export interface Proof {
 /** Runs work on a session so that it can be cancelled, and tells what DuckDB complains of in one line. */
 type Guard = <T>(session: Engine, sql: string, work: () => Promise<T>) => Promise<T>
 
+const roundingReason =
+  'only the last digits of doubles differ: sums in another order; aggregate with ORDER BY, or allow --tolerance 1e-12'
 const shown = 20
 const shownEach = 5
 const fetched = 200
@@ -139,7 +141,7 @@ async function tryCutoffs(
     const bags = await bagDifference(session, columns, upTo, fetched)
     const found = matchRows(columns, bags, input.tolerance)
     if (found.length > 0) {
-      stories.push(await storyOf(session, cutoff, at, upTo, bags))
+      stories.push(await storyOf(session, cutoff, at, upTo, bags, found.every(isRounding)))
       for (const { key, column, full, truncated } of found)
         if (differences.filter((known) => known.as_of === cutoff).length < shownEach && differences.length < shown)
           differences.push({ as_of: cutoff, row: key, column, full, truncated })
@@ -149,11 +151,20 @@ async function tryCutoffs(
   }
   const differing = stories.reduce((sum, story) => sum + story.differing, 0)
   const common = { cutoffs: cutoffs.length, rows, differences, differing, notes }
+  if (differing > 0 && stories.every((story) => story.rounding))
+    return { verdict: 'undecided', reason: roundingReason, ...common }
   if (differing > 0) return { verdict: 'leak', reason: likelyCause(input.sql, stories), ...common }
   return { verdict: 'clean', reason: null, ...common }
 }
 
-async function storyOf(session: Engine, cutoff: string, at: string, upTo: string, bags: Bags): Promise<CutStory> {
+async function storyOf(
+  session: Engine,
+  cutoff: string,
+  at: string,
+  upTo: string,
+  bags: Bags,
+  rounding: boolean,
+): Promise<CutStory> {
   const [row] = await session.rows<{ n: bigint; first: string }>(
     `SELECT count(*) AS n, min(${at}) AS first FROM proof_full WHERE ${upTo}`,
   )
@@ -166,6 +177,7 @@ async function storyOf(session: Engine, cutoff: string, at: string, upTo: string
     missing: Math.max(0, missing - extra),
     extra: Math.max(0, extra - missing),
     earliest: Date.parse(bags.earliest ?? cutoff),
+    rounding,
   }
 }
 

@@ -172,7 +172,7 @@ test('everything is asked in one window up to the newest ended interval when not
 
 test.each([...intervals])('an open end at %s is the newest ended interval', (interval) => {
   const wanted = { ...want(), series: { ...want().series, interval } }
-  const [ask] = planned(wanted, []).asks
+  const ask = planned(wanted, []).asks.at(-1)
   expect(ask?.window?.until).toBe(floor(now, interval))
 })
 
@@ -342,4 +342,16 @@ test('a small plan', () => {
       "windows": 5,
     }
   `)
+})
+
+test('a long history is cut so that no answer holds more than 250,000 points, end to end', () => {
+  const wanted = want({ intervals: ['10m'], since: at('2010-01-01'), paths: ['addresses/active_count_pit'] })
+  const { asks } = planned(wanted, [])
+  expect(asks.length).toBe(3)
+  for (const [i, ask] of asks.entries()) {
+    expect(ask.points).toBeLessThanOrEqual(250_000)
+    expect(ask.settles.since).toBe(i === 0 ? at('2010-01-01') : asks[i - 1]?.settles.until)
+  }
+  const single = planned(want({ since: at('2010-01-01') }), [])
+  expect(single.asks.length).toBe(1)
 })
