@@ -46,7 +46,9 @@ function copyOf(name: string): string {
 }
 
 describe('stamp and replay', () => {
-  test('a stamped result comes again bit for bit after the lake has grown and moved', { timeout: 300_000 }, async () => {
+  test('a stamped result comes again bit for bit after the lake has grown and moved', {
+    timeout: 300_000,
+  }, async () => {
     expect(stamped).toMatchObject({ rows: 20, query, variables: {} })
     await growTrustLake(lake.root)
     await makeViews(lake.root)
