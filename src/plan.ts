@@ -80,7 +80,7 @@ export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
 export const overlapPoints = 5
 
 /** Points of one answer: few long windows before many short, but not longer than this. */
-const longestAnswer = 250_000
+const longestAnswer = 80_000
 /** Two missing windows are asked in one request while at most this many points lie between them. */
 const bridgedPoints = 5000
 
