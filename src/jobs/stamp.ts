@@ -19,6 +19,7 @@ import {
   type FirstDifference,
   readNote,
   runStamped,
+  sameRows,
   type StampNote,
   writeStamped,
 } from '../query/stamped.ts'
@@ -43,6 +44,7 @@ export interface Stamped extends StampNote {
   readonly out: string
 }
 
+const tiesMoved = "every row is the same; those that the query's ORDER BY leaves equal stand in another order"
 const folderMark = '{{folder}}'
 
 /**
@@ -200,9 +202,10 @@ export async function replay(
     })
     try {
       const again = await runStamped(session, note.query, { ...run, folder: root })
-      const same = again.result === note.result
-      const difference = same ? null : ((await firstDifference(session, path)) ?? null)
-      return { ...note, same, difference, notes: changes(note, await engineVersion(session), program) }
+      const notes = changes(note, await engineVersion(session), program)
+      if (again.result === note.result) return { ...note, same: true, difference: null, notes }
+      if (await sameRows(session, path)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
+      return { ...note, same: false, difference: (await firstDifference(session, path)) ?? null, notes }
     } finally {
       session.close()
     }

@@ -23,7 +23,10 @@ export interface StampNote {
 const footerKey = 'pitlake_stamp'
 const resultTable = 'stamped_result'
 
-/** Runs a query and keeps its rows, in their order, in a table of the session; the same rows give the same digest. */
+/**
+ * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
+ * where the query asks for none, so then the rows are put into one: by all columns, as text.
+ */
 export async function runStamped(
   session: Engine,
   query: string,
@@ -31,9 +34,33 @@ export async function runStamped(
 ): Promise<{ rows: number; result: string }> {
   const ready = await runScript(session, query, run)
   return await guarded(session, ready.text, run, async () => {
-    await session.run(`CREATE TEMP TABLE ${resultTable} AS ${ready.text}`)
+    const keys = ready.columns.map(({ name }) => text(quoteName(name))).join(', ')
+    const ordered = await hasOrder(session, ready.text)
+    const rows = ordered ? ready.text : `SELECT * FROM (${ready.text}\n) ORDER BY ${keys}`
+    await session.run(`CREATE TEMP TABLE ${resultTable} AS ${rows}`)
     return await digestOf(session, resultTable)
   })
+}
+
+/** Whether the query itself asks for an order of its rows. */
+async function hasOrder(session: Engine, sql: string): Promise<boolean> {
+  const [row] = await session.rows<{ tree: string }>(`SELECT json_serialize_sql(${quote(sql)}) AS tree`)
+  const tree = JSON.parse(row?.tree ?? '{}') as {
+    statements?: readonly { node?: { modifiers?: readonly { type?: string }[] } }[]
+  }
+  return (tree.statements?.[0]?.node?.modifiers ?? []).some(({ type }) => type === 'ORDER_MODIFIER')
+}
+
+/** Whether the kept rows and a file's are the same, each as often, whatever their order. */
+export async function sameRows(session: Engine, path: string): Promise<boolean> {
+  const columns = await columnsOf(session, resultTable)
+  const file = `read_parquet(${quote(path)})`
+  if (columns.join('\n') !== (await columnsOf(session, file)).join('\n')) return false
+  const list = columns.map((name) => text(quoteName(name))).join(', ')
+  const only = (left: string, right: string): string =>
+    `(SELECT count(*) FROM (SELECT ${list} FROM ${left} EXCEPT ALL SELECT ${list} FROM ${right}))`
+  const [row] = await session.rows<{ n: bigint }>(`SELECT ${only(resultTable, file)} + ${only(file, resultTable)} AS n`)
+  return Number(row?.n) === 0
 }
 
 /** The engine's version, as DuckDB names it. */
@@ -42,10 +69,10 @@ export async function engineVersion(session: Engine): Promise<string> {
   return row?.version ?? ''
 }
 
-/** Writes the kept rows with their note: equal rows and notes give equal bytes. */
+/** Writes the kept rows with their note: equal rows and notes give equal bytes. A dictionary would lose the sign of -0.0. */
 export async function writeStamped(session: Engine, path: string, note: StampNote): Promise<void> {
   await session.run(
-    `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd,
+    `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
       KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
   )
 }

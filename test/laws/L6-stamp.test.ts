@@ -6,6 +6,8 @@ import { Engine, quote } from '../../src/lake/engine.ts'
 import { heldStamps, liveFiles } from '../../src/lake/held.ts'
 import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { sameRows } from '../../src/query/stamped.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { growTrustLake, makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
@@ -67,6 +69,36 @@ describe('stamp and replay', () => {
     engine.close()
     expect(Number(row?.['n'])).toBeGreaterThan(100)
     expect(Number(row?.['n'])).toBeLessThan(122)
+    expect((await replay(lake.root, path, run, 'pitlake test')).same).toBe(true)
+  })
+
+  test('a query without an order is put into one, to the last bit; ties of an order may move', {
+    timeout: 300_000,
+  }, async () => {
+    const path = join(lake.root, '..', 'unordered.parquet')
+    await stampIt(
+      lake.root,
+      path,
+      `SELECT x FROM (VALUES (2.0::DOUBLE), (CAST('-0.0' AS DOUBLE)), (1.0), (0.0)) AS v (x)`,
+    )
+    const engine = await Engine.open()
+    const rows = await engine.rows(`FROM ${quote(path)}`)
+    const tied = join(lake.root, '..', 'tied.parquet')
+    await stampIt(lake.root, tied, `SELECT v, 1 AS one FROM points ORDER BY one`)
+    const session = await openQuery(lake.root, { writable: [tied] })
+    await session.run(`CREATE TEMP TABLE stamped_result AS FROM ${quote(tied)} ORDER BY v DESC`)
+    const same = await sameRows(session, tied)
+    await session.run(`UPDATE stamped_result SET v = v + 1 WHERE v = (SELECT max(v) FROM stamped_result)`)
+    const other = await sameRows(session, tied)
+    session.close()
+    engine.close()
+    expect(rows.map((row) => (Object.is(row['x'], -0) ? '-0' : String(Number(row['x']))))).toEqual([
+      '-0',
+      '0',
+      '1',
+      '2',
+    ])
+    expect([same, other]).toEqual([true, false])
     expect((await replay(lake.root, path, run, 'pitlake test')).same).toBe(true)
   })
 
