@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { replay, stamp } from '../jobs/stamp.ts'
@@ -59,7 +59,7 @@ export const replayCommand: CommandSpec = {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
     const path = resolve(deps.cwd, file)
-    read(path, file)
+    if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
     const done = await replay(settings.data, path, runOf(input, deps), programName())
     const { same, rows, version, difference, notes } = done
     if (flagOption(input, 'json')) deps.stdout(json(done))

@@ -1,6 +1,3 @@
-import { copyFile, mkdir, open, readFile, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { redact } from '../errors.ts'
 import { commit, type CommitDeps, type StagedFile, type Ticket, type Version } from '../lake/commit.ts'
 import { convert } from '../lake/convert.ts'
 import type { Body, BodyResult } from '../lake/convert-job.ts'
@@ -17,7 +14,7 @@ import type {
   Violation,
 } from '../lake/entry.ts'
 import { heldCoverage, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
-import { inLake, pointsFile, quarantineFile } from '../lake/layout.ts'
+import { inLake, pointsFile } from '../lake/layout.ts'
 import { weekdayOf } from '../lake/spacing.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Spool } from '../lake/sweep.ts'
@@ -25,6 +22,7 @@ import type { Ask } from '../plan.ts'
 import type { Interval, Weekday } from '../time.ts'
 import type { Answered } from './answered.ts'
 import { inferIntervals } from './infer.ts'
+import { quarantineBody } from './quarantine.ts'
 import { settleBody, settleFailure } from './settle.ts'
 import { onlyMissing, unusedOf, verifiedRows } from './verified.ts'
 
@@ -241,7 +239,8 @@ async function settleBatch(
       coverage.push(...settleBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
     else if (!answered.again) again.push(ask)
     else {
-      await quarantine(context, answered, result.reason ?? 'undecodable')
+      const reason = result.reason ?? 'undecodable'
+      await quarantineBody(context.ledger.root, answered.body, answered.request, reason, context.secrets)
       const held = heldCoverage(context.ledger, [ask.series.id]).get(ask.series.id) ?? []
       const covered = held.filter((row) => row.state !== 'failed')
       coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, covered, asked))
@@ -249,31 +248,6 @@ async function settleBatch(
   }
   return { coverage, again }
 }
-
-/** The first 4 MB of a body that could not be decoded, with its request, for a person to look at. */
-async function quarantine(context: BatchContext, { body, request }: Brought, reason: string): Promise<void> {
-  const target = inLake(context.ledger.root, quarantineFile(request.id, '.body'))
-  await mkdir(dirname(target), { recursive: true })
-  await copyFile(body.file, target)
-  const file = await open(target, 'r+')
-  try {
-    const { size } = await file.stat()
-    if (size > quarantinedBytes) await file.truncate(quarantinedBytes)
-  } finally {
-    await file.close()
-  }
-  const bytes = await readFile(target)
-  const text = bytes.toString('latin1')
-  const clean = redact(text, context.secrets)
-  if (clean !== text) await writeFile(target, Buffer.from(clean, 'latin1'))
-  const facts = { reason, path: request.path, query: request.query, asked_at: request.asked_at, bytes: body.bytes }
-  await writeFile(
-    inLake(context.ledger.root, quarantineFile(request.id, '.json')),
-    `${JSON.stringify(facts, null, 2)}\n`,
-  )
-}
-
-const quarantinedBytes = 4_000_000
 
 /** Series as the journal names them; without an interval of its own one is settled once good points have shown it. */
 function seriesRows(

@@ -7,7 +7,7 @@ import { textHash } from '../registry/record.ts'
 import { type RegistryBench, type RegistryDeps, type RegistryInput, withRegistry } from './registry.ts'
 import type { Stopped } from './registry-asking.ts'
 import { type Committed, commitPoll } from './registry-commit.ts'
-import { quarantineBody } from './registry-raw.ts'
+import { quarantineBody } from './quarantine.ts'
 import { type FeedRead, readFeed, readWhole, type Whole } from './registry-reading.ts'
 import { registryState, softFacts } from './registry-state.ts'
 

@@ -1,14 +1,12 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { copyFile, mkdir, open, readFile, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { createZstdCompress, zstdDecompress } from 'node:zlib'
 import { redact } from '../errors.ts'
 import type { StagedFile } from '../lake/commit.ts'
-import type { RequestRow } from '../lake/entry.ts'
 import { liveFiles } from '../lake/held.ts'
-import { inLake, quarantineFile, rawFile } from '../lake/layout.ts'
+import { inLake, rawFile } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Spool } from '../lake/sweep.ts'
 import type { RawBody } from './registry-asking.ts'
@@ -65,32 +63,4 @@ export function oldRaw(ledger: Ledger, before: string): string[] {
   for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
     if (label > (newest.get(path) ?? '')) newest.set(path, label)
   return [...newest].filter(([, label]) => label < before).map(([path]) => path)
-}
-
-const quarantinedBytes = 4_000_000
-
-/** Puts a body that is not applied into the quarantine, its first 4 MB and the request, without any key. */
-export async function quarantineBody(
-  root: string,
-  raw: Pick<RawBody, 'file'>,
-  request: RequestRow,
-  reason: string,
-  secrets: readonly string[],
-): Promise<void> {
-  const target = inLake(root, quarantineFile(request.id, '.body'))
-  await mkdir(dirname(target), { recursive: true })
-  await copyFile(raw.file, target)
-  const file = await open(target, 'r+')
-  try {
-    const { size } = await file.stat()
-    if (size > quarantinedBytes) await file.truncate(quarantinedBytes)
-  } finally {
-    await file.close()
-  }
-  const text = (await readFile(target)).toString('latin1')
-  const safe = redact(text, secrets)
-  if (safe !== text) await writeFile(target, Buffer.from(safe, 'latin1'))
-  const { path, query, asked_at, bytes } = request
-  const facts = { reason, path, query, asked_at, bytes }
-  await writeFile(inLake(root, quarantineFile(request.id, '.json')), `${JSON.stringify(facts, null, 2)}\n`)
 }
