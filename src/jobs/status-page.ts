@@ -6,6 +6,7 @@ import { heldCoverage, heldSeries, heldVersions, heldViolations, liveFiles } fro
 import { heldRuns } from '../lake/held-runs.ts'
 import { inLake } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
+import { ruledSql } from '../lake/stored-clocks.ts'
 import type {
   EndpointFacts,
   FreshCounts,
@@ -230,7 +231,7 @@ function arrivalSql(paths: readonly string[]): string {
       ELSE t + INTERVAL 1 MONTH END) AS lag, seconds AS rule
     FROM read_parquet(${quoteList(paths)}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}) p
     LEFT JOIN rule ON rule.metric = p.metric AND rule.interval = p.interval
-    WHERE basis IN ('provider', 'observed') AND available_rule_at >= available_at`
+    WHERE basis IN ('provider', 'observed') AND ${ruledSql()} >= available_at`
 }
 
 const lagSql = `SELECT metric, interval, count(*)::DOUBLE AS points, quantile_cont(lag, [0.05, 0.5, 0.95, 0.99]) AS q,

@@ -2,6 +2,7 @@ import type { Rule } from '../catalog/availability.ts'
 import { availableSql, endSql } from '../catalog/availability-sql.ts'
 import type { Interval } from '../time.ts'
 import { type Engine, quoteList } from './engine.ts'
+import { computedSql } from './stored-clocks.ts'
 
 /** How the points of one partition arrived, against a rule. Microseconds; lags count from the end of the interval. */
 export interface Arrivals {
@@ -41,11 +42,11 @@ export async function arrivalsOf(
 ): Promise<Arrivals> {
   const [row] = await engine.rows(`
     WITH points AS (
-      SELECT asset, t, coalesce(computed_at <= max(computed_at) FILTER (available_rule_at < available_at) OVER series, false)
+      SELECT asset, t, coalesce(computed <= max(computed) FILTER (available_rule_at < available_at) OVER series, false)
           AS backfilled, basis = 'observed' AS seen_late,
-        epoch_us(coalesce(computed_at, CASE WHEN basis = 'observed' THEN observed_at END)) AS arrived,
+        epoch_us(coalesce(computed, CASE WHEN basis = 'observed' THEN observed_at END)) AS arrived,
         epoch_us(t) // 1000000 AS mark
-      FROM read_parquet(${quoteList(files)}, hive_partitioning = false)
+      FROM (SELECT *, ${computedSql()} AS computed FROM read_parquet(${quoteList(files)}, hive_partitioning = false))
       WINDOW series AS (PARTITION BY asset, currency, exchange, network, params)
     ), dated AS (
       SELECT *, ${endSql('mark', interval)} * 1000000 AS close, ${availableSql(rules, 'mark', interval)} * 1000000 AS rule

@@ -5,6 +5,7 @@ import type { Loaded } from './convert-stage.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { json, statement } from './convert-sql.ts'
 import { type Engine, quoteList, type Row } from './engine.ts'
+import { computedSql } from './stored-clocks.ts'
 
 /** What one body brought inside its window. */
 export interface Tally {
@@ -100,6 +101,7 @@ function heldSql(job: ConvertJob, good: readonly Good[], loaded: Loaded): string
   ]
   return statement('held', {
     files: quoteList(job.existing),
+    computed: computedSql('e'),
     range: limits.length === 0 ? 'true' : limits.join(' AND '),
   })
 }

@@ -5,6 +5,7 @@ import { type Ordered, paramsText } from './convert-order.ts'
 import { lookup, statement } from './convert-sql.ts'
 import { type Clocks, clocksOf, clocksSql } from './convert-stage.ts'
 import { type Engine, quote, quoteList, type Row } from './engine.ts'
+import { computedSql } from './stored-clocks.ts'
 
 /** The points to be written. */
 export interface Source {
@@ -105,7 +106,8 @@ export async function readBack(
       file: quoteList([out]),
       end: endSql('mark', job.interval),
       part: cuts.length === 0 ? '0' : `CASE ${branches} ELSE ${cuts.length} END`,
-      clocks: clocksSql(job, told ? { t: 'mark', computed: 'epoch_us(computed_at)' } : null),
+      clocks: clocksSql(job, told ? { t: 'mark', computed: `epoch_us(${computedSql()})` } : null),
+      computed: computedSql(),
       digest: digestSql,
     }),
   )

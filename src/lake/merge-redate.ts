@@ -8,6 +8,7 @@ import { inLake } from './layout.ts'
 import { columnsOf, digestOf, type MergedFile, noRoom, orderOf, parquet, prove, rangeOf } from './merge.ts'
 import { encodingText, measuredEncoding, usualEncoding, writeParquet } from './merge-encode.ts'
 import { mergeSql } from './merge-sql.ts'
+import { computedSql, ruledSql } from './stored-clocks.ts'
 
 /** A partition whose points are to be dated by other rules. */
 export interface RedateJob {
@@ -50,17 +51,19 @@ async function redate(session: Engine, job: RedateJob): Promise<Redated | null> 
       available: availableSql(rules, 'mark', interval),
       floor: floorSql(rules, 'mark', interval),
       basis: basisSql(rules, 'mark'),
+      computed: computedSql(),
       trusted: trustedSql(rules, 'mark'),
       backfill: Math.max(30 * day, 30 * longestSeconds(interval)) * 1_000_000,
     }),
   )
-  const [row] = await session.rows(mergeSql('changed', {}))
+  const [row] = await session.rows(mergeSql('changed', { ruled: ruledSql() }))
   const changed = Number(row?.['rows'])
   if (changed === 0) return null
   const columns = await columnsOf(session, source)
   const before = await prove(session, source, columns, 'points')
-  const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at)
-    REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at) FROM dated)`
+  const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)
+    REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at, new_computed AS computed_at)
+    FROM dated)`
   const largest = job.files.toSorted((a, b) => b.rows - a.rows)[0]
   const known = largest && !before.minusZero ? measuredEncoding(largest) : undefined
   const encoding = known ?? usualEncoding(before.minusZero)
@@ -68,7 +71,8 @@ async function redate(session: Engine, job: RedateJob): Promise<Redated | null> 
   const written = parquet([job.out])
   const after = await prove(session, written, columns, 'points')
   const kept = digestOf(columns.filter(({ name }) => !dates.has(name)))
-  const digests = await Promise.all([source, written].map(async (from) => await scalar(session, kept, from)))
+  const told = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
+  const digests = await Promise.all([source, written].map(async (from) => await scalar(session, kept, told(from))))
   if (after.rows !== before.rows || digests[0] !== digests[1])
     throw new Error(`redating ${job.files[0]?.metric} would change more than dates`)
   const range = await rangeOf(session, written, job.files)

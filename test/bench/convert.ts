@@ -174,10 +174,8 @@ function rowsOf(kind: Kind, folder: string): Writer {
           available_at: available,
           observed_at: observedAt,
           basis,
-          available_rule_at: available,
           ...(v === undefined ? {} : { v }),
           ...(o === undefined ? {} : { o: JSON.stringify(o) }),
-          ...(computed_at === undefined ? {} : { computed_at: computed_at * 1_000_000 }),
         })
       }
     await writer.close()
@@ -277,7 +275,7 @@ function jobOf(spool: readonly string[], out: string): ConvertJob {
   return { metric: 'm', interval: '1h', rules: [rule], bodies, observedAt: BigInt(observedAt), out, ...settings }
 }
 
-/** What a bare statement needs to write the very columns of the lake, dated by the rule alone. */
+/** What a bare statement needs to write the very columns of the lake, dated by the rule alone; what equals is left out. */
 function wide(kind: Kind): string {
   const told = kind.columns.includes('computed_at')
   const available = told ? seconds('computed_at') : seconds(`(t + ${hour + 600})`)
@@ -286,7 +284,7 @@ function wide(kind: Kind): string {
     make_timestamptz(${observedAt}) AS observed_at, ${kind.columns.includes(' v:') ? 'v' : 'CAST(NULL AS DOUBLE) AS v'},
     ${kind.columns.includes(' o:') ? 'CAST(o AS VARCHAR) AS o' : 'CAST(NULL AS VARCHAR) AS o'},
     '${told ? 'provider' : 'assumed'}' AS basis, CAST(NULL AS VARCHAR) AS extra,
-    ${told ? seconds('computed_at') : 'CAST(NULL AS TIMESTAMPTZ)'} AS computed_at, ${available} AS available_rule_at,
+    CAST(NULL AS TIMESTAMPTZ) AS computed_at, CAST(NULL AS TIMESTAMPTZ) AS available_rule_at,
     CAST(NULL AS VARCHAR) AS params`
 }
 

@@ -6,6 +6,7 @@ import type { Series } from '../../src/catalog/series.ts'
 import { convert } from '../../src/lake/convert.ts'
 import type { Body, BodyResult, ConvertJob } from '../../src/lake/convert-job.ts'
 import { Engine, quote, type Row } from '../../src/lake/engine.ts'
+import { computedSql, ruledSql } from '../../src/lake/stored-clocks.ts'
 import { day, parseInstant } from '../../src/time.ts'
 
 const frame = { quote: null, reason: null, until: null, trust: 'provider' as const }
@@ -93,11 +94,11 @@ export class Converting {
     }
   }
 
-  /** The rows of a points file, in its order, instants in microseconds. */
+  /** The rows of a points file, in its order, instants in microseconds and in full. */
   async stored(file: string): Promise<Row[]> {
     return this.engine.rows(`SELECT asset, currency, exchange, network, epoch_us(t) AS t,
       epoch_us(available_at) AS available_at, epoch_us(observed_at) AS observed_at, v, o, basis, extra,
-      epoch_us(computed_at) AS computed_at, epoch_us(available_rule_at) AS available_rule_at, params
+      epoch_us(${computedSql()}) AS computed_at, epoch_us(${ruledSql()}) AS available_rule_at, params
       FROM read_parquet(${quote(file)})`)
   }
 

@@ -10,6 +10,7 @@ import { Engine, quoteList } from '../../src/lake/engine.ts'
 import { heldCoverage, liveFiles } from '../../src/lake/held.ts'
 import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
+import { computedSql } from '../../src/lake/stored-clocks.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { worldPoints } from '../../src/sandbox/world/points.ts'
@@ -152,7 +153,7 @@ export async function storedPoints(root: string): Promise<string[]> {
   const engine = await Engine.open()
   try {
     const rows = await engine.rows(
-      `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(computed_at)::BIGINT AS computed
+      `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(${computedSql()})::BIGINT AS computed
        FROM read_parquet(${quoteList(files)}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR})`,
     )
     return rows.map((row) => line(row, valueText(row['v'], row['o']))).toSorted()

@@ -9,6 +9,7 @@ import { liveFiles } from '../../src/lake/held.ts'
 import { inLake, pointsFile } from '../../src/lake/layout.ts'
 import type { Ledger } from '../../src/lake/ledger.ts'
 import { datedPointsSql, earlierDatings } from '../../src/lake/redated.ts'
+import { computedSql, ruledSql } from '../../src/lake/stored-clocks.ts'
 import { commitDeps } from './lakes.ts'
 
 /** Two endpoints of the catalogue: one without the provider's own instants, one with them. */
@@ -59,8 +60,7 @@ async function topUpDraft(ledger: Ledger, ticket: Ticket, what: TopUp): Promise<
       make_timestamptz(${ticket.committed_at}::BIGINT) AS observed_at,
       CASE WHEN ${d} % 11 = 3 THEN '-0.0'::DOUBLE WHEN ${d} % 11 = 5 THEN NULL ELSE sin(a * 1000 + ${d}) END::DOUBLE AS v,
       CASE WHEN ${d} % 13 = 1 THEN '{"x":' || ${d} || '}' END AS o, '${basis}' AS basis, NULL::VARCHAR AS extra,
-      ${provided ? `make_timestamptz((${known})::BIGINT)` : 'NULL::TIMESTAMPTZ'} AS computed_at,
-      make_timestamptz((${known})::BIGINT) AS available_rule_at, NULL::VARCHAR AS params
+      NULL::TIMESTAMPTZ AS computed_at, NULL::TIMESTAMPTZ AS available_rule_at, NULL::VARCHAR AS params
       FROM range(${assets}) q(a)`
   }
   const list = (numbers: readonly number[]): string => `CAST([${numbers.join(', ')}] AS BIGINT[])`
@@ -138,7 +138,8 @@ export async function answers(ledger: Ledger, observedAsOf: number | null): Prom
     `SELECT metric, asset, arg_max(struct_pack(t, v, o, available_at, observed_at), t) AS last, count(*) AS n
      FROM ${points} WHERE ${at} GROUP BY ALL ORDER BY ALL`
   const questions = [
-    `SELECT t, v, signbit(v) AS sign, o, available_at, observed_at, basis, computed_at, available_rule_at
+    `SELECT t, v, signbit(v) AS sign, o, available_at, observed_at, basis, ${computedSql()} AS computed,
+     ${ruledSql()} AS ruled
      FROM ${points} WHERE metric = ${quote(metrics[0])} AND asset = 'A1' ORDER BY t`,
     latest('true'),
     `SELECT t, asset, max(v) FILTER (WHERE metric = ${quote(metrics[0])}) AS a,

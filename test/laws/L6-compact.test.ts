@@ -204,7 +204,7 @@ describe('redating', () => {
       const engine = await Engine.open()
       const lags = await engine.rows(
         `SELECT basis, CAST(epoch_us(available_at) - epoch_us(t) AS BIGINT) // 1000000 - ${day} AS lag, count(*) AS n,
-         bool_and(available_at = available_rule_at) AS plain
+         bool_and(available_rule_at IS NULL) AS plain
          FROM ${pointsAt(ledger, null)} WHERE metric = '${metrics[0]}' AND basis <> 'observed' GROUP BY ALL`,
       )
       expect(lags).toEqual([{ basis: 'override', lag: 7200n, n: 18n, plain: true }])

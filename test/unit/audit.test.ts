@@ -41,7 +41,7 @@ async function audited(points: readonly Point[]): Promise<ReturnType<typeof judg
     return `SELECT 'BTC' AS asset, NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network,
       NULL::VARCHAR AS params, ${stamp(t)} AS t, ${stamp(available)} AS available_at, ${stamp(rule ?? available)} AS available_rule_at,
       ${stamp(observed ?? '2026-01-01 00:00:00')} AS observed_at, ${stamp(computed)} AS computed_at,
-      ${quote(observed === undefined ? 'provider' : 'observed')} AS basis`
+      ${quote(observed === undefined ? (computed === undefined ? 'assumed' : 'provider') : 'observed')} AS basis`
   })
   await engine.run(`COPY (${rows.join(' UNION ALL ')}) TO ${quote(file)} (FORMAT parquet)`)
   return judge('m', '24h', rules, await arrivalsOf(engine, [file], '24h', rules))

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert } from '../../src/lake/convert.ts'
 import type { Body } from '../../src/lake/convert-job.ts'
 import { Engine } from '../../src/lake/engine.ts'
+import { computedSql } from '../../src/lake/stored-clocks.ts'
 
 let engine: Engine
 let folder: string
@@ -276,7 +277,7 @@ test(`${batches * perBatch} random bodies are stored as JSON.parse reads them, o
       result.file === null
         ? []
         : await engine.rows(
-            `SELECT asset, epoch_us(t) // 1000000 AS t, v, o, extra, epoch_us(computed_at) AS computed FROM read_parquet('${out}')`,
+            `SELECT asset, epoch_us(t) // 1000000 AS t, v, o, extra, epoch_us(${computedSql()}) AS computed FROM read_parquet('${out}')`,
           )
     for (const [i, text] of texts.entries()) {
       const wanted = oracle(text)

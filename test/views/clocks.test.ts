@@ -154,8 +154,8 @@ describe('the plan', () => {
   test.each([
     ["'2024-03-03 00:10'", 'strict', 'available_at'],
     ["DATE '2024-03-03'", 'strict', 'available_at'],
-    ["TIMESTAMPTZ '2024-03-03 00:10:00+00'", 'rule', 'available_rule_at'],
-    ["'2024-03-03T02:10:00+02:00'", 'rule', 'available_rule_at'],
+    ["TIMESTAMPTZ '2024-03-03 00:10:00+00'", 'rule', 't'],
+    ["'2024-03-03T02:10:00+02:00'", 'rule', 't'],
   ])('reaches the Parquet scan for %s, backfill %s', async (value, backfill, column) => {
     await withViews(root, async (engine) => {
       await engine.run(`SET VARIABLE as_of = ${value}; SET VARIABLE backfill = '${backfill}'`)
@@ -166,9 +166,10 @@ describe('the plan', () => {
       ]) {
         const [scan] = JSON.parse(await plan(engine, sql)) as [{ name: string; children: unknown[] }]
         const text = JSON.stringify(scan)
-        expect(text).toMatch(new RegExp(`${column}<='2024-03-03 00:[01]0:00\\+00'::TIMESTAMP WITH TIME ZONE`))
+        expect(text).toMatch(new RegExp(`\\b${column}<='2024-03-03 00:[01]0:00\\+00'::TIMESTAMP WITH TIME ZONE`))
         expect(text).toContain("observed_at<='2024-04-01 12:00:00+00'::TIMESTAMP WITH TIME ZONE")
-        expect(text).not.toMatch(/getvariable|"name":"FILTER"/)
+        expect(text).not.toContain('getvariable')
+        expect(text.includes('"name":"FILTER"')).toBe(backfill === 'rule')
       }
     })
   })

@@ -6,6 +6,7 @@ import { inLake } from '../layout.ts'
 import type { Head } from '../ledger.ts'
 import type { EarlierDating } from '../redated.ts'
 import { fieldColumns } from '../registry-columns.ts'
+import { computedSql, ruledSql } from '../stored-clocks.ts'
 import { joinWords } from './joins.ts'
 import { type ObjectText, readObjects } from './objects.ts'
 import { fileSql, filesSql, identifier, listedPointsSql, literalPath, pointsSql } from './relations.ts'
@@ -64,6 +65,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     as_of: () => instantSql('as_of'),
     observed_as_of: () => instantSql('observed_as_of'),
     backfill: () => backfillSql,
+    computed: (stored) => computedSql(stored),
+    ruled: (stored) => ruledSql(stored),
     registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
     variable: (name) => `getvariable(${quote(name)})`,
     files: (table) => {

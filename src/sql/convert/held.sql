@@ -2,7 +2,7 @@
 -- columns: rank, t (seconds), v, o, computed, stored_at (microseconds).
 -- law: L2. What is held stays; everything offered is compared with it.
 CREATE TEMP TABLE held AS
-SELECT s.rank, epoch_us(e.t) // 1000000 AS t, e.v, e.o, epoch_us(e.computed_at) AS computed, epoch_us(e.observed_at) AS stored_at
+SELECT s.rank, epoch_us(e.t) // 1000000 AS t, e.v, e.o, epoch_us({{computed}}) AS computed, epoch_us(e.observed_at) AS stored_at
 FROM read_parquet({{files}}, hive_partitioning = false) e
 JOIN series s ON e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency
   AND e.exchange IS NOT DISTINCT FROM s.exchange AND e.network IS NOT DISTINCT FROM s.network

@@ -1,14 +1,15 @@
 -- The Parquet file of this batch: one row a point, sorted by series and t.
--- columns: asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at,
---   available_rule_at (the rule's instant for backfilled points, available_at for all others), params.
+-- columns: asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at (NULL where it
+--   is the available_at of a point with basis provider), available_rule_at (the rule's instant for backfilled points, NULL
+--   for all others), params.
 -- law: L7. A dictionary takes -0.0 and 0.0 for one value: none is written where both may meet.
 -- law: L1. available_at is computed_at, never before the floor; else the instant of a late arrival; else the rule's.
 COPY (
   SELECT {{asset}} AS asset, {{currency}} AS currency, {{exchange}} AS exchange, {{network}} AS network,
     make_timestamptz(t * 1000000) AS t, make_timestamptz(available) AS available_at,
     make_timestamptz({{observed}}) AS observed_at, v, o, basis, extra,
-    make_timestamptz(computed) AS computed_at,
-    make_timestamptz(CASE WHEN own AND available - rule > {{backfill}} THEN rule ELSE available END) AS available_rule_at,
+    make_timestamptz(CASE WHEN NOT own OR computed < available THEN computed END) AS computed_at,
+    make_timestamptz(CASE WHEN own AND available - rule > {{backfill}} THEN rule END) AS available_rule_at,
     {{params}} AS params
   FROM (
     SELECT body, {{place}} AS place, t, v, o, extra, computed, own, rule,

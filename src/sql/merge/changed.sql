@@ -2,4 +2,5 @@
 -- columns: rows.
 -- law: L4. Where it is none, nothing is rewritten.
 SELECT count(*) AS rows FROM dated
-WHERE new_at IS DISTINCT FROM available_at OR new_basis IS DISTINCT FROM basis OR new_rule_at IS DISTINCT FROM available_rule_at
+WHERE new_at IS DISTINCT FROM available_at OR new_basis IS DISTINCT FROM basis
+  OR coalesce(new_rule_at, new_at) IS DISTINCT FROM {{ruled}}

@@ -1,17 +1,18 @@
 -- points: every stored point, as known at `as_of` and as held at `observed_as_of`.
 -- columns: metric, asset, interval, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at.
 -- law: L1, L6. Both instants fold to constants and reach the Parquet scan; unset they leave no filter. The row's own
---   condition on backfilled points stands inside the branch, so that the outer CASE folds to one plain column.
+--   condition on backfilled points stands inside the branch, so that the outer CASE folds to one plain column. Where the
+--   rule stands in for them it takes two columns to tell, and the scan skips by t: nothing is known before it begins.
 -- The columns are qualified: macros inline this text, and their parameters metric, interval, currency … stand for bare names.
 CREATE OR REPLACE VIEW points AS
 SELECT stored.metric, stored.asset, stored."interval", stored.currency, stored.exchange, stored.network, stored.t,
-  CASE WHEN {{backfill}} THEN stored.available_rule_at ELSE stored.available_at END AS available_at,
+  CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END AS available_at,
   stored.observed_at, stored.v, stored.o,
   CASE WHEN {{backfill}} THEN CASE WHEN stored.available_rule_at < stored.available_at THEN 'backfilled' ELSE stored.basis END ELSE stored.basis END AS basis,
-  stored.extra, stored.computed_at
+  stored.extra, {{computed stored}} AS computed_at
 FROM {{files points}} AS stored
-WHERE ({{as_of}} IS NULL
-    OR CASE WHEN {{backfill}} THEN stored.available_rule_at ELSE stored.available_at END <= {{as_of}})
+WHERE ({{as_of}} IS NULL OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.available_at END <= {{as_of}})
+  AND ({{as_of}} IS NULL OR NOT {{backfill}} OR {{ruled stored}} <= {{as_of}})
   AND ({{observed_as_of}} IS NULL OR stored.observed_at <= {{observed_as_of}});
 COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
 COMMENT ON COLUMN points.metric IS 'path of the endpoint, as in the catalogue';
