@@ -10,6 +10,7 @@ import { inLake } from './layout.ts'
 import {
   encodingText,
   measuredEncoding,
+  quickEncoding,
   type Rows,
   usualEncoding,
   writeParquet,
@@ -104,9 +105,10 @@ async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): 
     return { encoding: encodingText(await writeSmallest(session, { rows, count, minusZero, sample, out, metadata })) }
   }
   const known = largest === undefined ? undefined : measuredEncoding(largest)
-  const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? known : undefined
+  const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
   await writeParquet(session, rows, job.out, kept ?? usualEncoding(minusZero), metadata)
-  return { encoding: kept ? encodingText(kept) : null }
+  // A file that is less dense than was measured counts as not measured: the next compact writes it anew.
+  return { encoding: kept && kept.level === known?.level ? encodingText(kept) : null }
 }
 
 /** Parquet files as a relation without what their folders say. */

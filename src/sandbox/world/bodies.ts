@@ -1,4 +1,5 @@
 import { day } from '../../time.ts'
+import { coinDigits, usdDigits } from './digits.ts'
 import { familyOf } from './families.ts'
 import { hashAt, hashText, octaves, unit } from './noise.ts'
 import { type Ground, type Scalar, scalarOf } from './values.ts'
@@ -66,7 +67,7 @@ function difference(ground: Ground, [plus, minus]: readonly [string, string], na
     const key = partKey(`${path}/${ground.market.asset.id}`, name)
     return scalarOf({ ...ground, family: familyOf(path), key })
   })
-  return (t, close) => (more?.(t, close) ?? 0) - (less?.(t, close) ?? 0)
+  return (t, close) => usdDigits((more?.(t, close) ?? 0) - (less?.(t, close) ?? 0))
 }
 
 function normalise(values: (number | null)[], weights: readonly number[], total: number): void {
@@ -99,7 +100,7 @@ function heatmap({ family, market, seed, key }: Ground): Bodies {
       sum += density
     }
     const factor = (market.supply(close) * family.level) / (sum || 1)
-    return { prices, partitions: partitions.map((density) => density * factor) }
+    return { prices, partitions: partitions.map((density) => coinDigits(density * factor)) }
   }
 }
 
@@ -117,7 +118,7 @@ function quantiles({ market, seed, key }: Ground): Bodies {
     const list: number[] = []
     for (let i = 1; i <= quantileCount; i++) {
       const x = i / quantileCount
-      list.push(price * Math.exp(width * (x - 0.78) * (1.4 - 0.6 * x)))
+      list.push(usdDigits(price * Math.exp(width * (x - 0.78) * (1.4 - 0.6 * x))))
     }
     return { v: list }
   }

@@ -1,5 +1,6 @@
 import { day, hour } from '../../time.ts'
 import { chainHeight } from './chain.ts'
+import { coinDigits, usdDigits } from './digits.ts'
 import { familyOf } from './families.ts'
 import type { Family } from './family.ts'
 import type { AssetMarket } from './market.ts'
@@ -61,15 +62,24 @@ function lengthFactor(power: number): (length: number) => number {
   }
 }
 
-/** The scalar of a family over its ground; amounts in coins become USD by the price at the interval's end. */
+/**
+ * The scalar of a family over its ground; amounts in coins become USD by the price at the interval's end. Coins and USD
+ * have the digits of money; ratios and shares have all those of a double, as what is divided has.
+ */
 export function scalarOf(ground: Ground): Scalar {
   const coins = coinScalar(ground)
   const { market } = ground
-  if (coins) return ground.usd ? (t, close) => times(coins(t, close), market.price(close)) : coins
+  if (coins && ground.usd) return settled(coins, (amount, close) => usdDigits(amount * market.price(close)))
+  if (coins) return settled(coins, coinDigits)
   return amountScalar(ground) ?? chainScalar(ground) ?? bandScalar(ground)
 }
 
-const times = (value: number | null, factor: number): number | null => (value === null ? null : value * factor)
+function settled(scalar: Scalar, settle: (value: number, close: number) => number): Scalar {
+  return (t, close) => {
+    const value = scalar(t, close)
+    return value === null ? null : settle(value, close)
+  }
+}
 
 /** What a coin of the leading asset cost around 2024, in USD. */
 const leadingRecent = 62_000
@@ -116,7 +126,7 @@ function amountScalar(ground: Ground): Scalar | undefined {
   const z = swing(ground)
   const amplitude = family.swing ?? 0.2
   const { level } = family
-  const finish = family.whole ? Math.round : (value: number): number => value
+  const finish = family.whole ? Math.round : usdDigits
   switch (family.kind) {
     case 'stock':
       return (_t, close) => finish(level * market.size(close) * share(close) * Math.exp(amplitude * z(close)))
@@ -129,14 +139,14 @@ function amountScalar(ground: Ground): Scalar | undefined {
       }
     }
     case 'price':
-      return (_t, close) => market.price(close) * level * Math.exp(amplitude * z(close))
+      return (_t, close) => usdDigits(market.price(close) * level * Math.exp(amplitude * z(close)))
     case 'ratio':
       return (_t, close) => level * Math.exp(amplitude * z(close))
     case 'dominance':
     case 'altcoinCap': {
       const part = dominance(ground)
       if (family.kind === 'dominance') return (_t, close) => 100 * part(close)
-      return (_t, close) => market.price(close) * market.supply(close) * (1 / part(close) - 1)
+      return (_t, close) => usdDigits(market.price(close) * market.supply(close) * (1 / part(close) - 1))
     }
     default:
       return undefined
