@@ -1,8 +1,9 @@
-import { rename, rm } from 'node:fs/promises'
+import { rename, rm, stat } from 'node:fs/promises'
 import { onGridSql } from '../catalog/availability-sql.ts'
 import type { Window } from '../windows.ts'
 import { head } from './body-census.ts'
 import type { Lexed } from './body-lexer.ts'
+import { fewRows } from './compression.ts'
 import { contradictsConvention } from './convert-clocks.ts'
 import type { Tally } from './convert-compare.ts'
 import { expectedRange, findHoles } from './convert-holes.ts'
@@ -52,6 +53,8 @@ export async function convertDirectly(
 }
 
 const sniffed = 2048
+/** Bytes of a point with its comma, such as `{"t":1577836800,"v":1},`. */
+const shortestPoint = 24
 
 /** A path of its own: DuckDB remembers files that it read, and may take a second one of the same path for the first. */
 function outOf(job: ConvertJob): string {
@@ -112,9 +115,11 @@ async function bring(session: Engine, job: ConvertJob, batch: Batch): Promise<Br
   const { ordered, full, shape, lexed } = batch
   const files = ordered.map(({ body }) => body.file)
   const proof = new Proof(files, shape, lexed)
+  const sizes = await Promise.all(full.map(async (i) => (await stat(files[i] ?? '')).size))
+  const few = sizes.reduce((sum, size) => sum + size, 0) <= fewRows * shortestPoint
   const source = { source: `(${sourceSql(job, batch)})`, place: 'body' as const, sorted: true, late: false }
   const [copied, bytesRead] = await Promise.allSettled([
-    writePoints(session, job, ordered, { ...source, minusZero: false, out: outOf(job) }),
+    writePoints(session, job, ordered, { ...source, minusZero: false, few, out: outOf(job) }),
     proof.read(full),
   ])
   if (bytesRead.status === 'rejected') throw bytesRead.reason

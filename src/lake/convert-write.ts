@@ -1,5 +1,6 @@
 import { availableSql, basisSql, endSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { day, longestSeconds } from '../time.ts'
+import { compressionSql } from './compression.ts'
 import type { Body, ConvertJob, WrittenFile } from './convert-job.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { lookup, statement } from './convert-sql.ts'
@@ -19,6 +20,8 @@ export interface Source {
   readonly late: boolean
   /** Whether any point may be -0.0. */
   readonly minusZero: boolean
+  /** Whether it is at most a few rows. */
+  readonly few: boolean
   /** Path of the file. */
   readonly out: string
 }
@@ -28,7 +31,7 @@ export async function writePoints(
   session: Engine,
   job: ConvertJob,
   ordered: readonly Ordered[],
-  { source, place, sorted, late, minusZero, out }: Source,
+  { source, place, sorted, late, minusZero, few, out }: Source,
 ): Promise<void> {
   const { rules, interval } = job
   const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
@@ -51,6 +54,7 @@ export async function writePoints(
     place,
     order: sorted && !late ? '' : 'ORDER BY place, t',
     out: quote(out),
+    compression: compressionSql(few),
     // Small enough that t and available_at get delta encoding instead of a dictionary.
     dictionary: minusZero ? 0 : 1000,
     metadata: metadataSql(job.metadata),

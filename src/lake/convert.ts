@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import type { Window } from '../windows.ts'
+import { fewRows } from './compression.ts'
 import type { Lexed } from './body-lexer.ts'
 import { findClocks } from './convert-clocks.ts'
 import { type Contradiction, compare, type Tally } from './convert-compare.ts'
@@ -49,7 +50,8 @@ async function convertStaged(
   let file: WrittenFile | null = null
   if (added > 0) {
     const { out } = job
-    await writePoints(session, job, ordered, { source: 'fresh', place: 'rank', sorted: true, late, minusZero, out })
+    const fresh = { source: 'fresh', place: 'rank' as const, sorted: true, late, minusZero }
+    await writePoints(session, job, ordered, { ...fresh, few: added <= fewRows, out })
     file = describe(await readBack(session, job, { out, told: false }))
     if (file.rows !== added) throw new Error(`${job.out} holds ${file.rows} rows instead of ${added}`)
   }

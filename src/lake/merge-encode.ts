@@ -1,4 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises'
+import { compressionSql, fewRows } from './compression.ts'
 import { type Engine, quote } from './engine.ts'
 import type { FileEntry } from './entry.ts'
 import { mergeSql } from './merge-sql.ts'
@@ -10,6 +11,8 @@ export interface Encoding {
   readonly dictionary: number
   /** How hard zstd works. */
   readonly level: number
+  /** Whether the file holds so few rows that it is written to be opened fast. */
+  readonly few?: boolean
 }
 
 /** Where rows come from and in which order they are written. */
@@ -62,7 +65,9 @@ export async function writeParquet(
   await session.run(
     mergeSql('write', {
       ...rows,
-      ...encoding,
+      version: encoding.version,
+      dictionary: encoding.dictionary,
+      compression: compressionSql(encoding.few === true, encoding.level),
       out: quote(out),
       group: groupRows,
       metadata: `{${pairs.join(', ')}}`,
@@ -140,6 +145,6 @@ export function quickEncoding(known: Encoding): Encoding {
 }
 
 /** The encoding that wins most, for merges too small to be measured. */
-export function usualEncoding(minusZero: boolean): Encoding {
-  return minusZero ? { ...usual, dictionary: 0 } : usual
+export function usualEncoding(minusZero: boolean, rows: number): Encoding {
+  return { ...usual, dictionary: minusZero ? 0 : usual.dictionary, few: rows <= fewRows }
 }

@@ -66,7 +66,7 @@ async function redate(session: Engine, job: RedateJob): Promise<Redated | null> 
     FROM dated)`
   const largest = job.files.toSorted((a, b) => b.rows - a.rows)[0]
   const known = largest && !before.minusZero ? measuredEncoding(largest) : undefined
-  const encoding = known ?? usualEncoding(before.minusZero)
+  const encoding = known ?? usualEncoding(before.minusZero, before.rows)
   await writeParquet(session, { source: dated, order: orderOf('points', columns) }, job.out, encoding, job.metadata)
   const written = parquet([job.out])
   const after = await prove(session, written, columns, 'points')

@@ -106,7 +106,7 @@ async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): 
   }
   const known = largest === undefined ? undefined : measuredEncoding(largest)
   const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
-  await writeParquet(session, rows, job.out, kept ?? usualEncoding(minusZero), metadata)
+  await writeParquet(session, rows, job.out, kept ?? usualEncoding(minusZero, count), metadata)
   // A file that is less dense than was measured counts as not measured: the next compact writes it anew.
   return { encoding: kept && kept.level === known?.level ? encodingText(kept) : null }
 }

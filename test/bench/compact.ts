@@ -1,14 +1,22 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { loadCatalogue } from '../../src/catalog/load.ts'
 import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
 import { reportSizes } from '../../src/jobs/sizes.ts'
+import { buildViews } from '../../src/lake/views/build.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { commitDeps } from '../helpers/lakes.ts'
 import { realDisk } from '../../src/lake/disk.ts'
 import { Engine, quote } from '../../src/lake/engine.ts'
 import { liveFiles } from '../../src/lake/held.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
-import { metrics, pointsAt, rewriteDeps, start, topUp } from '../helpers/merging.ts'
+import { computedSql } from '../../src/lake/stored-clocks.ts'
+import { metrics, pointsAt, rewriteDeps, start, topUps } from '../helpers/merging.ts'
 
+/** Every endpoint of the catalogue, each over ten assets. */
+const catalogue = loadCatalogue()
+const paths = [...new Set([...metrics, ...catalogue.endpoints.keys()])]
 const assets = 10
 const history = 1500
 const day = 86_400
@@ -34,17 +42,19 @@ async function liveThrough(root: string, days: number): Promise<string> {
   const deps = rewriteDeps({ disk: { ...realDisk, sync: nothing, syncFolder: nothing } })
   const ledger = await Ledger.open(root)
   try {
-    for (const metric of metrics) await topUp(ledger, deps, { metric, since: 0, days: history, assets })
-    let [most, written] = [0, 0]
+    const all = (since: number, span: number) => paths.map((metric) => ({ metric, since, days: span, assets }))
+    await topUps(ledger, deps, all(0, history))
+    let [most, sum, written] = [0, 0, 0]
     for (let n = 0; n < days; n++) {
       deps.clock.now += day
-      for (const metric of metrics) await topUp(ledger, deps, { metric, since: history + n, days: 1, assets })
+      await topUps(ledger, deps, all(history + n, 1))
       written += (await mergeSmallFiles(ledger, deps)).rows
-      const { length } = liveFiles(ledger)
-      most = Math.max(most, Math.ceil(length / metrics.length))
+      const partitions = [...Map.groupBy(liveFiles(ledger), ({ metric }) => metric).values()]
+      most = Math.max(most, ...partitions.map(({ length }) => length))
+      sum += partitions.reduce((files, { length }) => files + length, 0) / partitions.length
     }
-    const brought = metrics.length * assets * days
-    return `${days} top-ups: at most ${most} files a partition (bound ${Math.floor(Math.log2(days) + 2)}), each new point rewritten ${(written / brought).toFixed(1)} times on average (bound 10)`
+    const points = paths.length * assets
+    return `${days} top-ups of ${paths.length} endpoints: at most ${most} files a partition (bound ${Math.floor(Math.log2(days) + 2)}), ${(sum / days).toFixed(1)} on average, each point rewritten ${(written / (points * (history + days))).toFixed(1)} times, ${(written / (points * days)).toFixed(1)} per point brought (bound 10)`
   } finally {
     ledger.close()
   }
@@ -55,40 +65,43 @@ async function nothing(): Promise<void> {
   await Promise.resolve()
 }
 
-/** The questions that are asked most, over the relation of all points. */
-function questions(points: string): Record<string, string> {
-  const metric = quote(metrics[0])
-  const then = `make_timestamptz(${(start + 900 * day) * 1_000_000}::BIGINT)`
-  return {
-    'one series': `SELECT t, v FROM ${points} WHERE metric = ${metric} AND asset = 'A3' ORDER BY t`,
-    'latest known of all': `SELECT metric, asset, arg_max(v, t) AS v, max(t) AS t FROM ${points} GROUP BY ALL ORDER BY ALL`,
-    panel: `SELECT t, asset, max(v) FILTER (WHERE metric = ${metric}) AS a, max(v) FILTER (WHERE metric <> ${metric}) AS b
-            FROM ${points} GROUP BY ALL ORDER BY ALL`,
-    'count by metric': `SELECT metric, count(*) AS n FROM ${points} GROUP BY ALL ORDER BY ALL`,
-    'as of': `SELECT metric, asset, arg_max(v, t) AS v FROM ${points} WHERE available_at <= ${then} GROUP BY ALL ORDER BY ALL`,
-  }
+const [first, second] = metrics.map(quote)
+const then = `make_timestamptz(${(start + 900 * day) * 1_000_000}::BIGINT)`
+const panelled = `max(v) FILTER (WHERE metric = ${first}) AS a, max(v) FILTER (WHERE metric = ${second}) AS b`
+
+/** The questions that are asked most. */
+const questions: Readonly<Record<string, string>> = {
+  'one series': `SELECT t, v FROM points WHERE metric = ${first} AND asset = 'A3' ORDER BY t`,
+  'latest known of all': 'SELECT metric, asset, arg_max(v, t) AS v, max(t) AS t FROM points GROUP BY ALL ORDER BY ALL',
+  panel: `SELECT t, asset, ${panelled} FROM points GROUP BY ALL ORDER BY ALL`,
+  'count by metric': 'SELECT metric, count(*) AS n FROM points GROUP BY ALL ORDER BY ALL',
+  'as of': `SELECT metric, asset, arg_max(v, t) AS v FROM points WHERE available_at <= ${then} GROUP BY ALL ORDER BY ALL`,
 }
 
+/** Asks both lakes through their own views. */
 async function compareQueries(lived: string, fresh: string, rounds: number): Promise<string[]> {
-  const ledgers = [await Ledger.openToRead(lived), await Ledger.openToRead(fresh)] as const
-  const engine = await Engine.open(':memory:', { threads: 1 })
+  const engines: Engine[] = []
+  for (const root of [lived, fresh]) {
+    const ledger = await Ledger.openToRead(root)
+    await buildViews(ledger, { catalogue, deps: commitDeps() })
+    ledger.close()
+    engines.push(await openQuery(root))
+  }
+  const [ours, theirs] = engines as [Engine, Engine]
   try {
-    const [ours, theirs] = [questions(pointsAt(ledgers[0], null)), questions(pointsAt(ledgers[1], null))]
     const lines: string[] = []
-    for (const [name, sql] of Object.entries(ours))
-      lines.push(await compareOne(engine, name, sql, theirs[name] ?? '', rounds))
+    for (const [name, sql] of Object.entries(questions)) lines.push(await compareOne(ours, theirs, name, sql, rounds))
     return lines
   } finally {
-    engine.close()
-    for (const ledger of ledgers) ledger.close()
+    for (const engine of engines) engine.close()
   }
 }
 
-async function compareOne(engine: Engine, name: string, ours: string, theirs: string, rounds: number): Promise<string> {
+async function compareOne(lived: Engine, fresh: Engine, name: string, sql: string, rounds: number): Promise<string> {
   const times: { ours: number; theirs: number }[] = []
   for (let round = -1; round < rounds; round++) {
-    const [a, said] = await timed(engine, ours)
-    const [b, expected] = await timed(engine, theirs)
+    const [a, said] = await timed(lived, sql)
+    const [b, expected] = await timed(fresh, sql)
     if (said !== expected) throw new Error(`${name}: the answers differ`)
     if (round >= 0) times.push({ ours: a, theirs: b })
   }
@@ -112,11 +125,12 @@ async function sizesOf(lived: string, fresh: string): Promise<string[]> {
     const raw = await engine.rows<{ metric: string; bytes: bigint }>(
       `SELECT metric, sum(length(to_json(struct_pack(t := epoch_us(t) // 1000000, v := v))) + 1
          + CASE WHEN o IS NULL THEN 0 ELSE length(o) + 5 END
-         + CASE WHEN computed_at IS NULL THEN 0 ELSE 25 END)::BIGINT AS bytes
+         + CASE WHEN ${computedSql()} IS NULL THEN 0 ELSE 25 END)::BIGINT AS bytes
        FROM ${pointsAt(ledger, null)} GROUP BY ALL`,
     )
     const sizes = new Map((await reportSizes(lived)).map((size) => [size.metric, size.bytes]))
-    return (await reportSizes(fresh)).map((size) => {
+    const shown = (await reportSizes(fresh)).filter(({ metric }) => metrics.some((one) => one === metric))
+    return shown.map((size) => {
       const json = Number(raw.find((row) => row.metric === size.metric)?.bytes)
       const keys = ['t', 'asset', 'currency', 'observed_at'].map((name) => `${name} ${size.columns[name]?.toFixed(4)}`)
       return `${size.metric}: ${size.bytes_per_point.toFixed(2)} bytes a point compacted, 1/${(json / size.bytes).toFixed(1)} of the JSON, ${((sizes.get(size.metric) ?? 0) / size.points).toFixed(2)} before; ${keys.join(', ')}`

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { RewriteDeps } from '../../src/jobs/rewrite.ts'
 import { commit, type Draft, type StagedFile, type Ticket } from '../../src/lake/commit.ts'
+import { compressionSql, fewRows } from '../../src/lake/compression.ts'
 import { digestSql } from '../../src/lake/convert-write.ts'
 import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
 import type { SeriesRow } from '../../src/lake/entry.ts'
@@ -39,16 +40,33 @@ export interface TopUp {
 
 /** Commits points that are functions of asset, day and metric, dated as a conversion dates them. */
 export async function topUp(ledger: Ledger, deps: RewriteDeps, what: TopUp): Promise<void> {
-  await commit(ledger, async (ticket) => await topUpDraft(ledger, ticket, what), deps)
+  await topUps(ledger, deps, [what])
 }
 
-async function topUpDraft(ledger: Ledger, ticket: Ticket, what: TopUp): Promise<Draft> {
-  const { metric, since, days, assets = 2, skip = [], late = [], more = {} } = what
-  const name = `t-${ticket.version}`
+/** The same for several metrics in one commit. */
+export async function topUps(ledger: Ledger, deps: RewriteDeps, whats: readonly TopUp[]): Promise<void> {
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  try {
+    await commit(ledger, async (ticket) => await topUpDraft(engine, ledger, ticket, whats), deps)
+  } finally {
+    engine.close()
+  }
+}
+
+async function topUpDraft(engine: Engine, ledger: Ledger, ticket: Ticket, whats: readonly TopUp[]): Promise<Draft> {
+  const add: StagedFile[] = []
+  for (const [n, what] of whats.entries()) add.push(await topUpFile(engine, ledger, ticket, what, n))
+  const series = whats.flatMap(({ metric, assets = 2 }) => seriesOf(metric, assets))
+  return { job: 'fetch', run: 'top-up', provider, add, series, ...Object.assign({}, ...whats.map(({ more }) => more)) }
+}
+
+async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: TopUp, n: number): Promise<StagedFile> {
+  const { metric, since, days, assets = 2, skip = [], late = [] } = what
+  const name = n === 0 ? `t-${ticket.version}` : `t-${ticket.version}-${n}`
   const temporary = `spool/top-up/${name}.parquet`
   const out = inLake(ledger.root, temporary)
   mkdirSync(dirname(out), { recursive: true })
-  const provided = metric === metrics[1]
+  const provided = metric !== metrics[0]
   const row = (d: string, tardy: string): string => {
     const t = `(${start} + ${d} * ${day})`
     const rule = `(${t} + ${day} + 600) * 1000000`
@@ -66,33 +84,27 @@ async function topUpDraft(ledger: Ledger, ticket: Ticket, what: TopUp): Promise<
   const list = (numbers: readonly number[]): string => `CAST([${numbers.join(', ')}] AS BIGINT[])`
   const own = `${row('d', 'false')}, range(${since}, ${since + days}) r(d) WHERE NOT list_contains(${list(skip)}, d)`
   const tardy = `${row('d', 'true')}, (SELECT unnest(${list(late)}) AS d) r`
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    await engine.run(
-      `COPY (${own} UNION ALL ${tardy} ORDER BY asset, t) TO ${quote(out)} (FORMAT parquet, PARQUET_VERSION v2,
-       COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0)`,
-    )
-    const [facts] = await engine.rows<{ rows: bigint; digest: string; lo: bigint; hi: bigint }>(
-      `SELECT count(*) AS rows, ${digestSql} AS digest, epoch_us(min(t)) // 1000000 AS lo, epoch_us(max(t)) // 1000000 AS hi
+  await engine.run(
+    `COPY (${own} UNION ALL ${tardy} ORDER BY asset, t) TO ${quote(out)} (FORMAT parquet, PARQUET_VERSION v2,
+       ${compressionSql(days * assets <= fewRows)}, DICTIONARY_SIZE_LIMIT 0)`,
+  )
+  const [facts] = await engine.rows<{ rows: bigint; digest: string; lo: bigint; hi: bigint }>(
+    `SELECT count(*) AS rows, ${digestSql} AS digest, epoch_us(min(t)) // 1000000 AS lo, epoch_us(max(t)) // 1000000 AS hi
        FROM read_parquet(${quoteList([out])})`,
-    )
-    if (!facts) throw new Error('no facts')
-    const file: StagedFile = {
-      temporary,
-      path: pointsFile(metric, '24h', name),
-      table: 'points',
-      label: '',
-      metric,
-      interval: '24h',
-      rows: Number(facts.rows),
-      digest: facts.digest,
-      min_t: Number(facts.lo),
-      max_t: Number(facts.hi),
-      meta: { min_available: 0, max_available: 0, min_lag: provided ? 900_000_000 : 600_000_000 },
-    }
-    return { job: 'fetch', run: 'top-up', provider, add: [file], series: seriesOf(metric, assets), ...more }
-  } finally {
-    engine.close()
+  )
+  if (!facts) throw new Error('no facts')
+  return {
+    temporary,
+    path: pointsFile(metric, '24h', name),
+    table: 'points',
+    label: '',
+    metric,
+    interval: '24h',
+    rows: Number(facts.rows),
+    digest: facts.digest,
+    min_t: Number(facts.lo),
+    max_t: Number(facts.hi),
+    meta: { min_available: 0, max_available: 0, min_lag: provided ? 900_000_000 : 600_000_000 },
   }
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
 import { convert } from '../../src/lake/convert.ts'
+import { quote } from '../../src/lake/engine.ts'
 import { day } from '../../src/time.ts'
 import { at, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
@@ -148,4 +149,18 @@ test('what an earlier answer lacked was late', async () => {
   expect(rows[0]?.['available_at']).toBe(task.observedAt)
   expect(rows[0]?.['available_rule_at']).toBe(task.observedAt)
   expect(rows[1]?.['available_at']).toBe(BigInt(micros('2024-03-03T00:10')))
+})
+
+test('a few rows are written to open fast, many to be small', async () => {
+  const codecs = async (points: number): Promise<unknown> => {
+    const rows = Array.from({ length: points }, (_, i) => `{"t":${t1 - i * 86_400},"v":${i}.5}`).toReversed()
+    const task = made.job([await made.body(`[${rows.join(',')}]`, { since: t1 - points * 86_400, until: t1 + 86_400 })])
+    expect((await convert(made.engine, task)).file?.rows).toBe(points)
+    const [row] = await made.engine.rows(
+      `SELECT list_sort(list(DISTINCT compression)) AS codecs FROM parquet_metadata(${quote(task.out)})`,
+    )
+    return row?.['codecs']
+  }
+  expect(await codecs(3)).toEqual(['SNAPPY'])
+  expect(await codecs(2500)).toEqual(['ZSTD'])
 })

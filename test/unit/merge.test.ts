@@ -1,4 +1,4 @@
-import { appendFileSync, rmSync } from 'node:fs'
+import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
 import { reportSizes } from '../../src/jobs/sizes.ts'
@@ -8,6 +8,14 @@ import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
 import { heldVersions, liveFiles } from '../../src/lake/held.ts'
 import { inLake, registryFile } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
+import {
+  type Encoding,
+  encodingText,
+  measuredEncoding,
+  usualEncoding,
+  writeParquet,
+  writeSmallest,
+} from '../../src/lake/merge-encode.ts'
 import { migrate } from '../../src/lake/migrate.ts'
 import { findOrphans, openSpool } from '../../src/lake/sweep.ts'
 import { versionChanges } from '../../src/lake/version-changes.ts'
@@ -179,6 +187,40 @@ describe('encodings', () => {
       for (const column of ['asset', 'currency', 't', 'available_at', 'observed_at', 'basis'])
         expect(sizes?.columns[column]).toBeLessThan(0.02)
       ledger.close()
+    })
+  })
+})
+
+describe('texts and numbers', () => {
+  const measured = async (
+    root: string,
+    value: string,
+  ): Promise<{ encoding: Encoding; bytes: number; usual: number }> => {
+    const engine = await Engine.open(':memory:', { threads: 1 })
+    try {
+      await engine.run(`SELECT setseed(0.5); CREATE TABLE made AS SELECT i AS t, ${value} FROM range(4000) r(i)`)
+      const [out, other] = [inLake(root, 'out.parquet'), inLake(root, 'usual.parquet')]
+      const rows = { source: 'made', order: '' }
+      const metadata = { pitlake_schema: '1' }
+      const what = { rows, count: 4000, minusZero: false, sample: 'made', out, metadata }
+      const encoding = await writeSmallest(engine, what)
+      const usual = await writeParquet(engine, rows, other, usualEncoding(false, 4000), metadata)
+      return { encoding, bytes: statSync(out).size, usual }
+    } finally {
+      engine.close()
+    }
+  }
+
+  it('packs objects denser, numbers as ever', async () => {
+    await inFolder(async (root) => {
+      const part = (i: number): string => `'"level_${i}":' || (random() * 1e6)::DECIMAL(12, 4)`
+      const parts = Array.from({ length: 12 }, (_, i) => part(i)).join(" || ',' || ")
+      const objects = await measured(root, `'{' || ${parts} || '}' AS o`)
+      expect(objects.encoding.level).toBe(16)
+      expect(objects.bytes).toBeLessThan(objects.usual * 0.95)
+      expect(measuredEncoding({ meta: { encoding: encodingText(objects.encoding) } })).toEqual(objects.encoding)
+      const numbers = await measured(root, 'random() AS v')
+      expect(encodingText(numbers.encoding)).toMatch(/^v[12]\/\d+$/)
     })
   })
 })

@@ -50,6 +50,16 @@ export function compile(sources: Sources): Statements {
   return { root, version: head.version, objects, files: new Set(files.map((file) => file.path)).size }
 }
 
+/** The session's instants and switches, and the clocks of a stored point. */
+const clockWords: Readonly<Record<string, (argument: string) => string>> = {
+  as_of: () => instantSql('as_of'),
+  observed_as_of: () => instantSql('observed_as_of'),
+  backfill: () => backfillSql,
+  registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
+  computed: (stored) => computedSql(stored),
+  ruled: (stored) => ruledSql(stored),
+}
+
 /** What each placeholder stands for. */
 function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
   const { root, head, catalogue, files, exports, earlier } = sources
@@ -62,12 +72,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
       points: (list) => pointsIn(list),
       price: () => body('price_usd'),
     }),
-    as_of: () => instantSql('as_of'),
-    observed_as_of: () => instantSql('observed_as_of'),
-    backfill: () => backfillSql,
-    computed: (stored) => computedSql(stored),
-    ruled: (stored) => ruledSql(stored),
-    registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
+    ...clockWords,
     variable: (name) => `getvariable(${quote(name)})`,
     files: (table) => {
       const own = tables.get(table) ?? []

@@ -21,4 +21,4 @@ COPY (
     )
   )
   {{order}}
-) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT {{dictionary}}{{metadata}})
+) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, {{compression}}, DICTIONARY_SIZE_LIMIT {{dictionary}}{{metadata}})

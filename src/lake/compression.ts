@@ -1,0 +1,13 @@
+/** Up to this many rows a file is small: what counts then is how fast it opens, not how many bytes it takes. */
+export const fewRows = 1000
+
+/** The usual level of zstd where it is not said. */
+const fast = 3
+
+/**
+ * SQL of the compression of a Parquet file, for COPY. zstd sets up a context for every column chunk that is read, as
+ * long as reading ten thousand values; a lake has many small files between two merges, and those take snappy.
+ */
+export function compressionSql(few: boolean, level = fast): string {
+  return few ? 'COMPRESSION snappy' : `COMPRESSION zstd, COMPRESSION_LEVEL ${level}`
+}
