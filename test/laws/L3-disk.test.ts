@@ -128,7 +128,9 @@ test('several writers at once: one works, the others are told who; in the end ev
       for (const result of done)
         if (result.status === 'rejected')
           // Between taking the lock and saying so lies an instant.
-          expect(String(result.reason)).toMatch(/another metrics job is at work.*(pitlake fetch|has not said its name yet)/)
+          expect(String(result.reason)).toMatch(
+            /another metrics job is at work.*(pitlake fetch|has not said its name yet)/,
+          )
       expect(done.filter(({ status }) => status === 'fulfilled')).not.toHaveLength(0)
       waiting = waiting.filter((_, i) => done[i]?.status === 'rejected')
     }
