@@ -119,7 +119,9 @@ export function pointsOf(sources: JoinSources, facts: Facts, names: string, inte
       ELSE ${filesOf(sources, facts, interval)} END, chr(9))))), chr(9))`
   const text = said(storedText(sources, false), { files: chosen, names: `array_to_string(${paths}, chr(9))`, interval })
   const more = said(` UNION ALL ${priceText(sources)}`, { interval })
-  return `query(concat(${text}, CASE WHEN list_contains(${paths}, '${price}') THEN ${more} ELSE '' END))`
+  const whole = `concat(${text}, CASE WHEN list_contains(${paths}, '${price}') THEN ${more} ELSE '' END)`
+  if (names === 'metric') return `query(${whole})`
+  return `query(CASE WHEN coalesce(len(CAST(metrics AS VARCHAR[])), 0) = 0 THEN error('the list of metrics is empty') ELSE ${whole} END)`
 }
 
 /**
