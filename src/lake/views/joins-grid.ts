@@ -89,24 +89,27 @@ _pit_back AS MATERIALIZED (
   GROUP BY ${row('n')}
 ),
 _pit_rest AS MATERIALIZED (
-  SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
+  SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')} WHERE n.within
+  UNION ALL SELECT n.* FROM _pit_open AS n WHERE NOT n.within
+),
+_pit_near AS MATERIALIZED (
+  SELECT p.* FROM _pit_p AS p SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_rest AS n) AS n ON ${same('p', 'n')}
 ),
 _pit_bounds AS MATERIALIZED (
-  SELECT ${list('p')}, max(p.available_at) AS hi, max(p.t) AS newest
-  FROM _pit_p AS p SEMI JOIN _pit_rest AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
+  SELECT ${list('p')}, max(p.available_at) AS hi, max(p.t) AS newest FROM _pit_near AS p GROUP BY ${list('p')}
 ),
 _pit_tail AS MATERIALIZED (
   SELECT n.*, b.newest, n._pit_k >= b.hi AS after FROM _pit_rest AS n JOIN _pit_bounds AS b ON ${same('n', 'b')}
 ),
 _pit_last AS MATERIALIZED (
-  SELECT p.* FROM _pit_p AS p JOIN (SELECT DISTINCT ${list('n')}, n.newest FROM _pit_tail AS n WHERE n.after) AS b
+  SELECT p.* FROM _pit_near AS p JOIN (SELECT DISTINCT ${list('n')}, n.newest FROM _pit_tail AS n WHERE n.after) AS b
   ON ${same('p', 'b')} AND p.t = b.newest
 ),
 _pit_among AS MATERIALIZED (
   SELECT n.* FROM _pit_tail AS n WHERE NOT n.after
 ),
 _pit_frontier AS (
-  SELECT p.* FROM _pit_p AS p SEMI JOIN _pit_among AS n ON ${same('p', 'n')}
+  SELECT p.* FROM _pit_near AS p SEMI JOIN _pit_among AS n ON ${same('p', 'n')}
   QUALIFY p.t >= max(p.t) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     AND lead(p.available_at) OVER (${arrivals}) IS DISTINCT FROM p.available_at
 ),
