@@ -56,12 +56,13 @@ function gridSql(micros: Sql, interval: Sql, back: Sql): Sql {
 
 /**
  * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_lag)` holds what the look-up of the
- * expected start left open, `_pit_p (KEYS, t, available_at, observed_at, v, o)` the points; `_pit_r (_pit_i, the KEYS but
+ * expected start left open, `_pit_p (KEYS, t, available_at, v, o)` the points, one a series and `t`; `_pit_r (_pit_i, the KEYS but
  * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
  *
- * After the last arrival of a series the answer is its newest point. Else the newest known of the three intervals
- * before the expected one is the answer, because nothing in between is known. The rest is matched with the strict
- * frontier: the points that were the newest known when they arrived, one an instant.
+ * Before the first arrival of all nothing was known. The newest known of the three intervals before the expected one is
+ * the answer, because nothing in between is known. For the rest only the points of the series concerned matter: after the
+ * last arrival of a series the answer is its newest point, else the rows are matched with the strict frontier, the
+ * points that were the newest known when they arrived, one an instant.
  */
 export function missesSql(names: readonly string[]): Sql {
   const list = (alias: string): Sql => names.map((name) => `${alias}.${name}`).join(', ')
@@ -73,6 +74,10 @@ export function missesSql(names: readonly string[]): Sql {
   const values = (alias: string): Sql => ['t', 'available_at', 'v', 'o'].map((name) => `${alias}.${name}`).join(', ')
   // Not a named window: statements that are parsed together share the names of their windows.
   const arrivals = `PARTITION BY ${list('p')} ORDER BY p.available_at, p.t`
+  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
+  const wanted = [...names, '_pit_i', '_pit_k']
+  const many = `SELECT ${wanted.map((name) => `n.${name}`).join(', ')} FROM _pit_among AS n
+    UNION ALL SELECT ${wanted.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
   return `_pit_edge AS MATERIALIZED (
   SELECT min(p.available_at) AS lo, max(p.available_at) AS hi FROM _pit_p AS p
 ),
@@ -116,7 +121,7 @@ _pit_frontier AS (
 _pit_r AS (
   SELECT ${row('n')}, ${values('p')} FROM _pit_tail AS n JOIN _pit_last AS p ON ${same('p', 'n')} WHERE n.after
   UNION ALL SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
-  UNION ALL SELECT ${row('n')}, ${values('p')} FROM _pit_among AS n ASOF JOIN _pit_frontier AS p
+  UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
     ON ${same('p', 'n')} AND n._pit_k >= p.available_at
 )`
 }
