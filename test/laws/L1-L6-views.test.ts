@@ -155,7 +155,7 @@ async function viewNames(engine: Engine, left: readonly string[]): Promise<strin
 const instants = Number(process.env['PITLAKE_CUTS'] ?? 20)
 const perLake = Math.min(10, instants)
 
-test('TIME 52, L1: as_of = T answers like a lake that holds only what was knowable by T', async () => {
+test('TIME 52: as_of = T answers like a lake that holds only what was knowable by T', async () => {
   await fc.assert(
     fc.asyncProperty(
       lakes,
@@ -201,7 +201,7 @@ test('TIME 52, L1: as_of = T answers like a lake that holds only what was knowab
   )
 }, 600_000)
 
-test('TIME 53, L6: observed_as_of = T answers what the newest version committed by T held', async () => {
+test('TIME 53: observed_as_of = T answers what the newest version committed by T held', async () => {
   await fc.assert(
     fc.asyncProperty(
       lakes,
