@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -62,20 +61,9 @@ function ask(interpreter: string, root: string, spec: object): Omit<PolarsRatio,
   return { ours: median('ours'), whole: median('one join'), tuned: median('metric by metric') }
 }
 
-/** A Python with DuckDB and polars, made once below .cache and again when its requirements change. */
+/** A Python with DuckDB and polars, made below .cache when it is not there. */
 function environment(): string {
-  const venv = join(project, '.cache/bench-venv')
-  const requirements = join(python, 'requirements.txt')
-  const wanted = createHash('sha256').update(readFileSync(requirements)).digest('hex')
-  const interpreter = join(venv, 'bin/python')
-  const made = `${venv}.made`
-  if (existsSync(interpreter) && existsSync(made) && readFileSync(made, 'utf8') === wanted) return interpreter
-  console.log('Installing DuckDB and polars into .cache/bench-venv')
-  rmSync(venv, { recursive: true, force: true })
-  run('python3', ['-m', 'venv', venv])
-  run(interpreter, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements])
-  writeFileSync(made, wanted)
-  return interpreter
+  return run(join(project, 'scripts/peers.sh'), []).trim()
 }
 
 function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {

@@ -93,11 +93,14 @@ test('TIME 41: before the first snapshot nothing is known, and that is said; ass
 
 test('TIME 42: where two versions meet there is exactly one', async () => {
   await withViews(root, async (engine) => {
-    const [, border] = await engine.rows(
-      `SELECT valid_from::VARCHAR AS at FROM history.products WHERE id = 'retires' ORDER BY valid_from`,
+    const border = `TIMESTAMPTZ '2024-11-10 09:00:00+00'`
+    const [versions] = await engine.rows(
+      `SELECT count(*)::INTEGER AS n, bool_or(valid_to = ${border}) AS ends, bool_or(valid_from = ${border}) AS begins
+       FROM history.products WHERE id = 'retires'`,
     )
+    expect(versions).toEqual({ n: 2, ends: true, begins: true })
     const rows = await engine.rows(
-      `SELECT status FROM history.products WHERE id = 'retires' AND valid_from <= '${border?.['at']}' AND '${border?.['at']}' < valid_to`,
+      `SELECT status FROM history.products WHERE id = 'retires' AND valid_from <= ${border} AND ${border} < valid_to`,
     )
     expect(rows).toEqual([{ status: 'inactive' }])
     expect(await engine.rows('SELECT id FROM history.products WHERE valid_from >= valid_to')).toEqual([])

@@ -65,19 +65,27 @@ function gridSql(micros: Sql, interval: Sql, back: Sql): Sql {
  * points that were the newest known when they arrived, one an instant.
  */
 export function missesSql(names: readonly string[]): Sql {
-  const list = (alias: string): Sql => names.map((name) => `${alias}.${name}`).join(', ')
-  const same = (a: string, b: string): Sql => names.map((name) => `${a}.${name} = ${b}.${name}`).join(' AND ')
+  return `${backSql(wordsOf(names))},
+${restSql(wordsOf(names))}`
+}
+
+/** What the statements of the tail say again and again, each of one or two aliases. */
+function wordsOf(names: readonly string[]) {
   const more = names.filter((name) => name !== 'asset')
-  const row = (alias: string): Sql => [`${alias}._pit_i`, ...more.map((name) => `${alias}.${name}`)].join(', ')
-  const sameRow = (a: string, b: string): Sql =>
-    ['_pit_i', ...more].map((name) => `${a}.${name} = ${b}.${name}`).join(' AND ')
-  const values = (alias: string): Sql => ['t', 'available_at', 'v', 'o'].map((name) => `${alias}.${name}`).join(', ')
-  // Not a named window: statements that are parsed together share the names of their windows.
-  const arrivals = `PARTITION BY ${list('p')} ORDER BY p.available_at, p.t`
-  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
-  const wanted = [...names, '_pit_i', '_pit_k']
-  const many = `SELECT ${wanted.map((name) => `n.${name}`).join(', ')} FROM _pit_among AS n
-    UNION ALL SELECT ${wanted.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  const each = (columns: readonly string[]) => (alias: string) => columns.map((name) => `${alias}.${name}`).join(', ')
+  const equal = (columns: readonly string[]) => (a: string, b: string) =>
+    columns.map((name) => `${a}.${name} = ${b}.${name}`).join(' AND ')
+  return {
+    list: each(names),
+    same: equal(names),
+    row: each(['_pit_i', ...more]),
+    sameRow: equal(['_pit_i', ...more]),
+    values: each(['t', 'available_at', 'v', 'o']),
+    asked: ['_pit_i', ...names, '_pit_k'],
+  }
+}
+
+function backSql({ row, same, sameRow }: ReturnType<typeof wordsOf>): Sql {
   return `_pit_edge AS MATERIALIZED (
   SELECT min(p.available_at) AS lo, max(p.available_at) AS hi FROM _pit_p AS p
 ),
@@ -96,8 +104,16 @@ _pit_back AS MATERIALIZED (
 _pit_rest AS MATERIALIZED (
   SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')} WHERE n.within
   UNION ALL SELECT n.* FROM _pit_open AS n WHERE NOT n.within
-),
-_pit_near AS MATERIALIZED (
+)`
+}
+
+function restSql({ list, same, row, values, asked }: ReturnType<typeof wordsOf>): Sql {
+  // Not a named window: statements that are parsed together share the names of their windows.
+  const arrivals = `PARTITION BY ${list('p')} ORDER BY p.available_at, p.t`
+  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
+  const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_among AS n
+    UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  return `_pit_near AS MATERIALIZED (
   SELECT p.* FROM _pit_p AS p SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_rest AS n) AS n ON ${same('p', 'n')}
 ),
 _pit_bounds AS MATERIALIZED (
