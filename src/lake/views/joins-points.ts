@@ -113,15 +113,26 @@ function intervalsOf(catalogue: Catalogue, files: readonly HeldFile[]): Map<stri
  * parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
  */
 export function pointsOf(sources: JoinSources, facts: Facts, names: string, interval: Sql): Sql {
-  const paths = pathsOf(names)
-  const chosen = `array_to_string(list_distinct(flatten(list_transform(${factsFor(facts, paths)}, lambda fact: string_split(CASE
+  if (names === 'metric')
+    return `query(list_transform(${factsFor(facts, names)}, lambda fact: CASE
+      ${mistakes(names, interval)}
+      ELSE ${textOfOne(sources, facts, interval)} END)[1])`
+  const chosen = `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(CASE
       ${mistakes(names, interval)}
       ELSE ${filesOf(sources, facts, interval)} END, chr(9))))), chr(9))`
-  const text = said(storedText(sources, false), { files: chosen, names: `array_to_string(${paths}, chr(9))`, interval })
-  const more = said(` UNION ALL ${priceText(sources)}`, { interval })
-  const whole = `concat(${text}, CASE WHEN list_contains(${paths}, '${price}') THEN ${more} ELSE '' END)`
-  if (names === 'metric') return `query(${whole})`
-  return `query(CASE WHEN coalesce(len(CAST(metrics AS VARCHAR[])), 0) = 0 THEN error('the list of metrics is empty') ELSE ${whole} END)`
+  const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
+  const text = said(storedText(sources, false), { files: chosen, names: paths, interval })
+  const prices = `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = '${price}')) > 0 THEN ${said(` UNION ALL ${priceText(sources)}`, { interval })} ELSE '' END`
+  return `query(list_transform([${factsFor(facts, names)}], lambda facts: CASE
+      WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty') ELSE concat(${text}, ${prices}) END)[1])`
+}
+
+/** The text for the one metric that `fact` is about. */
+function textOfOne(sources: JoinSources, facts: Facts, interval: Sql): Sql {
+  const own = { names: "fact['name']", interval }
+  const files = filesOf(sources, facts, interval)
+  return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
+      ELSE ${said(storedText(sources, true), { ...own, files })} END`
 }
 
 /**
@@ -139,17 +150,15 @@ export function seriesOf(
     `coalesce(${literal(wantedOf(dimension, "fact['line']"))}, 'NULL')`,
   ])
   const part = `${leaf('v', slot('pointer'))} AS v, ${leaf('o', slot('pointer'))} AS o`
-  const own = { names: "fact['name']", interval: '"interval"' }
   const text = [
     quote('SELECT known.asset, known.t, known.available_at, '),
     `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}), 'known.v, known.o')`,
     quote(' FROM ('),
-    `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
-      ELSE ${said(storedText(sources, true), { ...own, files: filesOf(sources, facts, '"interval"') })} END`,
+    textOfOne(sources, facts, '"interval"'),
     quote(') AS known WHERE true'),
     ...wanted,
   ]
-  return `query(list_transform(${factsFor(facts, pathsOf('metric'))}, lambda fact: CASE
+  return `query(list_transform(${factsFor(facts, 'metric')}, lambda fact: CASE
     ${mistakes('metric', '"interval"')}
     ELSE concat(${text.join(',\n      ')}) END)[1])`
 }
@@ -165,14 +174,12 @@ export function pathOf(name: Sql): Sql {
   return name === 'metric' ? `split_part(${metricName}, '#', 1)` : name
 }
 
-function pathsOf(names: string): Sql {
-  if (names === 'metric') return `[${pathOf(names)}]`
-  return `list_transform(CAST(metrics AS VARCHAR[]), lambda name: split_part(name, '#', 1))`
-}
-
-/** In the arguments of a table function `fact.name` would be the text of that name. */
-function factsFor(facts: Facts, paths: Sql): Sql {
-  return `list_transform(${paths}, lambda metric_name: {'name': metric_name, 'line': ${lookUp(facts.metrics, 'metric_name')}})`
+/** Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
+function factsFor(facts: Facts, names: string): Sql {
+  const fact = (name: Sql): Sql => `{'name': ${name}, 'line': ${lookUp(facts.metrics, name)}}`
+  if (names === 'metric') return `[${fact(pathOf(names))}]`
+  const list = `list_transform(CAST(metrics AS VARCHAR[]), lambda name: split_part(name, '#', 1))`
+  return `list_transform(${list}, lambda metric_name: ${fact('metric_name')})`
 }
 
 /** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
