@@ -12,6 +12,7 @@ import {
   undocumentedCommands,
   unreadKeys,
 } from './house/habits.ts'
+import { caseBreaches } from './house/cases.ts'
 import { cycles, type Files, orderBreaches, rankOf } from './house/order.ts'
 import { codeOnly, importsOf } from './house/source.ts'
 import { forbiddenWords } from './house/words.ts'
@@ -50,6 +51,14 @@ describe('this project', () => {
   test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))
   test('documents every command', () => expect(undocumentedCommands(files)).toEqual([]))
   test('reads every key of the catalogue', () => expect(unreadKeys(files)).toEqual([]))
+  test('holds each case of time in a test that names it', () => {
+    expect(caseBreaches(files)).toEqual([])
+    const titles = (numbers: string): Files =>
+      of({ 'docs/time.md': '1. One.\n2. Two.\n', 'test/a.test.ts': `test('TIME ${numbers}: so', () => {})` })
+    expect(caseBreaches(titles('1, 2'))).toEqual([])
+    expect(caseBreaches(titles('2'))).toEqual(['no test is titled TIME 1'])
+    expect(caseBreaches(titles('1, 2, 3'))).toEqual(['docs/time.md does not list 3'])
+  })
   test('names no machine, no package registry, no loose end', () => expect(forbiddenWords(files)).toEqual([]))
 })
 

@@ -21,8 +21,24 @@ const day = 86_400_000_000
 const first = Date.UTC(2015, 0, 1) * 1000
 const days = 3650
 
+/** Twenty metrics of daily points that take no dimension. */
+export function dailyMetrics(): string[] {
+  return [...catalogue.endpoints.values()]
+    .filter(
+      ({ intervals, defaults }) =>
+        intervals.includes('24h') && !defaults.currency && !defaults.exchange && !defaults.network,
+    )
+    .map(({ path }) => path)
+    .slice(0, 20)
+}
+
 /** Metrics of daily points for 20 assets: lags of 5 to 50 minutes, `late` in 10,000 up to 20 days late. */
-async function makeLake(engine: Engine, root: string, metrics: readonly string[], late: number): Promise<HeldFile[]> {
+export async function makeLake(
+  engine: Engine,
+  root: string,
+  metrics: readonly string[],
+  late: number,
+): Promise<HeldFile[]> {
   const files: HeldFile[] = []
   for (const [m, metric] of metrics.entries()) {
     const path = pointsFile(metric, '24h', `late-${late}`)
@@ -53,7 +69,8 @@ async function makeLake(engine: Engine, root: string, metrics: readonly string[]
   return files
 }
 
-const decisions: Readonly<Record<string, string>> = {
+/** Decisions by kind, as SELECT statements: id, asset, ts. */
+export const decisions: Readonly<Record<string, string>> = {
   random: `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + CAST(hash(i, 5) % ${days * day}::UBIGINT AS BIGINT)) AS ts FROM range(100000) AS r (i)`,
   'a million random': `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + CAST(hash(i, 5) % ${days * day}::UBIGINT AS BIGINT)) AS ts FROM range(1000000) AS r (i)`,
   midnight: `SELECT a * 10000 + d AS id, 'A' || lpad(CAST(a AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + d * ${day}) AS ts FROM range(20) AS x (a), range(${days}) AS y (d)`,
@@ -117,13 +134,7 @@ export async function benchJoins(
 ): Promise<JoinRatio[]> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-bench-'))
   const engine = await Engine.open(':memory:', { threads: 2 })
-  const metrics = [...catalogue.endpoints.values()]
-    .filter(
-      ({ intervals, defaults }) =>
-        intervals.includes('24h') && !defaults.currency && !defaults.exchange && !defaults.network,
-    )
-    .map(({ path }) => path)
-    .slice(0, 20)
+  const metrics = dailyMetrics()
   const ratios: JoinRatio[] = []
   const add = (ratio: JoinRatio): void => {
     ratios.push(ratio)

@@ -4,6 +4,7 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { type Limits, plan } from '../../src/plan.ts'
 import type { JoinRatio } from './joins.ts'
+import type { PolarsRatio } from './polars.ts'
 import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
 
 /** Two ways to the same result, timed in turn; equal results are asserted before any time is believed. */
@@ -35,6 +36,10 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
     const ratios = await (await import('./joins.ts')).benchJoins()
     tell(ratios.map((ratio) => ({ line: joinLine(ratio), within: ratio.ratio <= ratio.bound })))
   },
+  polars: async () => {
+    const ratios = await (await import('./polars.ts')).benchPolars()
+    tell(ratios.map((ratio) => ({ line: polarsLine(ratio), within: ratio.ours <= ratio.whole })))
+  },
   compact: async () => say(await (await import('./compact.ts')).benchCompact()),
   registry: async () => say(await (await import('./registry.ts')).benchRegistry()),
 }
@@ -62,6 +67,12 @@ function tell(measured: readonly { readonly line: string; readonly within: boole
 function joinLine({ name, ours, bare, strict, ratio, bound }: JoinRatio): string {
   const times = `${ours.toFixed(2)} s, bare ${bare.toFixed(2)} s, strict ${strict.toFixed(2)} s`
   return `${name}: ${times}, ratio ${ratio.toFixed(2)} (${ratio <= bound ? 'within' : 'ABOVE'} ${bound})`
+}
+
+function polarsLine({ name, ours, whole, tuned }: PolarsRatio): string {
+  const times = `${ours.toFixed(2)} s, polars in one join ${whole.toFixed(2)} s, metric by metric ${tuned.toFixed(2)} s`
+  const verdict = ours <= whole ? 'within' : 'ABOVE'
+  return `${name}: ${times}, ratios ${(ours / whole).toFixed(2)} (${verdict} 1) and ${(ours / tuned).toFixed(2)}`
 }
 
 function say(lines: readonly string[]): void {

@@ -75,7 +75,7 @@ const clean: readonly (readonly [name: string, sql: string])[] = [
 ]
 
 describe('look-ahead', () => {
-  test.for(leaks)('finds %s', { timeout: 300_000 }, async ([, sql, cause]) => {
+  test.for(leaks)('TIME 55: finds %s', { timeout: 300_000 }, async ([, sql, cause]) => {
     const query = sql.includes('pit_join(d,') && !sql.startsWith('WITH') ? `${onGrid} ${sql}` : sql
     const proof = await prove(query)
     expect(proof.verdict).toBe('leak')
@@ -87,7 +87,7 @@ describe('look-ahead', () => {
     expect(difference?.full).not.toEqual(difference?.truncated)
   })
 
-  test.for(clean)('passes %s', { timeout: 300_000 }, async ([, sql]) => {
+  test.for(clean)('TIME 55: passes %s', { timeout: 300_000 }, async ([, sql]) => {
     const proof = await prove(sql)
     expect(proof).toMatchObject({ verdict: 'clean', differing: 0, differences: [] })
     expect(proof.cutoffs).toBeGreaterThanOrEqual(12)

@@ -41,7 +41,7 @@ async function check(root: string, expected: string): Promise<void> {
 }
 
 describe('L3: kill -9 around merging and vacuum', () => {
-  it('leaves the same answers at every step, and the same lake after the same command again', async () => {
+  it('TIME 54: leaves the same answers at every step, and the same lake after the same command again', async () => {
     await inFolder(async (folder) => {
       const root = `${folder}/lake`
       const ledger = await Ledger.open(root)

@@ -89,7 +89,7 @@ async function stamp(ledger: Ledger, version: number, deps: ReturnType<typeof re
 }
 
 describe('L1, L6: any order of top-ups, merges, redates and vacuums', () => {
-  it('gives the same answers at every version that ever was', async () => {
+  it('TIME 54: gives the same answers at every version that ever was', async () => {
     await fc.assert(
       fc.asyncProperty(
         steps,

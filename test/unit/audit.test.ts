@@ -57,7 +57,7 @@ function days(lag: (i: number) => number): Point[] {
 }
 
 describe('availability rules against arrivals', () => {
-  test('a point computed after the rule disproves it, with the point as evidence', async () => {
+  test('TIME 9: a point computed after the rule disproves it, with the point as evidence', async () => {
     const row = await audited([
       { t: '2024-03-01 00:00:00', computed: '2024-03-02 00:20:00' },
       { t: '2024-03-02 00:00:00', computed: '2024-03-03 00:05:00' },

@@ -27,7 +27,7 @@ test('the same again adds nothing, writes nothing, tells nothing', async () => {
   expect(result.file?.rows).toBe(3)
 })
 
-test('changed, vanished, null filled, computed_at changed: told with both values, never applied', async () => {
+test('TIME 14: changed, vanished, null filled, computed_at changed: told with both values, never applied', async () => {
   const was = [
     { t: t1, v: 100, computed_at: t1 + day + 1 },
     { t: t1 + day, v: null },

@@ -51,7 +51,7 @@ test('the rule dates a point, and the identity of the series stands beside it', 
   expect(footer).toEqual([{ v: "it's" }])
 })
 
-test('computed_at: kept, clamped to the end and to a stated instant, told', async () => {
+test('TIME 10: computed_at: kept, clamped to the end and to a stated instant, told', async () => {
   const told = [at('2024-03-02T11:00'), at('2024-03-02T23:00'), at('2024-03-04T05:00')]
   const content = JSON.stringify(told.map((computed_at, i) => ({ t: t1 + i * day, v: i, computed_at })))
   const task = made.job([await made.body(content)], { rules: [nextMorning] })
@@ -127,7 +127,7 @@ test('a computed_at that fits the other convention is told once', async () => {
   expect(mistaken.findings.map((f) => f.kind)).toEqual(['convention'])
 })
 
-test('an unfinished interval and one before its stated instant are not stored', async () => {
+test('TIME 33: an unfinished interval and one before its stated instant are not stored', async () => {
   const content = JSON.stringify(daily(3))
   const horizon = at('2024-03-03T09:00')
   const over = { since: t1, until: t1 + 9 * day, horizon, askedAt: horizon }

@@ -174,7 +174,7 @@ describe('the fold', () => {
     )
   })
 
-  test('every id has sorted, disjoint versions of some length', () => {
+  test('TIME 43: every id has sorted, disjoint versions of some length', () => {
     let steps = 0
     fc.assert(
       fc.property(fc.array(act, { minLength: 10, maxLength: 60, size: 'max' }), (acts) => {
@@ -204,7 +204,7 @@ function pollEvents(world: SmallWorld, memory: Memory, from: number, at: number)
 }
 
 describe('cases', () => {
-  test('a product that is removed closes its deployments at the same poll, each once', () => {
+  test('TIME 40: a product that is removed closes its deployments at the same poll, each once', () => {
     const [world, memory] = [new SmallWorld(), new Memory()]
     world.put('products', 'p', { status: 'active' })
     for (const id of ['d1', 'd2', 'd3']) world.put('deployments', id, { product_id: 'p' })
@@ -236,7 +236,19 @@ describe('cases', () => {
     ])
   })
 
-  test('a removed id that comes back leaves a gap and is reported', () => {
+  test('TIME 44: what is told on two pages with the same state is one version', () => {
+    const [world, memory] = [new SmallWorld(), new Memory()]
+    world.put('issuers', 'i', { v: 1 })
+    world.put('issuers', 'i', { v: 1 })
+    const poll = newPoll(memory.state())
+    for (const event of [...world.events(0, 1), ...world.events(1, 2)]) observeEvent(poll, event)
+    const settled = settle(poll, { resources, texts: memory.texts, keys: memory.keys() })
+    expect(settled.steps.map(({ id, op }) => [id, op])).toHaveLength(1)
+    memory.apply(settled, 1)
+    expect(pollEvents(world, memory, 0, 2).steps).toEqual([])
+  })
+
+  test('TIME 47: a removed id that comes back leaves a gap and is reported', () => {
     const [world, memory] = [new SmallWorld(), new Memory()]
     world.put('issuers', 'i', { v: 1 })
     pollEvents(world, memory, 0, 1)
@@ -250,7 +262,7 @@ describe('cases', () => {
     ])
   })
 
-  test('the order of keys and additive keys make no version; a change of such a key does', () => {
+  test('TIME 50: the order of keys and additive keys make no version; a change of such a key does', () => {
     const [world, memory] = [new SmallWorld(), new Memory()]
     world.put('issuers', 'a', { v: 1, w: { x: 1, y: 2 } })
     world.put('issuers', 'b', { v: 2, w: { x: 1, y: 2 } })
@@ -268,7 +280,7 @@ describe('cases', () => {
     expect(pollEvents(world, memory, 5, 5).steps.map(({ id, op }) => [id, op])).toEqual([['b', 'updated']])
   })
 
-  test('what vanished while the feed was blind is closed at the new observation, inferred', () => {
+  test('TIME 46: what vanished while the feed was blind is closed at the new observation, inferred', () => {
     const [world, memory] = [new SmallWorld(), new Memory()]
     world.put('issuers', 'a', {})
     world.put('issuers', 'b', {})

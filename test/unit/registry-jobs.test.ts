@@ -74,6 +74,21 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
   })
 })
 
+test('TIME 45: a page without events says where to go on', { timeout: 300_000 }, async () => {
+  await withSmall(async (small, bench) => {
+    await bench.sync()
+    small.world.put('issuers', 'i1', { name: 'other' })
+    const tail = `e0.${small.world.log.length - 1}`
+    small.asked.length = 0
+    small.broken.set('/changes', () => {
+      small.broken.clear()
+      return Response.json({ data: [], next_cursor: tail, has_more: true, as_of: '2026-06-01T12:00:00Z' })
+    })
+    expect(await bench.sync()).toMatchObject({ updated: 1, stopped_by: null })
+    expect(small.asked.filter((path) => path === '/changes').length).toBeGreaterThanOrEqual(2)
+  })
+})
+
 test('a snapshot that loses much is held back until a person accepts it', { timeout: 300_000 }, async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
@@ -112,7 +127,7 @@ test('a refused snapshot: head first, then the lists, then the feed; later 304s'
   })
 })
 
-test('a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', {
+test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', {
   timeout: 30_000,
 }, async () => {
   await withSmall(async (small, bench) => {
@@ -176,7 +191,7 @@ test('snapshot against feed: the newest observation wins and the disagreement is
   })
 })
 
-test('three answers, an unknown type and an additive key', { timeout: 300_000 }, async () => {
+test('TIME 50, 51: three answers, an unknown type and an additive key', { timeout: 300_000 }, async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     const answers = ['not disclosed', 'None (self-custodied)', 'Alpine Custody AG', 'not disclosed at all']

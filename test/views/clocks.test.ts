@@ -69,7 +69,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati'])
     ["'2099-01-01'", 4],
     ["'infinity'", 4],
     ['NULL', 4],
-  ])('as_of = %s', async (value, count) => {
+  ])('TIME 29, 58: as_of = %s', async (value, count) => {
     await withViews(root, async (engine) => {
       await engine.run(`SET TimeZone = '${zone}'; SET VARIABLE as_of = ${value}`)
       expect(await known(engine)).toHaveLength(count)
@@ -88,7 +88,7 @@ test.each(["'nonsense'", "'2024-06-01+02'", "''", '5', 'true', "'2024-03-01T12:0
   },
 )
 
-test('late points appear when they were known', async () => {
+test('TIME 12: late points appear when they were known', async () => {
   await withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE as_of = '2024-03-03T00:09:00Z'`)
     expect(await known(engine)).toEqual(['2020-01-01'])
@@ -99,7 +99,7 @@ test('late points appear when they were known', async () => {
   })
 })
 
-test('a backfilled point is known at its own instant, or by the rule where the session says so', async () => {
+test('TIME 59: a backfilled point is known at its own instant, or by the rule where the session says so', async () => {
   await withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE as_of = '2021-01-01'`)
     expect(await known(engine)).toEqual([])
@@ -126,7 +126,7 @@ test('a backfilled point is known at its own instant, or by the rule where the s
   })
 })
 
-test('observed_as_of answers what the lake held', async () => {
+test('TIME 53: observed_as_of answers what the lake held', async () => {
   await withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE observed_as_of = '2024-04-01'`)
     expect(await known(engine)).toEqual([])
@@ -171,6 +171,24 @@ describe('the plan', () => {
         expect(text).not.toContain('getvariable')
         expect(text.includes('"name":"FILTER"')).toBe(backfill === 'rule')
       }
+    })
+  })
+
+  test.each([
+    `FROM pit_join('d', 'm/x', '24h')`,
+    `FROM pit_long('d', ['m/x'], '24h')`,
+    `FROM pit_window('d', 'm/x', '24h', 2)`,
+    `FROM resample('m/x', '24h', '1w')`,
+  ])('of %s: both instants reach the one scan', async (sql) => {
+    await withViews(root, async (engine) => {
+      await engine.run(`CREATE TEMP TABLE d AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04 00:00:00+00' AS ts`)
+      expect(await plan(engine, sql)).not.toMatch(/available_at<='|getvariable/)
+      await engine.run(`SET VARIABLE as_of = '2024-03-03 00:10'; SET VARIABLE observed_as_of = '2024-04-01 12:00'`)
+      const text = await plan(engine, sql)
+      expect(text).toContain("available_at<='2024-03-03 00:10:00+00'::TIMESTAMP WITH TIME ZONE")
+      expect(text).toContain("observed_at<='2024-04-01 12:00:00+00'::TIMESTAMP WITH TIME ZONE")
+      expect(text).not.toContain('getvariable')
+      expect(text.match(/"name": "READ_PARQUET"/g)).toHaveLength(1)
     })
   })
 

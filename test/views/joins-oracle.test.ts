@@ -75,7 +75,7 @@ const questions: fc.Arbitrary<Question> = fc.record(
 const sizes = [1, 64, 65, 400]
 
 for (const interval of ['10m', '1h', '24h', '1w', '1month'] as const) {
-  test(`pit_join answers as the definition does, ${interval}, any probe size, threads and insertion order`, async () => {
+  test(`TIME 13: pit_join answers as the definition does, ${interval}, any probe size, threads and insertion order`, async () => {
     await fc.assert(
       fc.asyncProperty(
         stories(metric, interval),
@@ -167,7 +167,7 @@ test('pit_window gives the newest n that the definition knows', async () => {
   )
 })
 
-test('10,000 probes: the same rows alone and in company get the same answers', async () => {
+test('TIME 56: 10,000 probes: the same rows alone and in company get the same answers', async () => {
   const [story] = fc.sample(stories(metric, '24h'), { numRuns: 1, seed: 5 })
   if (!story) throw new Error('no story')
   const points = oraclePoints(story)

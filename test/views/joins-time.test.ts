@@ -102,7 +102,7 @@ const opened = (work: (engine: Engine) => Promise<void>) => async () => await wi
 
 describe('cases', () => {
   test(
-    '1, 2, 3: a day is not known while it lasts, nor before its lag',
+    'TIME 1, 2, 3: a day is not known while it lasts, nor before its lag',
     opened(async (engine) => {
       const asked = [
         '03-01 12:00',
@@ -117,7 +117,7 @@ describe('cases', () => {
   )
 
   test(
-    '4, 5, 6: months and weeks end where the calendar says',
+    'TIME 4, 5, 6: months and weeks end where the calendar says',
     opened(async (engine) => {
       const monthly = { metric: long, interval: '1month' }
       expect(await at(engine, 'MONTH', ['02-29 23:59:59', '03-01 00:00'], monthly)).toEqual([null, 4])
@@ -129,7 +129,7 @@ describe('cases', () => {
   )
 
   test(
-    '7, 8, 9: lags longer than the interval, clock rules, computed_at',
+    'TIME 7, 8, 9: lags longer than the interval, clock rules, computed_at',
     opened(async (engine) => {
       expect(await at(engine, 'TEN', ['03-01 12:25'], { interval: '10m', column: 't' })).toEqual([
         '2024-03-01T11:50:00.000000Z',
@@ -140,7 +140,7 @@ describe('cases', () => {
   )
 
   test(
-    '11, 12, 13: late points and ties',
+    'TIME 11, 12, 13: late points and ties',
     opened(async (engine) => {
       expect(await at(engine, 'LATE', ['03-05 01:00'])).toEqual([200])
       await engine.run(
@@ -159,7 +159,7 @@ describe('cases', () => {
   )
 
   test(
-    '18, 19, 20, 21, 22: every row comes back once; keys match whole',
+    'TIME 18, 19, 20, 21, 22: every row comes back once; keys match whole',
     opened(async (engine) => {
       await engine.run(
         `CREATE TEMP TABLE odd AS SELECT * FROM (VALUES ('BTC', TIMESTAMPTZ '2024-03-02 00:20:00Z'), ('BTC', '2024-03-02 00:20:00Z'), (NULL, '2024-03-02 00:20:00Z'), ('BTC', NULL), ('nobody', '2024-03-02 00:20:00Z'), ('BTC_', '2024-03-02 00:20:00Z')) AS odd (asset, ts)`,
@@ -183,7 +183,7 @@ describe('cases', () => {
   )
 
   test(
-    '23, 24: a null is the latest knowledge; doubles keep their bits',
+    'TIME 23, 24: a null is the latest knowledge; doubles keep their bits',
     opened(async (engine) => {
       expect(await at(engine, 'NULLS', ['03-04 01:00'])).toEqual([null])
       expect(await at(engine, 'NULLS', ['03-04 01:00'], { column: 't' })).toEqual(['2024-03-03T00:00:00.000000Z'])
@@ -195,7 +195,7 @@ describe('cases', () => {
   )
 
   test(
-    '25, 26, 27: max_age is inclusive and never falls back; latency',
+    'TIME 25, 26, 27: max_age is inclusive and never falls back; latency',
     opened(async (engine) => {
       const options = `, max_age := INTERVAL 2 DAY`
       expect(await at(engine, 'BTC', ['03-05 00:00:00', '03-05 00:00:00.000001'], { options })).toEqual([200, null])
@@ -207,7 +207,7 @@ describe('cases', () => {
   )
 
   test(
-    '28, 30: four session zones, and days of 86,400 s when clocks change',
+    'TIME 28, 30: four session zones, and days of 86,400 s when clocks change',
     opened(async (engine) => {
       const asked = ['03-10 23:59', '03-11 00:00', '03-12 00:00', '11-03 23:59', '11-04 00:00', '11-05 00:00']
       for (const zone of ['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati']) {
@@ -222,7 +222,7 @@ describe('cases', () => {
   )
 
   test(
-    '29, 58: as_of of any type, far away too',
+    'TIME 29, 58: as_of of any type, far away too',
     opened(async (engine) => {
       const texts = [
         `'2024-03-03'`,
@@ -243,7 +243,7 @@ describe('cases', () => {
   )
 
   test(
-    '31: mixed frequencies',
+    'TIME 31: mixed frequencies',
     opened(async (engine) => {
       const asked = ['03-02 00:00', '03-01 23:00']
       expect(await at(engine, 'MIX', asked)).toEqual([1, 29])
@@ -252,7 +252,7 @@ describe('cases', () => {
   )
 
   test(
-    '32: a missing part is no smaller sum',
+    'TIME 32: a missing part is no smaller sum',
     opened(async (engine) => {
       const rows = await engine.rows(
         `SELECT t, available_at, parts, complete, v FROM resample('${plain}', '1h', '24h', 'sum') WHERE asset = 'PARTS' ORDER BY t`,
@@ -277,7 +277,7 @@ describe('cases', () => {
   )
 
   test(
-    '53: observed_as_of takes back what was not held yet',
+    'TIME 53: observed_as_of takes back what was not held yet',
     opened(async (engine) => {
       expect(await at(engine, 'SEEN', ['03-09 00:00'])).toEqual([1])
       await engine.run(`SET VARIABLE observed_as_of = '2030-01-31'`)
@@ -287,7 +287,7 @@ describe('cases', () => {
   )
 
   test(
-    '59: backfilled points are known by the rule only on demand',
+    'TIME 59: backfilled points are known by the rule only on demand',
     opened(async (engine) => {
       const asked = ['2021-01-01 00:00:00', '2023-06-01 00:00:00']
       expect(await at(engine, 'BACK', asked)).toEqual([null, 7])
@@ -302,13 +302,20 @@ describe('cases', () => {
   )
 })
 
-test('52: as_of answers like a lake that was cut', async () => {
+test('TIME 52: as_of answers like a lake that was cut', async () => {
   const held = stored.map((one) => ({ ...one, observed_at: '2030-01-01T00:00:00Z' }))
   for (const cut of ['2024-03-03T00:10:00Z', '2024-03-05T00:00:00Z']) {
     const whole = await withJoins(held, async (engine) => await everything(engine, cut))
     const before = held.filter((one) => Date.parse(one.available_at) <= Date.parse(cut))
     expect(whole).toEqual(await withJoins(before, async (engine) => await everything(engine)))
   }
+})
+
+test('TIME 57: points that were appended newest first give the same answers', async () => {
+  const held = stored.map((one) => ({ ...one, observed_at: '2030-01-01T00:00:00Z' }))
+  const newest = held.toSorted((a, b) => Date.parse(b.t) - Date.parse(a.t))
+  const oldest = await withJoins(newest.toReversed(), async (engine) => await everything(engine))
+  expect(await withJoins(newest, async (engine) => await everything(engine))).toEqual(oldest)
 })
 
 async function everything(engine: Engine, cut?: string): Promise<string[][]> {

@@ -162,7 +162,7 @@ describe.each(ways)('by %s', (way) => {
     expect(seen).toEqual(columns)
   })
 
-  test('every view can be read, in every session time zone alike', async () => {
+  test('TIME 28: every view can be read, in every session time zone alike', async () => {
     await withViews(
       root,
       async (engine, prefix) => {

@@ -34,7 +34,7 @@ const around = [
   '2024-07-19 00:10:00+00',
 ]
 
-test('each side of a question to both APIs is answered by its own clock', async () => {
+test('TIME 60: each side of a question to both APIs is answered by its own clock', async () => {
   expect(await seen(around)).toEqual([
     { at: '2024-07-18 12:00', products: 30n, first: true, day: '07-17' },
     { at: '2024-07-18 23:59', products: 30n, first: true, day: '07-17' },

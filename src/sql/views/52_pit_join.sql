@@ -2,34 +2,31 @@
 -- columns: those of the caller, then t, available_at, v, o, age.
 -- law: L1. Knowable is available_at <= ts - latency; of the knowable the largest t. Exact with late points: the expected
 --   start is looked up by hash, and where that is not known yet the tail decides (src/lake/views/joins-grid.ts).
+-- Two semi-joins stand for one filter: they tell the optimiser that few rows are missed, so that the points, not the
+--   misses, pass by the small side of the joins that follow.
 CREATE OR REPLACE MACRO pit_join(decisions, metric, "interval", currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false) AS TABLE
 WITH _pit_p AS MATERIALIZED (
-  SELECT p.* FROM (
-    SELECT known.asset, known.t, known.available_at, known.observed_at, {{leaf v metric}} AS v, {{leaf o metric}} AS o
-    FROM {{points_of metric}} AS known
-    WHERE known.currency IS NOT DISTINCT FROM {{wanted currency metric}}
-      AND known.exchange IS NOT DISTINCT FROM {{wanted exchange metric}}
-      AND known.network IS NOT DISTINCT FROM {{wanted network metric}}
-  ) AS p
-  WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
+  SELECT p.* FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),
 _pit_x AS NOT MATERIALIZED (
-  SELECT yours.*, CASE WHEN {{micros latency}} = 0 OR NOT isfinite({{utc yours.ts}}) THEN {{utc yours.ts}}
-      ELSE make_timestamptz(epoch_us({{utc yours.ts}}) - {{micros latency}}) END AS _pit_k,
-    {{lag metric}} AS _pit_lag
-  FROM query_table(decisions) AS yours
+  SELECT k.*, {{expected k._pit_k k._pit_lag}} AS _pit_e
+  FROM (
+    SELECT u.*, {{before u._pit_u}} AS _pit_k, {{lag metric}} AS _pit_lag
+    FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
+  ) AS k
 ),
 _pit_s AS MATERIALIZED (
-  SELECT x.*, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
-  FROM _pit_x AS x LEFT JOIN _pit_p AS p
-    ON CAST(x.asset AS VARCHAR) = p.asset AND {{expected x._pit_k x._pit_lag}} = p.t AND p.available_at <= x._pit_k
+  SELECT x.* EXCLUDE (_pit_lag), p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
+  FROM _pit_x AS x LEFT JOIN _pit_p AS p ON CAST(x.asset AS VARCHAR) = p.asset AND x._pit_e = p.t AND p.available_at <= x._pit_k
 ),
 _pit_m AS MATERIALIZED (
-  SELECT * EXCLUDE (_pit_t, _pit_a, _pit_v, _pit_o), row_number() OVER () AS _pit_i FROM _pit_s WHERE _pit_a IS NULL
+  SELECT s.* EXCLUDE (_pit_e, _pit_a, _pit_v, _pit_o), row_number() OVER () AS _pit_i
+  FROM _pit_s AS s SEMI JOIN (VALUES (true)) AS one (yes) ON (s._pit_a IS NULL) = one.yes
+    SEMI JOIN (VALUES (true)) AS two (yes) ON (s._pit_a IS NULL) = two.yes
 ),
 _pit_n AS NOT MATERIALIZED (
-  SELECT m._pit_i, CAST(m.asset AS VARCHAR) AS asset, m._pit_k, m._pit_lag FROM _pit_m AS m
+  SELECT m._pit_i, CAST(m.asset AS VARCHAR) AS asset, m._pit_k, {{lag metric}} AS _pit_lag FROM _pit_m AS m
 ),
 {{misses asset}},
 _pit_all AS NOT MATERIALIZED (
@@ -44,10 +41,10 @@ _pit_all AS NOT MATERIALIZED (
   )
 ),
 _pit_aged AS NOT MATERIALIZED (
-  SELECT *, epoch_us(_pit_k) + {{micros latency}} - {{end _pit_t "interval"}} AS _pit_age FROM _pit_all
+  SELECT *, epoch_us(_pit_u) - {{end _pit_e "interval"}} AS _pit_age FROM _pit_all
 )
-SELECT * EXCLUDE (_pit_k, _pit_lag, _pit_t, _pit_a, _pit_v, _pit_o, _pit_age),
-  CASE WHEN {{fresh}} THEN _pit_t END AS t, CASE WHEN {{fresh}} THEN _pit_a END AS available_at,
+SELECT * EXCLUDE (_pit_u, _pit_k, _pit_e, _pit_a, _pit_v, _pit_o, _pit_age),
+  CASE WHEN {{fresh}} THEN _pit_e END AS t, CASE WHEN {{fresh}} THEN _pit_a END AS available_at,
   CASE WHEN {{fresh}} THEN _pit_v END AS v, CASE WHEN {{fresh}} THEN _pit_o END AS o,
   CASE WHEN {{fresh}} THEN to_microseconds(_pit_age) END AS age
 FROM _pit_aged;

@@ -7,16 +7,19 @@ CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NUL
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false) AS TABLE
 WITH _pit_names AS MATERIALIZED (
   SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
-    {{wanted currency one.path}} AS wanted_currency, {{wanted exchange one.path}} AS wanted_exchange,
-    {{wanted network one.path}} AS wanted_network, {{lag_class one.path}} AS lag
+    {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
+    {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag
   FROM (
-    SELECT names.name, split_part(names.name, '#', 1) AS path, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
-    FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS names
+    SELECT names.name, names.path, {{line names.path}} AS line, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
+    FROM (
+      SELECT own.name, split_part(own.name, '#', 1) AS path
+      FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS own
+    ) AS names
   ) AS one
 ),
 _pit_p AS MATERIALIZED (
   SELECT p.* FROM (
-    SELECT names.mi, names.lag, known.asset, known.t, known.available_at, known.observed_at,
+    SELECT names.mi, names.lag, known.asset, known.t, known.available_at,
       {{leaf v names.pointer}} AS v, {{leaf o names.pointer}} AS o
     FROM {{points_of metrics}} AS known
     JOIN _pit_names AS names ON known.metric = names.path
@@ -27,10 +30,8 @@ _pit_p AS MATERIALIZED (
   WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),
 _pit_x AS MATERIALIZED (
-  SELECT yours.*, CASE WHEN {{micros latency}} = 0 OR NOT isfinite({{utc yours.ts}}) THEN {{utc yours.ts}}
-      ELSE make_timestamptz(epoch_us({{utc yours.ts}}) - {{micros latency}}) END AS _pit_k,
-    row_number() OVER () AS _pit_i
-  FROM query_table(decisions) AS yours
+  SELECT u.* EXCLUDE (_pit_u), {{before u._pit_u}} AS _pit_k, row_number() OVER () AS _pit_i
+  FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
 ),
 _pit_y AS NOT MATERIALIZED (
   SELECT x.*, lags.lag AS _pit_lag, {{expected x._pit_k lags.lag}} AS _pit_e

@@ -6,20 +6,11 @@ CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency :=
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false) AS TABLE
 WITH _pit_p AS MATERIALIZED (
   SELECT p.asset, p.t, p.available_at, p.v, p.o, row_number() OVER (PARTITION BY p.asset ORDER BY p.t) AS number
-  FROM (
-    SELECT known.asset, known.t, known.available_at, {{leaf v metric}} AS v, {{leaf o metric}} AS o
-    FROM {{points_of metric}} AS known
-    WHERE known.currency IS NOT DISTINCT FROM {{wanted currency metric}}
-      AND known.exchange IS NOT DISTINCT FROM {{wanted exchange metric}}
-      AND known.network IS NOT DISTINCT FROM {{wanted network metric}}
-  ) AS p
-  WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
+  FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),
 _pit_x AS MATERIALIZED (
-  SELECT yours.*, CASE WHEN {{micros latency}} = 0 OR NOT isfinite({{utc yours.ts}}) THEN {{utc yours.ts}}
-      ELSE make_timestamptz(epoch_us({{utc yours.ts}}) - {{micros latency}}) END AS _pit_k,
-    row_number() OVER () AS _pit_i
-  FROM query_table(decisions) AS yours
+  SELECT u.* EXCLUDE (_pit_u), {{before u._pit_u}} AS _pit_k, row_number() OVER () AS _pit_i
+  FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
 ),
 _pit_q AS MATERIALIZED (
   SELECT x._pit_i, x.asset, x._pit_k, p.number AS top

@@ -1,0 +1,20 @@
+import type { Files } from './order.ts'
+
+/** The page that lists the cases of time by number. */
+export const casesPage = 'docs/time.md'
+
+/** Cases that the page lists and no title of a test names, the other way round, and numbers that are left out. */
+export function caseBreaches(files: Files): string[] {
+  const listed = [...(files.get(casesPage) ?? '').matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number))
+  const named = new Set([...files].flatMap(([path, text]) => (path.endsWith('.test.ts') ? casesOf(text) : [])))
+  return [
+    ...listed.filter((number, n) => number !== n + 1).map((number) => `${casesPage} lists ${number} out of order`),
+    ...listed.filter((number) => !named.has(number)).map((number) => `no test is titled TIME ${number}`),
+    ...[...named].filter((number) => !listed.includes(number)).map((number) => `${casesPage} does not list ${number}`),
+  ]
+}
+
+/** The numbers in titles, which begin with them: 'TIME 1, 2: …'. */
+function casesOf(text: string): number[] {
+  return [...text.matchAll(/['"`]TIME (\d[\d, ]*):/g)].flatMap(([, numbers = '']) => numbers.split(',').map(Number))
+}
