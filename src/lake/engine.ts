@@ -25,6 +25,8 @@ export interface EngineOptions {
   /** Where it may spill what does not fit into memory. */
   readonly tempDirectory?: string
   readonly readOnly?: boolean
+  /** Whether the same Parquet files will be asked again and again: their footers are then kept in memory. */
+  readonly keepFooters?: boolean
 }
 
 /** A value that may stand for `$name` or `$1` in a statement. */
@@ -107,6 +109,7 @@ export class Engine {
     try {
       const engine = await Engine.#connect(instance, true)
       await engine.#requireExtensions()
+      if (options.keepFooters === true) await engine.run('SET GLOBAL parquet_metadata_cache = true')
       return engine
     } catch (error) {
       instance.closeSync()

@@ -10,6 +10,7 @@ export function scriptText({ root, version, objects }: Statements): string {
     '-- The files are named by their full path. "No files found that match the pattern": the lake was moved or copied, or',
     '-- vacuumed since. Run `pitlake views` and read the new lake.sql.',
     "SET TimeZone = 'UTC';",
+    'SET parquet_metadata_cache = true;',
   ]
   return `${head.join('\n')}\n\n${objects.map(({ file, sql }) => `-- ${file}\n${sql}\n`).join('\n')}`
 }
