@@ -80,7 +80,7 @@ export async function commitPoll(context: PollContext, finished: FinishedPoll): 
     keys: await readKeys(ledger, engine),
   }
   const settled = await withFindings(context, finished, settle(poll, memory))
-  writeSteps(lines, settled, resources)
+  writeSteps(lines, settled)
   const state = registryState(ledger)
   let date: string | null = null
   const version = await commit(

@@ -67,7 +67,7 @@ function embeddedPlan(lines: Lines, input: DatedInput, view: View, table: string
   for (const parent of parents)
     for (const id of idsFor(input, view, parent, kind, table)) {
       const text = view.text(parent, id)
-      const all = text === undefined ? [] : childrenOf(parent, text)
+      const all = text === undefined ? [] : childrenOf(parent, JSON.parse(text) as Fields)
       const children = all.filter((child) => child.table === table)
       const entity = `${parent.entity}/${id}`
       const key = { parent_type: parent.entity, parent_id: id }

@@ -1,25 +1,19 @@
-import type { Fields } from '../registry/json.ts'
-import type { Resources } from '../registry/bodies.ts'
 import type { Settled, Step } from '../registry/history.ts'
-import { typedFields } from '../registry/record.ts'
 import type { Lines } from './registry-lines.ts'
 
 /** Writes what a poll came to as lines of the append-only tables; names of the files are those of the tables. */
-export function writeSteps(lines: Lines, settled: Settled, resources: Resources): void {
-  for (const step of settled.steps) lines.add(`history.${step.table}`, stepRow(step, resources))
+export function writeSteps(lines: Lines, settled: Settled): void {
+  for (const step of settled.steps) lines.add(`history.${step.table}`, stepRow(step))
   for (const { resource, id, text, hash } of settled.absorbed)
     lines.add('absorbed', { resource, id, hash, record: text })
   for (const key of settled.newKeys) lines.add('schema_changes', key)
   for (const finding of settled.findings) lines.add('registry_findings', finding)
 }
 
-function stepRow(step: Step, resources: Resources): object {
-  const { id, op, closedBy, inferred, source, hash, text, child } = step
+function stepRow(step: Step): object {
+  const { id, op, closedBy, inferred, source, hash, text, child, fields } = step
   const head = { id, op, closed_by: closedBy, inferred, source, hash, record: text }
-  if (child) {
-    const { parent_type, parent_id, ordinal, content_hash } = child
-    return { ...head, parent_type, parent_id, ordinal, content_hash }
-  }
-  const resource = resources.get(step.table)
-  return text === null || !resource ? head : { ...head, ...typedFields(resource, JSON.parse(text) as Fields) }
+  if (!child) return { ...head, ...fields }
+  const { parent_type, parent_id, ordinal, content_hash } = child
+  return { ...head, parent_type, parent_id, ordinal, content_hash }
 }
