@@ -5,7 +5,7 @@ import { liveFiles } from '../lake/held.ts'
 import { registryFile } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import { readFindings, readKeys, readTexts } from '../lake/registry-held.ts'
-import { type LayerPlan, type Layers, unseen, writeDated } from '../lake/registry-layers.ts'
+import { datedColumns, type LayerPlan, type Layers, unseen, writeDated } from '../lake/registry-layers.ts'
 import { type Constants, type Lines, writeParquet } from '../lake/registry-lines.ts'
 import { writeSteps } from '../lake/registry-steps.ts'
 import type { Spool } from '../lake/sweep.ts'
@@ -252,21 +252,21 @@ class PollDraft {
       readonly id: string
       readonly date: string | null
       readonly constants: Constants
+      readonly made?: Readonly<Record<string, string>>
       readonly meta: StagedFile['meta']
     },
-    order: readonly string[],
   ): Promise<StagedFile | null> {
     const file = this.#finished.lines.file(lines)
     if (file === undefined) return null
     const { spool, engine } = this.#context
-    const temporary = `${lines}-${place.id}.parquet`
+    const temporary = `${table}-${place.id}.parquet`
     const { constants, id, date, meta } = place
     await writeParquet(engine, {
       table,
       lines: file,
       longest: this.#finished.lines.longest(lines),
       constants,
-      order,
+      made: place.made ?? {},
       out: spool.file(temporary),
       ticket: this.#ticket,
     })
@@ -294,8 +294,7 @@ class PollDraft {
       at: this.#ticket.committed_at,
       ...(history && { as_of, as_of_at: microsOf(as_of) }),
     }
-    const order = table === 'events' ? [] : history || table === 'absorbed' ? ['id'] : []
-    await this.#write(table, table, { id: this.#name(), date: null, constants, meta: {} }, order)
+    await this.#write(table, table, { id: this.#name(), date: null, constants, meta: {} })
   }
 
   async #snapshotTables(): Promise<Record<string, Layers>> {
@@ -316,7 +315,7 @@ class PollDraft {
       as_of_at: microsOf(as_of),
       source: whole,
     }
-    await this.#write('snapshots', 'snapshots', { id: this.#name(), date: null, constants, meta: {} }, [])
+    await this.#write('snapshots', 'snapshots', { id: this.#name(), date: null, constants, meta: {} })
     this.dated = true
     return next
   }
@@ -345,7 +344,8 @@ class PollDraft {
       observed_at: this.#ticket.committed_at,
     }
     const meta = { layer: kind }
-    const staged = await this.#write(table, `dated.${table}`, { id, date: this.date, constants, meta }, ['id'])
+    const made = plan.lines === `dated.${table}` ? {} : datedColumns(table, this.#context.resources)
+    const staged = await this.#write(table, plan.lines, { id, date: this.date, constants, made, meta })
     if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
     return staged ? { base: staged.path, base_at: this.#ticket.committed_at, delta: null, rows } : null
   }

@@ -227,7 +227,11 @@ function dressAll(
     for (const found of deployments?.values() ?? []) push(ofProduct, found.product ?? '', found)
   const read = new Map<string, Incoming>()
   for (const met of whole)
-    take(product, read, 'dressed' in met ? met.dressed : accept(readRecord(product, withDeployments(met.bare, ofProduct))))
+    take(
+      product,
+      read,
+      'dressed' in met ? met.dressed : accept(readRecord(product, withDeployments(met.bare, ofProduct))),
+    )
   return read
 }
 

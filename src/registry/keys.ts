@@ -91,7 +91,9 @@ function agrees(
   if (Array.isArray(value)) {
     if (!Array.isArray(held)) return false
     const [items, others] = [value as readonly Value[], held as readonly Value[]]
-    return items.length === others.length && items.every((item, i) => agrees(level, item, others[i] ?? null, after, later))
+    return (
+      items.length === others.length && items.every((item, i) => agrees(level, item, others[i] ?? null, after, later))
+    )
   }
   if (!isFields(value)) return Object.is(value, held)
   if (!isFields(held)) return false
@@ -102,7 +104,8 @@ function agrees(
       later()
       continue
     }
-    if (!Object.hasOwn(held, key) || !agrees(node?.below, value[key] ?? null, held[key] ?? null, after, later)) return false
+    if (!Object.hasOwn(held, key) || !agrees(node?.below, value[key] ?? null, held[key] ?? null, after, later))
+      return false
     members++
   }
   return members === Object.keys(held).length
