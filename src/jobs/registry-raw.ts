@@ -1,8 +1,8 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import { createZstdCompress, zstdDecompress } from 'node:zlib'
+import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
 import { redact } from '../errors.ts'
 import type { StagedFile } from '../lake/commit.ts'
 import { liveFiles } from '../lake/held.ts'
@@ -12,6 +12,9 @@ import type { Spool } from '../lake/sweep.ts'
 import type { RawBody } from './registry-asking.ts'
 
 const unzstd = promisify(zstdDecompress)
+
+/** Bodies of records repeat themselves within the smallest window: more effort makes them no smaller. */
+const zstd = { chunkSize: 1 << 18, params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /** A raw file of the lake as it was received. */
 export async function readRaw(root: string, path: string): Promise<Uint8Array> {
@@ -31,10 +34,10 @@ export async function stageRaw(
   const pieces = async function* (): AsyncGenerator<Buffer> {
     for (const [i, body] of bodies.entries()) {
       if (i > 0) yield Buffer.from('\n')
-      yield* await clean(body.file, secrets)
+      yield await clean(body.file, secrets)
     }
   }
-  await pipeline(pieces, createZstdCompress(), createWriteStream(spool.file(file)))
+  await pipeline(pieces, createZstdCompress(zstd), createWriteStream(spool.file(file)))
   return {
     temporary: spool.path(file),
     path: rawFile(kind, name, '.json.zst'),
@@ -51,10 +54,10 @@ export async function stageRaw(
 }
 
 /** The bytes of a body; a key that was echoed in it is replaced. */
-async function clean(file: string, secrets: readonly string[]): Promise<AsyncIterable<Buffer> | Buffer[]> {
+async function clean(file: string, secrets: readonly string[]): Promise<Buffer> {
   const bytes = await readFile(file)
-  if (!secrets.some((secret) => secret !== '' && bytes.includes(secret))) return createReadStream(file)
-  return [Buffer.from(redact(bytes.toString('latin1'), secrets), 'latin1')]
+  if (!secrets.some((secret) => secret !== '' && bytes.includes(secret))) return bytes
+  return Buffer.from(redact(bytes.toString('latin1'), secrets), 'latin1')
 }
 
 /** The raw files that are older than the configured days, each label of theirs. */
