@@ -10,6 +10,8 @@ import { inLake, rawFile } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Spool } from '../lake/sweep.ts'
 import type { RawBody } from './registry-asking.ts'
+import { type Drafting, fileName, listAgain } from './registry-staging.ts'
+import type { Tags } from './registry-state.ts'
 
 const unzstd = promisify(zstdDecompress)
 
@@ -21,8 +23,37 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
   return await unzstd(await readFile(inLake(root, path)))
 }
 
+/** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
+export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags> {
+  const { finished, context, date, files } = drafting
+  const { raws, whole, tags } = finished
+  const { spool, secrets, ledger } = context
+  const name = fileName(drafting)
+  const next: Record<string, Tags[string]> = { ...tags }
+  for (const body of raws) if (body.known) listAgain(drafting, 'raw', tags[body.address]?.raw ?? '')
+  const received = raws.filter((body) => !body.known)
+  if (received.length === 0) return next
+  if (whole === null || whole === 'lists') {
+    const feed = received.filter(({ address }) => address.startsWith('/changes?'))
+    if (fresh && feed.length > 0) files.push(await stageRaw(spool, 'feed', name, date, feed, secrets))
+  }
+  const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
+  if (whole === 'snapshot' && !fresh && held) {
+    listAgain(drafting, 'raw', held.path)
+    return next
+  }
+  const others = received.filter(({ address }) => !address.startsWith('/changes'))
+  for (const [i, body] of others.entries()) {
+    const own = whole === 'snapshot' ? name : `${name}-${i}`
+    const staged = await stageRaw(spool, whole ?? 'feed', own, date, [body], secrets)
+    files.push(staged)
+    if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
+  }
+  return next
+}
+
 /** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
-export async function stageRaw(
+async function stageRaw(
   spool: Spool,
   kind: string,
   name: string,

@@ -151,7 +151,7 @@ async function inSpool<T>(
   const spool = await openSpool(input.settings.data, run, deps)
   const engine = await Engine.open(':memory:', {
     tempDirectory: spool.file('duckdb'),
-    threads: 2,
+    threads: 1,
     memoryLimit: '256MB',
   })
   const http = httpOf(opened)

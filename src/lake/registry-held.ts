@@ -54,8 +54,10 @@ export async function readTexts(
       resource: quote(resource),
       ids: quote(JSON.stringify([...ids])),
     })
-    for (const { id, version, latest } of await engine.rows<{ id: string; version: string; latest: string }>(sql))
-      found.set(id, { version, latest })
+    for (const { id, version, latest } of await engine.rows<{ id: string; version: string; latest: string | null }>(
+      sql,
+    ))
+      found.set(id, { version, latest: latest ?? version })
   }
   return (resource, id) => texts.get(resource)?.get(id)
 }

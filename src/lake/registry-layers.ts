@@ -1,9 +1,10 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { Resources } from '../registry/bodies.ts'
-import type { Memory, Poll, Settled } from '../registry/history.ts'
+import type { Memory, Poll } from '../registry/history.ts'
 import type { Fields } from '../registry/json.ts'
 import { childrenOf, typedFields } from '../registry/record.ts'
 import type { Lines } from './registry-lines.ts'
+import type { Change } from './registry-steps.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
 export interface Layers {
@@ -30,7 +31,7 @@ const deltaShare = 0.1
 /** What dated tables are planned from. */
 export interface DatedInput {
   readonly poll: Poll
-  readonly settled: Settled
+  readonly change: Change
   readonly memory: Memory
   /** The layers of the last snapshot, by table, and when it was observed. */
   readonly layers: Readonly<Record<string, Layers>>
@@ -171,15 +172,7 @@ interface View {
   readonly text: (resource: Resource, id: string) => string | undefined
 }
 
-function currentView({ poll, settled, memory }: DatedInput): View {
-  const changed = new Map<string, Map<string, string | null>>()
-  const note = (table: string, id: string, text: string | null): void => {
-    const texts = changed.get(table)
-    if (texts) texts.set(id, text)
-    else changed.set(table, new Map([[id, text]]))
-  }
-  for (const step of settled.steps) if (!step.child) note(step.table, step.id, step.text)
-  for (const { resource, id, text } of settled.absorbed) note(resource, id, text)
+function currentView({ poll, change, memory }: DatedInput): View {
   const opened = new Map<string, readonly string[]>()
   return {
     open: ({ name }) => {
@@ -190,12 +183,12 @@ function currentView({ poll, settled, memory }: DatedInput): View {
       return made
     },
     touched: ({ name }, since) => {
-      const ids = new Set(changed.get(name)?.keys())
+      const ids = new Set(change.texts.get(name)?.keys())
       for (const entity of poll.held.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
       return ids
     },
     text: ({ name }, id) => {
-      const now = changed.get(name)?.get(id)
+      const now = change.texts.get(name)?.get(id)
       if (now !== undefined) return now ?? undefined
       const told = poll.outlook.get(name)?.get(id)
       if (told?.incoming && !told.incoming.bare) return told.incoming.text

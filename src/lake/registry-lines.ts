@@ -6,7 +6,7 @@ import { columnsOfTable, registryStatement } from './registry-sql.ts'
 import type { Spool } from './sweep.ts'
 
 /** Bytes that are written at once. */
-const blockBytes = 1 << 20
+const blockBytes = 1 << 18
 
 interface OpenFile {
   readonly file: string

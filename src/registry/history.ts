@@ -189,9 +189,8 @@ export interface Finding {
   readonly detail: string
 }
 
-/** What a poll comes to. */
+/** What a poll comes to beside its steps. */
 export interface Settled {
-  readonly steps: readonly Step[]
   readonly absorbed: readonly Absorbed[]
   readonly newKeys: readonly { readonly resource: string; readonly path: string; readonly initial: boolean }[]
   readonly findings: readonly Finding[]
@@ -209,21 +208,27 @@ export interface Memory {
 const latest = Number.POSITIVE_INFINITY
 
 /**
- * The steps of history that lead from what is held to what the poll saw. Idempotent: the same poll upon its own
+ * The steps of history that lead from what is held to what the poll saw, handed on one by one: of each resource by id,
+ * a record before what it embeds. Idempotent: the same poll upon its own
  * result gives nothing. Order of keys and additive keys make no versions.
  */
-export function settle(poll: Poll, memory: Memory): Settled {
-  const sink: Sink = { poll, memory, steps: [], absorbed: [], newKeys: [], findings: [], ofProduct: null }
-  for (const resource of memory.resources.values())
-    for (const [id, outlook] of poll.outlook.get(resource.name) ?? []) settleOne(sink, resource, id, outlook)
-  const { steps, absorbed, newKeys, findings } = sink
-  return { steps, absorbed, newKeys, findings }
+export function settle(poll: Poll, memory: Memory, onStep: (step: Step) => void): Settled {
+  const sink: Sink = { poll, memory, onStep, absorbed: [], newKeys: [], findings: [], ofProduct: null }
+  for (const resource of memory.resources.values()) {
+    const outlooks = poll.outlook.get(resource.name)
+    for (const id of [...(outlooks?.keys() ?? [])].toSorted()) {
+      const outlook = outlooks?.get(id)
+      if (outlook) settleOne(sink, resource, id, outlook)
+    }
+  }
+  const { absorbed, newKeys, findings } = sink
+  return { absorbed, newKeys, findings }
 }
 
 interface Sink {
   readonly poll: Poll
   readonly memory: Memory
-  readonly steps: Step[]
+  readonly onStep: (step: Step) => void
   readonly absorbed: Absorbed[]
   readonly newKeys: Settled['newKeys'][number][]
   readonly findings: Finding[]
@@ -240,7 +245,7 @@ function settleOne(sink: Sink, resource: Resource, id: string, outlook: Outlook)
     if (!known?.open) return
     const nothing = { op: null, text: null, hash: null, fields: null }
     const closing = { ...step, ...nothing, closedBy: outlook.closedBy, product: known.product }
-    sink.steps.push(closing)
+    sink.onStep(closing)
     childSteps(sink, resource, id, null, closing)
     return
   }
@@ -253,7 +258,7 @@ function settleOne(sink: Sink, resource: Resource, id: string, outlook: Outlook)
   const op = known?.open ? 'updated' : outlook.first ? outlook.source : 'created'
   const { text, hash, product } = incoming
   const opening = { ...step, op, closedBy: null, text, hash, product, fields: typedFields(resource, record) }
-  sink.steps.push(opening)
+  sink.onStep(opening)
   childSteps(sink, resource, id, record, opening)
 }
 
@@ -311,9 +316,9 @@ function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | nu
   const closedBy = parent.closedBy ?? 'updated'
   for (const child of before)
     if (!has.has(child.id))
-      sink.steps.push({ ...frame, table: child.table, id: child.id, op: null, closedBy, text: null, child })
+      sink.onStep({ ...frame, table: child.table, id: child.id, op: null, closedBy, text: null, child })
   const op = parent.op === 'updated' ? 'created' : parent.op
   for (const child of after)
     if (!had.has(child.id))
-      sink.steps.push({ ...frame, table: child.table, id: child.id, op, closedBy: null, text: child.text, child })
+      sink.onStep({ ...frame, table: child.table, id: child.id, op, closedBy: null, text: child.text, child })
 }
