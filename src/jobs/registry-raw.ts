@@ -1,5 +1,6 @@
 import { createWriteStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open, readFile, stat } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
@@ -62,13 +63,15 @@ async function stageRaw(
   secrets: readonly string[],
 ): Promise<StagedFile> {
   const file = `${name}.json.zst`
-  const pieces = async function* (): AsyncGenerator<Buffer> {
-    for (const [i, body] of bodies.entries()) {
-      if (i > 0) yield Buffer.from('\n')
-      yield await clean(body.file, secrets)
-    }
+  const compressor = createZstdCompress(zstd)
+  const written = pipeline(compressor, createWriteStream(spool.file(file)))
+  try {
+    await Promise.race([written, feed(compressor, bodies, secrets)])
+    compressor.end()
+    await written
+  } finally {
+    compressor.destroy()
   }
-  await pipeline(pieces, createZstdCompress(zstd), createWriteStream(spool.file(file)))
   return {
     temporary: spool.path(file),
     path: rawFile(kind, name, '.json.zst'),
@@ -84,9 +87,38 @@ async function stageRaw(
   }
 }
 
+/** Hands the bodies on, all in the same memory: each is taken in before the next is read. */
+async function feed(compressor: Writable, bodies: readonly RawBody[], secrets: readonly string[]): Promise<void> {
+  const take = async (bytes: Buffer): Promise<void> =>
+    await new Promise((done, failed) => {
+      compressor.write(bytes, (error) => (error ? failed(error) : done()))
+    })
+  let memory = Buffer.alloc(0)
+  for (const [i, { file }] of bodies.entries()) {
+    if (i > 0) await take(Buffer.from('\n'))
+    const { size } = await stat(file)
+    if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
+    await take(clean(await readInto(file, memory.subarray(0, size)), secrets))
+  }
+}
+
+async function readInto(file: string, memory: Buffer): Promise<Buffer> {
+  const handle = await open(file)
+  try {
+    let length = 0
+    while (length < memory.length) {
+      const { bytesRead } = await handle.read(memory, length)
+      if (bytesRead === 0) break
+      length += bytesRead
+    }
+    return memory.subarray(0, length)
+  } finally {
+    await handle.close()
+  }
+}
+
 /** The bytes of a body; a key that was echoed in it is replaced. */
-async function clean(file: string, secrets: readonly string[]): Promise<Buffer> {
-  const bytes = await readFile(file)
+function clean(bytes: Buffer, secrets: readonly string[]): Buffer {
   if (!secrets.some((secret) => secret !== '' && bytes.includes(secret))) return bytes
   return Buffer.from(redact(bytes.toString('latin1'), secrets), 'latin1')
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
-import { cutBody } from './cut.ts'
+import { cutBody, textStart } from './cut.ts'
 import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
 import { fieldText, type Incoming, readRecord, readText, textHash, withHash } from './record.ts'
 
@@ -73,7 +73,7 @@ function strictly<T>(bytes: Buffer, work: () => T): T {
     return work()
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    const start = new TextDecoder().decode(bytes.subarray(0, 1000)).trimStart()
+    const start = bytes.toString('utf8', textStart(bytes), 1000).trimStart()
     if (start.startsWith('<')) throw new BadBody('HTML where JSON belongs')
     if (!/^[{["]/.test(start)) throw new BadBody('something that is no JSON')
     throw new BadBody('JSON that is cut or damaged')
@@ -82,7 +82,7 @@ function strictly<T>(bytes: Buffer, work: () => T): T {
 
 function parse(bytes: Uint8Array): Fields {
   const buffer = textBytes(bytes)
-  return objectOf(strictly(buffer, () => JSON.parse(new TextDecoder().decode(buffer)) as unknown))
+  return objectOf(strictly(buffer, () => JSON.parse(buffer.toString('utf8', textStart(buffer))) as unknown))
 }
 
 function objectOf(value: unknown): Fields {

@@ -49,7 +49,7 @@ function cut(bytes: Buffer): { frame: string; bounds: number[] } {
   const pieces: string[] = []
   const bounds: number[] = []
   const arrays: boolean[] = []
-  let at = startOf(bytes)
+  let at = textStart(bytes)
   let written = at
   while (at < bytes.length) {
     const byte = bytes[at]
@@ -70,8 +70,8 @@ function cut(bytes: Buffer): { frame: string; bounds: number[] } {
   return { frame: pieces.join(''), bounds }
 }
 
-/** Behind a byte order mark. */
-function startOf(bytes: Buffer): number {
+/** Where a text begins: behind a byte order mark. */
+export function textStart(bytes: Buffer): number {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 }
 
