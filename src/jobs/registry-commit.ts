@@ -22,14 +22,14 @@ export interface Committed {
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
 export async function commitPoll(context: PollContext, finished: FinishedPoll): Promise<Committed> {
-  const { ledger, engine, resources } = context
+  const { ledger, withEngine, resources } = context
   const { poll, lines } = finished
   const wanted = finished.whole === null ? suspects(poll) : union(suspects(poll), unseen(poll))
-  const memory: Memory = {
+  const memory: Memory = await withEngine(async (engine) => ({
     resources,
     texts: await readTexts(ledger, engine, wanted),
     keys: await readKeys(ledger, engine),
-  }
+  }))
   const change = newChange()
   const contradictions: Finding[] = []
   const settled = settle(poll, memory, (step) => {
@@ -71,9 +71,12 @@ function disagreements({ disagreeing }: FinishedPoll): Finding[] {
 }
 
 /** What was found, without what is on record already and would be said with every snapshot. */
-async function newFindings({ ledger, engine }: PollContext, found: readonly Finding[]): Promise<readonly Finding[]> {
+async function newFindings(
+  { ledger, withEngine }: PollContext,
+  found: readonly Finding[],
+): Promise<readonly Finding[]> {
   if (found.length === 0) return found
-  const known = await readFindings(ledger, engine)
+  const known = await withEngine(async (engine) => await readFindings(ledger, engine))
   return found.filter(
     ({ kind, resource, id, detail }) =>
       kind !== 'embedded_disagrees' || !known.has([kind, resource, id, detail].join('\n')),

@@ -1,3 +1,4 @@
+import type { Engine } from '../lake/engine.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from '../lake/registry-layers.ts'
 import type { Constants } from '../lake/registry-lines.ts'
 import { microsOf } from './registry-dates.ts'
@@ -9,11 +10,6 @@ export async function datedTables(drafting: Drafting): Promise<Record<string, La
   const { lines, poll, as_of, whole } = finished
   const { layers, last } = state
   const next: Record<string, Layers> = {}
-  for (const plan of writeDated(lines, { poll, change, memory, layers, lastAt: last?.observed_at ?? 0 })) {
-    const made = await layer(drafting, plan, layers[plan.table])
-    if (made) next[plan.table] = made
-  }
-  manifest(drafting, next)
   const constants: Constants = {
     snapshot_date: date,
     observed_at: ticket.committed_at,
@@ -22,7 +18,15 @@ export async function datedTables(drafting: Drafting): Promise<Record<string, La
     source: whole,
   }
   const id = fileName(drafting)
-  await stageLines(drafting, { table: 'snapshots', lines: 'snapshots', id, date: null, constants, meta: {} })
+  const plans = writeDated(lines, { poll, change, memory, layers, lastAt: last?.observed_at ?? 0 })
+  await drafting.context.withEngine(async (engine) => {
+    for (const plan of plans) {
+      const made = await layer(drafting, engine, plan, layers[plan.table])
+      if (made) next[plan.table] = made
+    }
+    manifest(drafting, next)
+    await stageLines(drafting, engine, { table: 'snapshots', lines: 'snapshots', id, date: null, constants, meta: {} })
+  })
   return next
 }
 
@@ -38,7 +42,12 @@ function layerName(path: string | null): string | null {
   return name?.replace(/\.parquet$/, '') ?? null
 }
 
-async function layer(drafting: Drafting, plan: LayerPlan, held: Layers | undefined): Promise<Layers | null> {
+async function layer(
+  drafting: Drafting,
+  engine: Engine,
+  plan: LayerPlan,
+  held: Layers | undefined,
+): Promise<Layers | null> {
   const { table, kind, rows, lines } = plan
   if (kind === 'same') return held ? { ...held, rows } : null
   const { finished, ticket, date, context } = drafting
@@ -51,7 +60,7 @@ async function layer(drafting: Drafting, plan: LayerPlan, held: Layers | undefin
     observed_at: ticket.committed_at,
   }
   const made = lines.startsWith('history.') ? datedColumns(table, context.resources) : {}
-  const staged = await stageLines(drafting, { table, lines, id, date, constants, made, meta: { layer: kind } })
+  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta: { layer: kind } })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
   return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
 }

@@ -1,4 +1,5 @@
 import type { Draft, Ticket } from '../lake/commit.ts'
+import type { Engine } from '../lake/engine.ts'
 import type { Layers } from '../lake/registry-layers.ts'
 import type { Constants } from '../lake/registry-lines.ts'
 import type { Change } from '../lake/registry-steps.ts'
@@ -31,7 +32,9 @@ export async function draftPoll(
   const moved = cursor !== state.cursor || epoch !== state.epoch
   const again = whole !== null && epoch === state.epoch && isShown(drafting)
   if (!fresh && (again || (whole === null && !moved))) return { draft: base, date: null }
-  for (const table of tables) await append(drafting, table)
+  await context.withEngine(async (engine) => {
+    for (const table of tables) await append(drafting, engine, table)
+  })
   const layers = whole === null ? undefined : await datedTables(drafting)
   const tags = await rawFiles(drafting, fresh)
   const old = oldRaw(ledger, dateOf(ticket.committed_at - rawDays * 86_400_000_000))
@@ -85,11 +88,11 @@ function appendedTables({ resources }: PollContext): readonly string[] {
   return [...tables.map((table) => `history.${table}`), 'absorbed', 'schema_changes', 'registry_findings', 'events']
 }
 
-async function append(drafting: Drafting, table: string): Promise<void> {
+async function append(drafting: Drafting, engine: Engine, table: string): Promise<void> {
   const { as_of } = drafting.finished
   const constants: Constants = {
     at: drafting.ticket.committed_at,
     ...(table.startsWith('history.') && { as_of, as_of_at: microsOf(as_of) }),
   }
-  await stageLines(drafting, { table, lines: table, id: fileName(drafting), date: null, constants, meta: {} })
+  await stageLines(drafting, engine, { table, lines: table, id: fileName(drafting), date: null, constants, meta: {} })
 }

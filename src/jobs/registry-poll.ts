@@ -1,5 +1,4 @@
 import type { CommitDeps } from '../lake/commit.ts'
-import type { Engine } from '../lake/engine.ts'
 import type { Provider, RequestRow } from '../lake/entry.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Lines } from '../lake/registry-lines.ts'
@@ -7,12 +6,13 @@ import type { Spool } from '../lake/sweep.ts'
 import type { Resources } from '../registry/bodies.ts'
 import type { Poll } from '../registry/history.ts'
 import type { RawBody } from './registry-asking.ts'
+import type { WithEngine } from './registry-engine.ts'
 import type { SoftFacts, Tags } from './registry-state.ts'
 
 /** What a poll is committed with. */
 export interface PollContext {
   readonly ledger: Ledger
-  readonly engine: Engine
+  readonly withEngine: WithEngine
   readonly spool: Spool
   readonly resources: Resources
   readonly run: string

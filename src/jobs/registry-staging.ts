@@ -1,4 +1,5 @@
 import type { StagedFile, Ticket } from '../lake/commit.ts'
+import type { Engine } from '../lake/engine.ts'
 import { liveFiles } from '../lake/held.ts'
 import { registryFile } from '../lake/layout.ts'
 import { type Constants, writeParquet } from '../lake/registry-lines.ts'
@@ -30,6 +31,7 @@ export function fileName({ ticket, context }: Drafting): string {
 /** Writes the lines of this name as a file of the table; null where there are none. */
 export async function stageLines(
   { context, finished, ticket, files }: Drafting,
+  engine: Engine,
   place: {
     readonly table: string
     readonly lines: string
@@ -43,7 +45,7 @@ export async function stageLines(
   const { table, id, date, constants, made = {}, meta } = place
   const lines = finished.lines.file(place.lines)
   if (lines === undefined) return null
-  const { spool, engine } = context
+  const { spool } = context
   const temporary = `${table}-${id}.parquet`
   const longest = finished.lines.longest(place.lines)
   await writeParquet(engine, { table, lines, longest, constants, made, out: spool.file(temporary), ticket })

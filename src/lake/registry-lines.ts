@@ -5,6 +5,8 @@ import type { Column } from './registry-columns.ts'
 import { columnsOfTable, registryStatement } from './registry-sql.ts'
 import type { Spool } from './sweep.ts'
 
+const newline = 0x0a
+
 /** Bytes that are written at once. */
 const blockBytes = 1 << 18
 
@@ -36,7 +38,7 @@ export class Lines {
       open = { file, handle: openSync(file, 'w'), block, used: 0, rows: 0, longest: 0 }
       this.#files.set(name, open)
     }
-    const bytes = append(open, `${JSON.stringify(row)}\n`)
+    const bytes = append(open, JSON.stringify(row))
     open.rows++
     if (bytes > open.longest) open.longest = bytes
   }
@@ -70,15 +72,17 @@ export class Lines {
 /** Puts a line into the block, or into the file where it is too long for one; gives its bytes. */
 function append(open: OpenFile, line: string): number {
   // A character is at most three bytes of UTF-8.
-  if (line.length * 3 > blockBytes - open.used) flush(open)
-  if (line.length * 3 > blockBytes) {
-    const bytes = Buffer.from(line)
+  const most = line.length * 3 + 1
+  if (most > blockBytes - open.used) flush(open)
+  if (most > blockBytes) {
+    const bytes = Buffer.from(`${line}\n`)
     writeAll(open.handle, bytes)
     return bytes.length
   }
   const bytes = open.block.write(line, open.used)
-  open.used += bytes
-  return bytes
+  open.block[open.used + bytes] = newline
+  open.used += bytes + 1
+  return bytes + 1
 }
 
 function flush(open: OpenFile): void {

@@ -1,7 +1,7 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { embedded, type FeedEvent, type Records, type Resources } from './bodies.ts'
 import { type Fields, shapeOf, textOf } from './json.ts'
-import { isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
+import { isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
 import { type Child, childrenOf, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
 
 /** What the lake knows of one entity: its newest version, or that it is gone. */
@@ -254,7 +254,7 @@ function settleOne(sink: Sink, resource: Resource, id: string, outlook: Outlook)
   if (known?.open && known.hash === incoming.hash) return
   const record = JSON.parse(incoming.text) as Fields
   learn(sink, resource, record, outlook.first)
-  if (known?.open && isSame(sink, resource, known, incoming, record)) return
+  if (known?.open && isUnchanged(sink, resource, known, incoming, record)) return
   const op = known?.open ? 'updated' : outlook.first ? outlook.source : 'created'
   const { text, hash, product } = incoming
   const opening = { ...step, op, closedBy: null, text, hash, product, fields: typedFields(resource, record) }
@@ -269,7 +269,7 @@ function learn({ memory, newKeys }: Sink, resource: Resource, record: Fields, in
 }
 
 /** Whether nothing but the order of keys and additive keys differ; the latter are noted. */
-function isSame(sink: Sink, { name }: Resource, known: HeldEntity, incoming: Incoming, record: Fields): boolean {
+function isUnchanged(sink: Sink, { name }: Resource, known: HeldEntity, incoming: Incoming, record: Fields): boolean {
   const held = sink.memory.texts(name, known.id)
   const keys = sink.memory.keys.get(name)
   if (!held || !keys) return false
@@ -305,10 +305,13 @@ function deploymentsByProduct({ poll, memory }: Sink): Map<string, Pick<Incoming
 
 /** The rows of embedded tables follow the versions of their parent. */
 function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | null, parent: Step): void {
-  if (Object.keys(resource.embeds).length === 0) return
+  const places = Object.keys(resource.embeds)
+  if (places.length === 0) return
   const text = sink.memory.texts(resource.name, id)?.version
-  const before = text === undefined ? [] : childrenOf(resource, JSON.parse(text) as Fields)
-  const after = now === null ? [] : childrenOf(resource, now)
+  const held = text === undefined ? null : (JSON.parse(text) as Fields)
+  if (held && now && places.every((key) => isSame(now[key] ?? null, held[key] ?? null))) return
+  const before = held ? childrenOf(resource, held) : []
+  const after = now ? childrenOf(resource, now) : []
   const had = new Set(before.map((child) => child.id))
   const has = new Set(after.map((child) => child.id))
   const { inferred, source } = parent

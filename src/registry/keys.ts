@@ -81,6 +81,11 @@ export function isSameBut(known: KnownKeys, record: Value, held: Value, after: n
   return agrees(known.top, record, held, after, later)
 }
 
+/** Whether two values are the same but for the order of keys. */
+export function isSame(value: Value, held: Value): boolean {
+  return agrees(undefined, value, held, 0, () => undefined)
+}
+
 function agrees(
   level: ReadonlyMap<string, KeyNode> | undefined,
   value: Value,
