@@ -32,9 +32,8 @@ export async function draftPoll(
   const moved = cursor !== state.cursor || epoch !== state.epoch
   const again = whole !== null && epoch === state.epoch && isShown(drafting)
   if (!fresh && (again || (whole === null && !moved))) return { draft: base, date: null }
-  await context.withEngine(async (engine) => {
-    for (const table of tables) await append(drafting, engine, table)
-  })
+  for (const table of tables)
+    if (lines.rows(table) > 0) await context.withEngine(async (engine) => await append(drafting, engine, table))
   const layers = whole === null ? undefined : await datedTables(drafting)
   const tags = await rawFiles(drafting, fresh)
   const old = oldRaw(ledger, dateOf(ticket.committed_at - rawDays * 86_400_000_000))
