@@ -1,4 +1,5 @@
 import type { Engine } from '../lake/engine.ts'
+import { columnsMark } from '../lake/registry-columns.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from '../lake/registry-layers.ts'
 import type { Constants } from '../lake/registry-lines.ts'
 import { microsOf } from './registry-dates.ts'
@@ -59,8 +60,9 @@ async function layer(
     as_of_at: microsOf(as_of),
     observed_at: ticket.committed_at,
   }
+  const meta = { layer: kind, columns: columnsMark(table) }
   const made = lines.startsWith('history.') ? datedColumns(table, context.resources) : {}
-  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta: { layer: kind } })
+  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
   return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
 }
