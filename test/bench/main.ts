@@ -36,7 +36,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
     tell(ratios.map((ratio) => ({ line: joinLine(ratio), within: ratio.ratio <= ratio.bound })))
   },
   compact: async () => say(await (await import('./compact.ts')).benchCompact()),
-  registry: async () => say(await (await import('./registry.ts')).benchRegistry()),
+  registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
 }
 
 /** Runs the topics of the command line, all without any. */
