@@ -95,7 +95,8 @@ test('snapshot, sync and status: exit 0, and one document with --json', { timeou
     expect(status['events']).toEqual([{ type: 'issuer', known: true, op: 'updated', events: 1 }])
     expect(document(await registry('status', '--json', '--offline'))['behind']).toBeNull()
     expect((await registry('status')).out).toMatch(/^behind +no, at the head of the feed$/m)
-  }))
+  }),
+)
 
 test('exit 4: a snapshot that loses much waits for --accept-shrink', { timeout }, async () =>
   withDesk(async ({ small, root, registry }) => {
@@ -109,7 +110,8 @@ test('exit 4: a snapshot that loses much waits for --accept-shrink', { timeout }
     const taken = await registry('snapshot', '--json', '--accept-shrink')
     expect(taken.code).toBe(0)
     expect(document(taken)).toMatchObject({ closed: 36, records: { products: 8, deployments: 16 } })
-  }))
+  }),
+)
 
 test('exit 2: nothing set, and another address until --provider-moved', { timeout }, async () =>
   withDesk(async ({ root, env, clock, registry }) => {
@@ -132,40 +134,45 @@ test('exit 2: nothing set, and another address until --provider-moved', { timeou
       expect(await run(root, moved, clock, ['sync'])).toMatchObject({ code: 0 })
       expect(await run(root, env, clock, ['sync'])).toMatchObject({ code: 2 })
     })
-  }))
+  }),
+)
 
-test('exit 3, 5 and 6: the key, early ends, answers that nobody can read; the document is printed first', {
-  timeout,
-}, async () =>
-  withDesk(async ({ small, root, registry }) => {
-    const answers = async (answer: () => Response, ...argv: readonly string[]): Promise<Ended> => {
-      small.broken.set('/snapshot', answer)
-      const ended = await registry('snapshot', '--json', ...argv)
-      small.broken.clear()
-      return ended
-    }
-    const key = await answers(refused(401, 'unauthorized'))
-    expect([key.code, document(key)['stopped_by']]).toEqual([3, 'unauthorised'])
-    expect(key.message).toMatch(/PITLAKE_REGISTRY_KEY/)
-    const quota = await answers(refused(429, 'quota_exceeded', { 'retry-after': '40000' }))
-    expect([quota.code, document(quota)['stopped_by']]).toEqual([5, 'quota'])
-    expect(document(quota)['resume_at']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-    expect(quota.message).toMatch(/the quota is back at .*run the same command then/)
-    const html = await answers(() => new Response('<html></html>'))
-    expect([html.code, document(html)['stopped_by']]).toEqual([6, 'undecodable'])
-    expect(html.message).toMatch(/HTML where JSON belongs/)
-    const down = await answers(refused(500, 'internal_error'))
-    expect([down.code, document(down)['stopped_by']]).toEqual([6, 'failed'])
-    expect((await standing(root)).version).toBe(0)
-    await registry('snapshot')
-    for (let n = 0; n < 60; n++) small.world.put('issuers', `i${n % 30}`, { name: `name ${n}` })
-    for (let n = 0; n < 60; n++) small.world.put('issuers', `j${n}`, { name: `name ${n}` })
-    const early = await registry('sync', '--json', '--max-requests', '1')
-    expect([early.code, document(early)['stopped_by']]).toEqual([5, 'max_requests'])
-    expect(document(early)).toMatchObject({ pages: 1, requests: 1 })
-    expect(early.message).toMatch(/run the same command again/)
-    expect(document(await registry('sync', '--json'))).toMatchObject({ stopped_by: null, records: { issuers: 90 } })
-  }))
+test(
+  'exit 3, 5 and 6: the key, early ends, answers that nobody can read; the document is printed first',
+  {
+    timeout,
+  },
+  async () =>
+    withDesk(async ({ small, root, registry }) => {
+      const answers = async (answer: () => Response, ...argv: readonly string[]): Promise<Ended> => {
+        small.broken.set('/snapshot', answer)
+        const ended = await registry('snapshot', '--json', ...argv)
+        small.broken.clear()
+        return ended
+      }
+      const key = await answers(refused(401, 'unauthorized'))
+      expect([key.code, document(key)['stopped_by']]).toEqual([3, 'unauthorised'])
+      expect(key.message).toMatch(/PITLAKE_REGISTRY_KEY/)
+      const quota = await answers(refused(429, 'quota_exceeded', { 'retry-after': '40000' }))
+      expect([quota.code, document(quota)['stopped_by']]).toEqual([5, 'quota'])
+      expect(document(quota)['resume_at']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      expect(quota.message).toMatch(/the quota is back at .*run the same command then/)
+      const html = await answers(() => new Response('<html></html>'))
+      expect([html.code, document(html)['stopped_by']]).toEqual([6, 'undecodable'])
+      expect(html.message).toMatch(/HTML where JSON belongs/)
+      const down = await answers(refused(500, 'internal_error'))
+      expect([down.code, document(down)['stopped_by']]).toEqual([6, 'failed'])
+      expect((await standing(root)).version).toBe(0)
+      await registry('snapshot')
+      for (let n = 0; n < 60; n++) small.world.put('issuers', `i${n % 30}`, { name: `name ${n}` })
+      for (let n = 0; n < 60; n++) small.world.put('issuers', `j${n}`, { name: `name ${n}` })
+      const early = await registry('sync', '--json', '--max-requests', '1')
+      expect([early.code, document(early)['stopped_by']]).toEqual([5, 'max_requests'])
+      expect(document(early)).toMatchObject({ pages: 1, requests: 1 })
+      expect(early.message).toMatch(/run the same command again/)
+      expect(document(await registry('sync', '--json'))).toMatchObject({ stopped_by: null, records: { issuers: 90 } })
+    }),
+)
 
 test('raw bodies: an unchanged one is kept once, each for raw_days', { timeout }, async () =>
   withDesk(async ({ small, root, clock, registry }) => {
@@ -185,7 +192,8 @@ test('raw bodies: an unchanged one is kept once, each for raw_days', { timeout }
       ['06-03', '06-04', '06-05'],
       ['06-04', '06-05', '06-06'],
     ])
-  }))
+  }),
+)
 
 /** The dates for which each raw body of the lake stands, oldest body first. */
 async function labelsOfRaw(root: string): Promise<string[]> {
