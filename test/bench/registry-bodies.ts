@@ -39,17 +39,14 @@ export function sampleOf(text: string, every: number): World {
   return { ...body, ...(Object.fromEntries(others) as Record<string, Fields[]>), products, deployments } as World
 }
 
-/** Changes 0.2 % of the deployments, and with them the products that embed them; gives the body. */
+/** Changes 0.2 % of the products with all their deployments, in both places; gives the body. */
 export function changed(world: World, n: number): string {
-  const deployments = world['deployments'] ?? []
-  const products = new Map((world['products'] ?? []).map((product) => [product['id'], product]))
+  const products = world['products'] ?? []
+  const ofProduct = Map.groupBy(world['deployments'] ?? [], (row) => row['product_id'])
   const every = 500
-  for (let i = (n * 37) % every; i < deployments.length; i += every) {
-    const row = deployments[i] as Fields
-    row['status'] = `state ${n}`
-    const held = products.get(row['product_id'])?.['deployments'] as Fields[] | undefined
-    const twin = held?.find((one) => one['id'] === row['id'])
-    if (twin) twin['status'] = `state ${n}`
+  for (let i = (n * 37) % every; i < products.length; i += every) {
+    const inside = (products[i]?.['deployments'] ?? []) as Fields[]
+    for (const row of [...inside, ...(ofProduct.get(products[i]?.['id']) ?? [])]) row['status'] = `state ${n}`
   }
   return JSON.stringify(world)
 }

@@ -23,7 +23,7 @@ export async function benchRegistry(tell: (measured: readonly Measured[]) => voi
   tell(await snapshotAgainstBare(text))
   tell(await manyEvents(text))
   tell([await dailyChanges(text)])
-  tell(await benchYear(sampleOf(text, 20), 364))
+  tell(await benchYear(sampleOf(text, 4), 364))
 }
 
 interface Cost {
