@@ -37,6 +37,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   },
   compact: async () => say(await (await import('./compact.ts')).benchCompact()),
   registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
+  'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),
 }
 
 /** Runs the topics of the command line, all without any. */
