@@ -1,7 +1,7 @@
 import type { Draft, Ticket } from '../lake/commit.ts'
 import type { Engine } from '../lake/engine.ts'
 import type { Layers } from '../lake/registry-layers.ts'
-import type { Constants } from '../lake/registry-lines.ts'
+import type { Constants, Lines } from '../lake/registry-lines.ts'
 import type { Change } from '../lake/registry-steps.ts'
 import { datedTables } from './registry-dated.ts'
 import { dateOf, microsOf } from './registry-dates.ts'
@@ -32,8 +32,10 @@ export async function draftPoll(
   const moved = cursor !== state.cursor || epoch !== state.epoch
   const again = whole !== null && epoch === state.epoch && isShown(drafting)
   if (!fresh && (again || (whole === null && !moved))) return { draft: base, date: null }
-  for (const table of tables)
-    if (lines.rows(table) > 0) await context.withEngine(async (engine) => await append(drafting, engine, table))
+  for (const some of apart(lines, tables))
+    await context.withEngine(async (engine) => {
+      for (const table of some) await append(drafting, engine, table)
+    })
   const layers = whole === null ? undefined : await datedTables(drafting)
   const tags = await rawFiles(drafting, fresh)
   const old = oldRaw(ledger, dateOf(ticket.committed_at - rawDays * 86_400_000_000))
@@ -85,6 +87,16 @@ function isShown({ state, date, finished }: Drafting): boolean {
 function appendedTables({ resources }: PollContext): readonly string[] {
   const tables = [...resources.keys(), 'provenance', 'documents', 'listings']
   return [...tables.map((table) => `history.${table}`), 'absorbed', 'schema_changes', 'registry_findings', 'events']
+}
+
+/** Lines of so many bytes deserve an engine of their own. */
+const manyBytes = 4_000_000
+
+/** The tables that have lines: large ones alone, all others together. */
+function apart(lines: Lines, tables: readonly string[]): (readonly string[])[] {
+  const large = tables.filter((table) => lines.bytes(table) >= manyBytes)
+  const small = tables.filter((table) => lines.rows(table) > 0 && !large.includes(table))
+  return [...large.map((table) => [table]), ...(small.length > 0 ? [small] : [])]
 }
 
 async function append(drafting: Drafting, engine: Engine, table: string): Promise<void> {

@@ -16,6 +16,7 @@ interface OpenFile {
   readonly block: Buffer
   used: number
   rows: number
+  bytes: number
   /** Bytes of the longest line. */
   longest: number
 }
@@ -35,17 +36,23 @@ export class Lines {
     if (!open) {
       const file = this.#spool.file(`${name}.jsonl`)
       const block = Buffer.allocUnsafeSlow(blockBytes)
-      open = { file, handle: openSync(file, 'w'), block, used: 0, rows: 0, longest: 0 }
+      open = { file, handle: openSync(file, 'w'), block, used: 0, rows: 0, bytes: 0, longest: 0 }
       this.#files.set(name, open)
     }
     const bytes = append(open, JSON.stringify(row))
     open.rows++
+    open.bytes += bytes
     if (bytes > open.longest) open.longest = bytes
   }
 
   /** How many rows the file of this name has. */
   rows(name: string): number {
     return this.#files.get(name)?.rows ?? 0
+  }
+
+  /** How many bytes the file of this name has. */
+  bytes(name: string): number {
+    return this.#files.get(name)?.bytes ?? 0
   }
 
   /** Bytes of the longest line of this name. */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
 import { cutBody, textStart } from './cut.ts'
 import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
-import { fieldText, type Incoming, readRecord, readText, textHash, withHash } from './record.ts'
+import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'
 
 /** A body that could be read, or why not. */
 export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
@@ -198,19 +198,38 @@ function products(
   const whole: Met[] = []
   for (const value of array) {
     const held = isFields(value) ? value['deployments'] : undefined
-    if (isFields(value) && Array.isArray(held))
-      for (const one of held as readonly Value[]) {
-        const read = accept(readText(deployment, withProduct(deployment, one, value['id'] ?? null)))
-        const twin = own?.get(read.id)
-        if (!twin) inside.set(read.id, withHash(deployment, read))
-        else if (twin.text !== read.text && disagree(twin.text, read.record)) disagreeing.push(read.id)
-      }
-    const bare = isFields(value) && held === undefined
-    whole.push(bare ? { bare: value } : { dressed: accept(readRecord(product, value)) })
+    if (isFields(value) && held === undefined) {
+      whole.push({ bare: value })
+      continue
+    }
+    const read = accept(readText(product, value))
+    whole.push({ dressed: withHash(product, read) })
+    let from = Math.max(0, read.text.indexOf('"deployments":['))
+    for (const one of Array.isArray(held) ? (held as readonly Value[]) : []) {
+      const twin = own?.get(isFields(one) && typeof one['id'] === 'string' ? one['id'] : '')
+      // The text of a product holds those of its deployments: one that stands there as it is need not be made again.
+      const place = twin ? read.text.indexOf(twin.text, from) : -1
+      if (twin && place >= 0) from = place + twin.text.length
+      else
+        unite(deployment, accept(readText(deployment, withProduct(deployment, one, read.id))), own, inside, disagreeing)
+    }
   }
   if (own || inside.size > 0) all.set('deployments', new Map([...(own ?? []), ...inside]))
   all.set('products', dressAll(product, whole, all.get('deployments')))
   return disagreeing
+}
+
+/** A deployment inside a product: one more, or another word on one that has a place of its own. */
+function unite(
+  deployment: Resource,
+  read: RecordText,
+  own: ReadonlyMap<string, Incoming> | undefined,
+  inside: Map<string, Incoming>,
+  disagreeing: string[],
+): void {
+  const twin = own?.get(read.id)
+  if (!twin) inside.set(read.id, withHash(deployment, read))
+  else if (twin.text !== read.text && disagree(twin.text, read.record)) disagreeing.push(read.id)
 }
 
 /** A product as it came: read, or still to be given its deployments. */
