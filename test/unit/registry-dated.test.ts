@@ -28,7 +28,7 @@ async function layersOf(root: string, table: string): Promise<string[]> {
   const ledger = await Ledger.openToRead(root)
   try {
     return liveFiles(ledger, { table })
-      .map(({ label, meta }) => [label.slice(8), meta['layer']].join(' '))
+      .map(({ label, meta }) => `${label.slice(8)} ${meta['layer'] === 'base' ? 'base' : 'delta'}`)
       .toSorted()
   } finally {
     ledger.close()
