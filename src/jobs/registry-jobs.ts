@@ -153,10 +153,10 @@ async function followFeed(bench: RegistryBench, tally: Tally): Promise<Stopped |
 }
 
 async function takeFeed(bench: RegistryBench, tally: Tally, cursor: string): Promise<FeedRead> {
-  const { ledger, engine, asking, input, spool } = bench
+  const { ledger, withEngine, asking, input, spool } = bench
   const { resources } = input.catalogue
   const state = registryState(ledger)
-  const poll = newPoll(await readHeld(ledger, engine, [...resources.keys()]))
+  const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
   const lines = new Lines(spool)
   try {
     const feed = await readEvents(bench, tally, { poll, lines, cursor })
@@ -179,8 +179,8 @@ async function readEvents(
   tally: Tally,
   { poll, lines, cursor }: { poll: Poll; lines: Lines; cursor: string },
 ): Promise<FeedRead> {
-  const { ledger, engine, asking, input } = bench
-  const last = await readLastEvents(ledger, engine)
+  const { ledger, withEngine, asking, input } = bench
+  const last = await withEngine(async (engine) => await readLastEvents(ledger, engine))
   let position = 0
   const onEvent = (event: FeedEvent): void => {
     const { type, resource, id, op, incoming, text } = event
@@ -201,7 +201,7 @@ async function readEvents(
 }
 
 async function takeSnapshot(bench: RegistryBench, tally: Tally, newEpoch: boolean): Promise<Stopped | null> {
-  const { ledger, engine, asking, input, spool } = bench
+  const { ledger, withEngine, asking, input, spool } = bench
   const { resources } = input.catalogue
   const whole = await readWhole(asking, resources, input.settings.registry.pageLimit)
   if (whole.kind === 'stopped') return whole
@@ -211,7 +211,7 @@ async function takeSnapshot(bench: RegistryBench, tally: Tally, newEpoch: boolea
       text: `the snapshot is refused (${whole.limited}): the lists were read instead`,
     })
   const state = registryState(ledger)
-  const poll = newPoll(await readHeld(ledger, engine, [...resources.keys()]))
+  const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
   const records = input.acceptShrink ? withMissing(whole, resources) : whole.records
   const first = state.last === null
   observeState(poll, { records, source: whole.source, first, inferred: newEpoch })
@@ -246,9 +246,9 @@ async function takeSnapshot(bench: RegistryBench, tally: Tally, newEpoch: boolea
 }
 
 function contextOf(bench: RegistryBench, job: string, resources: Resources): Parameters<typeof commitPoll>[0] {
-  const { ledger, engine, spool, run, secrets, deps, input } = bench
+  const { ledger, withEngine, spool, run, secrets, deps, input } = bench
   const frame = { providerMoved: input.providerMoved, rawDays: input.settings.registry.rawDays }
-  return { ledger, engine, spool, resources, run, job, provider: bench.provider(), secrets, deps, ...frame }
+  return { ledger, withEngine, spool, resources, run, job, provider: bench.provider(), secrets, deps, ...frame }
 }
 
 /** Where the user accepts it, an array that is missing is an empty one. */

@@ -1,8 +1,9 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { open, readFile, stat } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import { createZstdCompress, zstdDecompress } from 'node:zlib'
+import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
 import { redact } from '../errors.ts'
 import type { StagedFile } from '../lake/commit.ts'
 import { liveFiles } from '../lake/held.ts'
@@ -10,16 +11,50 @@ import { inLake, rawFile } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Spool } from '../lake/sweep.ts'
 import type { RawBody } from './registry-asking.ts'
+import { type Drafting, fileName, listAgain } from './registry-staging.ts'
+import type { Tags } from './registry-state.ts'
 
 const unzstd = promisify(zstdDecompress)
+
+/** Bodies of records repeat themselves within the smallest window: more effort makes them no smaller. */
+const zstd = { chunkSize: 1 << 18, params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /** A raw file of the lake as it was received. */
 export async function readRaw(root: string, path: string): Promise<Uint8Array> {
   return await unzstd(await readFile(inLake(root, path)))
 }
 
+/** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
+export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags> {
+  const { finished, context, date, files } = drafting
+  const { raws, whole, tags } = finished
+  const { spool, secrets, ledger } = context
+  const name = fileName(drafting)
+  const next: Record<string, Tags[string]> = { ...tags }
+  for (const body of raws) if (body.known) listAgain(drafting, 'raw', tags[body.address]?.raw ?? '')
+  const received = raws.filter((body) => !body.known)
+  if (received.length === 0) return next
+  if (whole === null || whole === 'lists') {
+    const feed = received.filter(({ address }) => address.startsWith('/changes?'))
+    if (fresh && feed.length > 0) files.push(await stageRaw(spool, 'feed', name, date, feed, secrets))
+  }
+  const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
+  if (whole === 'snapshot' && !fresh && held) {
+    listAgain(drafting, 'raw', held.path)
+    return next
+  }
+  const others = received.filter(({ address }) => !address.startsWith('/changes'))
+  for (const [i, body] of others.entries()) {
+    const own = whole === 'snapshot' ? name : `${name}-${i}`
+    const staged = await stageRaw(spool, whole ?? 'feed', own, date, [body], secrets)
+    files.push(staged)
+    if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
+  }
+  return next
+}
+
 /** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
-export async function stageRaw(
+async function stageRaw(
   spool: Spool,
   kind: string,
   name: string,
@@ -28,13 +63,15 @@ export async function stageRaw(
   secrets: readonly string[],
 ): Promise<StagedFile> {
   const file = `${name}.json.zst`
-  const pieces = async function* (): AsyncGenerator<Buffer> {
-    for (const [i, body] of bodies.entries()) {
-      if (i > 0) yield Buffer.from('\n')
-      yield* await clean(body.file, secrets)
-    }
+  const compressor = createZstdCompress(zstd)
+  const written = pipeline(compressor, createWriteStream(spool.file(file)))
+  try {
+    await Promise.race([written, feed(compressor, bodies, secrets)])
+    compressor.end()
+    await written
+  } finally {
+    compressor.destroy()
   }
-  await pipeline(pieces, createZstdCompress(), createWriteStream(spool.file(file)))
   return {
     temporary: spool.path(file),
     path: rawFile(kind, name, '.json.zst'),
@@ -50,11 +87,40 @@ export async function stageRaw(
   }
 }
 
+/** Hands the bodies on, all in the same memory: each is taken in before the next is read. */
+async function feed(compressor: Writable, bodies: readonly RawBody[], secrets: readonly string[]): Promise<void> {
+  const take = async (bytes: Buffer): Promise<void> =>
+    await new Promise((done, failed) => {
+      compressor.write(bytes, (error) => (error ? failed(error) : done()))
+    })
+  let memory = Buffer.alloc(0)
+  for (const [i, { file }] of bodies.entries()) {
+    if (i > 0) await take(Buffer.from('\n'))
+    const { size } = await stat(file)
+    if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
+    await take(clean(await readInto(file, memory.subarray(0, size)), secrets))
+  }
+}
+
+async function readInto(file: string, memory: Buffer): Promise<Buffer> {
+  const handle = await open(file)
+  try {
+    let length = 0
+    while (length < memory.length) {
+      const { bytesRead } = await handle.read(memory, length)
+      if (bytesRead === 0) break
+      length += bytesRead
+    }
+    return memory.subarray(0, length)
+  } finally {
+    await handle.close()
+  }
+}
+
 /** The bytes of a body; a key that was echoed in it is replaced. */
-async function clean(file: string, secrets: readonly string[]): Promise<AsyncIterable<Buffer> | Buffer[]> {
-  const bytes = await readFile(file)
-  if (!secrets.some((secret) => secret !== '' && bytes.includes(secret))) return createReadStream(file)
-  return [Buffer.from(redact(bytes.toString('latin1'), secrets), 'latin1')]
+function clean(bytes: Buffer, secrets: readonly string[]): Buffer {
+  if (!secrets.some((secret) => secret !== '' && bytes.includes(secret))) return bytes
+  return Buffer.from(redact(bytes.toString('latin1'), secrets), 'latin1')
 }
 
 /** The raw files that are older than the configured days, each label of theirs. */

@@ -54,7 +54,6 @@ async function readLists(
   const arrays = new Map<string, Value[]>()
   const raws: RawBody[] = []
   let as_of: string | null = null
-  let odd = false
   for (const resource of resources.values()) {
     const records: Value[] = []
     let cursor: string | null = null
@@ -66,7 +65,6 @@ async function readLists(
       raws.push(got.raw)
       for (const record of got.value.records) records.push(record)
       as_of = got.value.as_of ?? as_of
-      odd ||= got.value.odd
       const next: string | null = got.value.cursor
       if (next === null || next === cursor || !got.value.hasMore) break
       if (page >= mostPages) return failed(`${resource.path}: more than ${mostPages} pages`)
@@ -74,7 +72,7 @@ async function readLists(
     }
     arrays.set(resource.name, records)
   }
-  const gathered = readGathered(arrays, resources, odd)
+  const gathered = readGathered(arrays, resources)
   if (!gathered.ok) return { kind: 'stopped', by: 'undecodable', until: null, words: gathered.reason }
   return { kind: 'whole', source: 'lists', raws, limited, as_of, cursor: head.value, ...gathered.value }
 }

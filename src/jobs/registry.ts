@@ -10,7 +10,6 @@ import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
 import { headAsk, type RegistryAsk, registryUrl } from '../fetch/registry-api.ts'
 import { usualRetries } from '../fetch/retry.ts'
 import { commit, type CommitDeps, noteRunFacts } from '../lake/commit.ts'
-import { Engine } from '../lake/engine.ts'
 import type { Provider, RequestRow } from '../lake/entry.ts'
 import { liveFiles } from '../lake/held.ts'
 import { Ledger } from '../lake/ledger.ts'
@@ -21,6 +20,7 @@ import { readHead } from '../registry/bodies.ts'
 import type { Settings } from '../settings.ts'
 import type { RegistryAsking, Stopped } from './registry-asking.ts'
 import { quarantineBody } from './quarantine.ts'
+import { enginesOf, type WithEngine } from './registry-engine.ts'
 import { readRaw } from './registry-raw.ts'
 import { softDraft, softFacts, type SoftFacts } from './registry-state.ts'
 import type { RunEnd } from './finish.ts'
@@ -60,7 +60,7 @@ export interface RegistryBench {
   readonly input: RegistryInput
   readonly deps: RegistryDeps
   readonly ledger: Ledger
-  readonly engine: Engine
+  readonly withEngine: WithEngine
   readonly spool: Spool
   readonly asking: RegistryAsking
   readonly run: string
@@ -149,21 +149,15 @@ async function inSpool<T>(
   const began = { id: run, job, command: deps.holder.command, started_at: deps.nowMicros() }
   await noteRunFacts(ledger, began, deps.disk)
   const spool = await openSpool(input.settings.data, run, deps)
-  const engine = await Engine.open(':memory:', {
-    tempDirectory: spool.file('duckdb'),
-    threads: 2,
-    memoryLimit: '256MB',
-  })
   const http = httpOf(opened)
   try {
-    const bench = benchOf(opened, run, engine, spool, http)
+    const bench = benchOf(opened, run, spool, http)
     const { value, stopped } = await work(bench)
     await noteSoft(bench, job)
     const facts = { id: run, ended_at: deps.nowMicros(), stopped_by: stopped?.by ?? null }
     await noteRunFacts(ledger, { ...facts, actual: { requests: bench.asking.requests.length } }, deps.disk)
     return value
   } finally {
-    engine.close()
     await http.close()
     await spool.close()
   }
@@ -181,7 +175,7 @@ function httpOf({ deps, url, key }: Pick<Opened, 'deps' | 'url' | 'key'>): Http 
   })
 }
 
-function benchOf(opened: Opened, run: string, engine: Engine, spool: Spool, http: Http): RegistryBench {
+function benchOf(opened: Opened, run: string, spool: Spool, http: Http): RegistryBench {
   const { input, deps, ledger, url, key } = opened
   const learnt: RegistryBench['learnt'] = { limits: {}, notModified: 0, snapshotLimit: null }
   const asker = createAsker({
@@ -227,7 +221,7 @@ function benchOf(opened: Opened, run: string, engine: Engine, spool: Spool, http
     input,
     deps,
     ledger,
-    engine,
+    withEngine: enginesOf(spool),
     spool,
     asking,
     run,

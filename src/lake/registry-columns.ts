@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** A column of a registry table: its name and its DuckDB type. */
 export type Column = readonly [name: string, type: string]
 
@@ -75,6 +77,11 @@ const others: Readonly<Record<string, readonly Column[]>> = {
   absorbed: [...text('resource', 'id'), instant('at'), ...text('hash', 'record')],
   /** What the registry did against its own rules, and where two of its answers disagree. */
   registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail')],
+}
+
+/** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */
+export function columnsMark(table: string): string {
+  return hash('md5', JSON.stringify(registryColumns[table] ?? [])).slice(0, 8)
 }
 
 /** The columns of every registry table by `FileEntry.table`: dated tables, `history.<table>`, and the rest. */

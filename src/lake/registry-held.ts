@@ -30,9 +30,14 @@ export async function readHeld(ledger: Ledger, engine: Engine, resources: readon
       product: deployments ? 'product_id' : 'CAST(NULL AS VARCHAR)',
       verified: deployments ? `verification_status = 'verified'` : 'false',
     })
-    for (const row of await engine.rows(sql)) {
-      const entity = row as unknown as HeldEntity
-      entities.set(entity.id, entity)
+    for await (const { rows, columns } of (await engine.stream(sql)).chunks) {
+      const [ids = [], open = [], products = [], verified = [], hashes = [], at = []] = columns
+      for (let n = 0; n < rows; n++) {
+        const id = ids[n] as string
+        const seen = { hash: (hashes[n] ?? null) as string | null, at: at[n] as number }
+        const rest = { product: (products[n] ?? null) as string | null, verified: verified[n] === true }
+        entities.set(id, { id, open: open[n] === true, ...seen, ...rest })
+      }
     }
   }
   return held
@@ -54,8 +59,13 @@ export async function readTexts(
       resource: quote(resource),
       ids: quote(JSON.stringify([...ids])),
     })
-    for (const { id, version, latest } of await engine.rows<{ id: string; version: string; latest: string }>(sql))
-      found.set(id, { version, latest })
+    for await (const { rows, columns } of (await engine.stream(sql)).chunks) {
+      const [names = [], versions = [], latest = []] = columns
+      for (let n = 0; n < rows; n++) {
+        const version = versions[n] as string
+        found.set(names[n] as string, { version, latest: (latest[n] ?? version) as string })
+      }
+    }
   }
   return (resource, id) => texts.get(resource)?.get(id)
 }

@@ -1,9 +1,10 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { Resources } from '../registry/bodies.ts'
-import type { Memory, Poll, Settled } from '../registry/history.ts'
+import type { Memory, Poll } from '../registry/history.ts'
 import type { Fields } from '../registry/json.ts'
 import { childrenOf, typedFields } from '../registry/record.ts'
 import type { Lines } from './registry-lines.ts'
+import type { Change } from './registry-steps.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
 export interface Layers {
@@ -19,6 +20,8 @@ export interface Layers {
 export interface LayerPlan {
   readonly table: string
   readonly kind: 'same' | 'delta' | 'base'
+  /** The lines to make it of; those of history, where the whole table is new. */
+  readonly lines: string
   readonly rows: number | null
 }
 
@@ -28,57 +31,116 @@ const deltaShare = 0.1
 /** What dated tables are planned from. */
 export interface DatedInput {
   readonly poll: Poll
-  readonly settled: Settled
+  readonly change: Change
   readonly memory: Memory
   /** The layers of the last snapshot, by table, and when it was observed. */
   readonly layers: Readonly<Record<string, Layers>>
   readonly lastAt: number
 }
 
-/** Decides for each table of a snapshot what must be written, and writes it as lines named `dated.<table>`. */
+/** A table whose records stand in those of its parents; a resource is its own only parent. */
+interface Dated {
+  readonly table: string
+  readonly parents: readonly Resource[]
+  readonly kind: LayerPlan['kind']
+  /** Everything that it will hold is in the lines of history already. */
+  readonly shared: boolean
+  readonly ids: (parent: Resource) => readonly string[]
+}
+
+/** Decides for each table of a snapshot what must be written; what history's lines do not say becomes lines of its own. */
 export function writeDated(lines: Lines, input: DatedInput): LayerPlan[] {
   const view = currentView(input)
-  const plans: LayerPlan[] = []
+  const tables = tablesOf(input, view)
+  const embedded = new Map<string, number>()
   for (const resource of input.memory.resources.values()) {
-    if (view.open(resource).length === 0 && !input.layers[resource.name] && view.touched(resource, 0).size === 0)
-      continue
-    const kind = kindOf(input, view, resource.name, [resource])
-    plans.push({ table: resource.name, kind, rows: view.open(resource).length })
-    for (const id of idsFor(input, view, resource, kind, resource.name)) {
+    const own = tables.filter(({ parents, kind, shared }) => parents.includes(resource) && kind !== 'same' && !shared)
+    const wanted = own.map((dated) => ({ dated, ids: new Set(dated.ids(resource)) }))
+    const all = wanted.reduce((ids, one) => ids.union(one.ids), new Set<string>())
+    for (const id of all) {
       const text = view.text(resource, id)
       const record = text === undefined ? undefined : (JSON.parse(text) as Fields)
-      const fields = record ? { ...typedFields(resource, record), record: text } : {}
-      lines.add(`dated.${resource.name}`, { entity: id, removed: !record, id, ...fields })
+      const inside = wanted.filter(({ ids }) => ids.has(id)).map(({ dated }) => dated)
+      if (inside.some(({ table }) => table === resource.name))
+        lines.add(`dated.${resource.name}`, rowOf(resource, id, text, record))
+      const others = inside.filter(({ table }) => table !== resource.name)
+      if (others.length > 0) addChildren(lines, others, resource, id, record, embedded)
     }
   }
-  for (const table of embeddedTables(input.memory.resources)) plans.push(...embeddedPlan(lines, input, view, table))
-  return plans
+  return tables.flatMap((dated) => planOf(lines, input, view, dated, embedded.get(dated.table) ?? 0))
 }
 
-function embeddedTables(resources: Resources): string[] {
-  const tables = [...resources.values()].flatMap(({ embeds }) => Object.values(embeds))
-  return [...new Set(tables)].filter((table) => !resources.has(table))
+function planOf(lines: Lines, input: DatedInput, view: View, dated: Dated, embedded: number): LayerPlan[] {
+  const { table, kind, shared, parents } = dated
+  const [resource] = parents
+  const plan = { table, kind, lines: shared ? `history.${table}` : `dated.${table}` }
+  if (resource?.name === table) return [{ ...plan, rows: view.open(resource).length }]
+  if (kind === 'same') return [{ ...plan, rows: input.layers[table]?.rows ?? null }]
+  if (kind === 'delta') return [{ ...plan, rows: null }]
+  const rows = shared ? lines.rows(plan.lines) : embedded
+  return rows === 0 ? [] : [{ ...plan, rows }]
 }
 
-function embeddedPlan(lines: Lines, input: DatedInput, view: View, table: string): LayerPlan[] {
-  const parents = [...input.memory.resources.values()].filter(({ embeds }) => Object.values(embeds).includes(table))
-  const kind = kindOf(input, view, table, parents)
-  let rows = 0
-  for (const parent of parents)
-    for (const id of idsFor(input, view, parent, kind, table)) {
-      const text = view.text(parent, id)
-      const all = text === undefined ? [] : childrenOf(parent, text)
-      const children = all.filter((child) => child.table === table)
-      const entity = `${parent.entity}/${id}`
-      const key = { parent_type: parent.entity, parent_id: id }
-      if (children.length === 0 && kind === 'delta')
-        lines.add(`dated.${table}`, { entity, removed: true, id: entity, ...key })
-      for (const { id: name, ordinal, content_hash, text: record } of children)
-        lines.add(`dated.${table}`, { entity, removed: false, id: name, ...key, ordinal, content_hash, record })
-      rows += children.length
-    }
-  if (kind === 'base' && rows === 0) return []
-  return [{ table, kind, rows: kind === 'base' ? rows : kind === 'same' ? (input.layers[table]?.rows ?? null) : null }]
+function rowOf(resource: Resource, id: string, text: string | undefined, record: Fields | undefined): object {
+  if (!record) return { entity: id, removed: true, id }
+  return { entity: id, removed: false, id, ...typedFields(resource, record), record: text }
+}
+
+/** The rows of what a record embeds; where a delta must say that nothing is left, one that says so. */
+function addChildren(
+  lines: Lines,
+  tables: readonly Dated[],
+  parent: Resource,
+  id: string,
+  record: Fields | undefined,
+  counts: Map<string, number>,
+): void {
+  const all = record ? childrenOf(parent, record) : []
+  const entity = `${parent.entity}/${id}`
+  const key = { parent_type: parent.entity, parent_id: id }
+  for (const { table, kind } of tables) {
+    const children = all.filter((child) => child.table === table)
+    if (children.length === 0 && kind === 'delta')
+      lines.add(`dated.${table}`, { entity, removed: true, id: entity, ...key })
+    for (const { id: name, ordinal, content_hash, text } of children)
+      lines.add(`dated.${table}`, { entity, removed: false, id: name, ...key, ordinal, content_hash, record: text })
+    counts.set(table, (counts.get(table) ?? 0) + children.length)
+  }
+}
+
+/** The columns of a dated table that history's lines do not name, made of those that they do. */
+export function datedColumns(table: string, resources: Resources): Readonly<Record<string, string>> {
+  const entity = resources.has(table) ? 'id' : `concat(parent_type, '/', parent_id)`
+  return { entity, removed: 'false' }
+}
+
+function tablesOf(input: DatedInput, view: View): Dated[] {
+  const resources = [...input.memory.resources.values()]
+  const shown = resources.filter(
+    (resource) => view.open(resource).length > 0 || input.layers[resource.name] || view.touched(resource, 0).size > 0,
+  )
+  const names = resources
+    .flatMap(({ embeds }) => Object.values(embeds))
+    .filter((name) => !input.memory.resources.has(name))
+  const embedded = [...new Set(names)].map((table) => ({
+    table,
+    parents: resources.filter(({ embeds }) => Object.values(embeds).includes(table)),
+  }))
+  return [...shown.map((resource) => ({ table: resource.name, parents: [resource] })), ...embedded].map((dated) => {
+    const kind = kindOf(input, view, dated.table, dated.parents)
+    const ids = (parent: Resource): readonly string[] => idsFor(input, view, parent, kind, dated.table)
+    return { ...dated, kind, ids, shared: kind === 'base' && !dated.parents.some((parent) => isKnown(input, parent)) }
+  })
+}
+
+/** Whether the poll met anything of a resource that was there before; else all of it is in the poll's own steps. */
+function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
+  return (
+    poll.held
+      .get(name)
+      ?.values()
+      .some(({ open }) => open) === true
+  )
 }
 
 function kindOf(input: DatedInput, view: View, table: string, resources: readonly Resource[]): LayerPlan['kind'] {
@@ -93,12 +155,12 @@ function kindOf(input: DatedInput, view: View, table: string, resources: readonl
 function idsFor(
   input: DatedInput,
   view: View,
-  resource: Resource,
+  parent: Resource,
   kind: LayerPlan['kind'],
   table: string,
-): Iterable<string> {
+): readonly string[] {
   if (kind === 'same') return []
-  return kind === 'base' ? view.open(resource) : view.touched(resource, input.layers[table]?.base_at ?? 0)
+  return kind === 'base' ? view.open(parent) : [...view.touched(parent, input.layers[table]?.base_at ?? 0)].toSorted()
 }
 
 /** The registry as it is by the end of the poll. */
@@ -110,15 +172,7 @@ interface View {
   readonly text: (resource: Resource, id: string) => string | undefined
 }
 
-function currentView({ poll, settled, memory }: DatedInput): View {
-  const changed = new Map<string, Map<string, string | null>>()
-  const note = (table: string, id: string, text: string | null): void => {
-    const texts = changed.get(table)
-    if (texts) texts.set(id, text)
-    else changed.set(table, new Map([[id, text]]))
-  }
-  for (const step of settled.steps) if (!step.child) note(step.table, step.id, step.text)
-  for (const { resource, id, text } of settled.absorbed) note(resource, id, text)
+function currentView({ poll, change, memory }: DatedInput): View {
   const opened = new Map<string, readonly string[]>()
   return {
     open: ({ name }) => {
@@ -129,12 +183,12 @@ function currentView({ poll, settled, memory }: DatedInput): View {
       return made
     },
     touched: ({ name }, since) => {
-      const ids = new Set(changed.get(name)?.keys())
+      const ids = new Set(change.texts.get(name)?.keys())
       for (const entity of poll.held.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
       return ids
     },
     text: ({ name }, id) => {
-      const now = changed.get(name)?.get(id)
+      const now = change.texts.get(name)?.get(id)
       if (now !== undefined) return now ?? undefined
       const told = poll.outlook.get(name)?.get(id)
       if (told?.incoming && !told.incoming.bare) return told.incoming.text

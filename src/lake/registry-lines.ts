@@ -1,18 +1,23 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import type { Ticket } from './commit.ts'
 import { type Engine, quote } from './engine.ts'
+import type { Column } from './registry-columns.ts'
 import { columnsOfTable, registryStatement } from './registry-sql.ts'
 import type { Spool } from './sweep.ts'
 
-const blockCharacters = 1 << 20
+const newline = 0x0a
+
+/** Bytes that are written at once. */
+const blockBytes = 1 << 18
 
 interface OpenFile {
   readonly file: string
   readonly handle: number
-  block: string[]
-  characters: number
+  readonly block: Buffer
+  used: number
   rows: number
-  /** Characters of the longest line. */
+  bytes: number
+  /** Bytes of the longest line. */
   longest: number
 }
 
@@ -30,15 +35,14 @@ export class Lines {
     let open = this.#files.get(name)
     if (!open) {
       const file = this.#spool.file(`${name}.jsonl`)
-      open = { file, handle: openSync(file, 'w'), block: [], characters: 0, rows: 0, longest: 0 }
+      const block = Buffer.allocUnsafeSlow(blockBytes)
+      open = { file, handle: openSync(file, 'w'), block, used: 0, rows: 0, bytes: 0, longest: 0 }
       this.#files.set(name, open)
     }
-    const line = JSON.stringify(row)
-    open.block.push(line, '\n')
-    open.characters += line.length
+    const bytes = append(open, JSON.stringify(row))
     open.rows++
-    open.longest = Math.max(open.longest, line.length)
-    if (open.characters >= blockCharacters) flush(open)
+    open.bytes += bytes
+    if (bytes > open.longest) open.longest = bytes
   }
 
   /** How many rows the file of this name has. */
@@ -46,9 +50,14 @@ export class Lines {
     return this.#files.get(name)?.rows ?? 0
   }
 
-  /** Bytes that the longest line of this name takes at most. */
+  /** How many bytes the file of this name has. */
+  bytes(name: string): number {
+    return this.#files.get(name)?.bytes ?? 0
+  }
+
+  /** Bytes of the longest line of this name. */
   longest(name: string): number {
-    return (this.#files.get(name)?.longest ?? 0) * 3 + 2
+    return this.#files.get(name)?.longest ?? 0
   }
 
   /** The file of this name with everything written to it; undefined when nothing was added. */
@@ -67,40 +76,57 @@ export class Lines {
   }
 }
 
+/** Puts a line into the block, or into the file where it is too long for one; gives its bytes. */
+function append(open: OpenFile, line: string): number {
+  // A character is at most three bytes of UTF-8.
+  const most = line.length * 3 + 1
+  if (most > blockBytes - open.used) flush(open)
+  if (most > blockBytes) {
+    const bytes = Buffer.from(`${line}\n`)
+    writeAll(open.handle, bytes)
+    return bytes.length
+  }
+  const bytes = open.block.write(line, open.used)
+  open.block[open.used + bytes] = newline
+  open.used += bytes + 1
+  return bytes + 1
+}
+
 function flush(open: OpenFile): void {
-  if (open.block.length > 0) writeSync(open.handle, open.block.join(''))
-  open.block = []
-  open.characters = 0
+  writeAll(open.handle, open.block.subarray(0, open.used))
+  open.used = 0
+}
+
+function writeAll(handle: number, bytes: Buffer): void {
+  let at = 0
+  while (at < bytes.length) at += writeSync(handle, bytes, at)
 }
 
 /** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */
 export type Constants = Readonly<Record<string, number | string | null>>
 
+/** Lines that become a file of a table. */
+export interface ParquetJob {
+  readonly table: string
+  readonly lines: string
+  /** Bytes of the longest line. */
+  readonly longest: number
+  readonly constants: Constants
+  /** Columns that SQL makes of others, by name. */
+  readonly made?: Readonly<Record<string, string>>
+  readonly out: string
+  readonly ticket: Ticket
+}
+
 /** Turns the lines of a registry table into Parquet; columns that no line names are NULL. */
-export async function writeParquet(
-  engine: Engine,
-  job: {
-    readonly table: string
-    readonly lines: string
-    /** Bytes of the longest line at most. */
-    readonly longest: number
-    readonly constants: Constants
-    readonly order: readonly string[]
-    readonly out: string
-    readonly ticket: Ticket
-  },
-): Promise<void> {
+export async function writeParquet(engine: Engine, job: ParquetJob): Promise<void> {
   const columns = columnsOfTable(job.table)
-  const constant = ([name, type]: readonly [string, string]): string | undefined => {
-    const value = job.constants[name]
-    if (value === undefined) return undefined
-    if (value === null) return `CAST(NULL AS ${type}) AS "${name}"`
-    return type === 'TIMESTAMPTZ'
-      ? `make_timestamptz(${value}::BIGINT) AS "${name}"`
-      : `CAST(${quote(String(value))} AS ${type}) AS "${name}"`
-  }
-  const select = columns.map((column) => constant(column) ?? `"${column[0]}"`)
-  const types = columns.filter((column) => constant(column) === undefined).map(([name, type]) => `"${name}": '${type}'`)
+  const given = (column: Column): string | undefined => job.made?.[column[0]] ?? constant(column, job.constants)
+  const select = columns.map((column) => {
+    const sql = given(column)
+    return sql === undefined ? `"${column[0]}"` : `${sql} AS "${column[0]}"`
+  })
+  const types = columns.filter((column) => given(column) === undefined).map(([name, type]) => `"${name}": '${type}'`)
   const { lake, version } = job.ticket
   await engine.run(
     registryStatement('write', {
@@ -108,9 +134,15 @@ export async function writeParquet(
       lines: quote(job.lines),
       types: `{${types.join(', ')}}`,
       longest: String(Math.max(1_000_000, job.longest)),
-      order: job.order.length === 0 ? '' : `ORDER BY ${job.order.map((name) => `"${name}"`).join(', ')}`,
       out: quote(job.out),
       metadata: `{pitlake_lake: ${quote(lake)}, pitlake_version: '${version}', pitlake_schema: '1'}`,
     }),
   )
+}
+
+function constant([name, type]: Column, constants: Constants): string | undefined {
+  const value = constants[name]
+  if (value === undefined) return undefined
+  if (value === null) return `CAST(NULL AS ${type})`
+  return type === 'TIMESTAMPTZ' ? `make_timestamptz(${value}::BIGINT)` : `CAST(${quote(String(value))} AS ${type})`
 }

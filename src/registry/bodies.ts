@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
-import { exactText, type Fields, hasOddNumbers, isFields, sortedText, textOf, type Value } from './json.ts'
-import { fieldText, type Incoming, readRecord, textHash } from './record.ts'
+import { cutBody, textStart } from './cut.ts'
+import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
+import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'
 
 /** A body that could be read, or why not. */
 export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
@@ -25,7 +27,6 @@ export interface Snapshot extends Envelope {
 export interface ListPage extends Envelope {
   readonly records: readonly Value[]
   readonly hasMore: boolean
-  readonly odd: boolean
 }
 
 /** One event of the feed; `incoming` is null where the entity is gone, `resource` where its type is not known. */
@@ -59,26 +60,34 @@ function guarded<T>(work: () => T): Read<T> {
   }
 }
 
-/** The body as text; bytes that are no UTF-8 are an error. */
-function parse(bytes: Uint8Array): { value: Fields; odd: boolean } {
+/** The bytes, if there are any and they are UTF-8. */
+function textBytes(bytes: Uint8Array): Buffer {
   if (bytes.length === 0) throw new BadBody('an empty body')
-  let text: string
+  if (!isUtf8(bytes)) throw new BadBody('bytes that are no UTF-8')
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** Runs what parses the body; where it is no JSON, says what it is. */
+function strictly<T>(bytes: Buffer, work: () => T): T {
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new BadBody('bytes that are no UTF-8')
-  }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    const start = text.trimStart().slice(0, 60)
+    return work()
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    const start = bytes.toString('utf8', textStart(bytes), 1000).trimStart()
     if (start.startsWith('<')) throw new BadBody('HTML where JSON belongs')
     if (!/^[{["]/.test(start)) throw new BadBody('something that is no JSON')
     throw new BadBody('JSON that is cut or damaged')
   }
+}
+
+function parse(bytes: Uint8Array): Fields {
+  const buffer = textBytes(bytes)
+  return objectOf(strictly(buffer, () => JSON.parse(buffer.toString('utf8', textStart(buffer))) as unknown))
+}
+
+function objectOf(value: unknown): Fields {
   if (!isFields(value)) throw new BadBody(value === null ? 'null' : 'something that is no JSON object')
-  return { value, odd: hasOddNumbers(text) }
+  return value
 }
 
 function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
@@ -101,23 +110,38 @@ function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
  */
 export function readSnapshot(bytes: Uint8Array, resources: Resources): Read<Snapshot> {
   return guarded(() => {
-    const { value, odd } = parse(bytes)
-    const place = arraysOf(value, resources)
-    const arrays = new Map<string, readonly Value[]>()
-    for (const { name, entity } of resources.values()) {
-      const array = place[name] ?? place[entity]
-      if (array === undefined || array === null) continue
-      if (!Array.isArray(array)) throw new BadBody(`${name} that are no array`)
-      arrays.set(name, array as readonly Value[])
-    }
-    if (arrays.size === 0) throw new BadBody('a snapshot without any known resource')
-    const head = envelope(value, ['cursor', 'next_cursor'])
-    if (head.cursor === null) throw new BadBody('a snapshot without a cursor')
-    return { ...head, ...gather(arrays, resources, odd) }
+    const buffer = textBytes(bytes)
+    return strictly(buffer, () => {
+      const { frame, elements, finish } = cutBody(buffer)
+      const body = objectOf(frame)
+      const arrays = arraysOf(body, resources, elements)
+      const head = envelope(body, ['cursor', 'next_cursor'])
+      if (head.cursor === null) throw new BadBody('a snapshot without a cursor')
+      const gathered = gather(arrays, resources)
+      finish()
+      return { ...head, ...gathered }
+    })
   })
 }
 
-function arraysOf(body: Fields, resources: Resources): Fields {
+function arraysOf(
+  body: Fields,
+  resources: Resources,
+  elements: (array: readonly Value[]) => Iterable<Value>,
+): Map<string, Iterable<Value>> {
+  const place = placeOf(body, resources)
+  const arrays = new Map<string, Iterable<Value>>()
+  for (const { name, entity } of resources.values()) {
+    const array = place[name] ?? place[entity]
+    if (array === undefined || array === null) continue
+    if (!Array.isArray(array)) throw new BadBody(`${name} that are no array`)
+    arrays.set(name, elements(array as readonly Value[]))
+  }
+  if (arrays.size === 0) throw new BadBody('a snapshot without any known resource')
+  return arrays
+}
+
+function placeOf(body: Fields, resources: Resources): Fields {
   const names = [...resources.values()].flatMap(({ name, entity }) => [name, entity])
   const holds = (value: Value | undefined): value is Fields =>
     isFields(value) && names.some((name) => Array.isArray(value[name]))
@@ -129,42 +153,40 @@ function arraysOf(body: Fields, resources: Resources): Fields {
 export function readGathered(
   arrays: ReadonlyMap<string, readonly Value[]>,
   resources: Resources,
-  odd: boolean,
 ): Read<Pick<Snapshot, 'records' | 'disagreeing'>> {
-  return guarded(() => gather(arrays, resources, odd))
+  return guarded(() => gather(arrays, resources))
 }
 
 function gather(
-  arrays: ReadonlyMap<string, readonly Value[]>,
+  arrays: ReadonlyMap<string, Iterable<Value>>,
   resources: Resources,
-  odd: boolean,
 ): Pick<Snapshot, 'records' | 'disagreeing'> {
   const all = new Map<string, Map<string, Incoming>>()
   for (const [name, array] of arrays) {
     const resource = resources.get(name)
     if (!resource || name === 'products') continue
-    all.set(name, readAll(resource, array, odd))
+    all.set(name, readAll(resource, array))
   }
-  const disagreeing = products(arrays.get('products'), resources, odd, all)
+  const disagreeing = products(arrays.get('products'), resources, all)
   return { records: all, disagreeing }
 }
 
-function readAll(resource: Resource, array: readonly Value[], odd: boolean): Map<string, Incoming> {
+function readAll(resource: Resource, array: Iterable<Value>): Map<string, Incoming> {
   const found = new Map<string, Incoming>()
-  for (const value of array) {
-    const incoming = accept(readRecord(resource, value, odd))
-    const twin = found.get(incoming.id)
-    if (twin && twin.hash !== incoming.hash) throw new BadBody(`${resource.name} ${incoming.id}: two records of one id`)
-    found.set(incoming.id, incoming)
-  }
+  for (const value of array) take(resource, found, accept(readRecord(resource, value)))
   return found
+}
+
+function take(resource: Resource, found: Map<string, Incoming>, incoming: Incoming): void {
+  const twin = found.get(incoming.id)
+  if (twin && twin.hash !== incoming.hash) throw new BadBody(`${resource.name} ${incoming.id}: two records of one id`)
+  found.set(incoming.id, incoming)
 }
 
 /** Products and the deployments inside them: both places are united, the array of its own wins. */
 function products(
-  array: readonly Value[] | undefined,
+  array: Iterable<Value> | undefined,
   resources: Resources,
-  odd: boolean,
   all: Map<string, Map<string, Incoming>>,
 ): string[] {
   const [product, deployment] = [resources.get('products'), resources.get('deployments')]
@@ -172,22 +194,64 @@ function products(
   const own = all.get('deployments')
   const inside = new Map<string, Incoming>()
   const disagreeing: string[] = []
+  // A product that embeds nothing waits for all deployments; the others need not be kept as values.
+  const whole: Met[] = []
   for (const value of array) {
-    if (!isFields(value) || !Array.isArray(value['deployments'])) continue
-    for (const held of value['deployments'] as readonly Value[]) {
-      const incoming = accept(readRecord(deployment, withProduct(deployment, held, value['id'] ?? null), odd))
-      const twin = own?.get(incoming.id)
-      if (!twin) inside.set(incoming.id, incoming)
-      else if (twin.hash !== incoming.hash && disagree(twin.text, incoming.text)) disagreeing.push(incoming.id)
+    const held = isFields(value) ? value['deployments'] : undefined
+    if (isFields(value) && held === undefined) {
+      whole.push({ bare: value })
+      continue
+    }
+    const read = accept(readText(product, value))
+    whole.push({ dressed: withHash(product, read) })
+    let from = Math.max(0, read.text.indexOf('"deployments":['))
+    for (const one of Array.isArray(held) ? (held as readonly Value[]) : []) {
+      const twin = own?.get(isFields(one) && typeof one['id'] === 'string' ? one['id'] : '')
+      // The text of a product holds those of its deployments: one that stands there as it is need not be made again.
+      const place = twin ? read.text.indexOf(twin.text, from) : -1
+      if (twin && place >= 0) from = place + twin.text.length
+      else
+        unite(deployment, accept(readText(deployment, withProduct(deployment, one, read.id))), own, inside, disagreeing)
     }
   }
   if (own || inside.size > 0) all.set('deployments', new Map([...(own ?? []), ...inside]))
-  const ofProduct = new Map<string, Incoming[]>()
-  const bare = array.some((value) => isFields(value) && value['deployments'] === undefined)
-  if (bare) for (const found of all.get('deployments')?.values() ?? []) push(ofProduct, found.product ?? '', found)
-  const whole = bare ? array.map((value) => withDeployments(value, ofProduct)) : array
-  all.set('products', readAll(product, whole, odd))
+  all.set('products', dressAll(product, whole, all.get('deployments')))
   return disagreeing
+}
+
+/** A deployment inside a product: one more, or another word on one that has a place of its own. */
+function unite(
+  deployment: Resource,
+  read: RecordText,
+  own: ReadonlyMap<string, Incoming> | undefined,
+  inside: Map<string, Incoming>,
+  disagreeing: string[],
+): void {
+  const twin = own?.get(read.id)
+  if (!twin) inside.set(read.id, withHash(deployment, read))
+  else if (twin.text !== read.text && disagree(twin.text, read.record)) disagreeing.push(read.id)
+}
+
+/** A product as it came: read, or still to be given its deployments. */
+type Met = { readonly dressed: Incoming } | { readonly bare: Fields }
+
+/** Puts the deployments into the products that came without them. */
+function dressAll(
+  product: Resource,
+  whole: readonly Met[],
+  deployments: ReadonlyMap<string, Incoming> | undefined,
+): Map<string, Incoming> {
+  const ofProduct = new Map<string, Incoming[]>()
+  if (whole.some((met) => 'bare' in met))
+    for (const found of deployments?.values() ?? []) push(ofProduct, found.product ?? '', found)
+  const read = new Map<string, Incoming>()
+  for (const met of whole)
+    take(
+      product,
+      read,
+      'dressed' in met ? met.dressed : accept(readRecord(product, withDeployments(met.bare, ofProduct))),
+    )
+  return read
 }
 
 function push(lists: Map<string, Incoming[]>, key: string, item: Incoming): void {
@@ -202,24 +266,24 @@ function withProduct(deployment: Resource, value: Value, product: Value): Value 
   return named || !isFields(value) ? value : { ...value, product_id: product }
 }
 
-function withDeployments(value: Value, ofProduct: ReadonlyMap<string, readonly Incoming[]>): Value {
-  if (!isFields(value) || value['deployments'] !== undefined || typeof value['id'] !== 'string') return value
+function withDeployments(value: Fields, ofProduct: ReadonlyMap<string, readonly Incoming[]>): Value {
+  if (typeof value['id'] !== 'string') return value
   return { ...value, deployments: embedded(ofProduct.get(value['id']) ?? []) }
 }
 
 /** The deployments as a product embeds them: in the order of their ids. */
-export function embedded(deployments: readonly Incoming[]): Value[] {
+export function embedded(deployments: readonly Pick<Incoming, 'id' | 'text'>[]): Value[] {
   const sorted = deployments.toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0))
   return sorted.map(({ text }) => JSON.parse(text) as Value)
 }
 
 /** One of the two may be an extract: only what both say can disagree. */
-function disagree(own: string, other: string): boolean {
-  const [a, b] = [JSON.parse(own) as Fields, JSON.parse(other) as Fields]
+function disagree(own: string, b: Fields): boolean {
+  const a = JSON.parse(own) as Fields
   return Object.keys(b).some((key) => a[key] !== undefined && sortedText(a[key]) !== sortedText(b[key] ?? null))
 }
 
-function accept(read: Incoming | string): Incoming {
+function accept<T>(read: T | string): T {
   if (typeof read === 'string') throw new BadBody(read)
   return read
 }
@@ -227,12 +291,12 @@ function accept(read: Incoming | string): Incoming {
 /** Reads one page of a list; `next_cursor` null or `has_more` false end it. */
 export function readList(bytes: Uint8Array, resource: Resource): Read<ListPage> {
   return guarded(() => {
-    const { value, odd } = parse(bytes)
+    const value = parse(bytes)
     const records = value['data'] ?? value[resource.name]
     if (!Array.isArray(records)) throw new BadBody('a list without data')
     const head = envelope(value, ['next_cursor'])
-    readAll(resource, records as readonly Value[], odd)
-    return { ...head, records: records as readonly Value[], hasMore: more(value, head.cursor), odd }
+    readAll(resource, records as readonly Value[])
+    return { ...head, records: records as readonly Value[], hasMore: more(value, head.cursor) }
   })
 }
 
@@ -243,7 +307,7 @@ function more(body: Fields, cursor: string | null): boolean {
 /** Reads the head of the feed. */
 export function readHead(bytes: Uint8Array): Read<string> {
   return guarded(() => {
-    const { cursor } = envelope(parse(bytes).value, ['cursor', 'head', 'head_cursor', 'next_cursor'])
+    const { cursor } = envelope(parse(bytes), ['cursor', 'head', 'head_cursor', 'next_cursor'])
     if (cursor === null) throw new BadBody('a head without a cursor')
     return cursor
   })
@@ -252,11 +316,11 @@ export function readHead(bytes: Uint8Array): Read<string> {
 /** Reads one page of the feed: its events are the only array of objects, under whatever name; an empty page may have none. */
 export function readPage(bytes: Uint8Array, resources: Resources): Read<FeedPage> {
   return guarded(() => {
-    const { value, odd } = parse(bytes)
+    const value = parse(bytes)
     const head = envelope(value, ['next_cursor'])
     if (typeof value['has_more'] !== 'boolean') throw new BadBody('a page of the feed without has_more')
     if (value['has_more'] && head.cursor === null) throw new BadBody('has_more without a next_cursor')
-    const events = eventsOf(value).map((event) => readEvent(event, resources, odd))
+    const events = eventsOf(value).map((event) => readEvent(event, resources))
     return { ...head, events, hasMore: value['has_more'] }
   })
 }
@@ -269,7 +333,7 @@ function eventsOf(body: Fields): readonly Value[] {
   return (full?.[1] ?? []) as readonly Value[]
 }
 
-function readEvent(value: Value, resources: Resources, odd: boolean): FeedEvent {
+function readEvent(value: Value, resources: Resources): FeedEvent {
   if (!isFields(value)) throw new BadBody('an event that is no object')
   const { entity_type: type, entity_id: given, op, record = null } = value
   if (typeof type !== 'string' || type === '') throw new BadBody('an event without entity_type')
@@ -277,16 +341,31 @@ function readEvent(value: Value, resources: Resources, odd: boolean): FeedEvent 
   if (id === undefined || id === null || id === '') throw new BadBody(`${type}: an event without entity_id`)
   if (typeof id !== 'string') throw new BadBody(`${type}: an id that is a ${typeof id}, not a text`)
   if (typeof op !== 'string') throw new BadBody(`${type} ${id}: an event without op`)
-  const text = textOf(value, odd)
-  if (text.length > longestEvent) throw new BadBody(`${type} ${id}: an event of ${text.length} characters`)
   const resource = resourceOf(type, resources)
   const gone = op === 'deleted'
-  if (!resource) return { type, resource: null, id, op, incoming: gone ? null : rawRecord(id, record), text }
-  if (gone) return { type, resource: resource.name, id, op, incoming: null, text }
-  if (record === null) throw new BadBody(`${type} ${id}: ${op} without a record`)
-  const incoming = accept(readRecord(resource, record, odd))
-  if (incoming.id !== id) throw new BadBody(`${type} ${id}: a record with the id ${incoming.id}`)
-  return { type, resource: resource.name, id, op, incoming, text }
+  if (!gone && resource && record === null) throw new BadBody(`${type} ${id}: ${op} without a record`)
+  const incoming = gone ? null : resource ? accept(readRecord(resource, record)) : rawRecord(type, id, record)
+  if (incoming && incoming.id !== id) throw new BadBody(`${type} ${id}: a record with the id ${incoming.id}`)
+  const text = eventText(value, incoming)
+  if (text.length > longestEvent) throw new BadBody(`${type} ${id}: an event of ${text.length} characters`)
+  return { type, resource: resource?.name ?? null, id, op, incoming, text }
+}
+
+/** The event as received; the text of its record is at hand. */
+function eventText(event: Fields, incoming: Incoming | null): string {
+  const members: string[] = []
+  for (const key in event) {
+    const held = event[key] as Value
+    const text = key === 'record' && incoming ? incoming.text : memberText(held)
+    members.push(`${JSON.stringify(key)}:${text}`)
+  }
+  return `{${members.join(',')}}`
+}
+
+function memberText(value: Value): string {
+  const { depth, odd } = shapeOf(value)
+  if (depth > deepest) throw new BadBody(`an event nested deeper than ${deepest}`)
+  return textOf(value, odd)
 }
 
 const longestEvent = 4_100_000
@@ -297,7 +376,9 @@ function resourceOf(type: string, resources: Resources): Resource | undefined {
   return [...resources.values()].find(({ name, entity }) => word === entity || word === name)
 }
 
-function rawRecord(id: string, record: Value): Incoming {
-  const text = exactText(record)
+function rawRecord(type: string, id: string, record: Value): Incoming {
+  const { depth, odd } = shapeOf(record)
+  if (depth > deepest) throw new BadBody(`${type} ${id}: nested deeper than ${deepest}`)
+  const text = textOf(record, odd)
   return { id, text, hash: textHash(text), product: null, verified: false, bare: false }
 }

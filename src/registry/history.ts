@@ -1,8 +1,8 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { embedded, type FeedEvent, type Records, type Resources } from './bodies.ts'
-import { exactText, type Fields, sortedText } from './json.ts'
-import { type KnownKeys, learnKeys, noKeys, withoutLater } from './keys.ts'
-import { type Child, childrenOf, type Incoming, textHash } from './record.ts'
+import { type Fields, shapeOf, textOf } from './json.ts'
+import { isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
+import { type Child, childrenOf, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
 
 /** What the lake knows of one entity: its newest version, or that it is gone. */
 export interface HeldEntity {
@@ -167,6 +167,8 @@ export interface Step {
   readonly text: string | null
   readonly hash: string | null
   readonly product: string | null
+  /** The typed columns of the record. */
+  readonly fields: TypedFields | null
   /** For embedded tables: the row's key. */
   readonly child: Child | null
 }
@@ -187,9 +189,8 @@ export interface Finding {
   readonly detail: string
 }
 
-/** What a poll comes to. */
+/** What a poll comes to beside its steps. */
 export interface Settled {
-  readonly steps: readonly Step[]
   readonly absorbed: readonly Absorbed[]
   readonly newKeys: readonly { readonly resource: string; readonly path: string; readonly initial: boolean }[]
   readonly findings: readonly Finding[]
@@ -207,124 +208,120 @@ export interface Memory {
 const latest = Number.POSITIVE_INFINITY
 
 /**
- * The steps of history that lead from what is held to what the poll saw. Idempotent: the same poll upon its own
+ * The steps of history that lead from what is held to what the poll saw, handed on one by one: of each resource by id,
+ * a record before what it embeds. Idempotent: the same poll upon its own
  * result gives nothing. Order of keys and additive keys make no versions.
  */
-export function settle(poll: Poll, memory: Memory): Settled {
-  const settled = {
-    steps: [] as Step[],
-    absorbed: [] as Absorbed[],
-    newKeys: [] as Settled['newKeys'][number][],
-    findings: [] as Finding[],
-  }
+export function settle(poll: Poll, memory: Memory, onStep: (step: Step) => void): Settled {
+  const sink: Sink = { poll, memory, onStep, absorbed: [], newKeys: [], findings: [], ofProduct: null }
   for (const resource of memory.resources.values()) {
     const outlooks = poll.outlook.get(resource.name)
-    for (const [id, outlook] of outlooks ?? []) settleOne(poll, memory, resource, id, outlook, settled)
+    for (const id of [...(outlooks?.keys() ?? [])].toSorted()) {
+      const outlook = outlooks?.get(id)
+      if (outlook) settleOne(sink, resource, id, outlook)
+    }
   }
-  return settled
+  const { absorbed, newKeys, findings } = sink
+  return { absorbed, newKeys, findings }
 }
 
 interface Sink {
-  readonly steps: Step[]
+  readonly poll: Poll
+  readonly memory: Memory
+  readonly onStep: (step: Step) => void
   readonly absorbed: Absorbed[]
   readonly newKeys: Settled['newKeys'][number][]
   readonly findings: Finding[]
+  /** Deployments by the end of the poll, by product; made when first needed. */
+  ofProduct: ReadonlyMap<string, readonly Pick<Incoming, 'id' | 'text'>[]> | null
 }
 
-function settleOne(poll: Poll, memory: Memory, resource: Resource, id: string, outlook: Outlook, sink: Sink): void {
+function settleOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): void {
   const { name } = resource
-  const known = poll.held.get(name)?.get(id)
-  const incoming = outlook.incoming?.bare === true ? dressed(poll, memory, outlook.incoming) : outlook.incoming
+  const known = sink.poll.held.get(name)?.get(id)
+  const incoming = outlook.incoming?.bare === true ? dressed(sink, outlook.incoming) : outlook.incoming
   const step = { table: name, id, inferred: outlook.inferred, source: outlook.source, child: null }
   if (!incoming) {
     if (!known?.open) return
-    const closing = { ...step, op: null, closedBy: outlook.closedBy, text: null, hash: null, product: known.product }
-    sink.steps.push(closing)
-    childSteps(memory, resource, id, null, closing, sink)
+    const nothing = { op: null, text: null, hash: null, fields: null }
+    const closing = { ...step, ...nothing, closedBy: outlook.closedBy, product: known.product }
+    sink.onStep(closing)
+    childSteps(sink, resource, id, null, closing)
     return
   }
   if (outlook.returned || known?.open === false)
     sink.findings.push({ kind: 'returned', resource: name, id, detail: 'an id that was removed came back' })
   if (known?.open && known.hash === incoming.hash) return
   const record = JSON.parse(incoming.text) as Fields
-  learn(memory, resource, record, outlook.first, sink)
-  if (known?.open && isSame(memory, resource, known, incoming, record, sink)) return
+  learn(sink, resource, record, outlook.first)
+  if (known?.open && isUnchanged(sink, resource, known, incoming, record)) return
   const op = known?.open ? 'updated' : outlook.first ? outlook.source : 'created'
   const { text, hash, product } = incoming
-  const opening = { ...step, op, closedBy: null, text, hash, product }
-  sink.steps.push(opening)
-  childSteps(memory, resource, id, incoming.text, opening, sink)
+  const opening = { ...step, op, closedBy: null, text, hash, product, fields: typedFields(resource, record) }
+  sink.onStep(opening)
+  childSteps(sink, resource, id, record, opening)
 }
 
-function learn(memory: Memory, resource: Resource, record: Fields, initial: boolean, sink: Sink): void {
+function learn({ memory, newKeys }: Sink, resource: Resource, record: Fields, initial: boolean): void {
   let keys = memory.keys.get(resource.name)
   if (!keys) memory.keys.set(resource.name, (keys = noKeys()))
-  learnKeys(keys, record, latest, (path) => sink.newKeys.push({ resource: resource.name, path, initial }))
+  learnKeys(keys, record, latest, (path) => newKeys.push({ resource: resource.name, path, initial }))
 }
 
 /** Whether nothing but the order of keys and additive keys differ; the latter are noted. */
-function isSame(
-  memory: Memory,
-  { name }: Resource,
-  known: HeldEntity,
-  incoming: Incoming,
-  record: Fields,
-  sink: Sink,
-): boolean {
-  const held = memory.texts(name, known.id)
-  const keys = memory.keys.get(name)
+function isUnchanged(sink: Sink, { name }: Resource, known: HeldEntity, incoming: Incoming, record: Fields): boolean {
+  const held = sink.memory.texts(name, known.id)
+  const keys = sink.memory.keys.get(name)
   if (!held || !keys) return false
-  const { value, dropped } = withoutLater(keys, record, known.at)
-  if (sortedText(value) !== sortedText(JSON.parse(held.latest) as Fields)) return false
-  if (dropped) sink.absorbed.push({ resource: name, id: known.id, text: incoming.text, hash: incoming.hash })
-  return true
+  let grown = false
+  const same = isSameBut(keys, record, JSON.parse(held.latest) as Fields, known.at, () => (grown = true))
+  if (same && grown) sink.absorbed.push({ resource: name, id: known.id, text: incoming.text, hash: incoming.hash })
+  return same
 }
 
 /** A product that came without its deployments, with those that are there by the end of the poll. */
-function dressed(poll: Poll, memory: Memory, product: Incoming): Incoming {
-  const found: Incoming[] = []
-  const told = poll.outlook.get('deployments')
-  for (const [, { incoming }] of told ?? []) if (incoming?.product === product.id) found.push(incoming)
-  for (const entity of poll.held.get('deployments')?.values() ?? []) {
-    if (!entity.open || entity.product !== product.id || told?.has(entity.id)) continue
-    const text = memory.texts('deployments', entity.id)?.latest
-    if (text !== undefined) found.push({ ...product, id: entity.id, text })
-  }
-  const text = exactText({ ...(JSON.parse(product.text) as Fields), deployments: embedded(found) })
+function dressed(sink: Sink, product: Incoming): Incoming {
+  sink.ofProduct ??= deploymentsByProduct(sink)
+  const found = sink.ofProduct.get(product.id) ?? []
+  const record = { ...(JSON.parse(product.text) as Fields), deployments: embedded(found) }
+  const text = textOf(record, shapeOf(record).odd)
   return { ...product, text, hash: textHash(text), bare: false }
 }
 
+function deploymentsByProduct({ poll, memory }: Sink): Map<string, Pick<Incoming, 'id' | 'text'>[]> {
+  const lists = new Map<string, Pick<Incoming, 'id' | 'text'>[]>()
+  const push = (product: string | null, id: string, text: string | undefined): void => {
+    if (product === null || text === undefined) return
+    const list = lists.get(product)
+    if (list) list.push({ id, text })
+    else lists.set(product, [{ id, text }])
+  }
+  const told = poll.outlook.get('deployments')
+  for (const [id, { incoming }] of told ?? []) if (incoming) push(incoming.product, id, incoming.text)
+  for (const { id, open, product } of poll.held.get('deployments')?.values() ?? [])
+    if (open && !told?.has(id)) push(product, id, memory.texts('deployments', id)?.latest)
+  return lists
+}
+
 /** The rows of embedded tables follow the versions of their parent. */
-function childSteps(
-  memory: Memory,
-  resource: Resource,
-  id: string,
-  now: string | null,
-  parent: Step,
-  sink: Sink,
-): void {
-  if (Object.keys(resource.embeds).length === 0) return
-  const text = memory.texts(resource.name, id)?.version
-  const before = text === undefined ? [] : childrenOf(resource, text)
-  const after = now === null ? [] : childrenOf(resource, now)
+function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | null, parent: Step): void {
+  const places = Object.keys(resource.embeds)
+  if (places.length === 0) return
+  const text = sink.memory.texts(resource.name, id)?.version
+  const held = text === undefined ? null : (JSON.parse(text) as Fields)
+  if (held && now && places.every((key) => isSame(now[key] ?? null, held[key] ?? null))) return
+  const before = held ? childrenOf(resource, held) : []
+  const after = now ? childrenOf(resource, now) : []
   const had = new Set(before.map((child) => child.id))
   const has = new Set(after.map((child) => child.id))
   const { inferred, source } = parent
-  const frame = { inferred, source, hash: null, product: null }
+  const frame = { inferred, source, hash: null, product: null, fields: null }
+  const closedBy = parent.closedBy ?? 'updated'
   for (const child of before)
     if (!has.has(child.id))
-      sink.steps.push({
-        ...frame,
-        table: child.table,
-        id: child.id,
-        op: null,
-        closedBy: parent.closedBy ?? 'updated',
-        text: null,
-        child,
-      })
+      sink.onStep({ ...frame, table: child.table, id: child.id, op: null, closedBy, text: null, child })
+  const op = parent.op === 'updated' ? 'created' : parent.op
   for (const child of after)
-    if (!had.has(child.id)) {
-      const op = parent.op === 'updated' ? 'created' : parent.op
-      sink.steps.push({ ...frame, table: child.table, id: child.id, op, closedBy: null, text: child.text, child })
-    }
+    if (!had.has(child.id))
+      sink.onStep({ ...frame, table: child.table, id: child.id, op, closedBy: null, text: child.text, child })
 }

@@ -9,18 +9,42 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether a body holds numbers that `JSON.stringify` would write as others: minus zero, and what overflows. */
-export function hasOddNumbers(body: string): boolean {
-  return /[[:,\s]-0(?:\.0*)?(?:[eE][+-]?\d+)?[\s,}\]]/.test(body) || /[[:,\s]-?\d+(?:\.\d+)?[eE]\+?\d{3}/.test(body)
+/** Deeper nesting is taken for damage. */
+export const deepest = 64
+
+/** What must be known of a value before it is written as text. */
+export interface Shape {
+  /** How many arrays and objects stand inside each other; beyond `deepest` nobody looks. */
+  depth: number
+  /** It holds numbers that `JSON.stringify` would write as others: minus zero, and what overflows. */
+  odd: boolean
 }
 
-/** JSON text of a value; `odd` says that it came from a body with odd numbers. */
+/** Looks through a value once. */
+export function shapeOf(value: Value): Shape {
+  const shape = { depth: 0, odd: false }
+  look(value, 0, shape)
+  return shape
+}
+
+function look(value: Value, depth: number, shape: Shape): void {
+  if (typeof value === 'number') {
+    if (value === 0 ? Object.is(value, -0) : !Number.isFinite(value)) shape.odd = true
+    return
+  }
+  if (typeof value !== 'object' || value === null) return
+  if (depth > shape.depth) shape.depth = depth
+  if (depth > deepest) return
+  if (Array.isArray(value)) for (const item of value as readonly Value[]) look(item, depth + 1, shape)
+  else for (const key in value as Fields) look((value as Fields)[key] as Value, depth + 1, shape)
+}
+
+/** JSON text of a value from which every double comes back as the same 64 bits; `odd` as its shape says. */
 export function textOf(value: Value, odd: boolean): string {
   return odd ? exactText(value) : JSON.stringify(value)
 }
 
-/** JSON text of a value from which every double comes back as the same 64 bits. */
-export function exactText(value: Value): string {
+function exactText(value: Value): string {
   if (typeof value === 'number') return numberText(value)
   if (Array.isArray(value)) return `[${(value as readonly Value[]).map(exactText).join(',')}]`
   if (!isFields(value)) return JSON.stringify(value)

@@ -58,7 +58,7 @@ function visit(
   if (!isFields(value)) return
   for (const key in value) {
     const held = value[key] ?? null
-    const name = key.replaceAll('.', '\\.')
+    const name = escaped(key)
     let node = level.get(name)
     if (!node) {
       if (known.count >= mostKeys) continue
@@ -73,20 +73,50 @@ function visit(
   }
 }
 
-/** The record without the members whose key was first shown after the instant. */
-export function withoutLater(known: KnownKeys, record: Value, after: number): { value: Value; dropped: boolean } {
-  const state = { dropped: false }
-  return { value: strip(known.top, record, after, state), dropped: state.dropped }
+/**
+ * Whether a record is the held one but for members whose key was first shown after the instant, and but for the order
+ * of keys; `later` is told where such members are there.
+ */
+export function isSameBut(known: KnownKeys, record: Value, held: Value, after: number, later: () => void): boolean {
+  return agrees(known.top, record, held, after, later)
 }
 
-function strip(level: ReadonlyMap<string, KeyNode>, value: Value, after: number, state: { dropped: boolean }): Value {
-  if (Array.isArray(value)) return (value as readonly Value[]).map((item) => strip(level, item, after, state))
-  if (!isFields(value)) return value
-  const kept: [string, Value][] = []
-  for (const [key, held] of Object.entries(value)) {
-    const node = level.get(key.replaceAll('.', '\\.'))
-    if (node && node.since > after) state.dropped = true
-    else kept.push([key, node ? strip(node.below, held, after, state) : held])
+/** Whether two values are the same but for the order of keys. */
+export function isSame(value: Value, held: Value): boolean {
+  return agrees(undefined, value, held, 0, () => undefined)
+}
+
+function agrees(
+  level: ReadonlyMap<string, KeyNode> | undefined,
+  value: Value,
+  held: Value,
+  after: number,
+  later: () => void,
+): boolean {
+  if (Array.isArray(value)) {
+    if (!Array.isArray(held)) return false
+    const [items, others] = [value as readonly Value[], held as readonly Value[]]
+    return (
+      items.length === others.length && items.every((item, i) => agrees(level, item, others[i] ?? null, after, later))
+    )
   }
-  return Object.fromEntries(kept)
+  if (!isFields(value)) return Object.is(value, held)
+  if (!isFields(held)) return false
+  let members = 0
+  for (const key in value) {
+    const node = level?.get(escaped(key))
+    if (node && node.since > after) {
+      later()
+      continue
+    }
+    if (!Object.hasOwn(held, key) || !agrees(node?.below, value[key] ?? null, held[key] ?? null, after, later))
+      return false
+    members++
+  }
+  return members === Object.keys(held).length
+}
+
+/** A key as a part of a path. */
+function escaped(key: string): string {
+  return key.includes('.') ? key.replaceAll('.', '\\.') : key
 }

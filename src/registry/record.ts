@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { RegistryField, Resource } from '../catalog/catalogue.ts'
 import { readAnswer } from './answer.ts'
-import { type Fields, hasOddNumbers, isFields, sortedText, textOf, type Value } from './json.ts'
+import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
 
 /** A record as it came: its text is JSON from which each value comes back as sent. */
 export interface Incoming {
@@ -16,46 +16,54 @@ export interface Incoming {
   readonly bare: boolean
 }
 
-/** Larger records, deeper nesting and longer ids are taken for damage. */
+/** Larger records and longer ids are taken for damage. */
 const longestRecord = 4_000_000
 const longestId = 1000
-const deepest = 64
 
 /** 32 hex digits of a text; equal texts have equal ones. */
 export function textHash(text: string): string {
   return hash('md5', text)
 }
 
-/** Reads one record; a text says why it cannot be one. `odd` says that its numbers need care. */
-export function readRecord(resource: Resource, value: Value, odd: boolean): Incoming | string {
-  if (!isFields(value)) return `${resource.name}: a record that is no object`
+/** Reads one record; a text says why it cannot be one. */
+export function readRecord(resource: Resource, value: Value): Incoming | string {
+  const read = readText(resource, value)
+  return typeof read === 'string' ? read : withHash(resource, read)
+}
+
+/** A record whose text can be trusted. */
+export interface RecordText {
+  readonly id: string
+  readonly text: string
+  readonly record: Fields
+}
+
+/** The first half of reading a record: its id and its text, or why it cannot be one. */
+export function readText({ name }: Resource, value: Value): RecordText | string {
+  if (!isFields(value)) return `${name}: a record that is no object`
   const { id } = value
-  if (id === undefined || id === null || id === '') return `${resource.name}: a record without id`
-  if (typeof id !== 'string') return `${resource.name}: an id that is a ${typeof id}, not a text`
-  if (id.length > longestId) return `${resource.name}: an id of ${id.length} characters`
-  if (depthOf(value, 0) > deepest) return `${resource.name} ${id}: nested deeper than ${deepest}`
+  if (id === undefined || id === null || id === '') return `${name}: a record without id`
+  if (typeof id !== 'string') return `${name}: an id that is a ${typeof id}, not a text`
+  if (id.length > longestId) return `${name}: an id of ${id.length} characters`
+  const { depth, odd } = shapeOf(value)
+  if (depth > deepest) return `${name} ${id}: nested deeper than ${deepest}`
   const text = textOf(value, odd)
-  if (text.length > longestRecord) return `${resource.name} ${id}: a record of ${text.length} characters`
-  if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)) {
-    return `${resource.name} ${id}: half a character`
-  }
+  if (text.length > longestRecord) return `${name} ${id}: a record of ${text.length} characters`
+  if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)) return `${name} ${id}: half a character`
+  return { id, text, record: value }
+}
+
+/** The second half: what is known of a record besides. */
+export function withHash(resource: Resource, { id, text, record }: RecordText): Incoming {
+  const deployment = resource.name === 'deployments'
   return {
     id,
     text,
     hash: textHash(text),
-    product: resource.name === 'deployments' ? fieldText(resource.fields['product_id'], value) : null,
-    verified: resource.name === 'deployments' && value['verification_status'] === 'verified',
-    bare: resource.embeds['deployments'] === 'deployments' && value['deployments'] === undefined,
+    product: deployment ? fieldText(resource.fields['product_id'], record) : null,
+    verified: deployment && record['verification_status'] === 'verified',
+    bare: resource.embeds['deployments'] === 'deployments' && record['deployments'] === undefined,
   }
-}
-
-function depthOf(value: Value, at: number): number {
-  if (typeof value !== 'object' || value === null || at > deepest) return at
-  let most = at
-  for (const held of Object.values(value)) {
-    if (typeof held === 'object' && held !== null) most = Math.max(most, depthOf(held, at + 1))
-  }
-  return most
 }
 
 /** A named field as text: the first of its keys that is there; a reference may be an object with an id. */
@@ -68,7 +76,10 @@ export function fieldText(field: RegistryField | undefined, record: Fields): str
 }
 
 /** The typed columns of a record, by name. */
-export function typedFields(resource: Resource, record: Fields): Record<string, string | null> {
+export type TypedFields = Readonly<Record<string, string | null>>
+
+/** Reads the typed columns of a record. */
+export function typedFields(resource: Resource, record: Fields): TypedFields {
   const columns: Record<string, string | null> = {}
   for (const [name, field] of Object.entries(resource.fields)) {
     const value = fieldText(field, record)
@@ -95,10 +106,8 @@ export interface Child {
 /** The tables of what resources embed; deployments are a resource themselves. */
 const embeddedTables = new Set(['provenance', 'documents', 'listings'])
 
-/** Everything that a record, given as its text, embeds and that is a table of its own. */
-export function childrenOf(resource: Resource, parent: string): Child[] {
-  const record = JSON.parse(parent) as Fields
-  const odd = hasOddNumbers(parent)
+/** Everything that a record embeds and that is a table of its own. */
+export function childrenOf(resource: Resource, record: Fields): Child[] {
   const id = typeof record['id'] === 'string' ? record['id'] : ''
   const children: Child[] = []
   const ordinals = new Map<string, number>()
@@ -109,7 +118,7 @@ export function childrenOf(resource: Resource, parent: string): Child[] {
     for (const item of items) {
       const ordinal = ordinals.get(table) ?? 0
       ordinals.set(table, ordinal + 1)
-      const text = textOf(item, odd)
+      const text = textOf(item, shapeOf(item).odd)
       const content_hash = textHash(sortedText(item)).slice(0, 16)
       const name = `${resource.entity}/${id}/${ordinal}/${content_hash}`
       children.push({

@@ -41,7 +41,8 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
     tell(ratios.map((ratio) => ({ line: polarsLine(ratio), within: ratio.ours <= ratio.whole })))
   },
   compact: async () => say(await (await import('./compact.ts')).benchCompact()),
-  registry: async () => say(await (await import('./registry.ts')).benchRegistry()),
+  registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
+  'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),
 }
 
 /** Runs the topics of the command line, all without any. */

@@ -1,6 +1,14 @@
 import { type Fields, type Value } from '../../src/registry/json.ts'
 import { type FeedEvent, type Records, readPage, readSnapshot } from '../../src/registry/bodies.ts'
-import type { Held, HeldEntity, HeldTexts, Settled } from '../../src/registry/history.ts'
+import {
+  type Held,
+  type HeldEntity,
+  type HeldTexts,
+  type Poll,
+  settle,
+  type Settled,
+  type Step,
+} from '../../src/registry/history.ts'
 import { addKey, type KnownKeys, noKeys } from '../../src/registry/keys.ts'
 import { catalogue } from './sandbox-client.ts'
 
@@ -73,6 +81,18 @@ function textOf(value: Value | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** What a poll comes to, its steps in their order. */
+export interface Outcome extends Settled {
+  readonly steps: readonly Step[]
+}
+
+/** Settles a poll upon a memory that stays as it is. */
+export function outcomeOf(poll: Poll, memory: Memory): Outcome {
+  const steps: Step[] = []
+  const rest = settle(poll, { resources, texts: memory.texts, keys: memory.keys() }, (step) => steps.push(step))
+  return { ...rest, steps }
+}
+
 /** Keeps steps as the lake does, in memory. */
 export class Memory {
   readonly held = new Map<string, Map<string, HeldEntity>>()
@@ -105,7 +125,7 @@ export class Memory {
     return this.held
   }
 
-  apply(settled: Settled, at: number): void {
+  apply(settled: Outcome, at: number): void {
     for (const { resource, path } of settled.newKeys) this.#keys.push({ resource, path, at })
     for (const { table, id, op, closedBy, hash, text, product, child } of settled.steps) {
       this.steps.push({ at, table, id, op, closedBy, hash: child?.content_hash ?? hash })

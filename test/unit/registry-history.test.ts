@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine, quote } from '../../src/lake/engine.ts'
 import type { FeedEvent } from '../../src/registry/bodies.ts'
-import { newPoll, observeEvent, observeState, type Poll, settle, type Settled } from '../../src/registry/history.ts'
-import { Memory, resources, SmallWorld } from '../helpers/registry-world.ts'
+import { newPoll, observeEvent, observeState, type Poll } from '../../src/registry/history.ts'
+import { Memory, type Outcome, outcomeOf, SmallWorld } from '../helpers/registry-world.ts'
 
 const replay = readFileSync(new URL('../helpers/registry-replay.sql', import.meta.url), 'utf8')
 let engine: Engine
@@ -117,13 +117,13 @@ function run(acts: readonly Act[]) {
       if (step.how === 'again') for (const event of world.events(from, until).slice(-1)) take(poll, event, 1000)
       cursor = until
     }
-    memory.apply(settle(poll, { resources, texts: memory.texts, keys: memory.keys() }), pollNumber)
+    memory.apply(outcomeOf(poll, memory), pollNumber)
     believed.push(new Map(belief))
     // The same poll upon its own result gives nothing.
     const repeated = newPoll(memory.state())
     if (step.how === 'snapshot')
       observeState(repeated, { records: world.snapshot(), source: 'snapshot', first: false, inferred: false })
-    const nothing = settle(repeated, { resources, texts: memory.texts, keys: memory.keys() })
+    const nothing = outcomeOf(repeated, memory)
     expect([nothing.steps, nothing.absorbed, nothing.newKeys]).toEqual([[], [], []])
   }
   return { memory, seen, states, believed }
@@ -195,10 +195,10 @@ describe('the fold', () => {
 })
 
 /** One poll of events upon a memory. */
-function pollEvents(world: SmallWorld, memory: Memory, from: number, at: number): Settled {
+function pollEvents(world: SmallWorld, memory: Memory, from: number, at: number): Outcome {
   const poll = newPoll(memory.state())
   for (const event of world.events(from, world.log.length)) observeEvent(poll, event)
-  const settled = settle(poll, { resources, texts: memory.texts, keys: memory.keys() })
+  const settled = outcomeOf(poll, memory)
   memory.apply(settled, at)
   return settled
 }
@@ -229,7 +229,7 @@ describe('cases', () => {
     world.put('products', 'p', null)
     const poll = newPoll(memory.state())
     for (const event of world.events(from, from + 1)) observeEvent(poll, event)
-    const { steps } = settle(poll, { resources, texts: memory.texts, keys: memory.keys() })
+    const { steps } = outcomeOf(poll, memory)
     expect(steps.map(({ id, closedBy }) => [id, closedBy])).toEqual([
       ['p', 'deleted'],
       ['d', 'cascade'],
@@ -288,7 +288,7 @@ describe('cases', () => {
     world.put('issuers', 'b', null)
     const poll = newPoll(memory.state())
     observeState(poll, { records: world.snapshot(), source: 'snapshot', first: false, inferred: true })
-    const { steps } = settle(poll, { resources, texts: memory.texts, keys: memory.keys() })
+    const { steps } = outcomeOf(poll, memory)
     expect(steps.map(({ id, closedBy, inferred }) => [id, closedBy, inferred])).toEqual([['b', 'snapshot', true]])
   })
 

@@ -1,11 +1,12 @@
 import { quote } from '../engine.ts'
 import type { FileEntry } from '../entry.ts'
 import { datedPointsSql, type EarlierDating } from '../redated.ts'
+import { columnsMark } from '../registry-columns.ts'
 import { columnsOf, isDated } from './columns.ts'
 import { instantSql } from './template.ts'
 
 /** What of a file its relation needs. */
-export type Listed = Pick<FileEntry, 'path' | 'label' | 'table'>
+export type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
 /** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
 export function filesSql(root: string, table: string, files: readonly Listed[]): string {
@@ -54,7 +55,18 @@ function datedSql(root: string, table: string, files: readonly Listed[]): string
   const names = columns.map(([name]) => `rows_read.${identifier(name)}`).join(', ')
   return `(SELECT listed.snapshot_date, ${names}
     FROM (VALUES ${pairs.join(',\n      ')}) AS listed (path, snapshot_date)
-    JOIN ${readSql(root, table, files, ', filename = true')} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
+    JOIN ${readDated(root, table, files)} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
+}
+
+/**
+ * Files whose columns are those of the table are read bare: only then are they opened no sooner than they are needed,
+ * and not at all where the join asks for the files of other dates.
+ */
+function readDated(root: string, table: string, files: readonly Listed[]): string {
+  const mark = columnsMark(table)
+  if (files.every(({ meta }) => meta['columns'] === mark))
+    return `read_parquet(${pathList(root, files)}, filename = true)`
+  return readSql(root, table, files, ', filename = true')
 }
 
 /** A relation of these columns without a row. */

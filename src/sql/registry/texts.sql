@@ -1,5 +1,5 @@
 -- texts: the records of the named entities of one resource: of the open version, and as last seen.
--- columns: id, version, latest.
+-- columns: id, version, latest (NULL where that is the version).
 -- law: L7. Both are texts as received.
 WITH wanted AS (SELECT unnest(from_json({{ids}}, '["VARCHAR"]')) AS id),
 last_steps AS (
@@ -8,5 +8,5 @@ last_steps AS (
   SELECT id, max_by({record: record, "at": "at"}, "at") AS a
   FROM {{absorbed}} SEMI JOIN wanted USING (id) WHERE resource = {{resource}} GROUP BY id
 )
-SELECT id, s.record AS version, CASE WHEN a."at" > s."at" THEN a.record ELSE s.record END AS latest
+SELECT id, s.record AS version, CASE WHEN a."at" > s."at" THEN a.record END AS latest
 FROM last_steps LEFT JOIN last_absorbed USING (id) WHERE s.record IS NOT NULL

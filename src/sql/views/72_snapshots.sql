@@ -1,15 +1,15 @@
 -- snapshots.<resource>: the registry as its dated snapshots showed it; of several a day the last one.
 -- columns: snapshot_date, id, the typed fields, record, as_of, as_of_at, observed_at.
 -- law: L1. A snapshot is known from the instant at which this lake held it. What the delta of a date says of an entity
---   replaces what its base says.
+--   replaces what its base says. A date that is asked for reaches the files: those of other dates are not read.
 CREATE OR REPLACE VIEW snapshots.{{resource}} AS
-WITH chosen AS (
+WITH chosen AS NOT MATERIALIZED (
   SELECT snapshot_date, base, delta, as_of, as_of_at, observed_at FROM {{files snapshots}}
   WHERE resource = '{{resource}}' AND ({{as_of}} IS NULL OR observed_at <= {{as_of}})
     AND ({{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}})
   QUALIFY row_number() OVER (PARTITION BY snapshot_date ORDER BY observed_at DESC) = 1
 ),
-layered AS (
+layered AS NOT MATERIALIZED (
   SELECT chosen.as_of AS shown_as_of, chosen.as_of_at AS shown_as_of_at, chosen.observed_at AS shown_at,
     dated.layer = chosen.base AS is_base, dated.*
   FROM chosen JOIN {{files {{resource}}}} AS dated
@@ -17,10 +17,8 @@ layered AS (
 )
 SELECT snapshot_date, id, {{fields {{resource}}}}, record, shown_as_of AS as_of, shown_as_of_at AS as_of_at,
   shown_at AS observed_at
-FROM layered
-WHERE NOT removed AND (NOT is_base OR NOT EXISTS (
-  SELECT 1 FROM layered AS later
-  WHERE NOT later.is_base AND later.snapshot_date = layered.snapshot_date AND later.entity = layered.entity));
+FROM (FROM layered QUALIFY NOT is_base OR bool_and(is_base) OVER (PARTITION BY snapshot_date, entity))
+WHERE NOT removed;
 COMMENT ON VIEW snapshots.{{resource}} IS 'The {{resource}} of every dated snapshot, the last one of each day.';
 COMMENT ON COLUMN snapshots.{{resource}}.snapshot_date IS 'the UTC day on which it was taken';
 COMMENT ON COLUMN snapshots.{{resource}}.id IS 'id of the registry';

@@ -1,0 +1,111 @@
+import { isFields, type Value } from './json.ts'
+
+/** A large body whose records are parsed one by one: the frame around them, and the records of an array of it. */
+export interface CutBody {
+  /** The body with a stand-in for each record. */
+  readonly frame: unknown
+  /** The elements of an array of the frame, parsed as they are asked for. */
+  readonly elements: (array: readonly Value[]) => Iterable<Value>
+  /** Parses what nobody asked for: the whole body is JSON only if this throws nothing. */
+  readonly finish: () => void
+}
+
+const [quote, backslash, openArray, closeArray, openObject, closeObject, comma] = [
+  0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d, 0x2c,
+] as const
+
+/** What stands for a record; no valid text can hold the key unescaped. */
+const standIn = '\u0000'
+
+/**
+ * Cuts a body where objects stand in an array that is a member of the body or of a member of it. Frame and records
+ * together are exactly as valid as the body: a `SyntaxError` of either is one of the body.
+ */
+export function cutBody(bytes: Buffer): CutBody {
+  const { frame, bounds } = cut(bytes)
+  const parsed = new Uint8Array(bounds.length / 2)
+  const parse = (n: number): Value => {
+    parsed[n] = 1
+    return JSON.parse(bytes.toString('utf8', bounds[2 * n], bounds[2 * n + 1])) as Value
+  }
+  return {
+    frame: JSON.parse(frame) as unknown,
+    elements: (array) => ({
+      *[Symbol.iterator]() {
+        for (const element of array) {
+          const n = isFields(element) ? element[standIn] : undefined
+          yield typeof n === 'number' && n in parsed ? parse(n) : element
+        }
+      },
+    }),
+    finish: () => {
+      for (const [n, done] of parsed.entries()) if (done === 0) parse(n)
+    },
+  }
+}
+
+/** The frame as text, and where each record begins and ends. */
+function cut(bytes: Buffer): { frame: string; bounds: number[] } {
+  const pieces: string[] = []
+  const bounds: number[] = []
+  const arrays: boolean[] = []
+  let at = textStart(bytes)
+  let written = at
+  while (at < bytes.length) {
+    const byte = bytes[at]
+    if (byte === quote) at = endOfText(bytes, at)
+    else if (byte === openObject && isRecordPlace(arrays)) {
+      const end = endOfObject(bytes, at)
+      if (end < 0) break
+      pieces.push(between(bytes, written, at), `{"\\u0000":${bounds.length / 2}}`)
+      bounds.push(at, end)
+      written = end
+      at = end
+      continue
+    } else if (byte === openObject || byte === openArray) arrays.push(byte === openArray)
+    else if (byte === closeObject || byte === closeArray) arrays.pop()
+    at++
+  }
+  pieces.push(bytes.toString('utf8', written))
+  return { frame: pieces.join(''), bounds }
+}
+
+/** Where a text begins: behind a byte order mark. */
+export function textStart(bytes: Buffer): number {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+}
+
+function between(bytes: Buffer, from: number, until: number): string {
+  return until - from === 1 && bytes[from] === comma ? ',' : bytes.toString('utf8', from, until)
+}
+
+/** Whether the containers around are one or two objects and an array. */
+function isRecordPlace(arrays: readonly boolean[]): boolean {
+  return (arrays.length === 2 || arrays.length === 3) && arrays.indexOf(true) === arrays.length - 1
+}
+
+/** The place of the quote that ends a text; beyond the end where there is none. */
+function endOfText(bytes: Buffer, start: number): number {
+  let at = start + 1
+  while (at < bytes.length) {
+    const byte = bytes[at]
+    if (byte === quote) return at
+    at += byte === backslash ? 2 : 1
+  }
+  return at
+}
+
+/** The place behind the bracket that ends an object; -1 where there is none. */
+function endOfObject(bytes: Buffer, start: number): number {
+  let depth = 0
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === quote) at = endOfText(bytes, at)
+    else if (byte === openObject || byte === openArray) depth++
+    else if (byte === closeObject || byte === closeArray) {
+      depth--
+      if (depth === 0) return at + 1
+    }
+  }
+  return -1
+}

@@ -1,0 +1,212 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { dispatch } from '../../src/commands/cli.ts'
+import { exitCode } from '../../src/errors.ts'
+import { liveFiles } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { refused, SmallRegistry } from '../helpers/small-registry.ts'
+
+const noon = Date.UTC(2026, 5, 1, 12)
+const day = 86_400_000
+const timeout = 300_000
+
+interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly message: string
+}
+
+/** A small provider, a folder for a lake, and the command line in it; the command's own clock stands at `clock.now`. */
+interface Desk {
+  readonly small: SmallRegistry
+  readonly root: string
+  readonly clock: { now: number }
+  readonly env: Record<string, string | undefined>
+  registry(...argv: readonly string[]): Promise<Ended>
+}
+
+async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
+  const small = new SmallRegistry()
+  const serve = async ({ root, url }: { root: string; url: string }): Promise<void> => {
+    const clock = { now: noon }
+    const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
+    await work({ small, root, clock, env, registry: async (...argv) => await run(root, env, clock, argv) })
+  }
+  await withRegistryBench(noon / 1000, serve, { instead: small.answer })
+}
+
+async function run(
+  cwd: string,
+  env: Readonly<Record<string, string | undefined>>,
+  clock: { now: number },
+  argv: readonly string[],
+): Promise<Ended> {
+  let [out, err] = ['', '']
+  const ended = (code: number, message: string): Ended => {
+    expect(out + err + message).not.toContain(registryKey)
+    return { code, out, message }
+  }
+  try {
+    await dispatch(['registry', ...argv], {
+      now: () => clock.now,
+      sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
+      random: Math.random,
+      env,
+      stdout: (text) => (out += text),
+      stderr: (text) => (err += text),
+      isTerminal: false,
+      signal: new AbortController().signal,
+      cwd,
+    })
+    return ended(0, '')
+  } catch (error) {
+    return ended(exitCode(error), error instanceof Error ? error.message : String(error))
+  }
+}
+
+const document = ({ out }: Ended): Record<string, unknown> => JSON.parse(out) as Record<string, unknown>
+
+test('snapshot, sync and status: exit 0, and one document with --json', { timeout }, async () =>
+  withDesk(async ({ small, registry }) => {
+    const first = await registry('snapshot', '--json')
+    expect(first.code).toBe(0)
+    expect(document(first)).toMatchObject({
+      version: 1,
+      requests: 1,
+      source: 'snapshot',
+      snapshot_date: '2026-06-01',
+      epoch: 1,
+      records: { issuers: 30, products: 20, deployments: 40, provenance: 40 },
+      stopped_by: null,
+      resume_at: null,
+    })
+    small.world.put('issuers', 'i1', { name: 'renamed' })
+    const behind = document(await registry('status', '--json'))
+    expect(behind).toMatchObject({ behind: true, feed_at: null, first_snapshot: '2026-06-01', epoch: 1 })
+    const synced = await registry('sync')
+    expect(synced.code).toBe(0)
+    expect(synced.out).toMatch(/^history +0 opened, 1 updated, 0 closed$/m)
+    expect(document(await registry('sync', '--json'))).toMatchObject({ events: 0, updated: 0, files_added: 0 })
+    const status = document(await registry('status', '--json'))
+    expect(status).toMatchObject({ behind: false, records: { issuers: 30 }, versions: { issuers: 31 } })
+    expect(status['events']).toEqual([{ type: 'issuer', known: true, op: 'updated', events: 1 }])
+    expect(document(await registry('status', '--json', '--offline'))['behind']).toBeNull()
+    expect((await registry('status')).out).toMatch(/^behind +no, at the head of the feed$/m)
+  }),
+)
+
+test('exit 4: a snapshot that loses much waits for --accept-shrink', { timeout }, async () =>
+  withDesk(async ({ small, root, registry }) => {
+    await registry('snapshot')
+    const before = await standing(root)
+    for (let n = 0; n < 12; n++) small.world.put('products', `p${n}`, null)
+    const held = await registry('snapshot', '--json')
+    expect([held.code, held.out]).toEqual([4, ''])
+    expect(held.message).toMatch(/held back.*products 20 -> 8, deployments 40 -> 16.*--accept-shrink/)
+    expect(await standing(root)).toEqual(before)
+    const taken = await registry('snapshot', '--json', '--accept-shrink')
+    expect(taken.code).toBe(0)
+    expect(document(taken)).toMatchObject({ closed: 36, records: { products: 8, deployments: 16 } })
+  }),
+)
+
+test('exit 2: nothing set, and another address until --provider-moved', { timeout }, async () =>
+  withDesk(async ({ root, env, clock, registry }) => {
+    for (const name of ['PITLAKE_REGISTRY_URL', 'PITLAKE_REGISTRY_KEY'])
+      expect(await run(root, { ...env, [name]: undefined }, clock, ['sync'])).toMatchObject({
+        code: 2,
+        message: expect.stringContaining(name),
+      })
+    expect(await run(root, { ...env, PITLAKE_DATA: join(root, 'none') }, clock, ['status'])).toMatchObject({ code: 2 })
+    await registry('sync')
+    await withDesk(async ({ env: other }) => {
+      const moved = { ...env, PITLAKE_REGISTRY_URL: other['PITLAKE_REGISTRY_URL'] }
+      const before = await standing(root)
+      const refusal = await run(root, moved, clock, ['snapshot'])
+      expect([refusal.code, refusal.out]).toEqual([2, ''])
+      expect(refusal.message).toMatch(/--provider-moved/)
+      expect(await standing(root)).toEqual(before)
+      clock.now += day
+      expect(await run(root, moved, clock, ['snapshot', '--provider-moved'])).toMatchObject({ code: 0 })
+      expect(await run(root, moved, clock, ['sync'])).toMatchObject({ code: 0 })
+      expect(await run(root, env, clock, ['sync'])).toMatchObject({ code: 2 })
+    })
+  }),
+)
+
+test(
+  'exit 3, 5 and 6: the key, early ends, answers that nobody can read; the document is printed first',
+  {
+    timeout,
+  },
+  async () =>
+    withDesk(async ({ small, root, registry }) => {
+      const answers = async (answer: () => Response, ...argv: readonly string[]): Promise<Ended> => {
+        small.broken.set('/snapshot', answer)
+        const ended = await registry('snapshot', '--json', ...argv)
+        small.broken.clear()
+        return ended
+      }
+      const key = await answers(refused(401, 'unauthorized'))
+      expect([key.code, document(key)['stopped_by']]).toEqual([3, 'unauthorised'])
+      expect(key.message).toMatch(/PITLAKE_REGISTRY_KEY/)
+      const quota = await answers(refused(429, 'quota_exceeded', { 'retry-after': '40000' }))
+      expect([quota.code, document(quota)['stopped_by']]).toEqual([5, 'quota'])
+      expect(document(quota)['resume_at']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      expect(quota.message).toMatch(/the quota is back at .*run the same command then/)
+      const html = await answers(() => new Response('<html></html>'))
+      expect([html.code, document(html)['stopped_by']]).toEqual([6, 'undecodable'])
+      expect(html.message).toMatch(/HTML where JSON belongs/)
+      const down = await answers(refused(500, 'internal_error'))
+      expect([down.code, document(down)['stopped_by']]).toEqual([6, 'failed'])
+      expect((await standing(root)).version).toBe(0)
+      await registry('snapshot')
+      for (let n = 0; n < 60; n++) small.world.put('issuers', `i${n % 30}`, { name: `name ${n}` })
+      for (let n = 0; n < 60; n++) small.world.put('issuers', `j${n}`, { name: `name ${n}` })
+      const early = await registry('sync', '--json', '--max-requests', '1')
+      expect([early.code, document(early)['stopped_by']]).toEqual([5, 'max_requests'])
+      expect(document(early)).toMatchObject({ pages: 1, requests: 1 })
+      expect(early.message).toMatch(/run the same command again/)
+      expect(document(await registry('sync', '--json'))).toMatchObject({ stopped_by: null, records: { issuers: 90 } })
+    }),
+)
+
+test('raw bodies: an unchanged one is kept once, each for raw_days', { timeout }, async () =>
+  withDesk(async ({ small, root, clock, registry }) => {
+    writeFileSync(join(root, 'pitlake.yaml'), 'registry: { raw_days: 2 }\n')
+    const kept: string[][] = []
+    for (let n = 0; n < 6; n++) {
+      if (n > 1) small.world.rows.set('issuers i1', { id: 'i1', name: `name ${n}` })
+      expect(await registry('snapshot')).toMatchObject({ code: 0 })
+      kept.push(await labelsOfRaw(root))
+      clock.now += day
+    }
+    expect(kept).toEqual([
+      ['06-01'],
+      ['06-01 06-02'],
+      ['06-01 06-02', '06-03'],
+      ['06-01 06-02', '06-03', '06-04'],
+      ['06-03', '06-04', '06-05'],
+      ['06-04', '06-05', '06-06'],
+    ])
+  }),
+)
+
+/** The dates for which each raw body of the lake stands, oldest body first. */
+async function labelsOfRaw(root: string): Promise<string[]> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    const bodies = Map.groupBy(liveFiles(ledger, { table: 'raw' }), ({ path }) => path)
+    return [...bodies.values()].map((files) =>
+      files
+        .map(({ label }) => label.slice(5))
+        .toSorted()
+        .join(' '),
+    )
+  } finally {
+    ledger.close()
+  }
+}

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest'
+import { liveFiles } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import type { Fields } from '../../src/registry/json.ts'
+import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+
+const start = Date.UTC(2026, 5, 1, 12) / 1000
+const tables = ['issuers', 'products', 'deployments'] as const
+
+/** What the world shows, as the dated tables name it. */
+function shown(small: SmallRegistry): Record<string, string[]> {
+  const rows = Object.fromEntries(
+    tables.map((table) => {
+      const keys = [...small.world.rows.keys()].filter((key) => key.startsWith(`${table} `)).toSorted()
+      return [table, keys.map((key) => JSON.stringify(small.world.record(key)))]
+    }),
+  )
+  const sources = (rows['deployments'] ?? []).flatMap((text) => {
+    const { id, provenance } = JSON.parse(text) as { id: string; provenance: Fields[] }
+    return provenance.map((source, n) => `${id} ${n} ${JSON.stringify(source)}`)
+  })
+  return { ...rows, provenance: sources.toSorted() }
+}
+
+async function layersOf(root: string, table: string): Promise<string[]> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    return liveFiles(ledger, { table })
+      .map(({ label, meta }) => `${label.slice(8)} ${meta['layer'] === 'base' ? 'base' : 'delta'}`)
+      .toSorted()
+  } finally {
+    ledger.close()
+  }
+}
+
+test('every date shows its own state: bases, deltas, removals, a new base, nothing new', {
+  timeout: 300_000,
+}, async () => {
+  const small = new SmallRegistry()
+  const { world } = small
+  const source = (n: number): Fields => ({ kind: 'explorer', n })
+  const deployment = (n: number, provenance: Fields[]): Fields => ({
+    product_id: `p${n % 20}`,
+    status: 'new',
+    provenance,
+  })
+  const days: (() => void)[] = [
+    () => undefined,
+    () => world.put('deployments', 'd1', deployment(1, [source(1), source(7)])),
+    () => world.put('deployments', 'd2', null),
+    () => undefined,
+    () => {
+      for (let n = 4; n < 12; n++) world.put('deployments', `d${n}`, deployment(n, [source(n + 50)]))
+      world.put('issuers', 'i1', { name: 'renamed' })
+    },
+    () => world.put('products', 'p3', null),
+  ]
+  await withRegistryBench(
+    start,
+    async (bench) => {
+      const truth: [string, Record<string, string[]>][] = []
+      for (const change of days) {
+        change()
+        const { snapshot_date } = await bench.snapshot()
+        truth.push([String(snapshot_date), shown(small)])
+        bench.clock.now += 86_400
+      }
+      const layers = '01 base, 02 base, 02 delta, 03 base, 03 delta, 04 base, 04 delta, 05 base, 06 base, 06 delta'
+      expect((await layersOf(bench.root, 'provenance')).join(', ')).toBe(layers)
+      await makeViews(bench.root)
+      await withViews(bench.root, async (engine) => {
+        for (const [date, wanted] of truth) {
+          const where = `WHERE snapshot_date = DATE '${date}'`
+          for (const table of tables) {
+            const rows = await engine.rows(`SELECT record FROM snapshots.${table} ${where} ORDER BY id`)
+            expect(
+              rows.map(({ record }) => record),
+              `${table} ${date}`,
+            ).toEqual(wanted[table])
+          }
+          const rows = await engine.rows<{ line: string }>(
+            `SELECT concat_ws(' ', parent_id, ordinal, record) AS line FROM snapshots.provenance ${where}`,
+          )
+          const lines = rows.map(({ line }) => line)
+          expect(lines.toSorted(), `provenance ${date}`).toEqual(wanted['provenance'])
+        }
+      })
+    },
+    { instead: small.answer },
+  )
+})

@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readPage, readSnapshot } from '../../src/registry/bodies.ts'
+import { cutBody } from '../../src/registry/cut.ts'
+import { isFields, sortedText, type Value } from '../../src/registry/json.ts'
+import { isSame } from '../../src/registry/keys.ts'
+import { resources } from '../helpers/registry-world.ts'
+
+const json: fc.Arbitrary<Value> = fc.jsonValue({ maxDepth: 5 }) as fc.Arbitrary<Value>
+const record = fc.dictionary(fc.string(), json, { maxKeys: 5 })
+const array = fc.array(fc.oneof({ weight: 5, arbitrary: record }, { weight: 1, arbitrary: json }), { maxLength: 6 })
+const body = fc.dictionary(
+  fc.constantFrom('products', 'data', 'x', 'a"b', 'é'),
+  fc.oneof(json, array, fc.dictionary(fc.string(), array, { maxKeys: 3 })),
+)
+
+/** What a cut body says as a whole. */
+function restored(text: string): unknown {
+  const { frame, elements, finish } = cutBody(Buffer.from(text))
+  finish()
+  const again = (value: Value): Value => {
+    if (Array.isArray(value))
+      return [...elements(value as readonly Value[])].map((one, i) => (isStandIn(value[i]) ? one : again(one)))
+    if (!isFields(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([key, held]) => [key, again(held)]))
+  }
+  return again(frame as Value)
+}
+
+const isStandIn = (value: unknown): boolean => isFields(value) && Object.hasOwn(value, '\u0000')
+
+const outcome = (work: () => unknown): unknown => {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'no JSON'
+    throw error
+  }
+}
+
+describe('a body that is cut into records', () => {
+  test('says what the whole says, however it is spaced', () => {
+    fc.assert(
+      fc.property(body, fc.nat(3), (value, space) => {
+        const text = JSON.stringify(value, null, space)
+        expect(restored(text)).toEqual(JSON.parse(text))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('is JSON exactly where the whole is', () => {
+    let damaged = 0
+    fc.assert(
+      fc.property(
+        body,
+        fc.nat(),
+        fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '1', ' '),
+        (value, at, put) => {
+          const text = JSON.stringify({ ...value, products: [{ id: 'a', list: [1, { b: '}]"' }] }, { id: 'c' }] })
+          const place = at % text.length
+          const changed = text.slice(0, place) + put + text.slice(place + 1)
+          const whole = outcome(() => JSON.parse(changed) as unknown)
+          if (whole === 'no JSON') damaged++
+          expect(outcome(() => restored(changed))).toEqual(whole)
+        },
+      ),
+      { numRuns: 3000 },
+    )
+    expect(damaged).toBeGreaterThan(500)
+  })
+
+  test('a byte order mark is no part of it', () => {
+    const text = '{"issuers":[{"id":"é"}],"cursor":"c"}'
+    for (const bytes of [Buffer.from(text), Buffer.from(`\ufeff${text}`)]) {
+      const read = readSnapshot(bytes, resources)
+      expect(read.ok && read.value.records.get('issuers')?.get('é')?.text).toBe('{"id":"é"}')
+    }
+  })
+
+  test('damage in an array that nobody reads is damage of the body', () => {
+    const read = readSnapshot(Buffer.from('{"issuers":[{"id":"a"}],"cursor":"c","others":[{"x":tru}]}'), resources)
+    expect(read).toEqual({ ok: false, reason: 'JSON that is cut or damaged' })
+  })
+})
+
+test('two values are the same exactly where their sorted texts are', () => {
+  const turned = (value: Value): Value => {
+    if (Array.isArray(value)) return (value as readonly Value[]).map(turned)
+    if (!isFields(value)) return value
+    return Object.fromEntries(
+      Object.entries(value)
+        .map(([key, held]) => [key, turned(held)] as const)
+        .toReversed(),
+    )
+  }
+  const few = fc.jsonValue({ maxDepth: 2, stringUnit: fc.constantFrom('a', 'b') }) as fc.Arbitrary<Value>
+  let same = 0
+  fc.assert(
+    fc.property(few, few, (a, b) => {
+      if (isSame(a, b)) same++
+      expect(isSame(a, b)).toBe(sortedText(a) === sortedText(b))
+      expect(isSame(a, turned(a))).toBe(true)
+    }),
+    { numRuns: 2000 },
+  )
+  expect(same).toBeGreaterThan(10)
+  expect([isSame(0, -0), isSame([-0], [-0]), isSame({ a: null }, {}), isSame({}, { a: null })]).toEqual([
+    false,
+    true,
+    false,
+    false,
+  ])
+})
+
+test('numbers come back as the same 64 bits, whichever texts stand beside them', () => {
+  const given = '{"id":"x","hash":"sha256:585e123","a":-0,"b":[1e400,-1e400,5e-324],"c":9007199254740993,"d":0.1}'
+  const page = `{"data":[{"entity_type":"issuer","entity_id":"x","op":"updated","record":${given},"seq":-0.0}],"has_more":false}`
+  const read = readPage(Buffer.from(page), resources)
+  const [event] = read.ok ? read.value.events : []
+  expect(event?.incoming?.text).toBe(
+    '{"id":"x","hash":"sha256:585e123","a":-0.0,"b":[1e999,-1e999,5e-324],"c":9007199254740992,"d":0.1}',
+  )
+  expect(JSON.parse(event?.text ?? '')).toEqual((JSON.parse(page) as { data: unknown[] }).data[0])
+})
+
+test('an event that is nested too deep is refused, whatever its type', () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  for (const event of [
+    `{"entity_type":"committee","entity_id":"c","op":"updated","record":{"id":"c","v":${deep}}}`,
+    `{"entity_type":"issuer","entity_id":"c","op":"updated","record":{"id":"c"},"v":${deep}}`,
+  ]) {
+    const read = readPage(Buffer.from(`{"data":[${event}],"has_more":false}`), resources)
+    expect(read).toMatchObject({ ok: false, reason: expect.stringMatching(/nested deeper than 64/) })
+  }
+})
