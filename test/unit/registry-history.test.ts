@@ -242,7 +242,7 @@ describe('cases', () => {
     world.put('issuers', 'i', { v: 1 })
     const poll = newPoll(memory.state())
     for (const event of [...world.events(0, 1), ...world.events(1, 2)]) observeEvent(poll, event)
-    const settled = settle(poll, { resources, texts: memory.texts, keys: memory.keys() })
+    const settled = outcomeOf(poll, memory)
     expect(settled.steps.map(({ id, op }) => [id, op])).toHaveLength(1)
     memory.apply(settled, 1)
     expect(pollEvents(world, memory, 0, 2).steps).toEqual([])
