@@ -99,6 +99,5 @@ function microsSql(parameter: Sql): Sql {
 }
 
 function beforeSql(x: Sql): Sql {
-  const latency = microsSql('latency')
-  return `CASE WHEN ${latency} = 0 OR NOT isfinite(${x}) THEN ${x} ELSE make_timestamptz(epoch_us(${x}) - ${latency}) END`
+  return `CASE WHEN isfinite(${x}) THEN make_timestamptz(epoch_us(${x}) - ${microsSql('latency')}) ELSE ${x} END`
 }

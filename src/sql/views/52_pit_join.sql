@@ -41,11 +41,11 @@ _pit_all AS NOT MATERIALIZED (
   )
 ),
 _pit_aged AS NOT MATERIALIZED (
-  SELECT *, epoch_us(_pit_u) - {{end _pit_e "interval"}} AS _pit_age FROM _pit_all
+  SELECT *, epoch_us(_pit_u) - {{end _pit_e "interval"}} AS _pit_age, {{fresh}} AS _pit_fresh FROM _pit_all
 )
-SELECT * EXCLUDE (_pit_u, _pit_k, _pit_e, _pit_a, _pit_v, _pit_o, _pit_age),
-  CASE WHEN {{fresh}} THEN _pit_e END AS t, CASE WHEN {{fresh}} THEN _pit_a END AS available_at,
-  CASE WHEN {{fresh}} THEN _pit_v END AS v, CASE WHEN {{fresh}} THEN _pit_o END AS o,
-  CASE WHEN {{fresh}} THEN to_microseconds(_pit_age) END AS age
+SELECT * EXCLUDE (_pit_u, _pit_k, _pit_e, _pit_a, _pit_v, _pit_o, _pit_age, _pit_fresh),
+  CASE WHEN _pit_fresh THEN _pit_e END AS t, CASE WHEN _pit_fresh THEN _pit_a END AS available_at,
+  CASE WHEN _pit_fresh THEN _pit_v END AS v, CASE WHEN _pit_fresh THEN _pit_o END AS o,
+  CASE WHEN _pit_fresh THEN to_microseconds(_pit_age) END AS age
 FROM _pit_aged;
 COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, skip_nulls.';
