@@ -36,7 +36,7 @@ export async function withBench<T>(
   const spool = await openSpool(ledger.root, run, deps)
   try {
     const threads = deps.threads === undefined ? {} : { threads: deps.threads }
-    const engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), ...threads })
+    const engine = await Engine.open(':memory:', { lean: true, tempDirectory: spool.file('duckdb'), ...threads })
     try {
       return await work({ ledger, deps, run, spool, engine })
     } finally {

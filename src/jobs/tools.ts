@@ -90,7 +90,7 @@ export async function withTools(bench: Bench, use: (tools: Tools) => Promise<voi
   try {
     const spool = await openSpool(input.settings.data, run, deps)
     try {
-      const engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
+      const engine = await Engine.open(':memory:', { lean: true, tempDirectory: spool.file('duckdb') })
       const http = httpOf(bench)
       try {
         await use(toolsOf(bench, log, { spool, engine, http }))
