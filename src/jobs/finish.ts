@@ -23,7 +23,7 @@ export interface FinishDeps {
 }
 
 /**
- * Merges small files and makes the views anew. The points are committed already, so a failure here is a note, and the
+ * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed already, so a failure here is a note, and the
  * next run or `pitlake views` mends it. A run that changed and asked nothing leaves existing views alone.
  */
 export async function finishRun(
@@ -32,7 +32,8 @@ export async function finishRun(
 ): Promise<void> {
   const idle = commits === 0 && requests === 0
   if (ledger.head().version === 0 || (idle && (await exists(inLake(ledger.root, places.database))))) return
-  if (commits > 0) await noted('merging small files', note, async () => void (await mergeSmallFiles(ledger, deps)))
+  if (commits > 0)
+    await noted('merging small files', note, async () => void (await mergeSmallFiles(ledger, { threads: 1, ...deps })))
   await noted('making the views', note, async () => void (await buildViews(ledger, { catalogue, deps })))
 }
 

@@ -21,6 +21,8 @@ export interface Rows {
   readonly source: string
   /** `ORDER BY …`, or '' for rows that are in order. */
   readonly order: string
+  /** How many rows make a row group; fewer where rows are long. */
+  readonly group?: number
 }
 
 /** Beyond 3 the size falls by 4 %, beyond 9 for a long way only the time grows. */
@@ -37,6 +39,8 @@ const tried: readonly Encoding[] = [
 ]
 /** Large enough to compress, small enough that reading one series skips most of a large file. */
 const groupRows = 65_536
+/** Whole records are long, and a row group is in memory while it is written. */
+export const recordRows = 4096
 const sampleRows = groupRows
 
 /** The encoding that a file says it was measured to be best in; undefined where nobody measured. */
@@ -64,12 +68,13 @@ export async function writeParquet(
   const pairs = Object.entries(metadata).map(([key, value]) => `${quote(key)}: ${quote(value)}`)
   await session.run(
     mergeSql('write', {
-      ...rows,
+      source: rows.source,
+      order: rows.order,
       version: encoding.version,
       dictionary: encoding.dictionary,
       compression: compressionSql(encoding.few === true, encoding.level),
       out: quote(out),
-      group: groupRows,
+      group: rows.group ?? groupRows,
       metadata: `{${pairs.join(', ')}}`,
     }),
   )
@@ -98,7 +103,7 @@ export async function writeSmallest(session: Engine, what: Measuring): Promise<E
   const trials: Trial[] = []
   const attempt = async (encoding: Encoding): Promise<void> => {
     const path = `${out}.${trials.length}`
-    const bytes = await writeParquet(session, { source: 'trial', order: '' }, path, encoding, metadata)
+    const bytes = await writeParquet(session, { ...rows, source: 'trial', order: '' }, path, encoding, metadata)
     trials.push({ encoding, path, bytes })
   }
   for (const one of tried) {

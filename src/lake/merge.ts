@@ -11,6 +11,7 @@ import {
   encodingText,
   measuredEncoding,
   quickEncoding,
+  recordRows,
   type Rows,
   usualEncoding,
   writeParquet,
@@ -79,7 +80,8 @@ async function rewrite(session: Engine, job: MergeJob): Promise<Merged> {
   const source = parquet(paths)
   const columns = await columnsOf(session, source)
   const before = await prove(session, source, columns, first.table)
-  const rows: Rows = { source, order: orderOf(first.table, columns) }
+  const group = holdsPoints(first.table) ? {} : { group: recordRows }
+  const rows: Rows = { source, order: orderOf(first.table, columns), ...group }
   const encoding = await write(session, job, rows, before)
   const written = parquet([job.out])
   const after = await prove(session, written, await columnsOf(session, written), first.table)
@@ -116,10 +118,15 @@ export function parquet(paths: readonly string[]): string {
   return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
 }
 
-/** The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. */
+/**
+ * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. Whole
+ * records are none either: they would be in memory twice, and what names a step stands beside them.
+ */
 export function orderOf(table: string, columns: Columns): string {
   if (holdsPoints(table)) return 'ORDER BY asset, currency, exchange, network, params, t'
-  const keys = columns.filter(({ type }) => !/DOUBLE|FLOAT/.test(type)).map(({ name }) => ident(name))
+  const keys = columns
+    .filter(({ name, type }) => !/DOUBLE|FLOAT/.test(type) && name !== 'record')
+    .map(({ name }) => ident(name))
   return keys.length === 0 ? '' : `ORDER BY ${keys.join(', ')}`
 }
 
