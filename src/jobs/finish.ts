@@ -23,8 +23,9 @@ export interface FinishDeps {
 }
 
 /**
- * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed already, so a failure here is a note, and the
- * next run or `pitlake views` mends it. A run that changed and asked nothing leaves existing views alone.
+ * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed
+ * already, so a failure here is a note, and the next run or `pitlake views` mends it. A run that changed and asked
+ * nothing leaves existing views alone.
  */
 export async function finishRun(
   { ledger, commits, requests }: RunEnd,
