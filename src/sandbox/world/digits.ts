@@ -1,4 +1,4 @@
-/** An amount of coins: no chain counts smaller parts than these eight decimals in its own unit of account. */
+/** An amount of coins: eight decimals, the parts that most chains count in. */
 export function coinDigits(amount: number): number {
   return Math.abs(amount) < 9e7 ? Math.round(amount * 1e8) / 1e8 : amount
 }

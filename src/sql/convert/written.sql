@@ -1,6 +1,6 @@
 -- What the written file holds, read back from it, series by series and part by part of the asked time.
--- columns: asset, currency, exchange, network, params, part, rows, numbers (v not NULL), zeros, told (the provider said when it computed them),
---   first and last (t, seconds), first_row and last_row (positions in the file), min_available and max_available
+-- columns: asset, currency, exchange, network, params, part, rows, numbers (v not NULL), zeros, told (the provider said
+--   when it computed them), first and last (t, seconds), first_row and last_row (positions in the file), min_available and max_available
 --   (microseconds), min_lag (microseconds from the interval's end to available_at, the smallest), early, low and high (as
 --   in stats), digest (a sum of hashes: independent of the order of rows).
 -- law: L3. What is committed is what can be read.
