@@ -169,5 +169,5 @@ test('a point of more than a megabyte is stored whole', async () => {
   const long = JSON.stringify({ text: 'x'.repeat(1_500_000) })
   const { only, rows } = await made.values(`[{"t":${t1},"o":${long}},{"t":${t1 + 86_400},"o":{"a":1}}]`)
   expect(only).toMatchObject({ points: 2, reason: null })
-  expect(rows.map((row) => String(row['o']).length)).toEqual([long.length, 7])
+  expect(rows.map((row) => row['o'])).toEqual([long, '{"a":1}'])
 })
