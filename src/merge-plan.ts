@@ -48,6 +48,30 @@ function suffix<T extends Mergeable>(sorted: readonly T[], factor: number): read
   return sorted.slice(0, count)
 }
 
+/** From so many files on a view gains by one file in their place; below, reading two relations costs as much. */
+const worthGathering = 16
+/** Up to so many rows a file is small beside what opening it costs. */
+const gatheredRows = 65_536
+/** What a run may write again at its end. */
+const gatheredSum = { rows: 400_000, bytes: 32_000_000 }
+
+/**
+ * The small files that a view reads faster from one file that holds the rows of them all: in every partition all but
+ * the largest, as far as they are small and their sum is, smallest first; none where they are few.
+ */
+export function gatherable<T extends Mergeable>(partitions: readonly (readonly T[])[]): readonly T[] {
+  const small = partitions.flatMap((files) => files.toSorted((a, b) => a.rows - b.rows).slice(0, -1))
+  const chosen: T[] = []
+  const left = { ...gatheredSum }
+  for (const file of small.filter(({ rows }) => rows <= gatheredRows).toSorted((a, b) => a.rows - b.rows)) {
+    left.rows -= file.rows
+    left.bytes -= file.bytes
+    if (left.rows < 0 || left.bytes < 0) break
+    chosen.push(file)
+  }
+  return chosen.length < worthGathering ? [] : chosen
+}
+
 /** When a file was in the view. The same path may be listed several times. */
 export interface Listed {
   readonly path: string

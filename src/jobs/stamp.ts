@@ -103,8 +103,8 @@ interface Pinned {
 
 /** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
 async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: CommitDeps, spool: Spool): Promise<Pinned> {
-  await buildViews(ledger, { catalogue, deps })
-  const raw = await readFile(inLake(root, places.script), 'utf8')
+  await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
+  const raw = await readFile(spool.file(places.script), 'utf8')
   const version = Number(/^-- The lake in .* as of version (\d+):/.exec(raw)?.[1] ?? Number.NaN)
   const { lake } = ledger.head()
   if (lake === null || !(version > 0))

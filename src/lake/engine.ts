@@ -27,8 +27,8 @@ export interface EngineOptions {
   readonly readOnly?: boolean
   /** Whether memory goes back to the system as soon as a task is done: for jobs that run long beside others. */
   readonly lean?: boolean
-  /** Whether the same Parquet files will be asked again and again: their footers are then kept in memory. */
-  readonly keepFooters?: boolean
+  /** Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in memory. */
+  readonly keepFiles?: boolean
 }
 
 /** A value that may stand for `$name` or `$1` in a statement. */
@@ -84,6 +84,9 @@ export interface Prepared {
 /** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */
 const leanSettings = { allocator_flush_threshold: '32MB', allocator_bulk_deallocation_flush_threshold: '32MB' }
 
+/** Footers stay parsed, and a file that was read once is not looked at again: half of what opening it costs. */
+const keepSql = `SET GLOBAL parquet_metadata_cache = true; SET GLOBAL validate_external_file_cache = 'NO_VALIDATION'`
+
 /** The extensions without which no lake can be read; they are linked into the official builds. */
 const needed = ['core_functions', 'icu', 'json', 'parquet']
 
@@ -115,7 +118,7 @@ export class Engine {
     try {
       const engine = await Engine.#connect(instance, true)
       await engine.#requireExtensions()
-      if (options.keepFooters === true) await engine.run('SET GLOBAL parquet_metadata_cache = true')
+      if (options.keepFiles === true) await engine.run(keepSql)
       return engine
     } catch (error) {
       instance.closeSync()

@@ -121,7 +121,7 @@ async function open(database: string, folder: string, options: QueryOptions): Pr
   try {
     return await Engine.open(database, {
       readOnly: database !== ':memory:',
-      keepFooters: true,
+      keepFiles: true,
       // Sessions side by side must not share a folder for what does not fit into memory.
       tempDirectory: join(tmpdir(), `pitlake-${randomUUID()}`),
       ...(options.threads === undefined ? {} : { threads: options.threads }),

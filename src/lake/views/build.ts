@@ -3,7 +3,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CommitDeps } from '../commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../disk.ts'
 import { Engine } from '../engine.ts'
-import { liveFiles } from '../held.ts'
+import { type HeldFile, liveFiles } from '../held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../layout.ts'
 import type { Ledger } from '../ledger.ts'
@@ -12,6 +12,8 @@ import { earlierDatings } from '../redated.ts'
 import { compile, type Statements } from './compile.ts'
 import { exportedTables } from './exported.ts'
 import { exportsFolder, exportTable } from './exports.ts'
+import { gather } from './gathered.ts'
+import type { Gathered } from './relations.ts'
 import { scriptText } from './script.ts'
 
 /*
@@ -47,9 +49,7 @@ export interface ViewsOptions {
   readonly deps: CommitDeps
   /** Makes both files again even if nothing changed. */
   readonly force?: boolean
-  /** An earlier state: the files that this version listed. The exported tables stay those of now. */
-  readonly version?: number
-  /** The folder that gets both files instead of the lake's own; absolute. */
+  /** The folder, absolute, that gets both files instead of the lake's own; they then name nothing but the lake's files and exports. */
   readonly into?: string
 }
 
@@ -68,24 +68,26 @@ export interface ViewsBuilt {
  * open goes on with it. Builders wait for each other, and each starts from what is committed by then.
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
-  const { catalogue, deps, version, into = ledger.root } = options
+  const { catalogue, deps, force = false, into = ledger.root } = options
   const lock = await waitForTurn(ledger.root, deps)
   try {
     await ledger.catchUp()
     await removeLeftovers(ledger.root, deps)
     const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
-    const exported = await exportAll(ledger, catalogue, deps, mark)
-    const files = liveFiles(ledger, version === undefined ? {} : { version })
+    const files = liveFiles(ledger)
+    const gathers = into === ledger.root ? { files, anew: force } : undefined
+    const exported = await exportAll(ledger, { catalogue, deps, mark, gathers })
     const statements = compile({
       root: resolve(ledger.root),
-      head: { ...ledger.head(), ...(version !== undefined && { version }) },
+      head: ledger.head(),
       catalogue,
       files,
       earlier: earlierDatings(files),
       exports: exported.paths,
+      gathered: exported.gathered,
     })
     const script = scriptText(statements)
-    const made = options.force === true || !(await upToDate(into, script))
+    const made = force || !(await upToDate(into, script))
     if (made) await replaceBoth(into, statements, script, deps, mark)
     const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
     const { objects } = statements
@@ -117,25 +119,34 @@ async function waitForTurn(root: string, deps: CommitDeps): Promise<Lock> {
   }
 }
 
+interface Exporting {
+  readonly catalogue: Catalogue
+  readonly deps: CommitDeps
+  readonly mark: string
+  /** The files whose small ones are gathered. */
+  readonly gathers: { readonly files: readonly HeldFile[]; readonly anew: boolean } | undefined
+}
+
 async function exportAll(
   ledger: Ledger,
-  catalogue: Catalogue,
-  deps: CommitDeps,
-  mark: string,
-): Promise<{ paths: Map<string, string>; written: number }> {
+  { catalogue, deps, mark, gathers }: Exporting,
+): Promise<{ paths: Map<string, string>; gathered: Gathered | undefined; written: number }> {
   const engine = await Engine.open(':memory:', { threads: 1 })
+  const tools = { engine, disk: deps.disk ?? realDisk, mark }
   const paths = new Map<string, string>()
   let written = 0
   try {
     for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
-      const file = await exportTable(ledger, table, exported, { engine, disk: deps.disk ?? realDisk, mark })
+      const file = await exportTable(ledger, table, exported, tools)
       paths.set(table, file.path)
       if (file.written) written++
     }
+    const gathered = gathers && (await gather(ledger, gathers.files, tools, gathers.anew))
+    if (gathered?.written === true) written++
+    return { paths, gathered, written }
   } finally {
     engine.close()
   }
-  return { paths, written }
 }
 
 /** Whether the script on disk is this one; it is put in place after the database, so that this tells of both. */

@@ -9,7 +9,7 @@ import { fieldColumns } from '../registry-columns.ts'
 import { computedSql, ruledSql } from '../stored-clocks.ts'
 import { joinWords } from './joins.ts'
 import { type ObjectText, readObjects } from './objects.ts'
-import { fileSql, filesSql, identifier, listedPointsSql, literalPath, pointsSql } from './relations.ts'
+import { fileSql, filesSql, type Gathered, identifier, listedPointsSql, literalPath, pointsSql } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
@@ -23,6 +23,8 @@ export interface Sources {
   readonly earlier: readonly EarlierDating[]
   /** The Parquet file of each exported table. */
   readonly exports: ReadonlyMap<string, string>
+  /** The file that stands for many small points files; undefined where each is named. */
+  readonly gathered?: Gathered | undefined
 }
 
 /** One object, ready to be run. */
@@ -62,7 +64,7 @@ const clockWords: Readonly<Record<string, (argument: string) => string>> = {
 
 /** What each placeholder stands for. */
 function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
-  const { root, head, catalogue, files, exports, earlier } = sources
+  const { root, head, catalogue, files, exports, earlier, gathered } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
@@ -76,7 +78,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     variable: (name) => `getvariable(${quote(name)})`,
     files: (table) => {
       const own = tables.get(table) ?? []
-      return table === 'points' ? pointsSql(root, own, earlier) : filesSql(root, table, own)
+      return table === 'points' ? pointsSql(root, own, earlier, gathered) : filesSql(root, table, own)
     },
     ledger: (name) => fileSql(found(exports.get(name), name)),
     points: (metric) => pointsOf(metric),

@@ -8,6 +8,14 @@ import { instantSql } from './template.ts'
 /** What of a file its relation needs. */
 export type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
+/** One file that is read instead of many small ones. It is made anew from them; no entry of the journal names it. */
+export interface Gathered {
+  /** Absolute. */
+  readonly path: string
+  /** The files that it stands for, relative to the lake. */
+  readonly files: ReadonlySet<string>
+}
+
 /** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
 export function filesSql(root: string, table: string, files: readonly Listed[]): string {
   if (isDated(table)) return datedSql(root, table, files)
@@ -17,9 +25,24 @@ export function filesSql(root: string, table: string, files: readonly Listed[]):
 
 const hive = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
 
-/** The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
-export function pointsSql(root: string, files: readonly Listed[], earlier: readonly EarlierDating[]): string {
-  return datedSqlOf(root, readPoints(root, files), earlier)
+/**
+ * The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. Where a
+ * gathered file stands for some of them, it is read in their place.
+ */
+export function pointsSql(
+  root: string,
+  files: readonly Listed[],
+  earlier: readonly EarlierDating[],
+  gathered?: Gathered,
+): string {
+  if (gathered === undefined) return datedSqlOf(root, readPoints(root, files), earlier)
+  const names = columnsOf('points')
+    .map(([name]) => identifier(name))
+    .join(', ')
+  const others = files.filter(({ path }) => !gathered.files.has(path))
+  const newest = `(SELECT ${names} FROM ${readPoints(root, others)}
+  UNION ALL SELECT ${names} FROM ${fileSql(gathered.path)})`
+  return datedSqlOf(root, newest, earlier)
 }
 
 /** The same over the list of absolute paths that an SQL expression gives; undefined where there are no files. */
@@ -36,7 +59,8 @@ function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDatin
   return datedPointsSql(newest, earlier, read, instantSql('observed_as_of'))
 }
 
-function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
+/** The relation over points files alone. */
+export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return emptySql(columnsOf('points'))
   return `read_parquet(${pathList(root, files)}, ${hive})`
 }
