@@ -36,6 +36,20 @@ function mergeable<T extends Mergeable>(files: readonly T[]): readonly T[] {
   return files.filter((file) => file.bytes < fullBytes).toSorted((a, b) => a.rows - b.rows)
 }
 
+/** A history is merged whole when so many of its rows stand outside its largest file. */
+const historyShare = 0.25
+
+/**
+ * The files of a history to be merged: only within one file is a step known to be superseded, and its record skipped.
+ * Rewriting the whole each time that it has grown by a share is logarithmic too.
+ */
+export function historyMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
+  const sorted = mergeable(files)
+  const largest = sorted.at(-1)?.rows ?? 0
+  const others = sorted.slice(0, -1).reduce((sum, { rows }) => sum + rows, 0)
+  return others > 0 && others >= largest * historyShare ? sorted : tieredMerge(files)
+}
+
 /** The longest run of smallest files whose largest holds at most `factor` times the rows of all others in it. */
 function suffix<T extends Mergeable>(sorted: readonly T[], factor: number): readonly T[] {
   let smaller = 0

@@ -6,10 +6,11 @@ import { liveFiles } from '../lake/held.ts'
 import { Ledger } from '../lake/ledger.ts'
 import { describeHolder, holderOf, tryLock } from '../lake/lock.ts'
 import { mergeFiles } from '../lake/merge.ts'
+import { isHistory } from '../lake/merge-history.ts'
 import { measuredEncoding } from '../lake/merge-encode.ts'
 import { migrate } from '../lake/migrate.ts'
 import { sweep } from '../lake/sweep.ts'
-import { tieredMerge, wholeMerge } from '../merge-plan.ts'
+import { historyMerge, tieredMerge, wholeMerge } from '../merge-plan.ts'
 import type { Interval } from '../time.ts'
 import { type Bench, footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
 
@@ -77,7 +78,9 @@ export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promis
   const lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
   if (!lock) return mergeParts(ledger, deps, none)
   try {
-    const chosen = partitions(ledger).map((files) => tieredMerge(files))
+    const chosen = partitions(ledger).map((files) =>
+      isHistory(files[0]?.table ?? '') ? historyMerge(files) : tieredMerge(files),
+    )
     const summary = await mergeParts(ledger, deps, { ...none, chosen })
     await foldJournal(ledger, deps)
     return summary
@@ -104,7 +107,7 @@ const mergeable: ReadonlySet<string> = new Set([
 
 /** Dated tables share files between dates and are left alone. */
 function isMergeable(table: string): boolean {
-  return mergeable.has(table) || table.startsWith('history.')
+  return mergeable.has(table) || isHistory(table)
 }
 
 /** The live files by partition, in a fixed order. */

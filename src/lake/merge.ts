@@ -17,6 +17,7 @@ import {
   writeParquet,
   writeSmallest,
 } from './merge-encode.ts'
+import { isHistory, supersededColumn, unproved, withSuperseded } from './merge-history.ts'
 import { mergeSql } from './merge-sql.ts'
 
 /** Files of one partition that are to become one. */
@@ -78,15 +79,20 @@ async function rewrite(session: Engine, job: MergeJob): Promise<Merged> {
   const paths = job.files.map((file) => inLake(job.root, file.path))
   await refuseNewerFiles(session, paths)
   const source = parquet(paths)
-  const columns = await columnsOf(session, source)
+  const history = isHistory(first.table)
+  const columns = (await columnsOf(session, source)).filter(({ name }) => name !== supersededColumn)
   const before = await prove(session, source, columns, first.table)
   const group = holdsPoints(first.table) ? {} : { group: recordRows }
-  const rows: Rows = { source, order: orderOf(first.table, columns), ...group }
+  const shaped = history ? withSuperseded(source, columns) : source
+  const rows: Rows = { source: shaped, order: orderOf(first.table, columns), ...group }
   const encoding = await write(session, job, rows, before)
   const written = parquet([job.out])
-  const after = await prove(session, written, await columnsOf(session, written), first.table)
+  const after = await prove(session, written, columns, first.table)
   const held = job.files.reduce((sum, file) => sum + file.rows, 0)
-  const differs = await difference(session, { source, written, columns, held, before, after })
+  const hidden = history && (await unproved(session, written)) > 0
+  const differs = hidden
+    ? 'the merged file hides records'
+    : await difference(session, { source, written, columns, held, before, after })
   if (differs !== undefined) {
     await rm(job.out, { force: true })
     return { kind: 'abandoned', reason: differs }
@@ -127,7 +133,10 @@ export function orderOf(table: string, columns: Columns): string {
   const keys = columns
     .filter(({ name, type }) => !/DOUBLE|FLOAT/.test(type) && name !== 'record')
     .map(({ name }) => ident(name))
-  return keys.length === 0 ? '' : `ORDER BY ${keys.join(', ')}`
+  if (keys.length === 0) return ''
+  // Superseded steps stand together at the end, so that whole row groups of them are skipped.
+  const first = isHistory(table) ? [`${supersededColumn} IS NOT NULL`] : []
+  return `ORDER BY ${[...first, ...keys].join(', ')}`
 }
 
 /** The columns of a relation. */

@@ -43,7 +43,10 @@ function dated(fields: readonly Column[]): readonly Column[] {
   return [...text('layer', 'entity'), ['removed', 'BOOLEAN'], ...text('id'), ...fields, ...text('record'), ...envelope]
 }
 
-/** A row per opened version (`op`) or closed one (`closed_by`); `hash` is that of the record's text as received. */
+/**
+ * A row per opened version (`op`) or closed one (`closed_by`); `hash` is that of the record's text as received. By
+ * `superseded_at` a later row of the same id was known: merging writes it where both stand in one file.
+ */
 function steps(fields: readonly Column[]): readonly Column[] {
   const head: readonly Column[] = [
     ...text('id'),
@@ -52,7 +55,7 @@ function steps(fields: readonly Column[]): readonly Column[] {
     ['inferred', 'BOOLEAN'],
     ...text('source'),
   ]
-  return [...head, ...fields, ...text('record', 'hash', 'as_of'), instant('as_of_at')]
+  return [...head, ...fields, ...text('record', 'hash', 'as_of'), instant('as_of_at'), instant('superseded_at')]
 }
 
 const others: Readonly<Record<string, readonly Column[]>> = {

@@ -28,7 +28,8 @@ export function columnsOfTable(table: string): readonly Column[] {
 /** The files of a registry table as a relation for FROM; an empty one of the same columns where there are none. */
 export function relation(table: string, files: readonly string[]): string {
   const columns = columnsOfTable(table)
-  if (files.length > 0)
-    return `(SELECT ${columns.map(([name]) => `"${name}"`).join(', ')} FROM read_parquet(${quoteList(files)}, union_by_name = true))`
-  return `(SELECT ${columns.map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`).join(', ')} WHERE false)`
+  const empty = `(SELECT ${columns.map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`).join(', ')} WHERE false)`
+  if (files.length === 0) return empty
+  // Files of an earlier time may lack a column.
+  return `(FROM ${empty} UNION ALL BY NAME FROM read_parquet(${quoteList(files)}, union_by_name = true))`
 }

@@ -115,7 +115,7 @@ export async function benchYear(world: World, days: number, rounds = 9): Promise
         await single.snapshot()
         for (const { root } of [year, single]) await makeViews(root)
         const open = async (root: string): Promise<Engine> =>
-          await Engine.open(inLake(root, places.database), { readOnly: true, threads: 1, keepFiles: true })
+          await Engine.open(inLake(root, places.database), { readOnly: true, keepFiles: true })
         const engines = [await open(year.root), await open(single.root)] as const
         try {
           for (const question of questions(days)) lines.push(await compare(question, engines, rounds, days))

@@ -133,7 +133,7 @@ export async function contentOf(root: string): Promise<Record<string, string[]>>
     const content: Record<string, string[]> = {}
     for (const table of Object.keys(fieldColumns)) {
       const rows = await engine.rows(
-        `SELECT * EXCLUDE ("at", as_of, as_of_at) FROM ${relation(`history.${table}`, tableFiles(ledger, `history.${table}`))} ORDER BY id, "at"`,
+        `SELECT * EXCLUDE ("at", as_of, as_of_at, superseded_at) FROM ${relation(`history.${table}`, tableFiles(ledger, `history.${table}`))} ORDER BY id, "at"`,
       )
       content[table] = rows.map((row) => JSON.stringify(sorted(row)))
     }

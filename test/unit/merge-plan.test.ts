@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { gatherable, tieredMerge, vacuumable, wholeMerge } from '../../src/merge-plan.ts'
+import { gatherable, historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/merge-plan.ts'
 
 interface File {
   readonly rows: number
@@ -71,6 +71,26 @@ describe('the choice of files to merge', () => {
     const full = { rows: 1, bytes: 2 ** 30 }
     expect(tieredMerge([full, full])).toEqual([])
     expect(wholeMerge([full, full])).toEqual([])
+  })
+
+  it('makes one file of a history whenever it has grown by a quarter', () => {
+    let files: readonly File[] = [fresh(5000)]
+    let [whole, most] = [0, 0]
+    for (let day = 0; day < 365; day++) {
+      files = [...files, fresh(12)]
+      const chosen = historyMerge(files)
+      if (chosen.length === files.length) whole++
+      const rows = chosen.reduce((sum, file) => sum + file.rows, 0)
+      if (chosen.length > 0) files = [...files.filter((file) => !chosen.includes(file)), fresh(rows)]
+      most = Math.max(most, files.length)
+      const largest = Math.max(...files.map((file) => file.rows))
+      expect(files.reduce((sum, file) => sum + file.rows, 0)).toBeLessThan(largest * 1.25)
+    }
+    expect(files.reduce((sum, file) => sum + file.rows, 0)).toBe(5000 + 365 * 12)
+    expect(whole).toBe(2)
+    expect(most).toBeLessThanOrEqual(bound)
+    expect(historyMerge([fresh(5)])).toEqual([])
+    expect(historyMerge([])).toEqual([])
   })
 
   it('makes one file of a partition, and is then content', () => {

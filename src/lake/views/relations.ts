@@ -75,10 +75,12 @@ function readSql(root: string, table: string, files: readonly Listed[], options:
 function datedSql(root: string, table: string, files: readonly Listed[]): string {
   const columns = columnsOf(table)
   if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
-  const pairs = files.map((file) => `(${quote(file.path)}, DATE ${quote(file.label)})`)
+  // One text instead of a literal for each: it is bound faster, and `range` tells the optimizer that the list is short.
+  const lines = files.map((file) => `${file.label} ${file.path}`).join('\n')
   const names = columns.map(([name]) => `rows_read.${identifier(name)}`).join(', ')
   return `(SELECT listed.snapshot_date, ${names}
-    FROM (VALUES ${pairs.join(',\n      ')}) AS listed (path, snapshot_date)
+    FROM (SELECT CAST(line[:10] AS DATE) AS snapshot_date, line[12:] AS path
+      FROM (SELECT string_split(${quote(lines)}, chr(10))[n] AS line FROM range(1, ${files.length + 1}) AS numbers (n))) AS listed
     JOIN ${readDated(root, table, files)} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
 }
 
@@ -89,8 +91,8 @@ function datedSql(root: string, table: string, files: readonly Listed[]): string
 function readDated(root: string, table: string, files: readonly Listed[]): string {
   const mark = columnsMark(table)
   if (files.every(({ meta }) => meta['columns'] === mark))
-    return `read_parquet(${pathList(root, files)}, filename = true)`
-  return readSql(root, table, files, ', filename = true')
+    return `read_parquet(${pathList(root, files)}, hive_partitioning = false, filename = true)`
+  return readSql(root, table, files, ', hive_partitioning = false, filename = true')
 }
 
 /** A relation of these columns without a row. */

@@ -3,7 +3,7 @@
 -- law: L2. Steps are only ever added; the last one of an id is its state.
 WITH last_steps AS (
   SELECT id, max_by({open: op IS NOT NULL, hash: hash, "at": epoch_us("at"), product: {{product}}, verified: {{verified}}}, "at") AS s
-  FROM {{steps}} GROUP BY id
+  FROM {{steps}} WHERE superseded_at IS NULL GROUP BY id
 ), last_absorbed AS (
   SELECT id, max_by({hash: hash, "at": epoch_us("at")}, "at") AS a FROM {{absorbed}} WHERE resource = {{resource}} GROUP BY id
 )

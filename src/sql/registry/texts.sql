@@ -3,7 +3,8 @@
 -- law: L7. Both are texts as received.
 WITH wanted AS (SELECT unnest(from_json({{ids}}, '["VARCHAR"]')) AS id),
 last_steps AS (
-  SELECT id, max_by({record: record, "at": "at"}, "at") AS s FROM {{steps}} SEMI JOIN wanted USING (id) GROUP BY id
+  SELECT id, max_by({record: record, "at": "at"}, "at") AS s FROM {{steps}} SEMI JOIN wanted USING (id)
+  WHERE superseded_at IS NULL GROUP BY id
 ), last_absorbed AS (
   SELECT id, max_by({record: record, "at": "at"}, "at") AS a
   FROM {{absorbed}} SEMI JOIN wanted USING (id) WHERE resource = {{resource}} GROUP BY id
