@@ -10,7 +10,7 @@ import { formatInstant } from '../time.ts'
 import { countOption, readContext } from './context.ts'
 import { json, seconds, table } from './print.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, type OptionSpec } from './spec.ts'
-import { askingWorld } from './world.ts'
+import { askingWorld, spareHeap } from './world.ts'
 
 const jobOptions: readonly OptionSpec[] = [
   { flags: '--accept-shrink', about: 'apply a snapshot even if it loses a resource or many records' },
@@ -76,6 +76,7 @@ function inputOf(input: Input, deps: Deps): RegistryInput {
 
 /** The real world behind the job. */
 function worldOf(input: Input, deps: Deps, job: string): RegistryDeps {
+  if (job === 'sync') spareHeap()
   const { catalogue } = readContext(input, deps)
   const verbose = flagOption(input, 'verbose') || deps.env['PITLAKE_LOG'] === 'debug'
   return { ...askingWorld(deps, `registry ${job}`, catalogue), onEvent: progress(deps, verbose) }

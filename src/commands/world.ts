@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { setFlagsFromString } from 'node:v8'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
 import { finishRun, type RunEnd } from '../jobs/finish.ts'
@@ -42,6 +43,14 @@ export function askingWorld(deps: Deps, command: string, catalogue: Catalogue) {
     afterCommits: async (end: RunEnd) =>
       await finishRun(end, { catalogue, deps: world, note: (text) => deps.stderr(`note: ${text}\n`) }),
   }
+}
+
+/**
+ * Keeps the part of the heap small in which values are made: a job that takes a hundred megabytes of text apart leaves
+ * 100 MB of garbage there. Collecting it more often costs a twentieth of the time. Other V8s may not know the flag.
+ */
+export function spareHeap(): void {
+  if (process.versions.node.startsWith('24.')) setFlagsFromString('--semi-space-growth-factor=1')
 }
 
 /** Refuses a folder in which no lake was begun. */
