@@ -16,6 +16,7 @@ import {
   writeParquet,
   writeSmallest,
 } from '../../src/lake/merge-encode.ts'
+import { unproved, withSuperseded } from '../../src/lake/merge-history.ts'
 import { migrate } from '../../src/lake/migrate.ts'
 import { findOrphans, openSpool } from '../../src/lake/sweep.ts'
 import { versionChanges } from '../../src/lake/version-changes.ts'
@@ -256,6 +257,38 @@ describe('registry tables', () => {
       await spool.close()
       ledger.close()
     })
+  })
+})
+
+describe('superseded steps', () => {
+  const steps = (rows: readonly string[]): string =>
+    `(SELECT * FROM (VALUES ${rows.join(', ')}) AS steps (id, "at", record))`
+  const columns = ['id', 'at', 'record'].map((name) => ({ name, type: 'VARCHAR' }))
+
+  it('are those with a later step of the same id, each with the instant of the next', async () => {
+    const engine = await Engine.open()
+    const source = steps([`('a', 3, 'x')`, `('b', 1, 'y')`, `('a', 1, 'z')`, `('a', 2, 'w')`, `('a', 2, 'v')`])
+    expect(await engine.rows(`FROM ${withSuperseded(source, columns)} ORDER BY ALL`)).toEqual([
+      { id: 'a', at: 1, record: 'z', superseded_at: 2 },
+      { id: 'a', at: 2, record: 'v', superseded_at: 3 },
+      { id: 'a', at: 2, record: 'w', superseded_at: 3 },
+      { id: 'a', at: 3, record: 'x', superseded_at: null },
+      { id: 'b', at: 1, record: 'y', superseded_at: null },
+    ])
+    expect(await unproved(engine, withSuperseded(source, columns))).toBe(0)
+    engine.close()
+  })
+
+  it('are not believed without their successor', async () => {
+    const engine = await Engine.open()
+    const claimed = (rows: readonly string[]): string =>
+      `(SELECT * FROM (VALUES ${rows.join(', ')}) AS steps (id, "at", superseded_at))`
+    expect(await unproved(engine, claimed([`('a', 1, 2)`, `('a', 2, NULL)`]))).toBe(0)
+    // No successor, one of another id, one that is not later.
+    expect(await unproved(engine, claimed([`('a', 1, 2)`, `('a', 3, NULL)`]))).toBe(1)
+    expect(await unproved(engine, claimed([`('a', 1, 2)`, `('b', 2, NULL)`]))).toBe(1)
+    expect(await unproved(engine, claimed([`('a', 2, 2)`, `('b', 1, NULL)`]))).toBe(1)
+    engine.close()
   })
 })
 
