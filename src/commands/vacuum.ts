@@ -45,7 +45,7 @@ function told(summary: VacuumSummary, keepSeconds: number): string {
   const lines = [
     `superseded data files   ${amount(data)}`,
     `folded journal entries  ${amount(journal)}`,
-    `old ledger exports      ${amount(exports)}`,
+    `old exports             ${amount(exports)}`,
     ...(stamped.files > 0 ? [`kept for stamped results  ${amount(stamped)}`] : []),
   ]
   const verb = dry_run ? 'would be freed; run it with --yes' : `freed (version ${version})`

@@ -79,7 +79,7 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Pr
   return { data: going, stamped, journal, exports: await supersededExports(ledger, ends, before) }
 }
 
-/** Exports of the ledger that the views in place do not name and that a later version overtook long ago. */
+/** Exports that the views in place do not name and that a later version overtook long ago. */
 async function supersededExports(ledger: Ledger, ends: ReadonlyMap<number, number>, before: number): Promise<string[]> {
   const script = await readFile(inLake(ledger.root, places.script), 'utf8').catch(() => undefined)
   if (script === undefined) return []

@@ -6,7 +6,7 @@ import { inLake } from '../layout.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Exported } from './exported.ts'
 
-/** The folder of the ledger's tables as Parquet, made anew from the ledger; nothing in it is listed in the journal. */
+/** The folder of what is made for the views: the ledger's tables, and small files gathered. The journal names none of it. */
 export const exportsFolder = 'exports'
 
 /** A table's export: its file and whether it had to be written. */
