@@ -59,7 +59,8 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
         forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
       if (input.repair) mended.push(...(await tidy(ledger, deps)))
       const stale =
-        (await checkViews(ledger, resolve(input.data))).length > 0 || ledger.head().version > first.diagnosis.version
+        (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
+        ledger.head().version > first.diagnosis.version
       if (stale && (input.repair || input.forgetLost)) {
         await deps.views(ledger)
         mended.push(`${places.database} and ${places.script} were made anew`)
@@ -109,7 +110,7 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
     if (ledger) {
       files = await checkFiles(ledger, input.thorough)
       found.push(...files.damaged.map(({ damage }) => damage), ...(await checkOrphans(ledger)))
-      found.push(...(await checkViews(ledger, resolve(root))))
+      found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
     }
     found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
     return { diagnosis: told(ledger, files, found, input), journal, files }

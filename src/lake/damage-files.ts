@@ -111,8 +111,11 @@ export async function checkLocks(root: string): Promise<Damage[]> {
   return found
 }
 
-/** Whether the views are there and name the files where they are now. `root` is absolute. */
-export async function checkViews(ledger: Ledger, root: string): Promise<Damage[]> {
+/**
+ * Whether the views are there and name the files where they are now, and what was made for them is as it was;
+ * `thorough` reads the bytes of the points among that. `root` is absolute.
+ */
+export async function checkViews(ledger: Ledger, root: string, thorough: boolean): Promise<Damage[]> {
   if (ledger.head().version === 0) return []
   const remedy = 'run pitlake views'
   for (const path of [places.database, places.script])
@@ -122,7 +125,7 @@ export async function checkViews(ledger: Ledger, root: string): Promise<Damage[]
   const folder = /'((?:[^']|'')*)\/(?:points\/metric=|registry\/|exports\/)[^']*'/
     .exec(text)?.[1]
     ?.replaceAll("''", "'")
-  if (folder === undefined || folder === root) return []
+  if (folder === undefined || folder === root) return await checkExports(root, text, thorough)
   return [
     {
       kind: 'views_moved',
@@ -132,4 +135,18 @@ export async function checkViews(ledger: Ledger, root: string): Promise<Damage[]
       remedy,
     },
   ]
+}
+
+/** The name of a gathered file begins with the checksum of its bytes. */
+async function checkExports(root: string, script: string, thorough: boolean): Promise<Damage[]> {
+  const found: Damage[] = []
+  const damage = { severity: 'damage', remedy: 'run pitlake views' } as const
+  for (const path of new Set([...script.matchAll(/\/(exports\/[\w.-]+\.parquet)'/g)].map((match) => match[1] ?? ''))) {
+    const file = inLake(root, path)
+    const checksum = /\/gathered-([0-9a-f]+)-/.exec(path)?.[1]
+    if (!(await statOf(file))) found.push({ ...damage, kind: 'views_missing', path, found: 'it is not there' })
+    else if (thorough && checksum !== undefined && !(await sha256File(file)).startsWith(checksum))
+      found.push({ ...damage, kind: 'file_changed', path, found: 'its bytes do not match the checksum in its name' })
+  }
+  return found
 }

@@ -76,7 +76,7 @@ async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: T
     return `SELECT 'A' || a AS asset, 'native' AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network,
       make_timestamptz((${t} * 1000000)::BIGINT) AS t, make_timestamptz((${known})::BIGINT) AS available_at,
       make_timestamptz(${ticket.committed_at}::BIGINT) AS observed_at,
-      CASE WHEN ${d} % 11 = 3 THEN '-0.0'::DOUBLE WHEN ${d} % 11 = 5 THEN NULL ELSE sin(a * 1000 + ${d}) END::DOUBLE AS v,
+      CASE WHEN ${d} % 11 = 3 THEN '-0.0'::DOUBLE WHEN ${d} % 11 = 8 THEN 0 WHEN ${d} % 11 = 5 THEN NULL ELSE sin(a * 1000 + ${d}) END::DOUBLE AS v,
       CASE WHEN ${d} % 13 = 1 THEN '{"x":' || ${d} || '}' END AS o, '${basis}' AS basis, NULL::VARCHAR AS extra,
       NULL::TIMESTAMPTZ AS computed_at, NULL::TIMESTAMPTZ AS available_rule_at, NULL::VARCHAR AS params
       FROM range(${assets}) q(a)`

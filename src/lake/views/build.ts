@@ -68,14 +68,14 @@ export interface ViewsBuilt {
  * open goes on with it. Builders wait for each other, and each starts from what is committed by then.
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
-  const { catalogue, deps, force = false, into = ledger.root } = options
+  const { catalogue, deps, into = ledger.root } = options
   const lock = await waitForTurn(ledger.root, deps)
   try {
     await ledger.catchUp()
     await removeLeftovers(ledger.root, deps)
     const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
     const files = liveFiles(ledger)
-    const gathers = into === ledger.root ? { files, anew: force } : undefined
+    const gathers = into === ledger.root ? files : undefined
     const exported = await exportAll(ledger, { catalogue, deps, mark, gathers })
     const statements = compile({
       root: resolve(ledger.root),
@@ -87,7 +87,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
       gathered: exported.gathered,
     })
     const script = scriptText(statements)
-    const made = force || !(await upToDate(into, script))
+    const made = options.force === true || !(await upToDate(into, script))
     if (made) await replaceBoth(into, statements, script, deps, mark)
     const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
     const { objects } = statements
@@ -124,7 +124,7 @@ interface Exporting {
   readonly deps: CommitDeps
   readonly mark: string
   /** The files whose small ones are gathered. */
-  readonly gathers: { readonly files: readonly HeldFile[]; readonly anew: boolean } | undefined
+  readonly gathers: readonly HeldFile[] | undefined
 }
 
 async function exportAll(
@@ -141,7 +141,7 @@ async function exportAll(
       paths.set(table, file.path)
       if (file.written) written++
     }
-    const gathered = gathers && (await gather(ledger, gathers.files, tools, gathers.anew))
+    const gathered = gathers && (await gather(ledger, gathers, tools))
     if (gathered?.written === true) written++
     return { paths, gathered, written }
   } finally {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { gatherable } from '../../merge-plan.ts'
+import { sha256File } from '../commit.ts'
 import { namesIn } from '../disk.ts'
 import type { Engine } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
@@ -17,46 +18,62 @@ const table = 'gathered'
 
 /**
  * Writes the rows of the small points files into one and proves that it holds exactly them; a file that stands for the
- * same ones is taken as it is unless `anew`. Undefined where there are too few, or where their rows cannot be read or
- * do not agree with their commits: then the view names each, and whoever asks is told.
+ * same ones is taken if its bytes are still those that its name tells. Undefined where there are too few, or where their
+ * rows cannot be read or do not agree with their commits: then the view names each, and whoever asks is told.
  */
 export async function gather(
   ledger: Ledger,
   files: readonly HeldFile[],
   deps: ExportDeps,
-  anew: boolean,
 ): Promise<(Gathered & { readonly written: boolean }) | undefined> {
   const points = files.filter((file) => file.table === 'points')
   const partitions = Map.groupBy(points, ({ metric, interval }) => `${metric} ${interval}`)
   const small = gatherable([...partitions.values()]).toSorted((a, b) => (a.path < b.path ? -1 : 1))
   if (small.length === 0) return undefined
-  const digest = createHash('sha256').update(JSON.stringify(small.map(({ path, sha256 }) => [path, sha256])))
-  const mark = digest.digest('hex').slice(0, 16)
-  const names = await namesIn(inLake(ledger.root, exportsFolder))
-  const held = names.find((name) => name.startsWith(`${table}-`) && name.endsWith(`-${mark}.parquet`))
-  const version = String(ledger.head().version).padStart(10, '0')
-  const path = inLake(ledger.root, `${exportsFolder}/${held ?? `${table}-${version}-${mark}.parquet`}`)
-  const known = { path, files: new Set(small.map((file) => file.path)) }
-  if (held !== undefined && !anew) return { ...known, written: false }
-  return (await write(ledger, small, path, deps)) ? { ...known, written: true } : undefined
+  const listed = JSON.stringify(small.map(({ path, sha256 }) => [path, sha256]))
+  const mark = createHash('sha256').update(listed).digest('hex').slice(0, 16)
+  const held = await sound(ledger.root, mark)
+  const name = held ?? (await write(ledger, small, mark, deps))
+  if (name === undefined) return undefined
+  return {
+    path: inLake(ledger.root, `${exportsFolder}/${name}`),
+    files: new Set(small.map(({ path }) => path)),
+    written: held === undefined,
+  }
 }
 
-/** Whether the file could be written and holds what the small ones hold. */
-async function write(ledger: Ledger, small: readonly HeldFile[], path: string, deps: ExportDeps): Promise<boolean> {
-  const { engine, disk, mark } = deps
+/** The name of a file that stands for these ones and is as it was written. */
+async function sound(root: string, stands: string): Promise<string | undefined> {
+  for (const name of await namesIn(inLake(root, exportsFolder))) {
+    if (!name.startsWith(`${table}-`) || !name.endsWith(`-${stands}.parquet`)) continue
+    const checksum = await sha256File(inLake(root, `${exportsFolder}/${name}`))
+    if (name.startsWith(`${table}-${checksum.slice(0, 16)}-`)) return name
+  }
+  return undefined
+}
+
+/** The name of the written file, which tells its bytes; undefined where it cannot hold what the small ones hold. */
+async function write(
+  ledger: Ledger,
+  small: readonly HeldFile[],
+  stands: string,
+  { engine, disk, mark }: ExportDeps,
+): Promise<string | undefined> {
   const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
   try {
-    if (!(await holdsThem(ledger, small, temporary, engine))) return false
+    if (!(await copyProved(ledger, small, temporary, engine))) return undefined
+    const bytes = (await sha256File(temporary)).slice(0, 16)
+    const name = `${table}-${bytes}-${String(ledger.head().version).padStart(10, '0')}-${stands}.parquet`
     await disk.sync(temporary)
-    await disk.move(temporary, path)
-    return true
+    await disk.move(temporary, inLake(ledger.root, `${exportsFolder}/${name}`))
+    return name
   } finally {
     await disk.remove(temporary)
   }
 }
 
 /** Copies rows that are as many as were committed, one file after another, each sorted by series already. */
-async function holdsThem(ledger: Ledger, small: readonly HeldFile[], out: string, engine: Engine): Promise<boolean> {
+async function copyProved(ledger: Ledger, small: readonly HeldFile[], out: string, engine: Engine): Promise<boolean> {
   const names = columnsOf('points').map(([name]) => identifier(name))
   const source = `(SELECT ${names.join(', ')} FROM ${readPoints(ledger.root, small)})`
   const before = await readable(engine, source)
