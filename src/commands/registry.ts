@@ -37,8 +37,10 @@ export const syncCommand: CommandSpec = {
   options: jobOptions,
   details:
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
-  run: async (input, deps) =>
-    report(input, deps, await registrySync(inputOf(input, deps), worldOf(input, deps, 'sync'))),
+  run: async (input, deps) => {
+    spareHeap()
+    return report(input, deps, await registrySync(inputOf(input, deps), worldOf(input, deps, 'sync')))
+  },
 }
 
 /** `registry status`: where the feed stands. */
@@ -76,7 +78,6 @@ function inputOf(input: Input, deps: Deps): RegistryInput {
 
 /** The real world behind the job. */
 function worldOf(input: Input, deps: Deps, job: string): RegistryDeps {
-  if (job === 'sync') spareHeap()
   const { catalogue } = readContext(input, deps)
   const verbose = flagOption(input, 'verbose') || deps.env['PITLAKE_LOG'] === 'debug'
   return { ...askingWorld(deps, `registry ${job}`, catalogue), onEvent: progress(deps, verbose) }

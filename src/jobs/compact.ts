@@ -78,15 +78,18 @@ export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promis
   const lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
   if (!lock) return mergeParts(ledger, deps, none)
   try {
-    const chosen = partitions(ledger).map((files) =>
-      isHistory(files[0]?.table ?? '') ? historyMerge(files) : tieredMerge(files),
-    )
+    const chosen = partitions(ledger).map(dueMerge)
     const summary = await mergeParts(ledger, deps, { ...none, chosen })
     await foldJournal(ledger, deps)
     return summary
   } finally {
     await lock.release()
   }
+}
+
+/** The files of a partition that are to be merged at the end of a run. */
+function dueMerge(files: readonly HeldFile[]): readonly HeldFile[] {
+  return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
 }
 
 /** A file that was written by a whole merge needs no other. */

@@ -224,6 +224,11 @@ export function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
+/** The name as an SQL identifier. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
 /** The texts as an SQL list of VARCHAR. */
 export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`

@@ -1,4 +1,4 @@
-import type { Engine } from './engine.ts'
+import { type Engine, quoteName } from './engine.ts'
 import { mergeSql } from './merge-sql.ts'
 
 /** The column of history files that merging fills; a commit leaves it NULL, and so may every file. */
@@ -11,7 +11,7 @@ export function isHistory(table: string): boolean {
 
 /** The steps of a relation, for FROM, with what is known of their end: what a question about later need not read. */
 export function withSuperseded(source: string, columns: readonly { readonly name: string }[]): string {
-  const names = columns.map(({ name }) => `steps."${name.replaceAll('"', '""')}"`).join(', ')
+  const names = columns.map(({ name }) => `steps.${quoteName(name)}`).join(', ')
   return `(${mergeSql('superseded', { columns: names, source })})`
 }
 

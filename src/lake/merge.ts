@@ -4,7 +4,7 @@ import { LakeError } from '../errors.ts'
 import { sha256File } from './commit.ts'
 import { digestSql } from './convert-write.ts'
 import { diskError, exists } from './disk.ts'
-import { type Engine, quoteList } from './engine.ts'
+import { type Engine, quoteList, quoteName } from './engine.ts'
 import { type FileEntry, journalSchema, type Json } from './entry.ts'
 import { inLake } from './layout.ts'
 import {
@@ -132,7 +132,7 @@ export function orderOf(table: string, columns: Columns): string {
   if (holdsPoints(table)) return 'ORDER BY asset, currency, exchange, network, params, t'
   const keys = columns
     .filter(({ name, type }) => !/DOUBLE|FLOAT/.test(type) && name !== 'record')
-    .map(({ name }) => ident(name))
+    .map(({ name }) => quoteName(name))
   if (keys.length === 0) return ''
   // Superseded steps stand together at the end, so that whole row groups of them are skipped.
   const first = isHistory(table) ? [`${supersededColumn} IS NOT NULL`] : []
@@ -156,7 +156,7 @@ export interface Proof {
 export async function prove(session: Engine, source: string, columns: Columns, table: string): Promise<Proof> {
   const digest = holdsPoints(table) ? digestSql : digestOf(columns)
   const doubles = columns.filter(({ type }) => isFloat(type)).map(({ name }) => name)
-  const zeroes = doubles.map((name) => `(${ident(name)} = 0 AND signbit(${ident(name)}))`)
+  const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
   const minus_zero = zeroes.length === 0 ? 'false' : zeroes.join(' OR ')
   const [row] = await session.rows<{ rows: bigint; digest: string; minus_zero: boolean }>(
     mergeSql('proof', { source, digest, minus_zero }),
@@ -168,17 +168,13 @@ export async function prove(session: Engine, source: string, columns: Columns, t
 /** SQL of the sum of the hashes of some columns over all rows; doubles count with their sign. */
 export function digestOf(columns: Columns): string {
   const parts = columns.flatMap(({ name, type }) =>
-    isFloat(type) ? [ident(name), `signbit(${ident(name)})`] : [ident(name)],
+    isFloat(type) ? [quoteName(name), `signbit(${quoteName(name)})`] : [quoteName(name)],
   )
   return `CAST(coalesce(sum(hash(${parts.join(', ')})), 0) AS VARCHAR)`
 }
 
 function isFloat(type: string): boolean {
   return type === 'DOUBLE' || type === 'FLOAT'
-}
-
-function ident(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }
 
 interface Exchange {
@@ -196,7 +192,7 @@ async function difference(session: Engine, exchange: Exchange): Promise<string |
   if (before.rows !== held) return `the files hold ${before.rows} rows instead of the ${held} on record`
   if (after.rows !== before.rows) return `the merged file holds ${after.rows} rows instead of ${before.rows}`
   if (after.digest === before.digest) return undefined
-  const digests = columns.map((column) => `${digestOf([column])} AS ${ident(column.name)}`).join(', ')
+  const digests = columns.map((column) => `${digestOf([column])} AS ${quoteName(column.name)}`).join(', ')
   const [old] = await session.rows(mergeSql('columns', { digests, source }))
   const [fresh] = await session.rows(mergeSql('columns', { digests, source: written }))
   const unlike = columns.map(({ name }) => name).filter((name) => old?.[name] !== fresh?.[name])

@@ -70,11 +70,6 @@ export function literal(value: Setting): string {
   return String(value)
 }
 
-/** The name as an SQL identifier. */
-export function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
-
 /** Sets `as_of` or `observed_as_of`, or clears it with undefined; a text that names no instant is refused. */
 export async function setMoment(
   engine: Engine,

@@ -1,4 +1,4 @@
-import type { Cell, Engine, Row } from '../lake/engine.ts'
+import { type Cell, type Engine, quoteName, type Row } from '../lake/engine.ts'
 
 /** A column of the result. */
 export interface ColumnSpec {
@@ -32,8 +32,8 @@ export async function bagDifference(
   where: string,
   most: number,
 ): Promise<Bags> {
-  const names = columns.filter(({ label }) => !label).map(({ name }) => identifier(name))
-  const ts = identifier(columns.find((column) => column.ts)?.name ?? '')
+  const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
+  const ts = quoteName(columns.find((column) => column.ts)?.name ?? '')
   const side = (table: string): string => `SELECT ${names.join(', ')} FROM ${table} WHERE ${where}`
   const only = async (
     left: string,
@@ -134,9 +134,4 @@ function text(cell: Cell): string {
   return typeof cell === 'number' && Number.isNaN(cell)
     ? 'NaN'
     : JSON.stringify(cell, (_key, held: unknown) => (typeof held === 'bigint' ? `${held}n` : held))
-}
-
-/** A name as SQL writes it. */
-export function identifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }

@@ -1,8 +1,8 @@
 import type { Cell, Engine, Row } from '../lake/engine.ts'
-import { quote } from '../lake/engine.ts'
+import { quote, quoteName } from '../lake/engine.ts'
 import { likelyCause, type CutStory } from './lookahead-cause.ts'
 import { chooseCutoffs } from './lookahead-cutoffs.ts'
-import { type Bags, bagDifference, type ColumnSpec, identifier, isRounding, matchRows } from './lookahead-rows.ts'
+import { type Bags, bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
 
 /** What is to be proved about a query. */
 export interface ProofInput {
@@ -83,7 +83,7 @@ async function proveWith(session: Engine, input: ProofInput, notes: readonly str
   const columns = await describe(session, input)
   const problem = unfit(columns, input)
   if (problem !== undefined) return undecided(problem, 0, notes)
-  const [size] = await session.rows(`SELECT count(${identifier(input.ts)}) AS n FROM proof_full`)
+  const [size] = await session.rows(`SELECT count(${quoteName(input.ts)}) AS n FROM proof_full`)
   const rows = Number(size?.['n'])
   if (rows < 2) return undecided(`too few rows: ${rows} with an instant`, rows, notes)
   if (!(await sameAgain(session, input, columns))) return 'unsteady'
@@ -111,7 +111,7 @@ function unfit(columns: readonly ColumnSpec[], { ts, labels }: ProofInput): stri
 
 /** The row's instant as TIMESTAMPTZ; what has no zone is UTC. */
 function instant(columns: readonly ColumnSpec[], ts: string): string {
-  const name = identifier(ts)
+  const name = quoteName(ts)
   const type = columns.find((column) => column.name === ts)?.type ?? ''
   return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
 }

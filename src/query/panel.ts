@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
-import { type Engine, quote, quoteList } from '../lake/engine.ts'
-import { instant, type Moment, quoteName } from './lake.ts'
+import { type Engine, quote, quoteList, quoteName } from '../lake/engine.ts'
+import { instant, type Moment } from './lake.ts'
 import { refusal } from './refusal.ts'
 import type { RunDeps } from './run.ts'
 

@@ -1,6 +1,5 @@
 import type { DuckDBType } from '@duckdb/node-api'
-import { type Column, typeIds } from '../lake/engine.ts'
-import { quoteName } from './lake.ts'
+import { type Column, quoteName, typeIds } from '../lake/engine.ts'
 import { distinctNames } from './text-forms.ts'
 
 /** A form of output that has types of its own. */

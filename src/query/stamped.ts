@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Engine, quote } from '../lake/engine.ts'
+import { type Engine, quote, quoteName } from '../lake/engine.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
-import { quoteName } from './lake.ts'
 
 /** What a stamped result says about itself, in the footer of its Parquet file. */
 export interface StampNote {

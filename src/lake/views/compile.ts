@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { intervals } from '../../time.ts'
-import { quote, quoteList } from '../engine.ts'
+import { quote, quoteList, quoteName } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
 import { inLake } from '../layout.ts'
 import type { Head } from '../ledger.ts'
@@ -9,7 +9,7 @@ import { fieldColumns } from '../registry-columns.ts'
 import { computedSql, ruledSql } from '../stored-clocks.ts'
 import { joinWords } from './joins.ts'
 import { type ObjectText, readObjects } from './objects.ts'
-import { fileSql, filesSql, type Gathered, identifier, listedPointsSql, literalPath, pointsSql } from './relations.ts'
+import { fileSql, filesSql, type Gathered, listedPointsSql, literalPath, pointsSql } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
@@ -86,7 +86,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     defaults: (dimension) => defaultsSql(catalogue, dimension),
     intervals: () => intervalsSql(catalogue, tables.get('points') ?? []),
     lags: () => lagsSql(tables.get('points') ?? []),
-    fields: (resource) => fieldsOf(resource).map(identifier).join(', '),
+    fields: (resource) => fieldsOf(resource).map(quoteName).join(', '),
     field_comments: (object) => fieldComments(object),
     version: () => String(head.version),
     committed_at: () => `make_timestamptz(${head.committed_at})`,
@@ -187,7 +187,7 @@ function fieldsOf(resource: string): string[] {
 function fieldComments(object: string): string {
   const resource = object.slice(object.lastIndexOf('.') + 1)
   return fieldsOf(resource)
-    .map((name) => `COMMENT ON COLUMN ${object}.${identifier(name)} IS ${quote(fieldComment(name))};`)
+    .map((name) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(fieldComment(name))};`)
     .join('\n')
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { gatherable } from '../../merge-plan.ts'
 import { sha256File } from '../commit.ts'
 import { namesIn } from '../disk.ts'
-import type { Engine } from '../engine.ts'
+import { type Engine, quoteName } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
 import { inLake } from '../layout.ts'
 import type { Ledger } from '../ledger.ts'
@@ -10,7 +10,7 @@ import { type Columns, columnsOf as columnsIn, parquet, type Proof, prove } from
 import { usualEncoding, writeParquet } from '../merge-encode.ts'
 import { columnsOf } from './columns.ts'
 import { type ExportDeps, exportsFolder } from './exports.ts'
-import { type Gathered, identifier, readPoints } from './relations.ts'
+import { type Gathered, readPoints } from './relations.ts'
 
 /** Rows of a row group: a question about one metric reads one or two. */
 const group = 32_768
@@ -74,7 +74,7 @@ async function write(
 
 /** Copies rows that are as many as were committed, one file after another, each sorted by series already. */
 async function copyProved(ledger: Ledger, small: readonly HeldFile[], out: string, engine: Engine): Promise<boolean> {
-  const names = columnsOf('points').map(([name]) => identifier(name))
+  const names = columnsOf('points').map(([name]) => quoteName(name))
   const source = `(SELECT ${names.join(', ')} FROM ${readPoints(ledger.root, small)})`
   const before = await readable(engine, source)
   if (before?.proof.rows !== small.reduce((sum, file) => sum + file.rows, 0)) return false

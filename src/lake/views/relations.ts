@@ -1,4 +1,4 @@
-import { quote } from '../engine.ts'
+import { quote, quoteName } from '../engine.ts'
 import type { FileEntry } from '../entry.ts'
 import { datedPointsSql, type EarlierDating } from '../redated.ts'
 import { columnsMark } from '../registry-columns.ts'
@@ -37,7 +37,7 @@ export function pointsSql(
 ): string {
   if (gathered === undefined) return datedSqlOf(root, readPoints(root, files), earlier)
   const names = columnsOf('points')
-    .map(([name]) => identifier(name))
+    .map(([name]) => quoteName(name))
     .join(', ')
   const others = files.filter(({ path }) => !gathered.files.has(path))
   const newest = `(SELECT ${names} FROM ${readPoints(root, others)}
@@ -77,7 +77,7 @@ function datedSql(root: string, table: string, files: readonly Listed[]): string
   if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
   // One text instead of a literal for each: it is bound faster, and `range` tells the optimizer that the list is short.
   const lines = files.map((file) => `${file.label} ${file.path}`).join('\n')
-  const names = columns.map(([name]) => `rows_read.${identifier(name)}`).join(', ')
+  const names = columns.map(([name]) => `rows_read.${quoteName(name)}`).join(', ')
   return `(SELECT listed.snapshot_date, ${names}
     FROM (SELECT CAST(line[:10] AS DATE) AS snapshot_date, line[12:] AS path
       FROM (SELECT string_split(${quote(lines)}, chr(10))[n] AS line FROM range(1, ${files.length + 1}) AS numbers (n))) AS listed
@@ -97,7 +97,7 @@ function readDated(root: string, table: string, files: readonly Listed[]): strin
 
 /** A relation of these columns without a row. */
 function emptySql(columns: readonly (readonly [name: string, type: string])[]): string {
-  const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${identifier(name)}`)
+  const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${quoteName(name)}`)
   return `(SELECT ${typed.join(', ')} WHERE false)`
 }
 
@@ -110,11 +110,6 @@ function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string 
 /** The path with what DuckDB would take for a pattern made literal. */
 export function literalPath(path: string): string {
   return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
-}
-
-/** The name as an SQL identifier. */
-export function identifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }
 
 /** The relation over one Parquet file, for FROM. */
