@@ -43,12 +43,17 @@ export async function readEntry(root: string, version: number): Promise<Sealed> 
 }
 
 /**
- * Every entry after a version, in order, each proved to follow the one before.
+ * Every entry after a version and up to another, in order, each proved to follow the one before; no other is read.
  * `digest` is that of the version started from; null starts at the first entry.
  */
-export async function* entriesAfter(root: string, version: number, digest: string | null): AsyncGenerator<Sealed> {
+export async function* entriesAfter(
+  root: string,
+  version: number,
+  digest: string | null,
+  until: number = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Sealed> {
   const { entries } = await listJournal(root)
-  const head = entries.at(-1) ?? 0
+  const head = Math.min(entries.at(-1) ?? 0, until)
   let previous = digest
   for (let next = version + 1; next <= head; next++) {
     const sealed = await readEntry(root, next)

@@ -185,8 +185,7 @@ export class Ledger implements Index {
     const head = this.head()
     const pending = await readRunLines(this.root, this.#runOffsets())
     let next = this.#applyLines(pending, 0, head.version)
-    for await (const sealed of entriesAfter(this.root, head.version, head.digest)) {
-      if (sealed.entry.version > goal) break
+    for await (const sealed of entriesAfter(this.root, head.version, head.digest, goal)) {
       this.transaction(() => {
         if (this.head().version === sealed.entry.version - 1) applyEntry(this, sealed)
       })

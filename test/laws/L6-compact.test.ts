@@ -150,6 +150,20 @@ describe('L4, L6: vacuum', () => {
       expect(rebuilt.head()).toEqual(ledger.head())
       expect(liveFiles(rebuilt)).toEqual(liveFiles(ledger))
       rebuilt.close()
+      // What was freed is not needed by the next one either: for months, dry and really.
+      for (let month = 0; month < 3; month++) {
+        for (let n = 0; n < 130; n++) await commit(ledger, { job: 't', run: 'r', provider, state: { month, n } }, deps)
+        deps.clock.now += 30 * day
+        const ask = async (really: boolean) =>
+          await vacuum({ root, keepSeconds: 7 * day, really }, { ...deps, buildViews })
+        await ask(false)
+        expect((await ask(true)).journal.files).toBeGreaterThan(120)
+        expect((await ask(false)).journal.files).toBe(0)
+        await ledger.catchUp()
+        const left = await Ledger.inMemory(root)
+        expect(liveFiles(left)).toEqual(liveFiles(ledger))
+        left.close()
+      }
       ledger.close()
     })
   })
