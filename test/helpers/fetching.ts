@@ -162,11 +162,12 @@ export async function storedPoints(root: string): Promise<string[]> {
   }
 }
 
-function truthOf(selection: Selection, now: number): string[] {
+/** What a sandbox of a seed would show at an instant of a selection, a line a point, sorted. */
+export function truthOf(selection: Selection, now: number, seed = 7): string[] {
   return expand(catalogue, [selection])
     .flatMap(({ series, endpoint }) => {
       const { asset, interval, currency, exchange, network } = series
-      const world = { endpoint, asset, interval, currency, exchange, network, seed: 7 }
+      const world = { endpoint, asset, interval, currency, exchange, network, seed }
       const since = endpoint.since ? (selection.since ?? 0) : 0
       return [...worldPoints(world, since, selection.until ?? now, now)]
         .filter(({ computedAt }) => computedAt <= now)
