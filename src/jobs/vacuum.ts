@@ -114,6 +114,8 @@ async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Prom
   const summary = await summaryOf(ledger, input, gone)
   // Only now: whoever dies in between leaves files that no entry names, and the next writing command sweeps them.
   const disk = deps.disk ?? realDisk
+  // What stands in for the journal's entries may be what a killed run left: its name must outlive a power cut.
+  await disk.syncFolder(inLake(ledger.root, places.journal))
   for (const path of summary.paths) await disk.remove(inLake(ledger.root, path))
   ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   return summary

@@ -43,10 +43,10 @@ export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<numb
     }
     await flush()
     await file.appendFile(`${JSON.stringify({ sha256: hash.digest('hex') })}\n`)
-    await file.sync()
   } finally {
     await file.close()
   }
+  await disk.sync(temporary)
   const claimed = await disk.claim(temporary, inLake(index.root, checkpointFile(version)))
   if (!claimed) await disk.remove(temporary)
   await disk.syncFolder(folder)

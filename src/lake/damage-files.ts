@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { sha256File } from './commit.ts'
 import type { Damage } from './damage.ts'
 import { namesIn, statOf } from './disk.ts'
+import { readsWell } from './engine.ts'
 import { filesOnDisk, type HeldFile } from './held.ts'
 import { decodeSegment, holderFile, inLake, places } from './layout.ts'
 import type { Ledger } from './ledger.ts'
@@ -113,7 +114,7 @@ export async function checkLocks(root: string): Promise<Damage[]> {
 
 /**
  * Whether the views are there and name the files where they are now, and what was made for them is as it was;
- * `thorough` reads the bytes of the points among that. `root` is absolute.
+ * `thorough` reads its bytes. `root` is absolute.
  */
 export async function checkViews(ledger: Ledger, root: string, thorough: boolean): Promise<Damage[]> {
   if (ledger.head().version === 0) return []
@@ -121,6 +122,8 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
   for (const path of [places.database, places.script])
     if (!(await statOf(inLake(root, path))))
       return [{ kind: 'views_missing', severity: 'damage', path, found: 'it is not there', remedy }]
+  if (!(await readsWell(inLake(root, places.database))))
+    return [{ kind: 'views_torn', severity: 'damage', path: places.database, found: 'it cannot be read', remedy }]
   const text = await readFile(inLake(root, places.script), 'utf8')
   const folder = /'((?:[^']|'')*)\/(?:points\/metric=|registry\/|exports\/)[^']*'/
     .exec(text)?.[1]
@@ -137,13 +140,13 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
   ]
 }
 
-/** The name of a gathered file begins with the checksum of its bytes. */
+/** The name of an export begins with the checksum of its bytes. */
 async function checkExports(root: string, script: string, thorough: boolean): Promise<Damage[]> {
   const found: Damage[] = []
   const damage = { severity: 'damage', remedy: 'run pitlake views' } as const
   for (const path of new Set([...script.matchAll(/\/(exports\/[\w.-]+\.parquet)'/g)].map((match) => match[1] ?? ''))) {
     const file = inLake(root, path)
-    const checksum = /\/gathered-([0-9a-f]+)-/.exec(path)?.[1]
+    const checksum = /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1]
     if (!(await statOf(file))) found.push({ ...damage, kind: 'views_missing', path, found: 'it is not there' })
     else if (thorough && checksum !== undefined && !(await sha256File(file)).startsWith(checksum))
       found.push({ ...damage, kind: 'file_changed', path, found: 'its bytes do not match the checksum in its name' })

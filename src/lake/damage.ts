@@ -24,6 +24,7 @@ export type DamageKind =
   | 'orphans'
   | 'stale_lock'
   | 'views_missing'
+  | 'views_torn'
   | 'views_moved'
   | 'disk_full'
 

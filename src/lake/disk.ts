@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
 
 /** The few durable steps that a commit is made of; tests put failures in here. */
@@ -92,11 +92,31 @@ function ignoreUnsupported(error: unknown): undefined {
   throw error
 }
 
-/** Makes the folder and its missing parents, each of them durable. */
+/** The folders whose names this process has forced to the disk. */
+const anchored = new WeakMap<Disk, Set<string>>()
+
+/**
+ * Makes the folder and its missing parents and forces the name of each to the disk, up to the mount point. A folder that
+ * is there already may be what a killed run left: its name is forced too, once a process.
+ */
 export async function makeFolder(disk: Disk, path: string): Promise<void> {
   const first = await fs.mkdir(path, { recursive: true })
-  if (first === undefined) return
-  for (let made = path; made.length >= first.length; made = dirname(made)) await disk.syncFolder(dirname(made))
+  const known = anchored.get(disk) ?? new Set()
+  anchored.set(disk, known)
+  for (let at = resolve(path); at !== dirname(at); at = dirname(at)) {
+    const fresh = first !== undefined && at.length >= resolve(first).length
+    if (!fresh && (known.has(at) || (await isMount(at)))) return
+    await disk.syncFolder(dirname(at)).catch((error: unknown) => {
+      // A folder above the lake that is not ours to read: its names were there before us.
+      if (fresh || codeOf(error) !== 'EACCES') throw error
+    })
+    known.add(at)
+  }
+}
+
+async function isMount(path: string): Promise<boolean> {
+  const [own, parent] = await Promise.all([statOf(path), statOf(dirname(path))])
+  return own?.dev !== parent?.dev
 }
 
 /** Whether the path names something. */

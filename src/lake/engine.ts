@@ -275,3 +275,19 @@ function isoMicros(micros: bigint, zone: string): string {
   const whole = new Date(seconds * 1000).toISOString().slice(0, -5)
   return `${whole}.${String(fraction).padStart(6, '0')}${zone}`
 }
+
+/** Whether all views and macros that a database holds can be read; a power cut may have torn it. */
+export async function readsWell(database: string): Promise<boolean> {
+  try {
+    const engine = await Engine.open(database, { threads: 1, readOnly: true })
+    try {
+      await engine.rows('SELECT count(sql) FROM duckdb_views()')
+      await engine.rows('SELECT count(macro_definition) FROM duckdb_functions()')
+      return true
+    } finally {
+      engine.close()
+    }
+  } catch {
+    return false
+  }
+}

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
 import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
 import { readCheckpoint } from './checkpoint.ts'
-import { codeOf, diskError } from './disk.ts'
+import { codeOf, diskError, realDisk } from './disk.ts'
 import type { Provider } from './entry.ts'
 import { entriesAfter, listJournal, readEntry } from './journal.ts'
 import { inLake, places } from './layout.ts'
@@ -183,6 +183,8 @@ export class Ledger implements Index {
     const goal = Math.min(newest, until)
     await this.#startFromCheckpoint(goal, entries, checkpoints)
     const head = this.head()
+    // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
+    if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
     const pending = await readRunLines(this.root, this.#runOffsets())
     let next = this.#applyLines(pending, 0, head.version)
     for await (const sealed of entriesAfter(this.root, head.version, head.digest, goal)) {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CommitDeps } from '../commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../disk.ts'
-import { Engine } from '../engine.ts'
+import { Engine, readsWell } from '../engine.ts'
 import { type HeldFile, liveFiles } from '../held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../layout.ts'
@@ -143,18 +143,18 @@ async function exportAll(
     }
     const gathered = gathers && (await gather(ledger, gathers, tools))
     if (gathered?.written === true) written++
+    // The script that tells of them comes later; a killed builder may have left the names of some to us.
+        await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
     return { paths, gathered, written }
   } finally {
     engine.close()
   }
 }
 
-/** Whether the script on disk is this one; it is put in place after the database, so that this tells of both. */
+/** Whether the script on disk is this one, and the database, which is put in place before it, can be read. */
 async function upToDate(root: string, script: string): Promise<boolean> {
-  const database = await statOf(inLake(root, places.database))
-  if (!database) return false
   const held = await readFile(inLake(root, places.script), 'utf8').catch(() => undefined)
-  return held === script
+  return held === script && (await readsWell(inLake(root, places.database)))
 }
 
 const temporaryPrefix = '.tmp-views-'

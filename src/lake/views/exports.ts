@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { open } from 'node:fs/promises'
+import { sha256File } from '../commit.ts'
 import { type Disk, makeFolder, namesIn } from '../disk.ts'
 import { type Engine, quote } from '../engine.ts'
 import { inLake } from '../layout.ts'
@@ -39,20 +40,43 @@ export async function exportTable(
   const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
   try {
     const digest = (await writeLines(text, lines(ledger), JSON.stringify(columns))).slice(0, 16)
-    const held = (await namesIn(folder)).find(
-      (name) => name.startsWith(`${table}-`) && name.endsWith(`-${digest}.parquet`),
-    )
-    if (held) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
-    const version = String(ledger.head().version).padStart(10, '0')
-    const path = inLake(ledger.root, `${exportsFolder}/${table}-${version}-${digest}.parquet`)
+    const held = await heldExport(ledger.root, table, digest)
+    if (held !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
     await engine.run(copySql(text, temporary, columns))
-    await disk.sync(temporary)
-    await disk.move(temporary, path)
-    return { path, written: true }
+    const name = await placeExport(ledger, table, digest, temporary, disk)
+    return { path: inLake(ledger.root, `${exportsFolder}/${name}`), written: true }
   } finally {
     await disk.remove(text)
     await disk.remove(temporary)
   }
+}
+
+/**
+ * The name of a table's file that stands for something and is as it was written: names begin with the checksum of the
+ * bytes, so that one that a power cut has torn is not taken.
+ */
+export async function heldExport(root: string, table: string, stands: string): Promise<string | undefined> {
+  for (const name of await namesIn(inLake(root, exportsFolder))) {
+    if (!name.startsWith(`${table}-`) || !name.endsWith(`-${stands}.parquet`)) continue
+    const checksum = await sha256File(inLake(root, `${exportsFolder}/${name}`))
+    if (name.startsWith(`${table}-${checksum.slice(0, 16)}-`)) return name
+  }
+  return undefined
+}
+
+/** Gives a written file its name in the folder of exports, with the checksum of its bytes, the version and what it stands for. */
+export async function placeExport(
+  ledger: Ledger,
+  table: string,
+  stands: string,
+  temporary: string,
+  disk: Disk,
+): Promise<string> {
+  const bytes = (await sha256File(temporary)).slice(0, 16)
+  const name = `${table}-${bytes}-${String(ledger.head().version).padStart(10, '0')}-${stands}.parquet`
+  await disk.sync(temporary)
+  await disk.move(temporary, inLake(ledger.root, `${exportsFolder}/${name}`))
+  return name
 }
 
 const blockCharacters = 1 << 20

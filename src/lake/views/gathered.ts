@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
 import { gatherable } from '../../merge-plan.ts'
-import { sha256File } from '../commit.ts'
-import { namesIn } from '../disk.ts'
 import { type Engine, quoteName } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
 import { inLake } from '../layout.ts'
@@ -9,7 +7,7 @@ import type { Ledger } from '../ledger.ts'
 import { type Columns, columnsOf as columnsIn, parquet, type Proof, prove } from '../merge.ts'
 import { usualEncoding, writeParquet } from '../merge-encode.ts'
 import { columnsOf } from './columns.ts'
-import { type ExportDeps, exportsFolder } from './exports.ts'
+import { type ExportDeps, exportsFolder, heldExport, placeExport } from './exports.ts'
 import { type Gathered, readPoints } from './relations.ts'
 
 /** Rows of a row group: a question about one metric reads one or two. */
@@ -32,7 +30,7 @@ export async function gather(
   if (small.length === 0) return undefined
   const listed = JSON.stringify(small.map(({ path, sha256 }) => [path, sha256]))
   const mark = createHash('sha256').update(listed).digest('hex').slice(0, 16)
-  const held = await sound(ledger.root, mark)
+  const held = await heldExport(ledger.root, table, mark)
   const name = held ?? (await write(ledger, small, mark, deps))
   if (name === undefined) return undefined
   return {
@@ -40,16 +38,6 @@ export async function gather(
     files: new Set(small.map(({ path }) => path)),
     written: held === undefined,
   }
-}
-
-/** The name of a file that stands for these ones and is as it was written. */
-async function sound(root: string, stands: string): Promise<string | undefined> {
-  for (const name of await namesIn(inLake(root, exportsFolder))) {
-    if (!name.startsWith(`${table}-`) || !name.endsWith(`-${stands}.parquet`)) continue
-    const checksum = await sha256File(inLake(root, `${exportsFolder}/${name}`))
-    if (name.startsWith(`${table}-${checksum.slice(0, 16)}-`)) return name
-  }
-  return undefined
 }
 
 /** The name of the written file, which tells its bytes; undefined where it cannot hold what the small ones hold. */
@@ -62,11 +50,7 @@ async function write(
   const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
   try {
     if (!(await copyProved(ledger, small, temporary, engine))) return undefined
-    const bytes = (await sha256File(temporary)).slice(0, 16)
-    const name = `${table}-${bytes}-${String(ledger.head().version).padStart(10, '0')}-${stands}.parquet`
-    await disk.sync(temporary)
-    await disk.move(temporary, inLake(ledger.root, `${exportsFolder}/${name}`))
-    return name
+    return await placeExport(ledger, table, stands, temporary, disk)
   } finally {
     await disk.remove(temporary)
   }
