@@ -51,7 +51,7 @@ export interface VerifySummary {
 }
 
 /** What `doctor` finds that says nothing about the stored history. */
-const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'views_moved', 'disk_full'])
+const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'views_torn', 'views_moved', 'disk_full'])
 
 /**
  * Proves the bytes of the lake, then asks the provider again for history that it holds and compares. A difference is

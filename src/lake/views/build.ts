@@ -144,7 +144,7 @@ async function exportAll(
     const gathered = gathers && (await gather(ledger, gathers, tools))
     if (gathered?.written === true) written++
     // The script that tells of them comes later; a killed builder may have left the names of some to us.
-        await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
+    await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
     return { paths, gathered, written }
   } finally {
     engine.close()
