@@ -9,23 +9,46 @@ import { day, intervals, weekdays } from './time.ts'
 const word = z.string().min(1)
 const ids = z.array(word).min(1)
 const longestLag = 366 * day
+const ruleKeys = {
+  lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional(),
+  daily_at: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
+    .optional(),
+  days: z.number().int().min(1).max(366).optional(),
+  until: instant.optional(),
+  trust: z.enum(['provider', 'rule']).optional(),
+}
+const timed = 'either `lag` or `daily_at` with `days`'
+const isTimed = (rule: { lag?: number | undefined; daily_at?: string | undefined }): boolean =>
+  (rule.lag === undefined) !== (rule.daily_at === undefined)
+const clocked = '`days` only with `daily_at`'
+const isClocked = (rule: { days?: number | undefined; daily_at?: string | undefined }): boolean =>
+  rule.days === undefined || rule.daily_at !== undefined
+
+/** The rule of one interval. */
+const intervalRule = z.strictObject(ruleKeys).refine(isTimed, timed).refine(isClocked, clocked).optional()
+/** One rule for all intervals or those in `intervals`, a rule for each interval under its name, or both. */
 const override = z
   .strictObject({
-    lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional(),
-    daily_at: z
-      .string()
-      .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
-      .optional(),
-    days: z.number().int().min(1).max(366).optional(),
+    ...ruleKeys,
     intervals: z.array(z.enum(intervals)).min(1).optional(),
-    until: instant.optional(),
-    trust: z.enum(['provider', 'rule']).optional(),
+    '10m': intervalRule,
+    '1h': intervalRule,
+    '24h': intervalRule,
+    '1w': intervalRule,
+    '1month': intervalRule,
   })
   .refine(
-    (rule) => (rule.lag === undefined) !== (rule.daily_at === undefined),
-    'either `lag` or `daily_at` with `days`',
+    (row) => isTimed(row) || (intervals.some((one) => row[one]) && row.lag === undefined),
+    `${timed}, or a rule for each interval`,
   )
-  .refine((rule) => rule.days === undefined || rule.daily_at !== undefined, '`days` only with `daily_at`')
+  .refine(isClocked, clocked)
+  .refine(
+    (row) => isTimed(row) || [row.intervals, row.until, row.trust].every((value) => value === undefined),
+    '`intervals`, `until` and `trust` only beside `lag` or `daily_at`',
+  )
+  .refine((row) => !row.intervals?.some((one) => row[one]), 'each interval once')
 
 const metrics = z.strictObject({
   url: word.optional(),
@@ -148,11 +171,12 @@ function withWrittenAssets(yaml: YamlText): unknown {
 }
 
 function knownKeys(path: readonly (string | number)[]): readonly string[] {
-  const [top, second, third] = path
+  const [top, second, third, fourth] = path
   if (top === undefined) return Object.keys(configSchema.shape)
   if (top === 'metrics' && second === undefined) return Object.keys(metrics.shape)
   if (top === 'metrics' && second === 'query_keys') return queryKeys
-  if (top === 'metrics' && second === 'availability' && third !== undefined) return Object.keys(override.shape)
+  if (top === 'metrics' && second === 'availability' && third !== undefined)
+    return fourth === undefined ? Object.keys(override.shape) : Object.keys(ruleKeys)
   if (top === 'registry' && second === undefined) return Object.keys(registry.shape)
   if (top === 'select') return Object.keys(selection.shape)
   return []

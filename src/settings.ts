@@ -126,7 +126,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
 /** The catalogue as this configuration changes it: query keys and availability overrides. */
 export function applySettings(catalogue: Catalogue, settings: Settings): Catalogue {
   const paths = [...catalogue.endpoints.keys()]
-  const overrides = Object.entries(settings.metrics.availability).map(([pattern, row]): PlacedRule => {
+  const overrides = Object.entries(settings.metrics.availability).flatMap(([pattern, row]): PlacedRule[] => {
     const where = settings.where(['metrics', 'availability', pattern])
     const matches = globTest(pattern)
     if (!paths.some(matches))
@@ -135,7 +135,13 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
         got: 'no match',
         next: didYouMean(pattern, paths),
       })
-    return { rule: overrideRule(row), intervals: row.intervals ?? null, patterns: [{ text: pattern, matches }], where }
+    const patterns = [{ text: pattern, matches }]
+    const own = intervals.flatMap((interval): PlacedRule[] => {
+      const rule = row[interval]
+      return rule === undefined ? [] : [{ rule: overrideRule(rule), intervals: [interval], patterns, where }]
+    })
+    if (row.lag === undefined && row.daily_at === undefined) return own
+    return [{ rule: overrideRule(row), intervals: row.intervals ?? null, patterns, where }, ...own]
   })
   checkPaths(catalogue, settings)
   checkExchanges(catalogue, settings)
@@ -171,7 +177,7 @@ function overridden(path: string, rules: Endpoint['rules'], overrides: readonly 
   return Object.fromEntries(merged) as Record<Interval, readonly Rule[]>
 }
 
-function overrideRule(row: Override): Rule {
+function overrideRule(row: Omit<Override, 'intervals' | Interval>): Rule {
   const frame = {
     basis: 'override' as const,
     quote: null,

@@ -43,8 +43,11 @@ export function describeIssues(
   issues: readonly z.core.$ZodIssue[],
   known: (path: Path) => readonly string[],
 ): Complaint[] {
+  const unknown = new Set(issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path.join('.')))
   return issues.flatMap((issue) => {
     const path = issue.path.filter((key) => typeof key !== 'symbol')
+    // What a mapping lacks is most likely what its unknown key was meant to be.
+    if (issue.code === 'custom' && unknown.has(issue.path.join('.'))) return []
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => unknownKey(yaml, [...path, key], known(path)))
     }

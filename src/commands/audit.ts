@@ -1,5 +1,5 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditRow } from '../jobs/audit.ts'
+import { auditAvailability, type AuditReport, type AuditRow, type Change } from '../jobs/audit.ts'
 import { Ledger } from '../lake/ledger.ts'
 import { readContext } from './context.ts'
 import { json, table } from './print.ts'
@@ -16,13 +16,20 @@ export const audit: CommandSpec = {
   ],
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
 than two known arrivals in a hundred break is disproved (exit 4); one without any known arrival is unproven.
-Points computed long after their interval (backfilled) do not count.`,
+Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
+The proposed block holds a rule for each disproved interval; below it stands what it would change. There is none where
+late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const ledger = await Ledger.openToRead(settings.data)
     let report: AuditReport
     try {
-      report = await auditAvailability(ledger, catalogue, listOption(input, 'paths'))
+      report = await auditAvailability(ledger, {
+        catalogue,
+        paths: listOption(input, 'paths'),
+        overrides: settings.metrics.availability,
+        now: Math.floor(deps.now() / 1000),
+      })
     } finally {
       ledger.close()
     }
@@ -30,12 +37,15 @@ Points computed long after their interval (backfilled) do not count.`,
     if (report.disproved > 0)
       throw new LakeError('integrity', {
         subject: `${report.disproved} availability rules disproved`,
-        next: 'put the proposed block into pitlake.yaml, then run pitlake compact --redate',
+        next:
+          report.proposal === null
+            ? 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
+            : 'put the proposed block into pitlake.yaml, then run pitlake compact --redate',
       })
   },
 }
 
-function told({ rows, disproved, unproven, proposal }: AuditReport, all: boolean): string {
+function told({ rows, disproved, unproven, proposal, changes }: AuditReport, all: boolean): string {
   const order = ['disproved', 'conservative', 'unproven', 'kept']
   const listed = rows
     .filter(({ verdict }) => all || verdict === 'disproved')
@@ -48,7 +58,21 @@ function told({ rows, disproved, unproven, proposal }: AuditReport, all: boolean
       : [`  ${metric} ${interval}: ${worst.asset} ${worst.t} arrived ${worst.arrived_at}, rule ${worst.rule_at}\n`],
   )
   const worst = evidence.length === 0 ? '' : `\nthe latest arrivals:\n${evidence.join('')}`
-  return `${head}${lags}${worst}${proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`}`
+  const silent = rows.filter((row) => row.verdict === 'disproved' && row.proposed_lag === null)
+  const none = silent.map(({ metric, interval }) => `  ${metric} ${interval}\n`)
+  const without =
+    none.length === 0 ? '' : `\nlate, but the arrivals do not say by how much; nothing is proposed:\n${none.join('')}`
+  const block = proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`
+  const effects = changes.length === 0 ? '' : `\nwhat that would change:\n${changes.map(effect).join('')}`
+  return `${head}${lags}${worst}${without}${block}${effects}`
+}
+
+/** What the proposal does to one endpoint and interval. */
+function effect({ metric, interval, lag, redated, newest_before: before, newest_after: after }: Change): string {
+  const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
+  const due =
+    before === after ? `the newest point due stays ${after}` : `the newest point due goes from ${before} to ${after}`
+  return `  ${metric} ${interval}: end of interval + ${lag}; ${points}, ${due}\n`
 }
 
 const header = ['verdict', 'metric', 'interval', 'known', 'late', 'p50', 'p95', 'p99', 'max', 'rule']

@@ -1,11 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
-import { judge } from '../../src/jobs/audit.ts'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
+import { parseConfig } from '../../src/config.ts'
+import { auditAvailability, type AuditRow, judge, proposalOf } from '../../src/jobs/audit.ts'
 import { arrivalsOf } from '../../src/lake/arrivals.ts'
 import { Engine, quote } from '../../src/lake/engine.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { applySettings, resolveSettings } from '../../src/settings.ts'
+import { end, type Interval, step } from '../../src/time.ts'
+import { withBench } from '../helpers/fetching.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 
 const rules: readonly Rule[] = [
   { kind: 'lag', seconds: 600, basis: 'assumed', quote: null, reason: 'test', until: null, trust: 'provider' },
@@ -27,24 +34,25 @@ interface Point {
   readonly computed?: string
   readonly observed?: string
   readonly rule?: string
+  readonly stored?: string
 }
 
 let files = 0
 
 /** Daily points of one series; `observed` makes one that was seen to be late, `rule` one that was backfilled. */
-async function audited(points: readonly Point[]): Promise<ReturnType<typeof judge>> {
+async function audited(points: readonly Point[], interval: Interval = '24h'): Promise<AuditRow> {
   const file = join(folder, `${++files}.parquet`)
-  const rows = points.map(({ t, computed, observed, rule }) => {
+  const rows = points.map(({ t, computed, observed, rule, stored }) => {
     const available = computed ?? observed ?? t
     const stamp = (text: string | undefined): string =>
       text === undefined ? 'CAST(NULL AS TIMESTAMPTZ)' : `TIMESTAMPTZ ${quote(`${text}+00`)}`
     return `SELECT 'BTC' AS asset, NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network,
       NULL::VARCHAR AS params, ${stamp(t)} AS t, ${stamp(available)} AS available_at, ${stamp(rule ?? available)} AS available_rule_at,
-      ${stamp(observed ?? '2026-01-01 00:00:00')} AS observed_at, ${stamp(computed)} AS computed_at,
+      ${stamp(observed ?? stored ?? '2026-01-01 00:00:00')} AS observed_at, ${stamp(computed)} AS computed_at,
       ${quote(observed === undefined ? (computed === undefined ? 'assumed' : 'provider') : 'observed')} AS basis`
   })
   await engine.run(`COPY (${rows.join(' UNION ALL ')}) TO ${quote(file)} (FORMAT parquet)`)
-  return judge('m', '24h', rules, await arrivalsOf(engine, [file], '24h', rules))
+  return judge('m', interval, rules, await arrivalsOf(engine, [file], interval, rules))
 }
 
 /** Points of 100 days, each computed so many seconds after its day. */
@@ -54,6 +62,52 @@ function days(lag: (i: number) => number): Point[] {
     const text = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
     return { t: text(t), computed: text(t + 86_400_000 + lag(i) * 1000) }
   })
+}
+
+test('a lake of weeks and months: no rule is doubted, a pasted block leaves the other intervals as they were', async () => {
+  const now = Date.UTC(2026, 2, 10, 12) / 1000
+  await withBench(now, async (bench) => {
+    const metric = 'addresses/active_count_pit'
+    await bench.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
+    const ledger = await Ledger.openToRead(bench.root)
+    try {
+      const input = { catalogue, paths: [metric], overrides: {}, now }
+      const held = await auditAvailability(ledger, input)
+      expect(held).toMatchObject({ disproved: 0, proposal: null, changes: [] })
+      expect(held.rows.map(({ interval, backfilled }) => [interval, backfilled > 0])).toEqual(
+        expect.arrayContaining([
+          ['1month', true],
+          ['1w', true],
+        ]),
+      )
+      const broken = applied(catalogue, `metrics: { availability: { ${metric}: { 1w: { lag: 1m } } } }`)
+      const report = await auditAvailability(ledger, { ...input, catalogue: broken })
+      expect(report.changes).toEqual([
+        {
+          metric,
+          interval: '1w',
+          lag: expect.stringMatching(/m$/),
+          redated: 0,
+          newest_before: '2026-03-02T00:00Z',
+          newest_after: '2026-03-02T00:00Z',
+        },
+      ])
+      const rules = (of: Catalogue, interval: Interval) => of.endpoints.get(metric)?.rules[interval]
+      const pasted = applied(catalogue, report.proposal ?? '')
+      for (const interval of ['10m', '1h', '24h', '1month'] as const)
+        expect(rules(pasted, interval)).toEqual(rules(catalogue, interval))
+      expect(rules(pasted, '1w')?.[0]).toMatchObject({ basis: 'override' })
+      expect((await auditAvailability(ledger, { ...input, catalogue: pasted })).disproved).toBe(0)
+    } finally {
+      ledger.close()
+    }
+  })
+})
+
+/** The catalogue as a configuration changes it. */
+function applied(own: Catalogue, yaml: string): Catalogue {
+  writeFileSync(join(folder, 'pitlake.yaml'), yaml)
+  return applySettings(own, resolveSettings({ flags: {}, env: {}, cwd: folder }))
 }
 
 describe('availability rules against arrivals', () => {
@@ -94,4 +148,74 @@ describe('availability rules against arrivals', () => {
     const row = await audited([...quiet, { t: '2024-03-03 00:00:00', observed: '2024-03-05 00:00:00' }])
     expect(row).toMatchObject({ verdict: 'disproved', observations: 1, late: 1 })
   })
+
+  test('history from before a launch is left out at every interval, however few intervals it goes back', async () => {
+    for (const [interval, before] of [
+      ['1month', 9],
+      ['1w', 20],
+      ['24h', 25],
+      ['1h', 40],
+    ] as const) {
+      const launch = Date.UTC(2024, 0, 1) / 1000
+      // Computed over an hour in no order, then a point soon after the end of each interval.
+      const points = Array.from({ length: before + 80 }, (_, i) => {
+        const t = step(launch, interval, i - before)
+        const close = end(t, interval)
+        return { t: text(t), computed: text(close <= launch ? launch + ((i * 1237) % 3600) : close + 300) }
+      })
+      const row = await audited(points, interval)
+      expect(row).toMatchObject({ verdict: 'kept', late: 0, max: 300, proposed_lag: null })
+      expect(row.observations).toBeGreaterThanOrEqual(79)
+      const late = points.map((point, i) =>
+        i < before ? point : { ...point, computed: text(at(point.computed) + 1800) },
+      )
+      expect(await audited(late, interval)).toMatchObject({ verdict: 'disproved', max: 2100, proposed_lag: '45m' })
+    }
+  })
+
+  test('history that a provider adds later takes no evidence away', async () => {
+    const added = days(() => 0).slice(0, 40)
+    const live = days(() => 1500).slice(40)
+    const row = await audited([...added.map(({ t }) => ({ t, computed: '2025-06-01 00:00:00' })), ...live])
+    expect(row).toMatchObject({ verdict: 'disproved', late: 59, observations: 59, proposed_lag: '30m' })
+  })
+
+  test('points that came in time unseen count against one that was seen to be late', async () => {
+    const first = '2024-01-03 00:00:00'
+    const quiet = days(() => 0).map(({ t }, i) => ({ t, stored: i < 2 ? first : '2024-05-01 00:00:00' }))
+    const seen = (many: number) =>
+      quiet.map((point, i) => (i < 50 || i >= 50 + many ? point : { t: point.t, observed: text(at(point.t) + 90_000) }))
+    expect(await audited(seen(1))).toMatchObject({ verdict: 'kept', observations: 1, late: 1, proposed_lag: null })
+    expect(await audited(seen(8))).toMatchObject({ verdict: 'disproved', late: 8, watched: 91, proposed_lag: '1h' })
+  })
+
+  test('a top-up long after the rule shows that a point was late, and proposes nothing', async () => {
+    const seen = days(() => 0).map(({ t }) => ({ t, observed: text(at(t) + 6 * 86_400) }))
+    expect(await audited(seen)).toMatchObject({ verdict: 'disproved', backfilled: 6, late: 94, proposed_lag: null })
+  })
+
+  test('a proposal names its intervals, keeps what the row says already, and reads as configuration', () => {
+    const row = (metric: string, interval: Interval, lag: string | null) =>
+      ({ metric, interval, proposed_lag: lag }) as unknown as AuditRow
+    const rows = [row('a/b', '1w', '2h'), row('c', '24h', '3h'), row('a/b', '10m', '20m'), row('d', '24h', null)]
+    const yaml =
+      'metrics: { availability: { a/b: { lag: 7m, until: 2024-03-01, 1w: { lag: 5m }, 1h: { daily_at: "10:15", days: 2 } } } }'
+    const held = parseConfig('x', yaml).config.metrics?.availability ?? {}
+    const text = proposalOf(rows, held) ?? ''
+    expect(text.split('\n')[2]).toMatch(/^ {4}"a\/b": \{.*10m: \{ lag: 20m \}, 1w: \{ lag: 2h \} \}$/)
+    expect(parseConfig('y', text).config.metrics?.availability).toEqual({
+      'a/b': {
+        lag: 420,
+        until: at('2024-03-01 00:00:00'),
+        '10m': { lag: 1200 },
+        '1h': { daily_at: '10:15', days: 2 },
+        '1w': { lag: 7200 },
+      },
+      c: { '24h': { lag: 10_800 } },
+    })
+    expect(proposalOf([row('d', '24h', null)], {})).toBeNull()
+  })
 })
+
+const at = (stamp: string): number => Date.parse(`${stamp.replace(' ', 'T')}Z`) / 1000
+const text = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')

@@ -108,6 +108,19 @@ test.each<[string, string, string]>([
   ['lag and clock', 'metrics: { availability: { "*": { lag: 1h, daily_at: "10:00" } } }', 'either `lag` or `daily_at`'],
   ['days without clock', 'metrics: { availability: { "*": { lag: 1h, days: 2 } } }', '`days` only with `daily_at`'],
   ['endless lag', 'metrics: { availability: { "*": { lag: 400d } } }', 'at most 366d'],
+  [
+    'a rule of an interval without a time',
+    'metrics: { availability: { "*": { 24h: { trust: rule } } } }',
+    'metrics.availability.*.24h: expected either `lag` or `daily_at`',
+  ],
+  [
+    'an interval that there is not',
+    'metrics: { availability: { "*": { 2h: { lag: 1h } } } }',
+    'got the unknown key `2h`',
+  ],
+  ['an interval twice', 'metrics: { availability: { "*": { lag: 1h, intervals: [24h], 24h: { lag: 2h } } } }', 'once'],
+  ['trust beside intervals', 'metrics: { availability: { "*": { trust: rule, 24h: { lag: 2h } } } }', '`trust` only'],
+  ['a wrong key inside', 'metrics: { availability: { "*": { 24h: { lagg: 2h } } } }', 'did you mean `lag`?'],
   ['no lag', 'metrics: { availability: { "*": { lag: soon } } }', 'a duration such as'],
   [
     'http',
@@ -190,6 +203,22 @@ test('an override re-dates what it matches: the most exact one first, then until
   expect(dated.endpoints.get('indicators/asol_pit')?.rules).toEqual(
     catalogue.endpoints.get('indicators/asol_pit')?.rules,
   )
+})
+
+test('a rule may be written for each interval, beside one for the others', () => {
+  const rules = (yaml: string, path: string, interval: '1h' | '24h' | '1w' | '1month') =>
+    applied(yaml).endpoints.get(path)?.rules[interval] ?? []
+  const path = 'addresses/active_count_pit'
+  const of = catalogue.endpoints.get(path)?.rules
+  const each = `metrics: { availability: { ${path}: { 24h: { lag: 3h, trust: rule }, 1month: { daily_at: "10:15", days: 3 } } } }`
+  expect(rules(each, path, '24h')[0]).toMatchObject({ kind: 'lag', seconds: 10_800, trust: 'rule', basis: 'override' })
+  expect(rules(each, path, '1month')[0]).toMatchObject({ kind: 'clock', minuteOfDay: 615, days: 3 })
+  expect(rules(each, path, '1w')).toEqual(of?.['1w'])
+  expect(rules(each, path, '1h')).toEqual(of?.['1h'])
+  expect(rules(each, 'supply/current_pit', '24h')).toEqual(catalogue.endpoints.get('supply/current_pit')?.rules['24h'])
+  const both = `metrics: { availability: { ${path}: { lag: 1h, 1w: { lag: 2h } }, "addresses/*": { 24h: { lag: 9h } } } }`
+  expect(rules(both, path, '24h')[0]).toMatchObject({ seconds: 3600 })
+  expect(rules(both, path, '1w')[0]).toMatchObject({ seconds: 7200 })
 })
 
 test('query keys of the config replace those of the catalogue one by one', () => {
