@@ -51,37 +51,8 @@ export async function arrivalsOf(
   interval: Interval,
   rules: readonly Rule[],
 ): Promise<Arrivals> {
-  const micro = (seconds: string): string => `${seconds} * 1000000`
   const [row] = await engine.rows(`
-    WITH points AS (
-      SELECT asset, currency, exchange, network, params, t, available_rule_at < available_at AS flagged,
-        basis = 'observed' AS seen_late, epoch_us(observed_at) AS observed, epoch_us(computed) AS computed,
-        epoch_us(coalesce(computed, CASE WHEN basis = 'observed' THEN observed_at END)) AS arrived,
-        epoch_us(t) // 1000000 AS mark
-      FROM (SELECT *, ${computedSql()} AS computed FROM read_parquet(${quoteList(files)}, hive_partitioning = false))
-    ), dated AS (
-      SELECT *, ${micro(endSql('mark', interval))} AS close, ${micro(stepSql('mark', interval, 2))} AS next_close,
-        ${micro(availableSql(rules, 'mark', interval))} AS rule
-      FROM points
-    ), begun AS (
-      SELECT *, min(observed) OVER series AS watch_from, CASE WHEN seen_late THEN min(observed) OVER series
-          ELSE min(computed) FILTER (computed >= close) OVER series END AS began
-      FROM dated WINDOW series AS (PARTITION BY asset, currency, exchange, network, params)
-    ), old AS (
-      SELECT *, coalesce(flagged OR next_close < began
-          OR (seen_late AND arrived - close > ${Math.max(30 * day, 30 * longestSeconds(interval)) * 1_000_000}), false) AS history
-      FROM begun
-    ), judged AS (
-      SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began AND bool_or(next_close < began) OVER series, false)
-          OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before AND max(computed) FILTER (history) OVER before, false)) AS backfilled,
-        arrived IS NULL AND rule > watch_from AS watched
-      FROM old WINDOW series AS (PARTITION BY asset, currency, exchange, network, params),
-        before AS (series ORDER BY t ROWS BETWEEN 30 PRECEDING AND CURRENT ROW)
-    ), counted AS (
-      SELECT *, arrived IS NOT NULL AND NOT backfilled AS counts, CASE WHEN watched THEN rule - close
-          WHEN seen_late AND arrived - rule > next_close - close THEN ${unknownLag} ELSE arrived - close END AS lag
-      FROM judged
-    )
+    ${countedSql(files, interval, rules)}
     SELECT count(*) AS points, count(arrived) FILTER (NOT seen_late) AS told, count(*) FILTER (seen_late) AS seen_late,
       count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
       quantile_disc(arrived - close, 0.5) FILTER (counts) AS p50, quantile_disc(arrived - close, 0.95) FILTER (counts) AS p95,
@@ -108,4 +79,39 @@ export async function arrivalsOf(
     late: number('late'),
     worst: (row?.['worst'] ?? null) as unknown as Worst | null,
   }
+}
+
+/** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */
+function countedSql(files: readonly string[], interval: Interval, rules: readonly Rule[]): string {
+  const micro = (seconds: string): string => `${seconds} * 1000000`
+  const longAfter = Math.max(30 * day, 30 * longestSeconds(interval)) * 1_000_000
+  return `WITH points AS (
+      SELECT asset, currency, exchange, network, params, t, available_rule_at < available_at AS flagged,
+        basis = 'observed' AS seen_late, epoch_us(observed_at) AS observed, epoch_us(computed) AS computed,
+        epoch_us(coalesce(computed, CASE WHEN basis = 'observed' THEN observed_at END)) AS arrived,
+        epoch_us(t) // 1000000 AS mark
+      FROM (SELECT *, ${computedSql()} AS computed FROM read_parquet(${quoteList(files)}, hive_partitioning = false))
+    ), dated AS (
+      SELECT *, ${micro(endSql('mark', interval))} AS close, ${micro(stepSql('mark', interval, 2))} AS next_close,
+        ${micro(availableSql(rules, 'mark', interval))} AS rule
+      FROM points
+    ), begun AS (
+      SELECT *, min(observed) OVER series AS watch_from, CASE WHEN seen_late THEN min(observed) OVER series
+          ELSE min(computed) FILTER (computed >= close) OVER series END AS began
+      FROM dated WINDOW series AS (PARTITION BY asset, currency, exchange, network, params)
+    ), old AS (
+      SELECT *, coalesce(flagged OR next_close < began
+          OR (seen_late AND arrived - close > ${longAfter}), false) AS history
+      FROM begun
+    ), judged AS (
+      SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began AND bool_or(next_close < began) OVER series, false)
+          OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before AND max(computed) FILTER (history) OVER before, false)) AS backfilled,
+        arrived IS NULL AND rule > watch_from AS watched
+      FROM old WINDOW series AS (PARTITION BY asset, currency, exchange, network, params),
+        before AS (series ORDER BY t ROWS BETWEEN 30 PRECEDING AND CURRENT ROW)
+    ), counted AS (
+      SELECT *, arrived IS NOT NULL AND NOT backfilled AS counts, CASE WHEN watched THEN rule - close
+          WHEN seen_late AND arrived - rule > next_close - close THEN ${unknownLag} ELSE arrived - close END AS lag
+      FROM judged
+    )`
 }
