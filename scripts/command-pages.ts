@@ -21,7 +21,11 @@ export async function commandPages(): Promise<string> {
     '| 3 | not authorised |',
     '| 4 | integrity |',
     '| 5 | stopped early, resumable |',
-    '| 6 | finished, but some windows failed |',
+    '| 6 | finished, but some windows failed, or the disk is full or read-only |',
+    '| 7 | another job is at work |',
+    '',
+    'Messages of 4, 6 and 7 end with the command to type next. With `--json` every ending prints one document; one that',
+    'came before the command had its own is `{"error": {"kind", "exit_code", "complaints"}}`.',
     '',
     '',
   ]

@@ -1,5 +1,5 @@
 /** How a run ended, in the words of the exit codes. */
-export type ErrorKind = 'unexpected' | 'usage' | 'unauthorised' | 'integrity' | 'stopped' | 'incomplete'
+export type ErrorKind = 'unexpected' | 'usage' | 'unauthorised' | 'integrity' | 'stopped' | 'incomplete' | 'busy'
 
 const exitCodes: Readonly<Record<ErrorKind, number>> = {
   unexpected: 1,
@@ -8,6 +8,15 @@ const exitCodes: Readonly<Record<ErrorKind, number>> = {
   integrity: 4,
   stopped: 5,
   incomplete: 6,
+  busy: 7,
+}
+
+/** Which of several exit codes a run ends with: the first of these that occurred, else 0. */
+const byWeight: readonly number[] = [4, 3, 1, 2, 6, 5, 7]
+
+/** The exit code of a run that did several things; 0 for none. */
+export function gravest(codes: readonly number[]): number {
+  return byWeight.find((code) => codes.includes(code)) ?? codes.find((code) => code !== 0) ?? 0
 }
 
 /** The parts of a message: what it is about, what was wanted, what came instead, what to type next. */
@@ -19,11 +28,17 @@ export interface Complaint {
   readonly cause?: unknown
 }
 
+/** The endings after which a person has to do something about the lake: their messages name the next command. */
+type AdvisedKind = 'integrity' | 'incomplete' | 'busy'
+type Advised = Complaint & { readonly next: string }
+
 /** The one error class: a closed kind and a message of one line per complaint. */
 export class LakeError extends Error {
   readonly kind: ErrorKind
   readonly complaints: readonly Complaint[]
 
+  constructor(kind: ErrorKind, complaint: Advised | readonly Advised[])
+  constructor(kind: Exclude<ErrorKind, AdvisedKind>, complaint: Complaint | readonly Complaint[])
   constructor(kind: ErrorKind, complaint: Complaint | readonly Complaint[]) {
     const all: readonly Complaint[] = Array.isArray(complaint) ? complaint : [complaint as Complaint]
     super(all.map(sentence).join('\n'), { cause: all[0]?.cause })

@@ -1,5 +1,6 @@
 import { usage } from '../errors.ts'
 import { type Interval, isInterval } from '../time.ts'
+import { visible } from '../visible.ts'
 
 /** One endpoint of a provider's own listing, in the catalogue's words; what is not understood stays in `extra`. */
 export interface ListedEndpoint {
@@ -14,17 +15,22 @@ export interface ListedEndpoint {
   readonly extra?: Readonly<Record<string, unknown>>
 }
 
-const aliases: Readonly<Record<string, keyof ListedEndpoint>> = {
-  intervals: 'intervals',
-  resolutions: 'intervals',
-  frequencies: 'intervals',
-  currencies: 'currencies',
-  exchanges: 'exchanges',
-  networks: 'networks',
-  about: 'about',
-  description: 'about',
-  summary: 'about',
-}
+const aliases: ReadonlyMap<string, keyof ListedEndpoint> = new Map(
+  Object.entries({
+    intervals: 'intervals',
+    resolutions: 'intervals',
+    frequencies: 'intervals',
+    currencies: 'currencies',
+    exchanges: 'exchanges',
+    networks: 'networks',
+    about: 'about',
+    description: 'about',
+    summary: 'about',
+  } as const),
+)
+
+/** A metric's path: parts that a URL neither resolves (`..`) nor reads otherwise, without signs that cannot be seen. */
+export const metricPath = /^(?!\.\.?(?:\/|$))[^/\s?#%\\\p{C}]+(?:\/(?!\.\.?(?:\/|$))[^/\s?#%\\\p{C}]+)*$/u
 
 const switches = ['since', 'until', 'format', 'timestamp_format'] as const
 
@@ -64,23 +70,28 @@ function readRow(where: string, row: unknown): ListedEndpoint {
   if (typeof path !== 'string')
     throw usage(where, { expected: 'an object with `path`', got: Object.keys(record).join(', ') || 'an empty object' })
   const known: Record<string, unknown> = {}
-  const extra: Record<string, unknown> = {}
+  const extra: [string, unknown][] = []
   for (const [key, value] of Object.entries(record)) {
     if (key === 'path' || key === 'endpoint' || key === 'url' || switches.includes(key as (typeof switches)[number]))
       continue
-    const target = aliases[key]
+    const target = aliases.get(key)
     if (target === 'about' && typeof value === 'string') known['about'] = value
     else if (target !== undefined && target !== 'about' && isWords(value)) {
       const words = [...new Set(value)].filter((word) => target !== 'intervals' || isInterval(word))
       if (words.length > 0) known[target] = words
-      if (words.length < new Set(value).size) extra[key] = value
+      if (words.length < new Set(value).size) extra.push([key, value])
     } else if (key === 'params' && isTexts(value))
       known['params'] = Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
-    else extra[key] = value
+    else extra.push([key, value])
   }
   const taken = switches.filter((key) => record[key] !== false)
   const takes = switches.some((key) => record[key] === false) ? { takes: taken } : {}
-  return { path: cleanPath(where, path), ...known, ...takes, ...(Object.keys(extra).length > 0 ? { extra } : {}) }
+  return {
+    path: cleanPath(where, path),
+    ...known,
+    ...takes,
+    ...(extra.length > 0 ? { extra: Object.fromEntries(extra) } : {}),
+  }
 }
 
 /** The part after `/v1/metrics/`, without slashes at the ends. */
@@ -89,8 +100,7 @@ function cleanPath(where: string, path: string): string {
     .replace(/^https?:\/\/[^/]+/, '')
     .replace(/^.*\/?v1\/metrics\//, '')
     .replaceAll(/^\/+|\/+$/g, '')
-  if (!/^[^/\s?#]+(\/[^/\s?#]+)*$/.test(bare))
-    throw usage(where, { expected: 'a path such as supply/current_pit', got: path })
+  if (!metricPath.test(bare)) throw usage(where, { expected: 'a path such as supply/current_pit', got: visible(path) })
   return bare
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { intervals, parseDuration, parseInstant } from '../time.ts'
 import { queryKeys } from './catalogue.ts'
+import { metricPath } from './listing.ts'
 
 /** `20m`, `2h`, `3d` as seconds. */
 export const duration = z
@@ -42,8 +43,8 @@ const availabilityRow = z
   })
 
 const endpointRow = z.strictObject({
-  path: z.string().regex(/^[^/\s?#]+(\/[^/\s?#]+)*$/, 'a path such as supply/current_pit'),
-  ask: word.optional(),
+  path: z.string().regex(metricPath, 'a path such as supply/current_pit'),
+  ask: z.string().regex(metricPath, 'a path such as supply/current_pit').optional(),
   about: z.string().optional(),
   intervals: setOrList.optional(),
   currencies: setOrList.optional(),

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { exitCode, LakeError, redact, usage } from '../errors.ts'
+import { type Complaint, exitCode, LakeError, redact, usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
+import { visible, visibleLines } from '../visible.ts'
+import { json } from './print.ts'
 import type { Deps } from './spec.ts'
 import { commandTable, type CommandEntry } from './table.ts'
 
@@ -17,13 +19,18 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   process.stdout.on('error', quietPipe)
   // Nobody reads the log any more: no reason to give up the work.
   process.stderr.on('error', () => undefined)
+  let printed = false
   const deps: Deps = {
     now: Date.now,
     sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
     random: Math.random,
     env: process.env,
-    stdout: (text) => void process.stdout.write(text),
-    stderr: (text) => void process.stderr.write(text),
+    stdout: (text) => {
+      printed ||= text !== ''
+      process.stdout.write(visibleLines(text))
+    },
+    stderr: (text) => void process.stderr.write(visibleLines(text)),
+    live: (text) => void process.stderr.write(`\r\u001b[K${visible(text)}`),
     isTerminal: process.stderr.isTTY && !process.env['NO_COLOR'],
     signal: stop.signal,
     cwd: process.cwd(),
@@ -33,6 +40,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     return 0
   } catch (error) {
     report(error, deps)
+    if (argv.includes('--json') && !printed) deps.stdout(failure(error, deps))
     return exitCode(error)
   } finally {
     process.off('SIGINT', onSignal)
@@ -101,13 +109,26 @@ function overview(): string {
     listing('Usage: pitlake <command> [options]', commandTable),
     'Every command has --help, --config FILE and --data DIR.',
     'Exit codes: 0 done, 1 unexpected, 2 usage or configuration, 3 not authorised, 4 integrity,',
-    '            5 stopped early and resumable, 6 finished but some windows failed.',
+    '            5 stopped early and resumable, 6 finished but some windows failed, or the disk is full',
+    '            or read-only, 7 another job is at work.',
     '',
   ].join('\n')
 }
 
+/** The document of a run that ended before it had one of its own. */
+function failure(error: unknown, deps: Deps): string {
+  const said = error instanceof Error ? error.message : String(error)
+  const { kind, complaints } =
+    error instanceof LakeError ? error : { kind: 'unexpected', complaints: [{ subject: said }] }
+  const told = complaints.map(({ subject, expected, got, next }: Complaint) => ({ subject, expected, got, next }))
+  return redact(json({ error: { kind, exit_code: exitCode(error), complaints: told } }), keysOf(deps))
+}
+
+function keysOf(deps: Deps): string[] {
+  return ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].flatMap((name) => secretsOf(name, deps))
+}
+
 function report(error: unknown, deps: Deps): void {
-  const secrets = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].flatMap((name) => secretsOf(name, deps))
   const verbose = deps.env['PITLAKE_LOG'] === 'debug'
   const text =
     error instanceof LakeError && !verbose
@@ -115,7 +136,7 @@ function report(error: unknown, deps: Deps): void {
       : error instanceof Error
         ? (error.stack ?? error.message)
         : String(error)
-  for (const line of redact(text, secrets).split('\n')) deps.stderr(`pitlake: ${line}\n`)
+  for (const line of redact(text, keysOf(deps)).split('\n')) deps.stderr(`pitlake: ${line}\n`)
 }
 
 /** The key of one API, from the variable and from the file that the other one names. */

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
+import { putOut } from '../lake/output.ts'
 import { resolveSettings } from '../settings.ts'
 import { json } from './print.ts'
 import { type CommandSpec, flagOption, textOption } from './spec.ts'
@@ -46,25 +47,13 @@ export const importListing: CommandSpec = {
       const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
       const text = header + stringify({ endpoints: fresh }, { lineWidth: 0, aliasDuplicateObjects: false })
       loadCatalogue(others, undefined, [{ name: out, text }])
-      write(target, out, text)
+      await putOut(target, text, settings.data, '--out')
     }
     if (flagOption(input, 'json')) return deps.stdout(json(facts))
     deps.stdout(
       `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`,
     )
   },
-}
-
-function write(path: string, name: string, text: string): void {
-  try {
-    writeFileSync(path, text)
-  } catch (cause) {
-    throw usage(name, {
-      expected: 'a file that can be written',
-      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      cause,
-    })
-  }
 }
 
 function read(path: string, name: string): string {

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { configJsonSchema } from '../config.ts'
 import { usage } from '../errors.ts'
+import { putOut } from '../lake/output.ts'
 import { json } from './print.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
 
@@ -25,15 +26,7 @@ export const init: CommandSpec = {
       })
     }
     for (const file of files) {
-      try {
-        writeFileSync(file.path, template(file.name))
-      } catch (cause) {
-        throw usage(file.path, {
-          expected: 'a folder that can be written',
-          got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-          cause,
-        })
-      }
+      await putOut(file.path, template(file.name), null, 'init')
       deps.stderr(`wrote ${file.name}\n`)
     }
   },

@@ -41,16 +41,24 @@ Exit 6: undecided, because the query has no instant, too few rows, or is not det
         cutoffs: countOption(input, 'cutoffs', '--cutoffs') ?? 50,
         tolerance: toleranceOf(input),
         onCutoff: (done, all) => {
-          if (deps.isTerminal) deps.stderr(`\r${done} of ${all} cut-offs${done === all ? '\r\u001B[K' : ''}`)
+          if (deps.isTerminal) deps.live(done === all ? '' : `${done} of ${all} cut-offs`)
         },
       },
       async (engine, statement, work) => await guarded(engine, statement, run, work),
     )
     deps.stdout(flagOption(input, 'json') ? json(proof) : told(proof, file))
     if (proof.verdict === 'leak')
-      throw new LakeError('integrity', { subject: `${file} looks ahead`, got: proof.reason ?? undefined })
+      throw new LakeError('integrity', {
+        subject: `${file} looks ahead`,
+        got: proof.reason ?? undefined,
+        next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
+      })
     if (proof.verdict === 'undecided')
-      throw new LakeError('incomplete', { subject: `${file} is undecided`, got: proof.reason ?? undefined })
+      throw new LakeError('incomplete', {
+        subject: `${file} is undecided`,
+        got: proof.reason ?? undefined,
+        next: 'mend what the reason names, then run pitlake lookahead again',
+      })
   },
 }
 

@@ -15,18 +15,19 @@ interface Shown {
 
 /** Shows a fetch on stderr: one live line on a terminal, else a plain line every few seconds. */
 export function fetchProgress(
-  deps: Pick<Deps, 'now' | 'stderr' | 'isTerminal'>,
+  deps: Pick<Deps, 'now' | 'stderr' | 'live' | 'isTerminal'>,
   { verbose }: Shown,
 ): { readonly onEvent: (event: IngestEvent) => void; readonly end: () => void } {
   const count = new Count(deps.now)
   let shownAt = deps.now()
   let live = false
   const say = (line: string): void => {
-    deps.stderr(`${live ? '\r\u001b[K' : ''}${line}\n`)
+    if (live) deps.live('')
+    deps.stderr(`${line}\n`)
     live = false
   }
   const show = (what: string): void => {
-    if (deps.isTerminal) deps.stderr(`\r\u001b[K${count.line(what).slice(0, lineWidth)}`)
+    if (deps.isTerminal) deps.live(count.line(what).slice(0, lineWidth))
     else deps.stderr(`${count.line(what)}\n`)
     live = deps.isTerminal
     shownAt = deps.now()

@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../lake/engine.ts'
+import { type OutFile, outFile } from '../lake/output.ts'
 import type { SessionOptions, Setting } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
-import { type Format, formatOf, formats, type OutFile, outFile, type Sink } from '../query/write.ts'
+import { type Format, formatOf, formats, type Sink } from '../query/write.ts'
 import { resolveSettings } from '../settings.ts'
 import { parseDuration } from '../time.ts'
+import { visibleLines } from '../visible.ts'
 import { type Deps, type Input, type OptionSpec, textOption } from './spec.ts'
 
 /** The options of every command that runs SQL on a lake. */
@@ -17,6 +19,7 @@ export const queryOptions: readonly OptionSpec[] = [
   { flags: '--format FORMAT', about: `${formats.join(', ')} (default: by the name of --out, else table)` },
   { flags: '--out FILE', about: 'write the result to a file; it appears whole or not at all' },
   { flags: '--compat', about: 'Parquet for small readers: plain pages and types' },
+  { flags: '--safe-csv', about: "CSV for spreadsheets: ' before a text that one would run as a formula" },
   { flags: '--as-of TIME', about: 'what was knowable then, a date or an instant, UTC' },
   { flags: '--observed-as-of TIME', about: 'what this lake held then' },
   { flags: '--set NAME=VALUE', about: 'a session variable: backfill=rule, registry_backfill=true', repeatable: true },
@@ -75,6 +78,7 @@ function whole(input: Input, name: string): number | undefined {
 export interface Output {
   readonly format: Format
   readonly compat: boolean
+  readonly safe: boolean
   readonly out: string | undefined
   readonly width: number
   readonly rows: number
@@ -87,8 +91,11 @@ export function outputOf(input: Input, deps: Deps): Output {
   const format = formats.find((one) => one === named) ?? (named === undefined ? undefined : null)
   if (format === null) throw usage('--format', { expected: formats.join(', '), got: `"${named ?? ''}"` })
   const compat = input.options['compat'] === true
-  const chosen = format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : 'table')
+  const safe = input.options['safeCsv'] === true
+  const chosen =
+    format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : safe ? 'csv' : 'table')
   if (compat && chosen !== 'parquet') throw usage('--compat', { expected: '--format parquet', got: chosen })
+  if (safe && chosen !== 'csv') throw usage('--safe-csv', { expected: '--format csv', got: chosen })
   const binary = chosen === 'arrow' || chosen === 'parquet'
   if (binary && out === undefined && process.stdout.isTTY) {
     throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
@@ -99,6 +106,7 @@ export function outputOf(input: Input, deps: Deps): Output {
   return {
     format: chosen,
     compat,
+    safe,
     out: out === undefined ? undefined : resolve(deps.cwd, out),
     width: Number.isInteger(width) && width >= 20 ? width : 80,
     rows: rows === '0' ? Infinity : Number(rows),
@@ -113,10 +121,11 @@ export function targetOf(output: Output, folder: string, scratch: string): OutFi
 }
 
 /** Standard output that waits for its reader. */
-export function standardOutput(deps: Deps): Sink {
+export function standardOutput(): Sink {
+  // A pipe or file gets every byte; on a terminal nothing may act on it.
+  const show = process.stdout.isTTY ? visibleLines : (text: string) => text
   return async (data) => {
-    if (typeof data === 'string') deps.stdout(data)
-    else process.stdout.write(data)
+    process.stdout.write(typeof data === 'string' ? show(data) : data)
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
   }
 }

@@ -22,8 +22,11 @@ export interface Deps {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly random: () => number
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Text for people and JSON documents; signs that a terminal would act on are spelt out, as in `stderr`. */
   readonly stdout: (text: string) => void
   readonly stderr: (text: string) => void
+  /** Shows one line on stderr in place of the last live one; the empty text clears it. For terminals only. */
+  readonly live: (text: string) => void
   /** Whether stderr is a terminal that may show colours and progress. */
   readonly isTerminal: boolean
   /** Aborted on the first SIGINT or SIGTERM. */

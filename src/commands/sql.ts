@@ -4,10 +4,11 @@ import { join, resolve } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { usage } from '../errors.ts'
 import type { Engine } from '../lake/engine.ts'
+import type { OutFile } from '../lake/output.ts'
 import { openQuery } from '../query/lake.ts'
 import { notesOn } from '../query/notes.ts'
 import { runScript, type RunDeps } from '../query/run.ts'
-import { type OutFile, sendFile, writeFile, writeTo } from '../query/write.ts'
+import { sendFile, writeFile, writeTo } from '../query/write.ts'
 import {
   lakeFolder,
   type Output,
@@ -105,7 +106,7 @@ async function put(
   deps: Deps,
   run: RunDeps,
 ): Promise<void> {
-  const sink = standardOutput(deps)
+  const sink = standardOutput()
   if (target !== undefined) {
     await writeFile(engine, ready, target, output.out ?? target.path, output, run)
     if (output.out === undefined) await sendFile(target.path, sink)

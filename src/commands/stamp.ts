@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { replay, stamp } from '../jobs/stamp.ts'
+import { outFile } from '../lake/output.ts'
 import type { StampNote } from '../query/stamped.ts'
 import { countOption, readContext } from './context.ts'
 import { json } from './print.ts'
@@ -31,6 +32,7 @@ that sums repeat bit for bit.`,
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out')
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
+    outFile(resolve(deps.cwd, out), settings.data).discard()
     const stamped = await stamp(
       {
         root: settings.data,
@@ -71,6 +73,7 @@ export const replayCommand: CommandSpec = {
       subject: `${file}: ${place}`,
       expected: difference?.stamped ?? 'the stamped digest',
       got: difference?.replayed ?? 'another',
+      next: 'run pitlake doctor to prove the files that it was made from',
     })
   },
 }

@@ -1,9 +1,8 @@
-import { rename, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { usage } from '../errors.ts'
 import { readStanding } from '../jobs/status.ts'
 import { readPage } from '../jobs/status-page.ts'
 import { Ledger } from '../lake/ledger.ts'
+import { putOut } from '../lake/output.ts'
 import { statusPage } from '../page/page.ts'
 import type { Standing } from '../page/standing.ts'
 import { brief, moment, percent, several, size, span, whole } from '../page/words.ts'
@@ -31,7 +30,7 @@ export const statusCommand: CommandSpec = {
       const judged = await readStanding(ledger, asked)
       if (file !== undefined) {
         const page = await readPage(ledger, asked, judged, programName())
-        await replace(resolve(deps.cwd, file), file, statusPage(page))
+        await putOut(resolve(deps.cwd, file), statusPage(page), settings.data, '--html')
       }
       if (flagOption(input, 'json')) return deps.stdout(json(judged.standing))
       deps.stdout(told(judged.standing, settings.data))
@@ -40,17 +39,6 @@ export const statusCommand: CommandSpec = {
       ledger.close()
     }
   },
-}
-
-/** A page is replaced whole: who has it open never sees half of one. */
-async function replace(path: string, name: string, text: string): Promise<void> {
-  try {
-    await writeFile(`${path}.tmp`, text)
-    await rename(`${path}.tmp`, path)
-  } catch (cause) {
-    const got = (cause as NodeJS.ErrnoException).code ?? String(cause)
-    throw usage(`--html ${name}`, { expected: 'a file that can be written', got, cause })
-  }
 }
 
 const verdicts: Readonly<Record<Standing['trust'], string>> = {

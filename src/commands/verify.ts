@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { verify, verifyVerdict } from '../jobs/verify.ts'
+import { outFile, putOut } from '../lake/output.ts'
+import { visibleLines } from '../visible.ts'
 import { countOption, instantOption, readContext } from './context.ts'
 import { json } from './print.ts'
 import { fetchProgress } from './progress.ts'
@@ -35,6 +36,9 @@ applied. Exit code 4: something differs or is damaged; 5: stopped early, the sam
     const all = flagOption(input, 'all')
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const scope = scopeOf(input)
+    const report = textOption(input, 'report')
+    // Said before anything is asked, not after it was paid for.
+    if (report !== undefined) outFile(resolve(deps.cwd, report), settings.data, '--report').discard()
     const maxRequests = countOption(input, 'maxRequests', '--max-requests') ?? null
     const verbose = flagOption(input, 'verbose') || deps.env['PITLAKE_LOG'] === 'debug'
     const progress = fetchProgress(deps, { verbose })
@@ -52,8 +56,8 @@ applied. Exit code 4: something differs or is damaged; 5: stopped early, the sam
       },
       { ...askingWorld(deps, 'verify', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
     ).finally(progress.end)
-    const report = textOption(input, 'report')
-    if (report !== undefined) writeFileSync(resolve(deps.cwd, report), reportOf(summary))
+    if (report !== undefined)
+      await putOut(resolve(deps.cwd, report), visibleLines(reportOf(summary)), settings.data, '--report')
     const { resume_at } = summary
     const scripted = { ...summary, resume_at: resume_at === null ? null : new Date(resume_at).toISOString() }
     deps.stdout(flagOption(input, 'json') ? json(scripted) : toldOf(summary))

@@ -345,7 +345,7 @@ function diskFailure(file: string, cause: unknown): LakeError {
   const full = got === 'ENOSPC' || got === 'EDQUOT'
   const first = full ? 'make room' : got === 'ENOENT' ? 'see that the folder is in place' : 'see to the disk'
   const next = `${first}, then run the same command again: nothing committed is lost`
-  return new LakeError('unexpected', { subject: `cannot write ${file}`, got, next, cause })
+  return new LakeError('incomplete', { subject: `cannot write ${file}`, got, next, cause })
 }
 
 /** What went wrong below HTTP, in one word for the program and one line for people. */

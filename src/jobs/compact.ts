@@ -1,10 +1,10 @@
-import { LakeError, usage } from '../errors.ts'
+import { LakeError } from '../errors.ts'
 import { commit, type StagedFile } from '../lake/commit.ts'
 import { foldJournal } from '../lake/fold.ts'
 import type { HeldFile } from '../lake/held.ts'
 import { liveFiles } from '../lake/held.ts'
 import { Ledger } from '../lake/ledger.ts'
-import { describeHolder, holderOf, tryLock } from '../lake/lock.ts'
+import { busy, tryLock } from '../lake/lock.ts'
 import { mergeFiles } from '../lake/merge.ts'
 import { isHistory } from '../lake/merge-history.ts'
 import { measuredEncoding } from '../lake/merge-encode.ts'
@@ -47,11 +47,7 @@ const batchBytes = 512_000_000
 /** Merges every partition into one file in the encoding that suits it best, and folds the journal. */
 export async function compact(root: string, deps: RewriteDeps): Promise<MergeSummary> {
   const lock = await tryLock(root, 'merge', { ...deps.holder, since: deps.nowMicros() })
-  if (!lock)
-    throw usage('this lake is being merged already', {
-      got: describeHolder(await holderOf(root, 'merge')),
-      next: 'wait until it has ended; a job that was killed holds nothing',
-    })
+  if (!lock) throw await busy(root, 'merge', 'this lake is being merged already')
   try {
     const ledger = await Ledger.open(root)
     try {
@@ -254,6 +250,7 @@ export function judgeMerge({ abandoned, stopped }: MergeSummary): void {
       abandoned.map(({ table, metric, interval, reason }) => ({
         subject: `${[metric ?? table, interval].filter((part) => part !== null).join(' ')} was not merged`,
         got: reason,
+        next: 'run pitlake doctor',
       })),
     )
   if (stopped) throw new LakeError('stopped', { subject: 'stopped early', next: 'run the same command again' })

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { usage } from '../errors.ts'
 import { commit, type StagedFile, type Ticket } from '../lake/commit.ts'
 import type { Json, Rules } from '../lake/entry.ts'
 import { type HeldFile, liveFiles } from '../lake/held.ts'
 import { Ledger } from '../lake/ledger.ts'
-import { describeHolder, holderOf, tryLock } from '../lake/lock.ts'
+import { busy, tryLock } from '../lake/lock.ts'
 import { redateFiles } from '../lake/merge-redate.ts'
 import { redatedLabel } from '../lake/redated.ts'
 import { sweep } from '../lake/sweep.ts'
@@ -35,11 +34,7 @@ export interface RedateSummary {
  */
 export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps): Promise<RedateSummary> {
   const lock = await tryLock(root, 'merge', { ...deps.holder, since: deps.nowMicros() })
-  if (!lock)
-    throw usage('this lake is being merged', {
-      got: describeHolder(await holderOf(root, 'merge')),
-      next: 'wait until it has ended; a job that was killed holds nothing',
-    })
+  if (!lock) throw await busy(root, 'merge', 'this lake is being merged')
   try {
     const ledger = await Ledger.open(root)
     try {

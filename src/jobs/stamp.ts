@@ -220,7 +220,13 @@ async function noteOf(root: string, path: string): Promise<StampNote> {
     const note = await readNote(session, path)
     if (note !== undefined) return note
   } catch (cause) {
-    throw new LakeError('integrity', { subject: path, expected: 'a Parquet file', got: 'a damaged one', cause })
+    throw new LakeError('integrity', {
+      subject: path,
+      expected: 'a Parquet file',
+      got: 'a damaged one',
+      next: 'put it back from a copy, or run pitlake stamp again',
+      cause,
+    })
   } finally {
     session.close()
   }
@@ -243,6 +249,7 @@ async function prove(ledger: Ledger, note: StampNote, path: string): Promise<voi
     subject: path,
     expected: 'the bytes that were stamped',
     got: 'a file that was changed since, or was never stamped here',
+    next: 'put it back from a copy, or run pitlake stamp again',
   })
 }
 

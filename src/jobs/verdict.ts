@@ -11,7 +11,7 @@ export function verdict(summary: IngestSummary): LakeError | null {
     return new LakeError('unauthorised', { subject: 'the provider refuses the key', got: said, next })
   }
   if (violations > 0) {
-    const next = 'nothing stored was changed; both values are on record'
+    const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
     return new LakeError('integrity', { subject: `${violations} stored values differ upstream`, next })
   }
   if (stopped_by === 'unreachable') {
@@ -21,7 +21,7 @@ export function verdict(summary: IngestSummary): LakeError | null {
   if (stopped_by !== null)
     return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary) })
   if (windows.failed === 0) return null
-  const next = 'run the same command again; the reasons are in the ledger'
+  const next = 'run the same command again; pitlake sql "FROM coverage WHERE state = \'failed\'" gives the reasons'
   return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })
 }
 

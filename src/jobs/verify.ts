@@ -190,7 +190,8 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     return new LakeError('integrity', { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
   }
   if (differences.length > 0) {
-    const next = 'nothing stored was changed; send the report (--report FILE) to the provider'
+    const next =
+      'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
     return new LakeError('integrity', { subject: `${differences.length} stored values differ upstream`, next })
   }
   if (stopped_by !== null && stopped_by !== 'unreachable')

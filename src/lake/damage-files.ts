@@ -125,10 +125,9 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
   if (!(await readsWell(inLake(root, places.database))))
     return [{ kind: 'views_torn', severity: 'damage', path: places.database, found: 'it cannot be read', remedy }]
   const text = await readFile(inLake(root, places.script), 'utf8')
-  const folder = /'((?:[^']|'')*)\/(?:points\/metric=|registry\/|exports\/)[^']*'/
-    .exec(text)?.[1]
-    ?.replaceAll("''", "'")
-  if (folder === undefined || folder === root) return await checkExports(root, text, thorough)
+  const folder = namedFolder(text)
+  if (folder === undefined || folder === root.replaceAll(/[\r\n]/g, ' '))
+    return await checkExports(root, text, thorough)
   return [
     {
       kind: 'views_moved',
@@ -138,6 +137,11 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
       remedy,
     },
   ]
+}
+
+/** The folder that the script was made for; the provider's address, in the line above, may hold any word. */
+function namedFolder(script: string): string | undefined {
+  return /^-- The lake in (.*) as of version \d+:/m.exec(script)?.[1]
 }
 
 /** The name of an export begins with the checksum of its bytes. */

@@ -191,12 +191,16 @@ function saidCode(error: unknown): string | undefined {
   return inWords.find(([words]) => words.test(message))?.[1] ?? code
 }
 
-/** A failure of the file system in plain words, with what to do; anything else comes back as it was. */
+/**
+ * A failure of the file system in plain words, with what to do; anything else comes back as it was. A disk that would
+ * not take it ends a run as unfinished; a file that is in the way, or gone, was not foreseen.
+ */
 export function diskError(error: unknown, doing: string): unknown {
   const code = saidCode(error)
   const saying = code === undefined ? undefined : sayings[code]
   if (error instanceof LakeError || !saying) return error
   const path = (error as { path?: unknown }).path
   const subject = typeof path === 'string' ? `${doing}, ${path}` : doing
-  return new LakeError('unexpected', { subject, got: `${code}: ${saying[0]}`, next: saying[1], cause: error })
+  const kind = code === 'ENOENT' || code === 'EEXIST' ? 'unexpected' : 'incomplete'
+  return new LakeError(kind, { subject, got: `${code}: ${saying[0]}`, next: saying[1], cause: error })
 }

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { usage } from '../errors.ts'
+import { LakeError } from '../errors.ts'
 import { diskError } from './disk.ts'
 import type { Micros } from './entry.ts'
 import { holderFile, inLake, lockFile, places } from './layout.ts'
@@ -48,10 +48,7 @@ export async function tryLock(root: string, name: string, holder: Holder): Promi
 export async function lockJob(root: string, api: 'metrics' | 'registry' | 'verify', holder: Holder): Promise<Lock> {
   const lock = await tryLock(root, api, holder)
   if (lock) return lock
-  throw usage(`another ${api} job is at work on this lake`, {
-    got: describeHolder(await holderOf(root, api)),
-    next: 'wait until it has ended; a job that was killed holds nothing',
-  })
+  throw await busy(root, api, `another ${api} job is at work on this lake`)
 }
 
 /** Waits for the short lock under which commits are made one after the other. */
@@ -64,9 +61,15 @@ export async function lockCommit(root: string, holder: Holder, waiting: Waiting,
     await waiting.sleep(milliseconds)
     waited += milliseconds
   }
-  throw usage(`another commit has been under way for ${seconds} s`, {
-    got: describeHolder(await holderOf(root, 'commit')),
-    next: 'wait until it has ended, or end it',
+  throw await busy(root, 'commit', `another commit has been under way for ${seconds} s`)
+}
+
+/** The refusal of whoever finds a lock taken: exit code 7, with the name of its holder. */
+export async function busy(root: string, name: string, subject: string): Promise<LakeError> {
+  return new LakeError('busy', {
+    subject,
+    got: describeHolder(await holderOf(root, name)),
+    next: 'wait until it has ended, then run the same command again; a job that was killed holds nothing',
   })
 }
 

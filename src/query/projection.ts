@@ -3,11 +3,11 @@ import { type Column, quoteName, typeIds } from '../lake/engine.ts'
 import { distinctNames } from './text-forms.ts'
 
 /** A form of output that has types of its own. */
-type Target = 'parquet' | 'compat' | 'csv'
+type Target = 'parquet' | 'compat' | 'csv' | 'safe csv'
 
 /** The statement with its columns brought into types that the target keeps without loss, and no name twice. */
 export function projected(statement: string, columns: readonly Column[], target: Target): string {
-  const names = distinctNames(columns.map(({ name }) => name))
+  const names = distinctNames(columns.map(({ name }) => (target === 'safe csv' ? spreadsheetName(name) : name)))
   const places = columns.map((_, i) => `c${i}`)
   const parts = columns.map(({ type }, i) => {
     const place = quoteName(places[i] ?? '')
@@ -24,6 +24,45 @@ const forms: Readonly<Record<Target, (place: string, type: DuckDBType) => string
   },
   compat: (place, type) => compatForm(place, type),
   csv: (place, type) => (type.typeId === typeIds.TIMESTAMP_TZ ? instantText(place) : place),
+  'safe csv': (place, type) =>
+    type.typeId === typeIds.TIMESTAMP_TZ
+      ? instantText(place)
+      : figures.has(type.typeId)
+        ? place
+        : spreadsheetText(place),
+}
+
+/** Types whose text no spreadsheet takes for a formula, a leading minus included. */
+const figures: ReadonlySet<number> = new Set([
+  typeIds.BOOLEAN,
+  typeIds.TINYINT,
+  typeIds.SMALLINT,
+  typeIds.INTEGER,
+  typeIds.BIGINT,
+  typeIds.HUGEINT,
+  typeIds.UTINYINT,
+  typeIds.USMALLINT,
+  typeIds.UINTEGER,
+  typeIds.UBIGINT,
+  typeIds.UHUGEINT,
+  typeIds.FLOAT,
+  typeIds.DOUBLE,
+  typeIds.DECIMAL,
+  typeIds.DATE,
+  typeIds.TIME,
+  typeIds.TIMESTAMP,
+])
+
+/** Text that a spreadsheet shows and does not run: no control signs but tab and line end, `'` before what begins a formula. */
+function spreadsheetText(place: string): string {
+  const clean = `regexp_replace(CAST(${place} AS VARCHAR), '[\\x00-\\x08\\x0B-\\x1F\\x7F-\\x{9F}]', '', 'g')`
+  return `regexp_replace(${clean}, '^(\\s*[=+\\-@＝＋－＠\\t])', '''\\1')`
+}
+
+/** The same for the name of a column. */
+function spreadsheetName(name: string): string {
+  const clean = name.replaceAll(/\p{Cc}/gu, '')
+  return /^\s*[=+\-@＝＋－＠]/.test(clean) ? `'${clean}` : clean
 }
 
 /** `2024-03-01T00:00:00.000000Z`; the two infinities as DuckDB calls them. */

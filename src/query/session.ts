@@ -5,14 +5,16 @@ import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { usage } from '../errors.ts'
 import type { Engine } from '../lake/engine.ts'
+import { outFile } from '../lake/output.ts'
 import { complete, dotCommands, readVocabulary, type Vocabulary } from './complete.ts'
+import { visibleLines } from '../visible.ts'
 import { runDot } from './session-commands.ts'
 import type { SessionState } from './session-state.ts'
 import { pages } from './session-view.ts'
 import { notesOn } from './notes.ts'
 import { runScript, type RunDeps } from './run.ts'
 import { cutScript, isOpen } from './statements.ts'
-import { formatOf, givesRows, outFile, type Sink, writeFile, writeTo } from './write.ts'
+import { formatOf, givesRows, type Sink, writeFile, writeTo } from './write.ts'
 
 /** What an interactive session talks to. */
 export interface SessionDeps {
@@ -262,14 +264,16 @@ class Desk {
     this.#running = undefined
   }
 
+  /** Words for the person at the prompt; nothing in them acts on the terminal. */
   say(text: string): void {
-    this.#deps.output.write(text)
+    this.#deps.output.write(visibleLines(text))
   }
 
   /** Writes, and waits while the reader is slower. */
   async write(data: string | Uint8Array): Promise<void> {
     const { output } = this.#deps
-    if (!output.write(data)) await new Promise<void>((done) => output.once('drain', () => done()))
+    const shown = typeof data === 'string' && this.#deps.terminal ? visibleLines(data) : data
+    if (!output.write(shown)) await new Promise<void>((done) => output.once('drain', () => done()))
   }
 
   close(): void {

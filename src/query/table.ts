@@ -1,4 +1,5 @@
 import type { Cell } from '../lake/engine.ts'
+import { visible } from '../visible.ts'
 import { jsonForm } from './text-forms.ts'
 
 /** How wide a table may be, and what stands for NULL. */
@@ -37,7 +38,7 @@ export function layTable(
 function lay(name: string, type: string, cells: readonly Cell[], longest: number): Laid {
   const right = isNumeric(type)
   const short = isInstant(type) ? shortened(cells) : cells.map((cell) => shown(cell, longest))
-  const title = cut(name, Math.max(longest, 24))
+  const title = cut(visible(name), Math.max(longest, 24))
   const width = Math.max(wide(title), ...short.map(wide), 1)
   return { name: title, cells: short, right, width }
 }
@@ -54,7 +55,7 @@ function shown(cell: Cell, longest: number): string {
   if (cell === null) return 'NULL'
   if (cell instanceof Uint8Array) return cut(`\\x${Buffer.from(cell).toString('hex')}`, longest)
   const text = typeof cell === 'string' ? cell : typeof cell === 'number' ? numeral(cell) : spelt(cell)
-  return cut(printable(text), longest)
+  return cut(visible(text), longest)
 }
 
 function spelt(cell: Exclude<Cell, string | number | null | Uint8Array>): string {
@@ -80,15 +81,6 @@ function shortened(cells: readonly Cell[]): string[] {
     if (!minutes) return date
     return `${date} ${time}${seconds ? second : ''}${micros ? fraction : ''}${zone}`
   })
-}
-
-/** Control signs made visible, so that a value cannot move the cursor. */
-function printable(text: string): string {
-  return text
-    .replaceAll('\n', '\\n')
-    .replaceAll('\r', '\\r')
-    .replaceAll('\t', '\\t')
-    .replaceAll(/[\p{Cc}\p{Cf}]/gu, (sign) => `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 }
 
 function cut(text: string, longest: number): string {

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { createWriteStream, existsSync, realpathSync, rmSync, statSync } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
-import { basename, dirname, extname, join, resolve } from 'node:path'
+import { createWriteStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { extname } from 'node:path'
 import { once } from 'node:events'
 import { usage } from '../errors.ts'
 import { type Cell, type Engine, quote } from '../lake/engine.ts'
+import type { OutFile } from '../lake/output.ts'
 import { projected } from './projection.ts'
 import { guarded, type Ready, type RunDeps } from './run.ts'
 import { layTable } from './table.ts'
@@ -19,6 +19,8 @@ export interface WriteOptions {
   readonly format: Format
   /** Parquet for small readers: old page format, no dictionaries, plain types. */
   readonly compat?: boolean
+  /** CSV for spreadsheets: no text that one would run as a formula, no control signs. */
+  readonly safe?: boolean
   /** Places on a line of a table. */
   readonly width: number
   /** Rows of a table to show; the rest is told, not shown. */
@@ -53,38 +55,6 @@ export function formatOf(file: string): Format | undefined {
   return extensions[extname(file).toLowerCase()]
 }
 
-/** A result's file while it is written, and how to bring it to its place. */
-export interface OutFile {
-  /** The name that it is written under; a session must be allowed to write it. */
-  readonly path: string
-  readonly finish: () => Promise<void>
-  readonly discard: () => void
-}
-
-/** Prepares a file outside the lake: a regular file appears whole or not at all, a device or pipe is written as it is. */
-export function outFile(file: string, folder: string): OutFile {
-  const target = resolve(file)
-  const home = dirname(target)
-  if (!existsSync(home) || !statSync(home).isDirectory()) {
-    throw usage('--out', { expected: 'a file in a folder that exists', got: target })
-  }
-  const inside = existsSync(folder) && `${realpathSync(home)}/`.startsWith(`${realpathSync(folder)}/`)
-  if (inside) throw usage('--out', { expected: 'a file outside the lake', got: target })
-  const there = existsSync(target) ? statSync(target) : undefined
-  if (there?.isDirectory() === true) throw usage('--out', { expected: 'a file', got: `the folder ${target}` })
-  if (there !== undefined && !there.isFile()) {
-    return { path: target, finish: async () => undefined, discard: () => undefined }
-  }
-  // A link is kept: its file is replaced.
-  const place = there === undefined ? target : realpathSync(target)
-  const path = join(dirname(place), `.${basename(place)}.${randomUUID().slice(0, 8)}.part`)
-  return {
-    path,
-    finish: async () => rename(path, place),
-    discard: () => rmSync(path, { force: true }),
-  }
-}
-
 /** Writes the result of a statement to a file that `outFile` prepared. */
 export async function writeFile(
   engine: Engine,
@@ -114,7 +84,7 @@ async function toFile(
 ): Promise<Written> {
   const { format } = options
   if (format === 'parquet' || format === 'csv') {
-    const sql = copyStatement(ready, file.path, format, options.compat ?? false)
+    const sql = copyStatement(ready, file.path, options)
     const rows = await guarded(engine, ready.text, deps, async () => engine.run(sql))
     return { rows, more: false }
   }
@@ -149,7 +119,7 @@ export async function writeTo(
       case 'table':
         return writeTable(engine, ready, sink, options)
       case 'csv':
-        return writeCsv(engine, ready, sink)
+        return writeCsv(engine, ready, sink, options)
       case 'json':
       case 'jsonl':
         return writeJson(engine, ready, sink, options.format)
@@ -171,15 +141,20 @@ export async function sendFile(path: string, sink: Sink): Promise<void> {
   }
 }
 
-function copyStatement(ready: Ready, path: string, format: 'parquet' | 'csv', compat: boolean): string {
-  const target = format === 'csv' ? 'csv' : compat ? 'compat' : 'parquet'
-  const options = {
+function copyStatement(ready: Ready, path: string, { format, compat, safe }: WriteOptions): string {
+  const target = format === 'csv' ? 'csv' : compat === true ? 'compat' : 'parquet'
+  const form = {
     csv: `FORMAT csv, HEADER true`,
     parquet: `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2`,
     // Small readers hold a whole row group, and mistake plain pages for dictionary pages.
     compat: `FORMAT parquet, COMPRESSION snappy, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480`,
   }[target]
-  return `COPY (${projected(wrappable(ready), ready.columns, target)}) TO ${quote(path)} (${options})`
+  const projection = projected(wrappable(ready), ready.columns, target === 'csv' ? csvTarget(safe) : target)
+  return `COPY (${projection}) TO ${quote(path)} (${form})`
+}
+
+function csvTarget(safe: boolean | undefined): 'csv' | 'safe csv' {
+  return safe === true ? 'safe csv' : 'csv'
 }
 
 function wrappable(ready: Ready): string {
@@ -187,8 +162,8 @@ function wrappable(ready: Ready): string {
   throw usage('SQL', { expected: 'a SELECT to write', got: ready.kind, next: 'use --format table' })
 }
 
-async function writeCsv(engine: Engine, ready: Ready, sink: Sink): Promise<Written> {
-  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, 'csv')})`
+async function writeCsv(engine: Engine, ready: Ready, sink: Sink, { safe }: WriteOptions): Promise<Written> {
+  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, csvTarget(safe))})`
   const { names, chunks } = await engine.stream(sql)
   await sink(`${names.map(csvField).join(',')}\n`)
   return {

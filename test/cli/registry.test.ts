@@ -26,6 +26,7 @@ interface Desk {
   readonly clock: { now: number }
   readonly env: Record<string, string | undefined>
   registry(...argv: readonly string[]): Promise<Ended>
+  doctor(): Promise<Ended>
 }
 
 async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
@@ -33,7 +34,14 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
   const serve = async ({ root, url }: { root: string; url: string }): Promise<void> => {
     const clock = { now: noon }
     const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
-    await work({ small, root, clock, env, registry: async (...argv) => await run(root, env, clock, argv) })
+    await work({
+      small,
+      root,
+      clock,
+      env,
+      registry: async (...argv) => await run(root, env, clock, ['registry', ...argv]),
+      doctor: async () => await run(root, env, clock, ['doctor']),
+    })
   }
   await withRegistryBench(noon / 1000, serve, { instead: small.answer })
 }
@@ -50,13 +58,14 @@ async function run(
     return { code, out, message }
   }
   try {
-    await dispatch(['registry', ...argv], {
+    await dispatch(argv, {
       now: () => clock.now,
       sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
       random: Math.random,
       env,
       stdout: (text) => (out += text),
       stderr: (text) => (err += text),
+      live: () => undefined,
       isTerminal: false,
       signal: new AbortController().signal,
       cwd,
@@ -98,6 +107,14 @@ test('snapshot, sync and status: exit 0, and one document with --json', { timeou
   }),
 )
 
+test('a lake of the registry alone is healthy, whatever words its provider’s address has', { timeout }, async () =>
+  withDesk(async ({ registry, doctor, env }) => {
+    expect(env['PITLAKE_REGISTRY_URL']).toContain('/registry/')
+    await registry('sync')
+    expect(await doctor()).toMatchObject({ code: 0, message: '' })
+  }),
+)
+
 test('exit 4: a snapshot that loses much waits for --accept-shrink', { timeout }, async () =>
   withDesk(async ({ small, root, registry }) => {
     await registry('snapshot')
@@ -116,7 +133,7 @@ test('exit 4: a snapshot that loses much waits for --accept-shrink', { timeout }
 test('exit 2: nothing set, and another address until --provider-moved', { timeout }, async () =>
   withDesk(async ({ root, env, clock, registry }) => {
     for (const name of ['PITLAKE_REGISTRY_URL', 'PITLAKE_REGISTRY_KEY'])
-      expect(await run(root, { ...env, [name]: undefined }, clock, ['sync'])).toMatchObject({
+      expect(await run(root, { ...env, [name]: undefined }, clock, ['registry', 'sync'])).toMatchObject({
         code: 2,
         message: expect.stringContaining(name),
       })
@@ -131,8 +148,8 @@ test('exit 2: nothing set, and another address until --provider-moved', { timeou
       expect(await standing(root)).toEqual(before)
       clock.now += day
       expect(await run(root, moved, clock, ['snapshot', '--provider-moved'])).toMatchObject({ code: 0 })
-      expect(await run(root, moved, clock, ['sync'])).toMatchObject({ code: 0 })
-      expect(await run(root, env, clock, ['sync'])).toMatchObject({ code: 2 })
+      expect(await run(root, moved, clock, ['registry', 'sync'])).toMatchObject({ code: 0 })
+      expect(await run(root, env, clock, ['registry', 'sync'])).toMatchObject({ code: 2 })
     })
   }),
 )

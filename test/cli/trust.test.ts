@@ -24,6 +24,7 @@ async function run(cwd: string, ...argv: readonly string[]): Promise<Ended> {
     env: {},
     stdout: (text) => (out += text),
     stderr: () => undefined,
+    live: () => undefined,
     isTerminal: false,
     signal: new AbortController().signal,
     cwd,

@@ -11,6 +11,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/errors.ts': 0,
   'src/time.ts': 0.1,
   'src/suggestion.ts': 0.1,
+  'src/visible.ts': 0.1,
   'src/windows.ts': 0.2,
   'src/catalog/': 1,
   'src/config.ts': 2,

@@ -211,6 +211,7 @@ test('the command states its budget first and writes a report without the key', 
         env: { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },
         stdout: (text) => (out += text),
         stderr: (text) => void seen.push(text),
+        live: () => undefined,
         isTerminal: false,
         signal: new AbortController().signal,
       })

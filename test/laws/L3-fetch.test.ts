@@ -129,7 +129,7 @@ test('a second job on the same lake is refused and names the holder', { timeout:
     const first = run(bench, [{ ms: 1500, after: 'plan', signal: 'SIGINT' }])
     await setTimeout(900)
     const second = await run(bench)
-    expect(second.code).toBe(2)
+    expect(second.code).toBe(7)
     expect(second.err).toMatch(/another metrics job is at work.*pitlake fetch/)
     await first
   }),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ErrorKind, exitCode, LakeError, redact, usage } from '../../src/errors.ts'
+import { type ErrorKind, exitCode, gravest, LakeError, redact, usage } from '../../src/errors.ts'
 
 test.each<[ErrorKind, number]>([
   ['unexpected', 1],
@@ -8,7 +8,15 @@ test.each<[ErrorKind, number]>([
   ['integrity', 4],
   ['stopped', 5],
   ['incomplete', 6],
-])('%s ends with %i', (kind, code) => expect(exitCode(new LakeError(kind, { subject: 'x' }))).toBe(code))
+  ['busy', 7],
+])('%s ends with %i', (kind, code) => expect(exitCode(new LakeError(kind, { subject: 'x', next: 'y' }))).toBe(code))
+
+test('of several exit codes the weightiest counts', () => {
+  const order = [4, 3, 1, 2, 6, 5, 7, 0]
+  for (const [i, code] of order.entries()) expect(gravest(order.slice(i).toReversed())).toBe(code)
+  expect(gravest([])).toBe(0)
+  expect(gravest([0, 130])).toBe(130)
+})
 
 test('what is no LakeError is unexpected', () => {
   for (const thrown of [new Error('x'), new RangeError('x'), 'text', undefined]) expect(exitCode(thrown)).toBe(1)

@@ -66,3 +66,39 @@ test.each<[string, string]>([
   expect(attempt).toThrow(message)
   expect(attempt).toThrow(/^[^\n]+$/)
 })
+
+test('a path that a URL would resolve, or that hides signs, is refused; so are rows of a catalogue', () => {
+  const bad = [
+    '../keys',
+    'a/../../keys_pit',
+    'a/./b',
+    '..',
+    'a/%2e%2e/b',
+    'a\\..\\b',
+    'a/b\u001b[2J',
+    'a/\u202eb',
+    'a b',
+    'a//b',
+  ]
+  for (const path of bad) {
+    expect(() => read([path])).toThrow(/expected a path such as supply\/current_pit/)
+    expect(() => read([{ path }])).toThrow(/expected a path/)
+    const text = stringify({ endpoints: [{ path }] })
+    expect(() => loadCatalogue([], undefined, [{ name: 'x.yaml', text }])).toThrow(/a path such as/)
+    const ask = stringify({ endpoints: [{ path: 'a/b_pit', ask: path }] })
+    expect(() => loadCatalogue([], undefined, [{ name: 'x.yaml', text: ask }])).toThrow(/a path such as/)
+  }
+  expect(() => read(['a\u001b[31m'])).toThrow(String.raw`got a\u001b[31m`)
+  expect(read(['a.b/c..d/...e'])).toEqual([{ path: 'a.b/c..d/...e' }])
+})
+
+test('names that every object has are names like others', () => {
+  const rows = '[{"path": "constructor/__proto__", "constructor": ["x"], "__proto__": {"a": 1}, "toString": "y"}]'
+  const [row] = readListing('listing.json', rows)
+  expect(row?.path).toBe('constructor/__proto__')
+  expect(Object.entries(row?.extra ?? {})).toEqual([
+    ['constructor', ['x']],
+    ['__proto__', { a: 1 }],
+    ['toString', 'y'],
+  ])
+})

@@ -21,7 +21,7 @@ describe('locks', () => {
     inFolder(async (root) => {
       const lock = await lockJob(root, 'metrics', holder)
       await expect(lockJob(root, 'metrics', holder)).rejects.toMatchObject({
-        kind: 'usage',
+        kind: 'busy',
         message: expect.stringMatching(/process 7 on here \(pitlake fetch\) since 2023-11-14T22:13:20/),
       })
       const other = await lockJob(root, 'registry', holder)

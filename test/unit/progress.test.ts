@@ -13,7 +13,12 @@ const work = plan(expand(catalogue, [{ assets: ['BTC', 'ETH'], paths: ['blockcha
 function play(isTerminal: boolean, verbose: boolean): string[] {
   const shown: string[] = []
   const clock = { at: now * 1000 }
-  const deps = { now: () => clock.at, stderr: (text: string) => void shown.push(text), isTerminal }
+  const deps = {
+    now: () => clock.at,
+    stderr: (text: string) => void shown.push(text),
+    live: (text: string) => void shown.push(`\r${text}`),
+    isTerminal,
+  }
   const { onEvent, end } = fetchProgress(deps, { verbose })
   onEvent({ kind: 'planned', plan: work })
   for (const [i, ask] of work.asks.entries()) {

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Engine } from '../../src/lake/engine.ts'
 import { runScript } from '../../src/query/run.ts'
 import { layTable } from '../../src/query/table.ts'
-import { type Format, formatOf, outFile, type WriteOptions, writeFile, writeTo } from '../../src/query/write.ts'
+import { outFile } from '../../src/lake/output.ts'
+import { type Format, formatOf, type WriteOptions, writeFile, writeTo } from '../../src/query/write.ts'
 
 // Generous: other work may hold the machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -231,21 +232,48 @@ describe('a file appears whole or not at all', () => {
     expect((await readdir(home)).filter((name) => name.endsWith('.part'))).toEqual([])
   })
 
-  test('a link is kept, a device is written, other places are refused', async () => {
+  test('no link is followed, a device is written, other places are refused', async () => {
     await put(join(home, 'target.csv'), 'old')
     await symlink('target.csv', join(home, 'link.csv'))
-    await file('SELECT 1 AS a', 'link.csv')
-    expect(await readFile(join(home, 'target.csv'), 'utf8')).toBe('a\n1\n')
+    await symlink('nowhere.csv', join(home, 'dangling.csv'))
+    for (const link of ['link.csv', 'dangling.csv'])
+      await expect(file('SELECT 1 AS a', link)).rejects.toThrow(
+        /expected a file, got the link .*; name the file itself/,
+      )
+    expect(await readFile(join(home, 'target.csv'), 'utf8')).toBe('old')
+    expect(await readdir(home)).not.toContain('nowhere.csv')
     const ready = await runScript(engine, 'SELECT 1 AS a', deps)
     const options = { format: 'jsonl', width: 80, rows: Infinity } as const
     await writeFile(engine, ready, outFile('/dev/null', home), '/dev/null', options, deps)
     expect(() => outFile(join(home, 'no', 'x.csv'), 'lake')).toThrow(/a folder that exists/)
     expect(() => outFile(home, 'lake')).toThrow(/expected a file, got the folder/)
-    expect(() => outFile(join(home, 'x.csv'), home)).toThrow(/expected a file outside the lake/)
+    expect(() => outFile(join(home, 'lake.duckdb'), home)).toThrow(/expected a file outside the lake/)
+  })
+})
+
+describe('CSV for spreadsheets', () => {
+  const sql = `SELECT '=1+1' AS "=name", ' @x' AS b, -5 AS c, '-5' AS d, 'a' || chr(27) || '[31m' || chr(10) || 'b' AS e,
+    ['=x'] AS f, NULL AS g, chr(9) || 'x' AS h, '＝1' AS i, 'plain = text' AS j`
+  const safe = `'=name,b,c,d,e,f,g,h,i,j\n'=1+1,' @x,-5,'-5,"a[31m\nb",['=x'],,'\tx,'＝1,plain = text\n`
+
+  test('a text that one would run gets a quote and loses control signs, in a file and as a stream', async () => {
+    expect(await text(sql, 'csv', { safe: true })).toBe(safe)
+    expect(await readFile(await file(sql, 'safe.csv', { safe: true }), 'utf8')).toBe(safe)
+  })
+
+  test('without it every sign is kept', async () => {
+    expect(await text(sql, 'csv')).toContain('=name,b,c,d,e,f,g,h,i,j\n=1+1, @x,-5,-5,"a\u001b[31m\nb"')
   })
 })
 
 describe('a table for people', () => {
+  test('the title of a column cannot act on the terminal either', async () => {
+    const shown = await text('SELECT 1 AS "\u001b]0;owned\u0007"', 'table')
+    expect(shown).toContain(String.raw`\u001b]0;owned\u0007`)
+    // oxlint-disable-next-line no-control-regex
+    expect(shown).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
+  })
+
   test('numbers to the right, NULL visible, instants short, long texts cut', async () => {
     const sql = `SELECT * FROM (VALUES ('BTC', 1.5, TIMESTAMPTZ '2024-01-01 00:00:00+00', NULL), ('a text that is much too long for forty places of a line', 22, TIMESTAMPTZ '2024-01-02 00:00:00+00', 3)) AS t(asset, v, t, n)`
     expect(await text(sql, 'table')).toBe(

@@ -105,7 +105,7 @@ describe('a session at a pipe', () => {
     const parquet = join(folder, '..', 'out.parquet')
     await seat.ask(`.out ${parquet}\nSELECT range AS i FROM range(5);`, '5 rows to')
     expect((await readFile(parquet)).subarray(0, 4).toString()).toBe('PAR1')
-    expect(await seat.ask(`.out ${folder}/x.csv\nSELECT 1;`, 'error')).toContain('a file outside the lake')
+    expect(await seat.ask(`.out ${folder}/journal/x.csv\nSELECT 1;`, 'error')).toContain('a file outside the lake')
     expect(await seat.ask('.format table\n.rows 10\nSELECT range AS i FROM range(2000);', 'rows)')).toContain(
       '(first 500 rows)',
     )

@@ -1,0 +1,82 @@
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { outFile, putOut } from '../../src/lake/output.ts'
+
+let home = ''
+let lake = ''
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-output-'))
+  lake = join(home, 'data')
+  for (const folder of ['journal', 'points/metric=a/interval=24h', 'exports', 'notes'])
+    mkdirSync(join(lake, folder), { recursive: true })
+  for (const name of ['ledger.sqlite', 'journal/0000000001.json']) writeFileSync(join(lake, name), 'the lake')
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+const owned = [
+  'journal/0000000001.json',
+  'Journal/new.html',
+  'points/metric=a/interval=24h/x.parquet',
+  'exports/x.csv',
+  'journal',
+  'runs',
+  'spool',
+  'ledger.sqlite',
+  'ledger.sqlite-wal',
+  'lake.json',
+  'lake.sql',
+  'LAKE.duckdb',
+]
+
+test('nothing is written over or among the files of a lake, of this one or of another', async () => {
+  for (const folder of [lake, null, join(home, 'elsewhere')])
+    for (const name of owned) {
+      if (name === 'journal') continue
+      mkdirSync(join(lake, 'Journal'), { recursive: true })
+      await expect(putOut(join(lake, name), 'x', folder, '--html')).rejects.toThrow(/--html: expected a file outside/)
+    }
+  await expect(putOut(join(lake, 'journal'), 'x', lake, '--html')).rejects.toThrow(/got the folder/)
+  expect(readFileSync(join(lake, 'journal/0000000001.json'), 'utf8')).toBe('the lake')
+  expect(readdirSync(lake).toSorted()).toEqual(['Journal', 'exports', 'journal', 'ledger.sqlite', 'notes', 'points'])
+})
+
+test('beside them it is, also in a folder that is not of the layout, also through a linked lake', async () => {
+  symlinkSync(lake, join(home, 'link'))
+  await putOut(join(lake, 'status.html'), 'a', lake, '--html')
+  await putOut(join(lake, 'notes/journal.html'), 'b', lake, '--html')
+  await putOut(join(home, 'link/again.html'), 'c', join(home, 'link'), '--html')
+  expect(readFileSync(join(lake, 'status.html'), 'utf8')).toBe('a')
+  expect(readFileSync(join(lake, 'notes/journal.html'), 'utf8')).toBe('b')
+  expect(readFileSync(join(lake, 'again.html'), 'utf8')).toBe('c')
+  await expect(putOut(join(home, 'link/journal/x'), 'c', join(home, 'link'), '--html')).rejects.toThrow(/outside/)
+})
+
+test('no planted link is followed: not at the name, not at its temporary names, not a second name of one file', async () => {
+  const entry = join(lake, 'journal/0000000001.json')
+  symlinkSync(entry, join(home, 'page.html'))
+  await expect(putOut(join(home, 'page.html'), 'x', lake, '--html')).rejects.toThrow(/got the link/)
+  symlinkSync(entry, join(home, 'other.html.tmp'))
+  await putOut(join(home, 'other.html'), 'x', lake, '--html')
+  linkSync(entry, join(home, 'hard.html'))
+  await putOut(join(home, 'hard.html'), 'x', lake, '--html')
+  expect(readFileSync(entry, 'utf8')).toBe('the lake')
+  symlinkSync(join(lake, 'journal'), join(home, 'folder'))
+  await expect(putOut(join(home, 'folder/x.html'), 'x', null, '--html')).rejects.toThrow(/outside the lake/)
+  expect(readdirSync(home).filter((name) => name.endsWith('.part'))).toEqual([])
+})
+
+test('a device is written as it is', async () => {
+  await putOut('/dev/null', 'x', lake, '--html')
+  expect(outFile('/dev/stdout', lake).path).toBe('/dev/stdout')
+})
