@@ -8,7 +8,6 @@ import { busy, tryLock } from '../lake/lock.ts'
 import { mergeFiles } from '../lake/merge.ts'
 import { isHistory } from '../lake/merge-history.ts'
 import { measuredEncoding } from '../lake/merge-encode.ts'
-import { migrate } from '../lake/migrate.ts'
 import { sweep } from '../lake/sweep.ts'
 import { historyMerge, tieredMerge, wholeMerge } from '../merge-plan.ts'
 import type { Interval } from '../time.ts'
@@ -52,7 +51,6 @@ export async function compact(root: string, deps: RewriteDeps): Promise<MergeSum
     const ledger = await Ledger.open(root)
     try {
       await sweep(ledger, deps)
-      await migrate(ledger, deps)
       const chosen = partitions(ledger).map((files) => wholeMerge(files, settled))
       const summary = await mergeParts(ledger, deps, { job: 'compact', measure: true, chosen })
       await foldJournal(ledger, deps)

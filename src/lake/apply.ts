@@ -67,6 +67,8 @@ function applyVersion(index: Index, { entry, digest }: Sealed): void {
   setMeta(index, 'digest', digest)
   setMeta(index, 'committed_at', entry.committed_at)
   setMeta(index, 'provider', entry.provider)
+  // Indexes that the first schema's program made do not say it.
+  if (entry.schema_version > 1) setMeta(index, 'journal_schema', entry.schema_version)
 }
 
 /** Sets a fact about the index itself. */

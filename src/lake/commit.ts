@@ -2,96 +2,18 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { dirname } from 'node:path'
 import { LakeError } from '../errors.ts'
-import { liveCoverage, seriesNumber } from './apply.ts'
-import { alreadySaid } from './coverage.ts'
 import { type Disk, diskError, exists, makeFolder, realDisk, statOf } from './disk.ts'
-import type {
-  CoverageRow,
-  Entry,
-  FileEntry,
-  Finding,
-  Json,
-  Micros,
-  Progress,
-  Provider,
-  RequestRow,
-  Rules,
-  SeriesRow,
-  Stamp,
-  Verified,
-  Violation,
-} from './entry.ts'
-import { canonical, journalSchema } from './entry.ts'
-import { heldRules, heldState } from './held.ts'
+import type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
+import type { CoverageRow, Entry, FileEntry, Micros } from './entry.ts'
 import { appendEntry } from './journal.ts'
 import { entryFile, inLake } from './layout.ts'
 import type { Head, Ledger } from './ledger.ts'
-import { type Holder, lockCommit } from './lock.ts'
-import { agreeProvider } from './provider.ts'
+import { lockCommit } from './lock.ts'
+import { migration } from './migrate.ts'
+import { conflict, isNews, newsOf } from './news.ts'
 import { appendRunLines, type RunFacts, type RunLine } from './runlog.ts'
 
-/** What committing needs from outside. */
-export interface CommitDeps {
-  readonly nowMicros: () => Micros
-  readonly sleep: (milliseconds: number) => Promise<unknown>
-  readonly random: () => number
-  readonly holder: Omit<Holder, 'since'>
-  /** Name and version of the program. */
-  readonly program: string
-  readonly disk?: Disk
-}
-
-/** What a commit will be called, known before its files are written. */
-export interface Ticket {
-  readonly lake: string
-  readonly version: number
-  /** The `observed_at` of everything that it brings. */
-  readonly committed_at: Micros
-}
-
-/** A file that waits in the spool, or (`temporary` null) one of the lake to be listed under another label. */
-export interface StagedFile extends Omit<FileEntry, 'bytes' | 'sha256'> {
-  /** Relative to the lake. */
-  readonly temporary: string | null
-}
-
-/** Everything that one commit brings; what is left out is empty. */
-export interface Draft {
-  readonly job: string
-  readonly run: string
-  readonly provider: Provider
-  /** The provider's address changed and the user said so. */
-  readonly providerMoved?: boolean
-  readonly add?: readonly StagedFile[]
-  readonly remove?: readonly string[]
-  readonly drop?: readonly string[]
-  /** The series that the other parts name; known ones are left out of the entry. */
-  readonly series?: readonly SeriesRow[]
-  readonly progress?: readonly Progress[]
-  readonly coverage?: readonly CoverageRow[]
-  readonly violations?: readonly Violation[]
-  readonly findings?: readonly Finding[]
-  readonly requests?: readonly RequestRow[]
-  readonly verified?: readonly Verified[]
-  readonly stamps?: readonly Stamp[]
-  readonly rules?: Rules | null
-  readonly state?: { readonly [key: string]: Json }
-  /** Facts that alone make no version. */
-  readonly soft?: { readonly [key: string]: Json }
-  /** Further keys of the entry. */
-  readonly further?: { readonly [key: string]: Json }
-}
-
-/** What came of it: `made` is false when there was nothing new, and then `version` is the one before. */
-export interface Version {
-  readonly made: boolean
-  readonly version: number
-  readonly committed_at: Micros
-  readonly points_added: number
-  readonly files_added: number
-  readonly files_removed: number
-  readonly violations_added: number
-}
+export type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
 
 /**
  * Makes one version of everything in the draft, or none of it. Data files are forced to the disk and moved into
@@ -106,7 +28,7 @@ export async function commit(
   const disk = deps.disk ?? realDisk
   const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
-    const head = await ledger.catchUp()
+    const head = await bringForward(ledger, await ledger.catchUp(), deps)
     const ticket = issueTicket(head, deps)
     const whole = typeof draft === 'function' ? await draft(ticket) : draft
     if (!whole) return nothingNew(head)
@@ -120,6 +42,14 @@ export async function commit(
   }
 }
 
+/** A lake of an older layout becomes one of this program's before anything else is written to it. */
+async function bringForward(ledger: Ledger, head: Head, deps: CommitDeps): Promise<Head> {
+  const step = migration(ledger, head.provider)
+  if (!step) return head
+  await publish(ledger, deps.disk ?? realDisk, newsOf(ledger, head, issueTicket(head, deps), step, deps.program), step)
+  return ledger.head()
+}
+
 function issueTicket(head: Head, deps: CommitDeps): Ticket {
   const lake = head.lake ?? Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
   const committed_at = Math.max(Math.floor(deps.nowMicros()), head.committed_at + 1)
@@ -129,112 +59,6 @@ function issueTicket(head: Head, deps: CommitDeps): Ticket {
 function nothingNew(head: Head): Version {
   const none = { points_added: 0, files_added: 0, files_removed: 0, violations_added: 0 }
   return { made: false, version: head.version, committed_at: head.committed_at, ...none }
-}
-
-/** The entry of what the lake does not know yet. Files are listed without bytes and checksum until they are read. */
-function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft, program: string): Entry {
-  checkFiles(ledger, draft)
-  const rules = draft.rules && draft.rules.digest !== heldRules(ledger)?.digest ? draft.rules : null
-  const state = Object.entries(draft.state ?? {}).filter(
-    ([key, value]) => canonical(heldState(ledger, key)) !== canonical(value),
-  )
-  return {
-    ...draft.further,
-    schema_version: journalSchema,
-    lake: ticket.lake,
-    version: ticket.version,
-    previous: head.digest,
-    committed_at: ticket.committed_at,
-    program,
-    job: draft.job,
-    run: draft.run,
-    provider: agreeProvider(head.provider, draft.provider, draft.providerMoved ?? false),
-    files: { add: [], remove: draft.remove ?? [], drop: draft.drop ?? [] },
-    series: newSeries(ledger, draft.series ?? []),
-    progress: (draft.progress ?? []).filter((step) => step.points !== 0),
-    coverage: newCoverage(ledger, draft.coverage ?? []),
-    violations: newViolations(ledger, draft.violations ?? []),
-    findings: newFindings(ledger, draft.findings ?? []),
-    requests: draft.requests ?? [],
-    verified: draft.verified ?? [],
-    stamps: draft.stamps ?? [],
-    rules,
-    state: Object.fromEntries(state),
-  }
-}
-
-/** Series alone, requests and verified windows are no news: they make no version. */
-function isNews(entry: Entry, head: Head, draft: Draft): boolean {
-  const lists = [entry.files.remove, entry.files.drop, entry.progress, entry.coverage, entry.violations]
-  const more = [entry.findings, entry.stamps, draft.add ?? [], Object.keys(entry.state)]
-  if ([...lists, ...more].some((list) => list.length > 0) || entry.rules !== null) return true
-  return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
-}
-
-/** A path names the same bytes for ever: new files take new names, and only files that left the view are dropped. */
-function checkFiles(ledger: Ledger, draft: Draft): void {
-  const named = ledger.statement('SELECT 1 FROM files WHERE path = ?')
-  const labelled = ledger.statement('SELECT 1 FROM files WHERE path = ? AND label = ?')
-  const kept = ledger.statement('SELECT 1 FROM files WHERE path = ? AND dropped_version IS NULL')
-  const live = ledger.statement('SELECT 1 FROM files WHERE path = ? AND removed_version IS NULL')
-  const fresh = new Set((draft.add ?? []).filter((file) => file.temporary !== null).map((file) => file.path))
-  for (const { path, label, temporary } of draft.add ?? []) {
-    const taken = temporary === null ? labelled.get(path, label) : named.get(path)
-    if (taken) throw conflict(path, 'a new file name', 'one that is listed already')
-    if (temporary === null && !fresh.has(path) && !kept.get(path))
-      throw conflict(path, 'a file of the lake', 'one that is not listed')
-  }
-  for (const path of draft.remove ?? [])
-    if (!live.get(path)) throw conflict(path, 'a file of the newest version', 'one that has left it')
-  for (const path of draft.drop ?? [])
-    if (live.get(path) && !draft.remove?.includes(path)) throw conflict(path, 'a superseded file', 'a live one')
-}
-
-function conflict(path: string, expected: string, got: string): LakeError {
-  const next = 'another job changed the lake meanwhile: run the same command again'
-  return new LakeError('unexpected', { subject: `file ${path}`, expected, got, next })
-}
-
-function newSeries(ledger: Ledger, series: readonly SeriesRow[]): SeriesRow[] {
-  const settled = ledger.statement('SELECT settled FROM series WHERE id = ?')
-  const fresh = new Map<string, SeriesRow>()
-  for (const row of series) {
-    const known = settled.get(row.id)
-    if (!known || (known['settled'] === null && row.settled !== null)) fresh.set(row.id, row)
-  }
-  return [...fresh.values()]
-}
-
-function newCoverage(ledger: Ledger, rows: readonly CoverageRow[]): CoverageRow[] {
-  const overtaken = new Set<string>()
-  return rows.filter((row) => {
-    const n = seriesNumber(ledger, row.series)
-    const known = n !== undefined && !overtaken.has(row.series) && alreadySaid(liveCoverage(ledger, n, row), row)
-    if (!known) overtaken.add(row.series)
-    return !known
-  })
-}
-
-function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] {
-  const known = ledger.statement('SELECT 1 FROM violations WHERE series = ? AND t = ? AND kind = ? AND offered_key = ?')
-  return unique(rows, (v) => canonical([v.series, v.t, v.kind, v.offered ?? ''])).filter((v) => {
-    const n = seriesNumber(ledger, v.series)
-    return n === undefined || !known.get(n, v.t, v.kind, v.offered ?? '')
-  })
-}
-
-function newFindings(ledger: Ledger, rows: readonly Finding[]): Finding[] {
-  const known = ledger.statement('SELECT 1 FROM clock_findings WHERE series = ? AND t = ? AND kind = ?')
-  return unique(rows, (f) => canonical([f.series, f.t, f.kind])).filter((f) => {
-    const n = seriesNumber(ledger, f.series)
-    return n === undefined || !known.get(n, f.t, f.kind)
-  })
-}
-
-function unique<T>(rows: readonly T[], key: (row: T) => string): T[] {
-  const first = new Map<string, T>()
-  for (const row of rows) if (!first.has(key(row))) first.set(key(row), row)
-  return [...first.values()]
 }
 
 /** Moves the files in, writes the entry, lets the index follow. What fails before the entry leaves no file behind. */

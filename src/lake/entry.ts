@@ -8,7 +8,7 @@ export type Micros = number
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 /** The version of the journal's format that this program writes and the newest that it reads. */
-export const journalSchema = 1
+export const journalSchema = 2
 
 /** Who answered: one identity per API, and whether the data are made up. */
 export interface Provider {

@@ -21,6 +21,8 @@ export interface Head {
   /** Null until the first commit. */
   readonly lake: string | null
   readonly version: number
+  /** The schema of the journal's newest entry; 1 where nothing says more. */
+  readonly schema: number
   readonly digest: string | null
   readonly committed_at: number
   readonly provider: Provider | null
@@ -169,6 +171,7 @@ export class Ledger implements Index {
     return {
       lake: (this.#meta('lake') as string | undefined) ?? null,
       version: (this.#meta('version') as number | undefined) ?? 0,
+      schema: (this.#meta('journal_schema') as number | undefined) ?? 1,
       digest: (this.#meta('digest') as string | undefined) ?? null,
       committed_at: (this.#meta('committed_at') as number | undefined) ?? 0,
       provider: (this.#meta('provider') as Provider | undefined) ?? null,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { realDisk } from '../../src/lake/disk.ts'
-import { decodeEntry, type Entry, encodeEntry } from '../../src/lake/entry.ts'
+import { decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/lake/entry.ts'
 import { appendEntry, entriesAfter, listJournal } from '../../src/lake/journal.ts'
 import { entryFile, inLake } from '../../src/lake/layout.ts'
 import { appendRunLines, readRunLines } from '../../src/lake/runlog.ts'
@@ -45,7 +45,7 @@ describe('an entry', () => {
     }
   })
   it('of a newer program is refused with a word', () => {
-    const { text } = encodeEntry(entry(1, null, { schema_version: 2 }))
+    const { text } = encodeEntry(entry(1, null, { schema_version: journalSchema + 1 }))
     expect(() => decodeEntry(text, 'e')).toThrow(/newer pitlake/)
   })
 })

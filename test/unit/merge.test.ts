@@ -17,7 +17,6 @@ import {
   writeSmallest,
 } from '../../src/lake/merge-encode.ts'
 import { unproved, withSuperseded } from '../../src/lake/merge-history.ts'
-import { migrate } from '../../src/lake/migrate.ts'
 import { findOrphans, openSpool } from '../../src/lake/sweep.ts'
 import { versionChanges } from '../../src/lake/version-changes.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -302,7 +301,7 @@ describe('schemas', () => {
       if (!file) throw new Error('no file')
       await engine.run(
         `COPY (FROM read_parquet(${quoteList([inLake(root, file.path)])}, hive_partitioning = false))
-         TO ${quote(spool.file('n.parquet'))} (FORMAT parquet, KV_METADATA {pitlake_schema: '2'})`,
+         TO ${quote(spool.file('n.parquet'))} (FORMAT parquet, KV_METADATA {pitlake_schema: '99'})`,
       )
       engine.close()
       const path = file.path.replace(/t-\d+/, 't-newer')
@@ -313,29 +312,6 @@ describe('schemas', () => {
       )
       await spool.close()
       await expect(compact(root, deps)).rejects.toThrow('newer pitlake')
-    })
-  })
-
-  it('moves a lake forward by commits of their own, once', async () => {
-    await withLake(1, async (_root, ledger) => {
-      const deps = rewriteDeps()
-      const step = (to: number) => ({
-        to,
-        about: `to ${to}`,
-        draft: async () => await Promise.resolve({ state: { [`made_${to}`]: true } }),
-      })
-      const before = ledger.head().version
-      expect(await migrate(ledger, deps, [step(2), step(3)])).toBe(2)
-      expect(await migrate(ledger, deps, [step(2), step(3)])).toBe(0)
-      expect(ledger.head().version).toBe(before + 2)
-      expect(
-        heldVersions(ledger)
-          .slice(-2)
-          .map((version) => version.job),
-      ).toEqual(['migrate', 'migrate'])
-      const empty = await Ledger.inMemory(`${ledger.root}/none`)
-      expect(await migrate(empty, deps, [])).toBe(0)
-      empty.close()
     })
   })
 })

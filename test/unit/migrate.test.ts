@@ -1,0 +1,136 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { dispatch } from '../../src/commands/cli.ts'
+import { exitCode } from '../../src/errors.ts'
+import { commit } from '../../src/lake/commit.ts'
+import { encodeEntry, journalSchema } from '../../src/lake/entry.ts'
+import { heldState, heldVersions } from '../../src/lake/held.ts'
+import { readEntry } from '../../src/lake/journal.ts'
+import { entryFile, inLake, places } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { migration } from '../../src/lake/migrate.ts'
+import { frozen, withKept } from '../helpers/kept-lakes.ts'
+import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+
+/** One command in this process: exit code and message. */
+async function pitlake(
+  root: string,
+  ...argv: readonly string[]
+): Promise<{ code: number; out: string; message: string }> {
+  let out = ''
+  const deps = {
+    now: Date.now,
+    sleep: async () => undefined,
+    random: Math.random,
+    env: {},
+    stdout: (text: string) => (out += text),
+    stderr: () => undefined,
+    isTerminal: false,
+    signal: new AbortController().signal,
+    cwd: root,
+  }
+  try {
+    await dispatch([...argv, '--data', root], deps)
+    return { code: 0, out, message: '' }
+  } catch (error) {
+    return { code: exitCode(error), out, message: error instanceof Error ? error.message : '' }
+  }
+}
+
+const journalOf = (root: string): string[] => readdirSync(inLake(root, places.journal)).toSorted()
+
+describe('a lake of the first layout', () => {
+  test('is read by every reading command without a commit', { timeout: 60_000 }, async () => {
+    await withKept('1/plain', async (root) => {
+      const before = journalOf(root)
+      expect((await pitlake(root, 'views')).code).toBe(0)
+      const commands = [
+        ['status', '--json'],
+        ['doctor', '--json'],
+        ['sql', 'SELECT count(*) AS n FROM points', '--format', 'json'],
+        ['vacuum'],
+        ['registry', 'status'],
+      ]
+      for (const argv of commands) expect(await pitlake(root, ...argv), argv.join(' ')).toMatchObject({ code: 0 })
+      expect(journalOf(root)).toEqual(before)
+    })
+  })
+
+  test('is brought forward by one commit before the next, once', { timeout: 60_000 }, async () => {
+    await withKept('1/plain', async (root) => {
+      const { version } = frozen('1/plain')
+      const ledger = await Ledger.open(root)
+      expect(ledger.head().schema).toBe(1)
+      const provider = ledger.head().provider ?? { synthetic: true }
+      const draft = (n: number) => ({ job: 'test', run: 'r', provider, state: { n } })
+      expect((await commit(ledger, draft(1), commitDeps())).version).toBe(version + 2)
+      expect((await commit(ledger, draft(2), commitDeps())).version).toBe(version + 3)
+      expect(
+        heldVersions(ledger)
+          .map(({ job }) => job)
+          .slice(-3),
+      ).toEqual(['migrate', 'test', 'test'])
+      expect(ledger.head().schema).toBe(journalSchema)
+      ledger.close()
+      const { entry } = await readEntry(root, version + 1)
+      expect(entry).toMatchObject({ schema_version: journalSchema, state: {}, coverage: [] })
+      expect(entry['migration']).toEqual([expect.stringMatching(/^2: /)])
+      // An index that is made anew says the same.
+      const made = await Ledger.inMemory(root)
+      expect(made.head()).toMatchObject({ version: version + 3, schema: journalSchema })
+      made.close()
+    })
+  })
+})
+
+test('steps are taken together, each named, and bring the state that they need', async () => {
+  await withKept('1/plain', async (root) => {
+    const ledger = await Ledger.open(root)
+    const steps = [
+      { to: 1, about: 'long ago' },
+      { to: 2, about: 'two', state: () => ({ two: heldState(ledger, 'none') ?? 2 }) },
+      { to: 3, about: 'three' },
+    ]
+    const draft = migration(ledger, ledger.head().provider, steps)
+    expect(draft).toMatchObject({ job: 'migrate', state: { two: 2 }, further: { migration: ['2: two', '3: three'] } })
+    expect(migration(ledger, ledger.head().provider, steps.slice(0, 1))).toBeUndefined()
+    ledger.close()
+  })
+})
+
+test('a new lake is of the newest layout and is never brought forward', async () => {
+  await inFolder(async (root) => {
+    const ledger = await Ledger.open(root)
+    for (let n = 0; n < 3; n++) await commit(ledger, draftOf(root, n), commitDeps())
+    expect(ledger.head()).toMatchObject({ version: 3, schema: journalSchema })
+    ledger.close()
+  })
+})
+
+test('a lake of a later layout is refused by every command that opens its ledger, exit 2, with what to do', {
+  timeout: 60_000,
+}, async () => {
+  await withKept('1/plain', async (root) => {
+    await pitlake(root, 'views')
+    const { version } = frozen('1/plain')
+    const { entry, digest } = await readEntry(root, version)
+    const later = { ...entry, schema_version: journalSchema + 1, version: version + 1, previous: digest, later: ['?'] }
+    writeFileSync(inLake(root, entryFile(version + 1)), encodeEntry(later).text)
+    writeFileSync(join(root, 'q.sql'), 'SELECT 1 AS one')
+    const commands = [
+      ['status'],
+      ['views'],
+      ['compact'],
+      ['vacuum', '--yes'],
+      ['stamp', join(root, 'q.sql'), '--out', join(root, 'r.parquet')],
+    ]
+    for (const argv of commands) {
+      const { code, message } = await pitlake(root, ...argv)
+      expect([argv[0], code, message]).toEqual([argv[0], 2, expect.stringContaining('update the program')])
+    }
+    expect((await pitlake(root, 'doctor')).message).toContain('update the program')
+    expect(journalOf(root)).toContain('0000000004.json')
+    expect(journalOf(root)).toHaveLength(version + 1)
+  })
+})
