@@ -26,6 +26,7 @@ async function pitlake(
     env: {},
     stdout: (text: string) => (out += text),
     stderr: () => undefined,
+    live: () => undefined,
     isTerminal: false,
     signal: new AbortController().signal,
     cwd: root,
