@@ -1,44 +1,80 @@
 /** An instant in whole Unix seconds, UTC. Exact for every year that a JavaScript date can name. */
 export type Instant = number
 
-/** The five intervals of the metrics API, shortest first. */
-export const intervals = ['10m', '1h', '24h', '1w', '1month'] as const
-export type Interval = (typeof intervals)[number]
-
 export const minute = 60
 export const hour = 3600
 export const day = 86_400
 
-const fixedSeconds: Readonly<Record<Exclude<Interval, '1month'>, number>> = {
-  '10m': 600,
-  '1h': hour,
-  '24h': day,
-  '1w': 7 * day,
+/** How long an interval is: so many seconds, or so many calendar months; `weekly` ones begin on the week's first day. */
+interface Measure {
+  readonly seconds: number
+  readonly months: number
+  readonly weekly: boolean
 }
+
+/**
+ * The one table of intervals, shortest first: whatever counts, cuts or names intervals, here or in SQL
+ * (`intervals-sql.ts`), is made from it. An interval is either seconds or months, never both.
+ */
+const table = {
+  '10m': { seconds: 10 * minute, months: 0, weekly: false },
+  '1h': { seconds: hour, months: 0, weekly: false },
+  '24h': { seconds: day, months: 0, weekly: false },
+  '1w': { seconds: 7 * day, months: 0, weekly: true },
+  '1month': { seconds: 0, months: 1, weekly: false },
+} as const satisfies Readonly<Record<string, Measure>>
+
+export type Interval = keyof typeof table
+
+/** The intervals of the metrics API, shortest first. */
+export const intervals: readonly [Interval, ...Interval[]] = ['10m', ...(Object.keys(table).slice(1) as Interval[])]
 
 /** 1970-01-05 was a Monday: weeks are counted from it. */
 const firstMonday = 4 * day
 
-/** Whether the text names one of the five intervals. */
+/** Whether the text names one of the intervals. */
 export function isInterval(text: string): text is Interval {
-  return (intervals as readonly string[]).includes(text)
+  return Object.hasOwn(table, text)
+}
+
+/** The seconds or months of an interval. */
+export function measureOf(interval: Interval): Measure {
+  return table[interval]
 }
 
 /** The length of an interval in seconds; months at their longest, 31 days. */
 export function longestSeconds(interval: Interval): number {
-  return interval === '1month' ? 31 * day : fixedSeconds[interval]
+  const { seconds, months } = table[interval]
+  return seconds + months * 31 * day
+}
+
+/** The length of an interval in seconds; months at their shortest, 28 days. */
+export function shortestSeconds(interval: Interval): number {
+  const { seconds, months } = table[interval]
+  return seconds + months * 28 * day
 }
 
 /** The days on which weeks may begin, in the order of their distance from Monday. */
 export const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 export type Weekday = (typeof weekdays)[number]
 
+/** Where the grid of an interval of seconds begins: the first of its starts after 1970, for weeks on the given day. */
+export function phaseOf(interval: Interval, weekStart: Weekday = 'monday'): number {
+  return table[interval].weekly ? firstMonday + weekdays.indexOf(weekStart) * day : 0
+}
+
+/** The day on which the week begins that starts at the instant. */
+export function weekdayAt(start: Instant): Weekday {
+  const days = Math.floor((start - firstMonday) / day)
+  return weekdays[((days % 7) + 7) % 7] ?? 'monday'
+}
+
 /** The start of the interval that contains the instant; weeks begin on Monday unless another day is given. */
 export function floor(at: Instant, interval: Interval, weekStart: Weekday = 'monday'): Instant {
-  if (interval === '1month') return monthStart(monthIndex(at))
-  const size = fixedSeconds[interval]
-  const phase = interval === '1w' ? firstMonday + weekdays.indexOf(weekStart) * day : 0
-  return Math.floor((at - phase) / size) * size + phase
+  const { seconds, months } = table[interval]
+  if (months > 0) return monthStart(Math.floor(monthIndex(at) / months) * months)
+  const phase = phaseOf(interval, weekStart)
+  return Math.floor((at - phase) / seconds) * seconds + phase
 }
 
 /** The earliest start of an interval at or after the instant. */
@@ -54,8 +90,8 @@ export function end(t: Instant, interval: Interval): Instant {
 
 /** The start of the interval `n` further on (`n` may be negative) from the interval start `t`. */
 export function step(t: Instant, interval: Interval, n: number): Instant {
-  if (interval === '1month') return monthStart(monthIndex(t) + n)
-  return t + n * fixedSeconds[interval]
+  const { seconds, months } = table[interval]
+  return months > 0 ? monthStart(monthIndex(t) + n * months) : t + n * seconds
 }
 
 /** Whether `t` is the start of an interval. */
@@ -64,16 +100,16 @@ export function onGrid(t: Instant, interval: Interval): boolean {
 }
 
 /** How many intervals start in the half-open range `[since, until)`. */
-export function count(since: Instant, until: Instant, interval: Interval): number {
+export function count(since: Instant, until: Instant, interval: Interval, weekStart: Weekday = 'monday'): number {
   if (until <= since) return 0
-  const first = ceil(since, interval)
-  const last = ceil(until, interval)
-  if (interval === '1month') return monthIndex(last) - monthIndex(first)
-  return Math.round((last - first) / fixedSeconds[interval])
+  const first = ceil(since, interval, weekStart)
+  const last = ceil(until, interval, weekStart)
+  const { seconds, months } = table[interval]
+  return months > 0 ? (monthIndex(last) - monthIndex(first)) / months : Math.round((last - first) / seconds)
 }
 
 /** Months since 1970-01 of the month that contains the instant. */
-function monthIndex(at: Instant): number {
+export function monthIndex(at: Instant): number {
   const date = new Date(at * 1000)
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
 }

@@ -1,29 +1,9 @@
-import { day, type Interval, longestSeconds, minute, type Weekday, weekdays } from '../time.ts'
+import { endSql } from '../intervals-sql.ts'
+import { day, type Interval, minute } from '../time.ts'
 import type { Rule } from './availability.ts'
 
 /** Every function here takes and returns the text of an SQL expression over BIGINT Unix seconds, free of time zones. */
 type Sql = string
-
-/** 1970-01-05 was a Monday. */
-const firstMonday = 4 * day
-
-/** True where `t` starts an interval. */
-export function onGridSql(t: Sql, interval: Interval, weekStart: Weekday = 'monday'): Sql {
-  if (interval === '1month') return `(date_trunc('month', ${stamp(t)}) = ${stamp(t)})`
-  const phase = interval === '1w' ? firstMonday + weekdays.indexOf(weekStart) * day : 0
-  return `((${t} - ${phase}) % ${longestSeconds(interval)} = 0)`
-}
-
-/** The end of the interval that starts at `t`. */
-export function endSql(t: Sql, interval: Interval): Sql {
-  return stepSql(t, interval, 1)
-}
-
-/** The start `n` intervals further on from the interval start `t`. */
-export function stepSql(t: Sql, interval: Interval, n: number): Sql {
-  if (interval !== '1month') return `(${t} + ${n * longestSeconds(interval)})`
-  return `(epoch_us(date_trunc('month', ${stamp(t)}) + to_months(${n})) // 1000000)`
-}
 
 /** The instant from which the point `t` counts as knowable: the same as `availableAt`. */
 export function availableSql(rules: readonly Rule[], t: Sql, interval: Interval): Sql {
@@ -61,8 +41,4 @@ function byRule(rules: readonly Rule[], t: Sql, expression: (rule: Rule) => Sql)
   if (texts.every((text) => text === last)) return last
   const branches = texts.slice(0, -1).map((text, i) => `WHEN ${t} < ${rules[i]?.until} THEN ${text}`)
   return `(CASE ${branches.join(' ')} ELSE ${last} END)`
-}
-
-function stamp(t: Sql): Sql {
-  return `make_timestamp(CAST((${t}) * 1000000 AS BIGINT))`
 }

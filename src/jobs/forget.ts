@@ -6,6 +6,7 @@ import type { CoverageRow, Json, Progress } from '../lake/entry.ts'
 import { heldCoverage, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
 import { inLake } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
+import { endSql, micros } from '../intervals-sql.ts'
 import { end, type Interval, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
 
@@ -129,21 +130,13 @@ interface Left {
   readonly windows: Window[]
 }
 
-const steps: Readonly<Record<Interval, string>> = {
-  '10m': '10 MINUTE',
-  '1h': '1 HOUR',
-  '24h': '24 HOUR',
-  '1w': '168 HOUR',
-  '1month': '1 MONTH',
-}
-
 /** The stored runs of every series: from their first point to the end of their last one. */
 async function islands(engine: Engine, interval: Interval, paths: readonly string[]): Promise<Map<string, Left>> {
   const found = new Map<string, Left>()
   if (paths.length === 0) return found
   const rows = await engine.rows(
     `WITH point AS (
-       SELECT asset, currency, exchange, network, params, t, lag(t) OVER w + INTERVAL ${steps[interval]} AS expected
+       SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
        FROM read_parquet(${quoteList(paths)})
        WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
      ), island AS (

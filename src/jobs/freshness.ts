@@ -4,7 +4,7 @@ import type { CoverageRow, Verified } from '../lake/entry.ts'
 import type { HeldSeries } from '../lake/held.ts'
 import type { FreshCounts } from '../page/facts.ts'
 import { horizonOf, toleranceOf } from '../plan.ts'
-import { count, end, floor, type Instant, type Interval, step } from '../time.ts'
+import { count, end, floor, type Instant, type Interval, monthIndex, step, type Weekday } from '../time.ts'
 import { intersect, type Window } from '../windows.ts'
 
 /** One series against what the rule makes due now. */
@@ -33,6 +33,7 @@ export function judgeSeries(
   verified: ReadonlyMap<string, readonly Verified[]>,
   catalogue: Catalogue,
   now: Instant,
+  weekStart: Weekday,
 ): SeriesStanding[] {
   const horizons = new Map<string, Instant>()
   return [...series].map((one) => {
@@ -40,7 +41,8 @@ export function judgeSeries(
     const interval = one.settled ?? one.interval ?? '24h'
     const key = `${one.metric} ${interval}`
     const known = horizons.get(key)
-    const horizon = known ?? (endpoint ? horizonOf(endpoint, interval, now).settled : floor(now, interval))
+    const horizon =
+      known ?? (endpoint ? horizonOf(endpoint, interval, now, weekStart).settled : floor(now, interval, weekStart))
     horizons.set(key, horizon)
     return judge(one, interval, coverage.get(one.id) ?? [], verified.get(one.id) ?? [], { endpoint, horizon, now })
   })
@@ -119,15 +121,9 @@ export function addByMonth(months: number[], firstMonth: number, windows: readon
     let since = window.since
     while (since < window.until) {
       const border = Math.min(window.until, step(floor(since, '1month'), '1month', 1))
-      const index = monthOf(since) - firstMonth
+      const index = monthIndex(since) - firstMonth
       if (index >= 0 && index < months.length) months[index] = (months[index] ?? 0) + count(since, border, interval)
       since = border
     }
   }
-}
-
-/** Months since 1970-01 of the month that holds the instant. */
-export function monthOf(at: Instant): number {
-  const date = new Date(at * 1000)
-  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
 }

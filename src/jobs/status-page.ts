@@ -17,8 +17,9 @@ import type {
   UniverseStep,
   ViolationFact,
 } from '../page/facts.ts'
-import { day, end, type Instant, type Interval, minute } from '../time.ts'
-import { addByMonth, monthOf, type SeriesStanding } from './freshness.ts'
+import { endSql, micros } from '../intervals-sql.ts'
+import { day, end, type Instant, type Interval, minute, monthIndex } from '../time.ts'
+import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { universeSteps } from './registry-facts.ts'
 import { type Judged, runFact, type StatusInput } from './status.ts'
 
@@ -35,8 +36,8 @@ export async function readPage(
 ): Promise<Page> {
   const { now } = input
   const starts = series.flatMap((one) => (one.due === null ? [] : [one.due.since]))
-  const firstMonth = starts.length === 0 ? monthOf(now) : monthOf(starts.reduce((a, b) => Math.min(a, b)))
-  const months = Math.max(1, monthOf(now) - firstMonth + 1)
+  const firstMonth = starts.length === 0 ? monthIndex(now) : monthIndex(starts.reduce((a, b) => Math.min(a, b)))
+  const months = Math.max(1, monthIndex(now) - firstMonth + 1)
   const { lags, bins, universe, readable } = await readFiles(ledger, input)
   return {
     madeAt: now,
@@ -226,9 +227,7 @@ function lagOf(rule: Rule, interval: Interval, now: Instant): number {
 
 /** Points whose arrival somebody saw: the provider's own clock, or this lake's. Backfilled ones say nothing of the lag. */
 function arrivalSql(paths: readonly string[]): string {
-  return `SELECT p.metric, p.interval, epoch(available_at) - epoch(CASE p.interval WHEN '10m' THEN t + INTERVAL 10 MINUTE
-      WHEN '1h' THEN t + INTERVAL 1 HOUR WHEN '24h' THEN t + INTERVAL 24 HOUR WHEN '1w' THEN t + INTERVAL 168 HOUR
-      ELSE t + INTERVAL 1 MONTH END) AS lag, seconds AS rule
+  return `SELECT p.metric, p.interval, (epoch_us(available_at) - ${endSql('epoch_us(t)', 'p.interval', micros)}) / 1e6 AS lag, seconds AS rule
     FROM read_parquet(${quoteList(paths)}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}) p
     LEFT JOIN rule ON rule.metric = p.metric AND rule.interval = p.interval
     WHERE basis IN ('provider', 'observed') AND ${ruledSql()} >= available_at`

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Json } from '../lake/entry.ts'
 import { statOf } from '../lake/disk.ts'
-import { heldCoverage, heldSeries, heldStamps, liveFiles, type Summary, summary } from '../lake/held.ts'
+import { heldCoverage, heldSeries, heldStamps, heldWeekStart, liveFiles, type Summary, summary } from '../lake/held.ts'
 import { heldRuns, heldVerified, type HeldRun, requestTotals } from '../lake/held-runs.ts'
 import { inLake } from '../lake/layout.ts'
 import type { Head, Ledger } from '../lake/ledger.ts'
@@ -32,7 +32,14 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
   const { settings, catalogue, now } = input
   const head = ledger.head()
   const counts = summary(ledger)
-  const series = judgeSeries(heldSeries(ledger).values(), heldCoverage(ledger), heldVerified(ledger), catalogue, now)
+  const series = judgeSeries(
+    heldSeries(ledger).values(),
+    heldCoverage(ledger),
+    heldVerified(ledger),
+    catalogue,
+    now,
+    heldWeekStart(ledger),
+  )
   const facts = {
     ...who(head),
     ...plain(counts, head),

@@ -1,5 +1,6 @@
 import type { Rule } from '../catalog/availability.ts'
-import { availableSql, endSql, stepSql } from '../catalog/availability-sql.ts'
+import { availableSql } from '../catalog/availability-sql.ts'
+import { endSql, stepSql } from '../intervals-sql.ts'
 import { day, type Interval, longestSeconds } from '../time.ts'
 import { type Engine, quoteList } from './engine.ts'
 import { computedSql } from './stored-clocks.ts'

@@ -1,4 +1,5 @@
-import { endSql, floorSql } from '../catalog/availability-sql.ts'
+import { floorSql } from '../catalog/availability-sql.ts'
+import { endSql } from '../intervals-sql.ts'
 import { longestSeconds } from '../time.ts'
 import type { ConvertJob } from './convert-job.ts'
 import { type Clocks, clocksOf, clocksSql } from './convert-stage.ts'

@@ -1,5 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises'
-import { onGridSql } from '../catalog/availability-sql.ts'
+import { onGridSql } from '../intervals-sql.ts'
 import type { Window } from '../windows.ts'
 import { head } from './body-census.ts'
 import type { Lexed } from './body-lexer.ts'

@@ -1,5 +1,5 @@
 import { availableAt, ruleFor } from '../catalog/availability.ts'
-import { stepSql } from '../catalog/availability-sql.ts'
+import { stepSql } from '../intervals-sql.ts'
 import { ceil, count, end, floor, type Instant, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
 import type { Tally } from './convert-compare.ts'

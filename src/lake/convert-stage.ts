@@ -1,4 +1,5 @@
-import { endSql, floorSql, stepSql } from '../catalog/availability-sql.ts'
+import { floorSql } from '../catalog/availability-sql.ts'
+import { endSql, stepSql } from '../intervals-sql.ts'
 import type { Lexed } from './body-lexer.ts'
 import type { ConvertJob } from './convert-job.ts'
 import { statement } from './convert-sql.ts'

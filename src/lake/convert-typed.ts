@@ -1,4 +1,4 @@
-import { onGridSql } from '../catalog/availability-sql.ts'
+import { onGridSql } from '../intervals-sql.ts'
 import { isNested, isNumbers, kindBits, type Lexed } from './body-lexer.ts'
 import { statement } from './convert-sql.ts'
 import { bodySql, forget, type Loading, startSql, statsOf } from './convert-stage.ts'

@@ -1,4 +1,5 @@
-import { availableSql, basisSql, endSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
+import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
+import { endSql } from '../intervals-sql.ts'
 import { day, longestSeconds } from '../time.ts'
 import { compressionSql } from './compression.ts'
 import type { Body, ConvertJob, WrittenFile } from './convert-job.ts'

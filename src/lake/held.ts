@@ -1,4 +1,4 @@
-import type { Interval } from '../time.ts'
+import { type Interval, type Weekday, weekdayAt } from '../time.ts'
 import type { Cell, Index, Row } from './apply.ts'
 import type {
   CoverageRow,
@@ -155,6 +155,13 @@ export function heldViolations(index: Index, series?: string): (Violation & { ad
 export function heldState(index: Index, key: string): Json | undefined {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(key)
   return row === undefined ? undefined : (JSON.parse(String(row['value'])) as Json)
+}
+
+/** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
+export function heldWeekStart(index: Index): Weekday {
+  const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) = '1w' AND first_t IS NOT NULL LIMIT 1`
+  const row = index.statement(weekly).get()
+  return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
 }
 
 /** A named fact that makes no version (time of the last poll …) and when it was noted. */

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { endSql } from '../catalog/availability-sql.ts'
+import { endSql } from '../intervals-sql.ts'
 import { LakeError } from '../errors.ts'
 import { sha256File } from './commit.ts'
 import { digestSql } from './convert-write.ts'

@@ -1,4 +1,4 @@
-import { type Interval, day, floor, intervals, longestSeconds, type Weekday, weekdays } from '../time.ts'
+import { type Interval, day, floor, intervals, shortestSeconds, type Weekday, weekdays } from '../time.ts'
 import { type Engine, quote, type Row } from './engine.ts'
 
 /** How the points of a body lie on the time axis. */
@@ -11,8 +11,6 @@ export interface Spacing {
 
 /** Fewer points say nothing about a spacing. */
 const enough = 3
-/** The shortest month. */
-const shortestMonth = 28 * day
 
 /** Looks at nothing but the `t` of a body; null for a body that is no array of points, which its conversion refuses. */
 export async function spacingOf(engine: Engine, file: string): Promise<Spacing | null> {
@@ -27,7 +25,7 @@ export async function spacingOf(engine: Engine, file: string): Promise<Spacing |
 }
 
 function snapped(gap: number): Interval {
-  const fits = intervals.filter((interval) => gap >= (interval === '1month' ? shortestMonth : longestSeconds(interval)))
+  const fits = intervals.filter((interval) => gap >= shortestSeconds(interval))
   return fits.at(-1) ?? intervals[0]
 }
 

@@ -1,13 +1,16 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { judgeSeries } from '../../src/jobs/freshness.ts'
 import { verdict } from '../../src/jobs/verdict.ts'
 import { Engine, quoteList } from '../../src/lake/engine.ts'
-import { heldCoverage, heldSeries, liveFiles } from '../../src/lake/held.ts'
+import { heldCoverage, heldSeries, heldWeekStart, liveFiles } from '../../src/lake/held.ts'
 import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { withBench } from '../helpers/fetching.ts'
 import { withProvider } from '../helpers/provider.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -95,6 +98,47 @@ test('weeks that begin on another day are refused with the name of that day, and
     own.answer((path) => (path === 'assets' ? ['BTC'] : points(7 * day, 14, sunday)))
     own.clock.now += 7 * day
     expect(await own.fetch(selection, set)).toMatchObject({ points_added: 1, violations: 0 })
+  }))
+
+test('Sunday weeks are due on Sundays, and what is resampled to weeks begins with them', async () =>
+  withProvider(now, async (own) => {
+    const sunday = Date.UTC(2025, 10, 30) / 1000
+    const set = { metrics: { weekStart: 'sunday' } } as const
+    own.answer((path, query) => {
+      if (path === 'assets') return ['BTC']
+      return query.get('i') === '1w' ? points(7 * day, 14, sunday) : points(day, 95, sunday)
+    })
+    // The fourteenth week ends on Sunday, March 8.
+    own.clock.now = Date.UTC(2026, 2, 8, 6) / 1000
+    const selection = { assets: ['BTC'], paths: [count], intervals: ['1w', '24h'], since: sunday }
+    await own.fetch(selection, set)
+    const ledger = await Ledger.openToRead(own.root)
+    try {
+      const judged = (now: number) =>
+        judgeSeries(heldSeries(ledger).values(), heldCoverage(ledger), new Map(), catalogue, now, heldWeekStart(ledger))
+          .filter(({ interval }) => interval === '1w')
+          .map(({ fresh }) => fresh)
+      expect(heldWeekStart(ledger)).toBe('sunday')
+      expect(judged(Date.UTC(2026, 2, 8, 12) / 1000)).toEqual(['fresh'])
+      expect(judged(Date.UTC(2026, 2, 15, 12) / 1000)).toEqual(['behind'])
+    } finally {
+      ledger.close()
+    }
+    await makeViews(own.root)
+    await withViews(own.root, async (engine) => {
+      const rows = await engine.rows(
+        `SELECT strftime(t, '%a') AS day, min(parts) AS least, bool_and(complete) AS complete
+         FROM resample('${count}', '24h', '1w', 'sum') WHERE parts = 7 GROUP BY ALL`,
+      )
+      expect(rows).toEqual([{ day: 'Sun', least: 7n, complete: true }])
+      const [join] = await engine.rows(
+        `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '2026-03-08 12:00:00Z' AS ts)
+         SELECT epoch(t) AS t, v FROM pit_join('d', '${count}', '1w')`,
+      )
+      expect(join).toEqual({ t: sunday + 13 * 7 * day, v: 13 })
+      const gaps = await engine.rows(`SELECT gaps FROM series WHERE "interval" = '1w'`)
+      expect(gaps).toEqual([{ gaps: 0n }])
+    })
   }))
 
 test('names that are placeholders are asked of nobody but the sandbox', async () =>

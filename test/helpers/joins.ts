@@ -5,7 +5,7 @@ import { Engine, quote } from '../../src/lake/engine.ts'
 import type { HeldFile } from '../../src/lake/held.ts'
 import { inLake, pointsFile } from '../../src/lake/layout.ts'
 import { compile, type Compiled } from '../../src/lake/views/compile.ts'
-import { end } from '../../src/time.ts'
+import { end, type Weekday } from '../../src/time.ts'
 import { catalogue } from './sandbox-client.ts'
 import { micros, type PointRow } from './views.ts'
 
@@ -37,12 +37,18 @@ export async function withJoins<T>(points: readonly HeldPoint[], work: (engine: 
 const own = new Set(['calendar', 'resample', 'pit_join', 'pit_long', 'pit_window'])
 
 /** The statements of the macros over these files. */
-export function joinObjects(root: string, files: readonly HeldFile[]): readonly Compiled[] {
+export function joinObjects(
+  root: string,
+  files: readonly HeldFile[],
+  weekStart: Weekday = 'monday',
+): readonly Compiled[] {
   const exports = new Proxy(new Map<string, string>(), {
     get: (_, key) => (key === 'get' ? () => '/nothing' : undefined),
   })
   const head = { version: 1, committed_at: 0, lake: 'test', digest: null, provider: { synthetic: true } } as never
-  return compile({ root, head, catalogue, files, earlier: [], exports }).objects.filter(({ name }) => own.has(name))
+  return compile({ root, head, catalogue, files, earlier: [], exports, weekStart }).objects.filter(({ name }) =>
+    own.has(name),
+  )
 }
 
 async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): Promise<HeldFile> {

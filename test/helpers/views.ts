@@ -188,6 +188,7 @@ export async function withBareViews<T>(root: string, other: string, work: (engin
       files: liveFiles(ledger),
       earlier: [],
       exports,
+      weekStart: 'monday',
     })
     await engine.run('BEGIN')
     for (const { kind, sql } of objects)

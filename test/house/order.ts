@@ -13,6 +13,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/suggestion.ts': 0.1,
   'src/visible.ts': 0.1,
   'src/windows.ts': 0.2,
+  'src/intervals-sql.ts': 0.2,
   'src/catalog/': 1,
   'src/config.ts': 2,
   'src/settings.ts': 2.1,

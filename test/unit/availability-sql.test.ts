@@ -1,17 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { availableAt, type Rule, ruleFor } from '../../src/catalog/availability.ts'
-import {
-  availableSql,
-  basisSql,
-  endSql,
-  floorSql,
-  onGridSql,
-  stepSql,
-  trustedSql,
-} from '../../src/catalog/availability-sql.ts'
+import { availableSql, basisSql, floorSql, trustedSql } from '../../src/catalog/availability-sql.ts'
+import { endSql, stepSql } from '../../src/intervals-sql.ts'
 import { Engine } from '../../src/lake/engine.ts'
-import { end, floor, type Interval, intervals, onGrid, step } from '../../src/time.ts'
+import { end, floor, type Interval, intervals, step } from '../../src/time.ts'
 
 let engine: Engine
 beforeAll(async () => {
@@ -71,16 +64,6 @@ test('a rule says the same in SQL as in TypeScript', async () => {
     },
   )
   await fc.assert(property, { numRuns: 80 })
-})
-
-test('the grid is the same in SQL as in TypeScript', async () => {
-  for (const interval of intervals) {
-    const moments = fc.sample(instants, 60).flatMap((at) => [at, floor(at, interval), floor(at, interval) + 3600])
-    const rows = await engine.rows(
-      `SELECT ${onGridSql('t', interval)} AS g FROM (SELECT unnest([${moments.join(', ')}]::BIGINT[]) AS t)`,
-    )
-    expect(rows.map((row) => row['g'])).toEqual(moments.map((t) => onGrid(t, interval)))
-  }
 })
 
 test('a list of rules without an open end is refused', () => {

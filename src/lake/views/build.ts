@@ -3,7 +3,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CommitDeps } from '../commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../disk.ts'
 import { Engine, readsWell } from '../engine.ts'
-import { type HeldFile, liveFiles } from '../held.ts'
+import { type HeldFile, heldWeekStart, liveFiles } from '../held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../layout.ts'
 import type { Ledger } from '../ledger.ts'
@@ -83,6 +83,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
       catalogue,
       files,
       earlier: earlierDatings(files),
+      weekStart: heldWeekStart(ledger),
       exports: exported.paths,
       gathered: exported.gathered,
     })

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
-import { intervals } from '../../time.ts'
+import { intervals, type Weekday } from '../../time.ts'
 import { quote, quoteList, quoteName } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
 import { inLake } from '../layout.ts'
@@ -23,6 +23,7 @@ export interface Sources {
   readonly earlier: readonly EarlierDating[]
   /** The Parquet file of each exported table. */
   readonly exports: ReadonlyMap<string, string>
+  readonly weekStart: Weekday
   /** The file that stands for many small points files; undefined where each is named. */
   readonly gathered?: Gathered | undefined
 }
@@ -64,12 +65,13 @@ const clockWords: Readonly<Record<string, (argument: string) => string>> = {
 
 /** What each placeholder stands for. */
 function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
-  const { root, head, catalogue, files, exports, earlier, gathered } = sources
+  const { root, head, catalogue, files, exports, earlier, gathered, weekStart } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       root,
       catalogue,
+      weekStart,
       files: tables.get('points') ?? [],
       points: (list) => pointsIn(list),
       price: () => body('price_usd'),

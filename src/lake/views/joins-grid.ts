@@ -1,41 +1,17 @@
+import { lengthSql, micros, startSql } from '../../intervals-sql.ts'
+import type { Weekday } from '../../time.ts'
+
 /** An SQL expression; those of instants are TIMESTAMPTZ, free of the session's time zone. */
 type Sql = string
-
-const second = 1_000_000
-const lengths = { '10m': 600, '1h': 3600, '24h': 86_400, '1w': 7 * 86_400 } as const
-
-/** The length of the interval in microseconds, months at their shortest; a constant once the interval is one. */
-export function lengthSql(interval: Sql): Sql {
-  const branches = Object.entries(lengths).map(([name, seconds]) => `WHEN '${name}' THEN ${seconds * second}`)
-  return `CASE CAST(${interval} AS VARCHAR) ${branches.join(' ')} ELSE ${28 * 86_400 * second} END`
-}
-
-/** 1970-01-05 was a Monday. */
-function phaseSql(interval: Sql): Sql {
-  return `CASE WHEN CAST(${interval} AS VARCHAR) = '1w' THEN ${4 * 86_400 * second} ELSE 0 END`
-}
-
-/** The end of the interval that starts at `t`, in microseconds. */
-export function endSql(t: Sql, interval: Sql): Sql {
-  return `CASE WHEN CAST(${interval} AS VARCHAR) = '1month' THEN epoch_us(make_timestamp(epoch_us(${t})) + to_months(1))
-    ELSE epoch_us(${t}) + ${lengthSql(interval)} END`
-}
-
-/** The start of the interval that contains `t`. */
-export function startSql(t: Sql, interval: Sql): Sql {
-  const month = `make_timestamptz(epoch_us(date_trunc('month', make_timestamp(epoch_us(${t})))))`
-  return `CASE WHEN CAST(${interval} AS VARCHAR) = '1month' THEN ${month} ELSE ${gridSql(`epoch_us(${t})`, interval, '0')} END`
-}
 
 /**
  * The start of the newest interval of a macro's `"interval"` that can be known at the instant `k` when no point is
  * known sooner than `lag` microseconds after its end, and `n` intervals before that.
  */
-export function expectedSql(k: Sql, lag: Sql, n: Sql): Sql {
-  const at = `epoch_us(${k}) - ${lag}`
+export function expectedSql(k: Sql, lag: Sql, n: Sql, weekStart: Weekday): Sql {
+  const at = `(epoch_us(${k}) - ${lag})`
   const back = `1 + CAST(${n} AS INTEGER)`
-  const month = `make_timestamptz(epoch_us(date_trunc('month', make_timestamp(${at})) - to_months(${back})))`
-  return `CASE WHEN CAST("interval" AS VARCHAR) = '1month' THEN ${month} ELSE ${gridSql(at, '"interval"', back)} END`
+  return `make_timestamptz(${startSql(at, '"interval"', { weekStart, back, ticks: micros })})`
 }
 
 /**
@@ -43,15 +19,8 @@ export function expectedSql(k: Sql, lag: Sql, n: Sql): Sql {
  * that a microsecond. Zero stays: a point may be known at the very end.
  */
 export function lagClassSql(lag: Sql): Sql {
-  const unit = `(${lengthSql('"interval"')} // 48)`
+  const unit = `(${lengthSql('"interval"', micros)} // 48)`
   return `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM (SELECT ${lag} AS lag) AS own)`
-}
-
-/** The start of the interval `back` before the one that contains the instant, before 1970 too. */
-function gridSql(micros: Sql, interval: Sql, back: Sql): Sql {
-  const [length, phase] = [lengthSql(interval), phaseSql(interval)]
-  const shifted = `(${micros} - ${phase})`
-  return `make_timestamptz(${shifted} - ((${shifted} % ${length}) + ${length}) % ${length} + ${phase} - (${back}) * ${length})`
 }
 
 /**
@@ -64,8 +33,8 @@ function gridSql(micros: Sql, interval: Sql, back: Sql): Sql {
  * last arrival of a series the answer is its newest point, else the rows are matched with the strict frontier, the
  * points that were the newest known when they arrived, one an instant.
  */
-export function missesSql(names: readonly string[]): Sql {
-  return `${backSql(wordsOf(names))},
+export function missesSql(names: readonly string[], weekStart: Weekday): Sql {
+  return `${backSql(wordsOf(names), weekStart)},
 ${restSql(wordsOf(names))}`
 }
 
@@ -85,7 +54,7 @@ function wordsOf(names: readonly string[]) {
   }
 }
 
-function backSql({ row, same, sameRow }: ReturnType<typeof wordsOf>): Sql {
+function backSql({ row, same, sameRow }: ReturnType<typeof wordsOf>, weekStart: Weekday): Sql {
   return `_pit_edge AS MATERIALIZED (
   SELECT min(p.available_at) AS lo, max(p.available_at) AS hi FROM _pit_p AS p
 ),
@@ -95,7 +64,7 @@ _pit_open AS MATERIALIZED (
 _pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
   FROM (
-    SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', 'past.n')} AS start
+    SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', 'past.n', weekStart)} AS start
     FROM _pit_open AS n, (VALUES (1), (2), (3)) AS past (n) WHERE n.within
   ) AS n
   JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
-import { type Interval, intervals } from '../../time.ts'
+import { type Interval, intervals, type Weekday } from '../../time.ts'
 import { quote } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
 import { literalPath } from './relations.ts'
@@ -8,6 +8,8 @@ import { literalPath } from './relations.ts'
 export interface JoinSources {
   readonly root: string
   readonly catalogue: Catalogue
+  /** The day on which weeks begin. */
+  readonly weekStart: Weekday
   /** The live points files. */
   readonly files: readonly HeldFile[]
   /** The body of the view `points` over the list of files that an SQL expression gives; undefined where there are none. */

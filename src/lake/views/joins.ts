@@ -1,4 +1,5 @@
-import { endSql, expectedSql, lagClassSql, lengthSql, missesSql, startSql } from './joins-grid.ts'
+import { countSql, endSql, fitsSql, lengthSql, micros, startSql } from '../../intervals-sql.ts'
+import { expectedSql, lagClassSql, missesSql } from './joins-grid.ts'
 import {
   type Dimension,
   type Facts,
@@ -32,12 +33,17 @@ type Sql = string
  *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
  *   {{before X}}                 the instant `latency` before X
  *   {{fresh}}                    whether a row is young enough for `max_age`
- *   {{start T INTERVAL}} {{end T INTERVAL}} {{length INTERVAL}} {{expected K LAG N}} {{misses KEYS}}   see joins-grid
+ *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
+ *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
+ *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
+ *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
+ *   {{expected K LAG N}} {{misses KEYS}}   see joins-grid
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
 export function joinWords(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
   const facts = factsOf(sources)
+  const { weekStart } = sources
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => pointsOf(sources, facts, names, interval),
     wanted: (dimension = '', line = '') => wantedOf(dimension as Dimension, line),
@@ -51,12 +57,16 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     utc: (x = '') => utcSql(x),
     micros: (x = '') => microsSql(x),
     before: (x = '') => beforeSql(x),
-    start: (t = '', interval = '') => startSql(t, interval),
-    end: (t = '', interval = '') => endSql(t, interval),
-    length: (interval = '') => lengthSql(interval),
-    expected: (k = '', lag = '', n = '0') => expectedSql(k, lag, n),
+    start: (t = '', interval = '') =>
+      `make_timestamptz(${startSql(`epoch_us(${t})`, interval, { weekStart, ticks: micros })})`,
+    end: (t = '', interval = '') => endSql(`epoch_us(${t})`, interval, micros),
+    length: (interval = '') => lengthSql(interval, micros),
+    count: (since = '', until = '', interval = '') =>
+      countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
+    fits: (part = '', whole = '') => fitsSql(part, whole),
+    expected: (k = '', lag = '', n = '0') => expectedSql(k, lag, n, weekStart),
     fresh: () => `(CAST(max_age AS INTERVAL) IS NULL OR _pit_age <= ${microsSql('max_age')})`,
-    misses: (...keys) => missesSql(keys),
+    misses: (...keys) => missesSql(keys, weekStart),
   }
   return Object.fromEntries(
     Object.entries(words).map(([word, make]) => [word, (argument) => make(...argument.split(' '))]),

@@ -4,11 +4,7 @@
 CREATE OR REPLACE VIEW series AS
 SELECT metric, asset, "interval", currency, exchange, network,
   min(t) AS first_t, max(t) AS last_t, count(*) AS points,
-  CASE "interval"
-    WHEN '1month' THEN date_diff('month', make_timestamp(epoch_us(min(t))), make_timestamp(epoch_us(max(t))))
-    ELSE (epoch_us(max(t)) - epoch_us(min(t))) // CASE "interval"
-      WHEN '10m' THEN 600000000 WHEN '1h' THEN 3600000000 WHEN '24h' THEN 86400000000 WHEN '1w' THEN 604800000000 END
-    END + 1 - count(*) AS gaps,
+  {{count min(t) max(t) "interval"}} + 1 - count(*) AS gaps,
   max(available_at) AS last_available_at
 FROM ({{points}}) AS points
 GROUP BY metric, asset, "interval", currency, exchange, network;

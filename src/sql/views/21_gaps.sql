@@ -3,11 +3,7 @@
 -- law: L5, L6. Obeys only observed_as_of, through coverage.
 CREATE OR REPLACE VIEW gaps AS
 SELECT metric, asset, "interval", currency, exchange, network, since, until,
-  CASE "interval"
-    WHEN '1month' THEN date_diff('month', make_timestamp(epoch_us(since)), make_timestamp(epoch_us(until)))
-    ELSE (epoch_us(until) - epoch_us(since)) // CASE "interval"
-      WHEN '10m' THEN 600000000 WHEN '1h' THEN 3600000000 WHEN '24h' THEN 86400000000 WHEN '1w' THEN 604800000000 END
-    END AS missing,
+  {{count since until "interval"}} AS missing,
   asked_at
 FROM ({{view coverage}}) AS coverage
 WHERE state = 'covered' AND reason = 'gap';

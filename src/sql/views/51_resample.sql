@@ -18,8 +18,7 @@ _pit_groups AS (
 ),
 _pit_counted AS (
   SELECT g.*, CASE
-      WHEN CAST(from_interval AS VARCHAR) NOT IN ('10m', '1h', '24h') OR CAST(to_interval AS VARCHAR) NOT IN ('1h', '24h', '1w', '1month')
-        OR {{length from_interval}} >= {{length to_interval}}
+      WHEN NOT {{fits from_interval to_interval}}
       THEN CAST(error('cannot resample ' || CAST(from_interval AS VARCHAR) || ' to ' || CAST(to_interval AS VARCHAR)) AS BIGINT)
       ELSE ({{end g.start to_interval}} - epoch_us(g.start)) // {{length from_interval}} END AS wanted
   FROM _pit_groups AS g
