@@ -329,6 +329,7 @@ async function everything(engine: Engine, cut?: string): Promise<string[][]> {
     `pit_long('d', ['${plain}', 'price_usd', 'supply/current_pit'], '24h', skip_nulls := true)`,
     `pit_window('d', '${plain}', '1h', 5)`,
     `resample('${plain}', '1h', '24h', 'sum')`,
+    `resample('${plain}', '1h', '24h', 'sum', skip_nulls := true, min_parts := 5)`,
   ]
   const answers: string[][] = []
   for (const one of asked) answers.push(multiset(await engine.rows(`FROM ${one}`)))

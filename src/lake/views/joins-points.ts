@@ -192,7 +192,7 @@ function mistakes(names: string, interval: Sql): Sql {
     return `WHEN ${values} <> '' AND NOT contains(concat(${values}, ','), ',' || CAST(${dimension} AS VARCHAR) || ',')
       THEN error(concat(fact['name'], ' has no ${dimension} ', CAST(${dimension} AS VARCHAR), ', but ', substr(${values}, 2)))`
   })
-  return `WHEN ${badPointer(names, interval)} THEN error('a component is a JSON pointer: it begins with /')
+  return `WHEN ${badPointer(names)} THEN error('a component is a JSON pointer: it begins with /')
       WHEN fact['name'] IS NULL THEN error('the name of a metric is NULL')
       WHEN fact['line'] IS NULL THEN error(concat('unknown metric ', fact['name'], ': the view endpoints lists them all'))
       WHEN NOT coalesce(list_contains(string_split(${own}, ','), CAST(${interval} AS VARCHAR)), false)
@@ -200,9 +200,8 @@ function mistakes(names: string, interval: Sql): Sql {
       ${wrong.join('\n      ')}`
 }
 
-/** True where a pointer does not begin with a slash; `resample` takes none. */
-function badPointer(names: string, interval: Sql): Sql {
-  if (interval !== '"interval"') return 'false'
+/** True where a pointer does not begin with a slash. */
+function badPointer(names: string): Sql {
   const list = names === 'metric' ? metricName : `array_to_string(CAST(metrics AS VARCHAR[]), ' ')`
   return `coalesce(NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)'), false) OR coalesce(regexp_matches(${list}, '#[^/ ]'), false)`
 }

@@ -29,7 +29,7 @@ type Sql = string
  *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
  *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
- *   {{pointer NAME}}             the JSON pointer of a name, else `component`; NULL where there is none
+ *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
  *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
  *   {{before X}}                 the instant `latency` before X
  *   {{fresh}}                    whether a row is young enough for `max_age`
@@ -53,7 +53,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(name))),
     chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
-    pointer: (name = '') => pointerSql(name),
+    pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
     utc: (x = '') => utcSql(x),
     micros: (x = '') => microsSql(x),
     before: (x = '') => beforeSql(x),

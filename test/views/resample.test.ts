@@ -1,0 +1,155 @@
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import type { Engine } from '../../src/lake/engine.ts'
+import { count, end, floor, type Interval, parseInstant, step } from '../../src/time.ts'
+import { type HeldPoint, withJoins } from '../helpers/joins.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const plain = 'indicators/sopr_adjusted_pit'
+const nested = 'indicators/cost_basis_distribution_quantiles_pit'
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+/** What is stored of one finer interval: a number, a null, a JSON text, or nothing at all. */
+type Cell = { readonly v: number } | { readonly v: null } | { readonly o: string } | null
+
+function pointsOf(metric: string, interval: Interval, first: number, cells: readonly Cell[]): HeldPoint[] {
+  return cells.flatMap((cell, n) => {
+    const t = step(first, interval, n)
+    if (cell === null) return []
+    const known = end(t, interval) + 600 + ((n * 7919) % 5000)
+    return [
+      {
+        metric,
+        asset: 'BTC',
+        interval,
+        t: iso(t),
+        available_at: iso(known),
+        observed_at: '2030-01-01T00:00:00Z',
+        ...cell,
+      },
+    ]
+  })
+}
+
+interface Options {
+  readonly pointer?: string | undefined
+  readonly skipNulls?: boolean | undefined
+  readonly minParts?: number | undefined
+}
+
+/** The part that a stored value is: a number, null where it is null, undefined where the value has no number there. */
+function partOf(point: HeldPoint, pointer: string | undefined): number | null | undefined {
+  if ((point.v ?? null) === null && (point.o ?? null) === null) return null
+  if (pointer === undefined) return point.v ?? undefined
+  let at: unknown = point.o === undefined || point.o === null ? undefined : JSON.parse(point.o)
+  for (const key of pointer.split('/').slice(1))
+    at = typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined
+  return typeof at === 'number' || at === null ? at : undefined
+}
+
+/** By definition: every coarse interval that holds a stored point, with the points that are parts of it. */
+function twin(points: readonly HeldPoint[], to: Interval, { pointer, skipNulls = false, minParts }: Options) {
+  const groups = Map.groupBy(points, ({ t }) => floor(parseInstant(t) ?? 0, to))
+  return [...groups].map(([start, own]) => {
+    const parts = own.map((point) => partOf(point, pointer)).filter((part) => part !== undefined)
+    const numbers = parts.filter((part) => part !== null)
+    const wanted = count(start, end(start, to), points[0]?.interval as Interval)
+    const voided = !skipNulls && numbers.length < parts.length
+    const enough = minParts === undefined ? parts.length >= wanted : numbers.length >= minParts
+    const counted = skipNulls ? numbers.length : parts.length
+    return {
+      t: iso(start).replace('.000Z', '.000000Z'),
+      available_at: own
+        .map((point) => point.available_at)
+        .reduce((a, b) => (a > b ? a : b))
+        .replace('Z', '000Z'),
+      parts: BigInt(counted),
+      complete: counted === wanted,
+      v: voided || !enough || numbers.length === 0 ? null : numbers.reduce((a, b) => a + b),
+    }
+  })
+}
+
+async function asked(
+  engine: Engine,
+  name: string,
+  from: Interval,
+  to: Interval,
+  options: Options,
+  spelt: 'option' | 'name',
+) {
+  const { pointer, skipNulls, minParts } = options
+  const given = [
+    ...(pointer === undefined || spelt === 'name' ? [] : [`component := '${pointer}'`]),
+    ...(skipNulls === undefined ? [] : [`skip_nulls := ${skipNulls}`]),
+    ...(minParts === undefined ? [] : [`min_parts := ${minParts}`]),
+  ]
+  const metric = pointer !== undefined && spelt === 'name' ? `${name}#${pointer}` : name
+  return engine.rows(
+    `SELECT t, available_at, parts, complete, v FROM resample('${[metric, from, to, 'sum'].join("', '")}'${given.map((one) => `, ${one}`).join('')}) ORDER BY t`,
+  )
+}
+
+const number = fc.integer({ min: -1000, max: 1000 })
+const object = fc.constantFrom('{"a":{"b":2.5},"c":null}', '{"a":{"b":null}}', '{"a":7,"c":3}', '{"c":"text"}', '{}')
+const cell: fc.Arbitrary<Cell> = fc.oneof(
+  { weight: 12, arbitrary: number.map((v) => ({ v })) },
+  { weight: 1, arbitrary: fc.constant({ v: null }) },
+  { weight: 1, arbitrary: fc.constant(null) },
+)
+const nestedCell: fc.Arbitrary<Cell> = fc.oneof(
+  { weight: 12, arbitrary: number.map((v) => ({ o: `{"a":{"b":${v}},"c":${v}}` })) },
+  { weight: 2, arbitrary: object.map((o) => ({ o })) },
+  { weight: 1, arbitrary: number.map((v) => ({ v })) },
+  { weight: 1, arbitrary: fc.constant({ v: null }) },
+  { weight: 1, arbitrary: fc.constant(null) },
+)
+
+test('resample is its brute-force twin: parts, nulls, components, fewer parts', async () => {
+  const first = Date.UTC(2024, 1, 1) / 1000
+  const cells = fc.tuple(
+    fc.array(cell, { minLength: 24 * 9, maxLength: 24 * 9 }),
+    fc.array(nestedCell, { minLength: 70, maxLength: 70 }),
+  )
+  for (const [hourly, daily] of fc.sample(cells, { seed: 18, numRuns: 3 })) {
+    const hours = pointsOf(plain, '1h', first, hourly)
+    const days = pointsOf(nested, '24h', first, daily)
+    await withJoins([...hours, ...days], async (engine) => {
+      for (const skipNulls of [undefined, false, true])
+        for (const minParts of [undefined, 1, 4, 20, 24, 40]) {
+          for (const to of ['24h', '1w'] as const) {
+            const rows = await asked(engine, plain, '1h', to, { skipNulls, minParts }, 'option')
+            expect(rows, `${to} ${skipNulls} ${minParts}`).toEqual(twin(hours, to, { skipNulls, minParts }))
+          }
+          for (const pointer of [undefined, '/a/b', '/c', '/a', '/nonsense'])
+            for (const to of ['1w', '1month'] as const) {
+              const options = { pointer, skipNulls, minParts }
+              const spelt = minParts === 4 ? 'name' : 'option'
+              const rows = await asked(engine, nested, '24h', to, options, spelt)
+              expect(rows, `${to} ${JSON.stringify(options)}`).toEqual(twin(days, to, options))
+            }
+        }
+    })
+  }
+})
+
+test('a pointer that leads nowhere is never complete; mistakes are errors', async () => {
+  const first = Date.UTC(2024, 1, 5) / 1000
+  const cells = Array.from({ length: 7 }, (_, n) => ({ o: `{"a":${n}}` }))
+  await withJoins(pointsOf(nested, '24h', first, cells), async (engine) => {
+    const row = { available_at: expect.anything(), t: '2024-02-05T00:00:00.000000Z' }
+    for (const pointer of [undefined, '/nonsense', '/a/b'])
+      expect(await asked(engine, nested, '24h', '1w', { pointer }, 'option')).toEqual([
+        { ...row, parts: 0n, complete: false, v: null },
+      ])
+    expect(await asked(engine, nested, '24h', '1w', { pointer: '/a' }, 'name')).toEqual([
+      { ...row, parts: 7n, complete: true, v: 21 },
+    ])
+    await expect(engine.rows(`FROM resample('${nested}#a', '24h', '1w')`)).rejects.toThrow(/JSON pointer/)
+    await expect(engine.rows(`FROM resample('${nested}', '24h', '1w', component := 'a')`)).rejects.toThrow(
+      /JSON pointer/,
+    )
+    await expect(engine.rows(`FROM resample('${nested}', '24h', '1w', min_parts := 0)`)).rejects.toThrow(/not positive/)
+  })
+})
