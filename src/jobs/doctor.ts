@@ -6,6 +6,9 @@ import { checkJournal, type Damage, type JournalHealth } from '../lake/damage.ts
 import { checkFiles, checkLocks, checkOrphans, checkViews, type FilesHealth } from '../lake/damage-files.ts'
 import { inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
+import type { Row } from '../lake/apply.ts'
+import { checkStamps } from '../lake/damage-stamps.ts'
+import { isFromNote } from '../lake/stamps.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
 import { mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 
@@ -110,6 +113,7 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
     if (ledger) {
       files = await checkFiles(ledger, input.thorough)
       found.push(...files.damaged.map(({ damage }) => damage), ...(await checkOrphans(ledger)))
+      found.push(...(await checkStamps(ledger, input.thorough)))
       found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
     }
     found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
@@ -191,11 +195,16 @@ async function differs(ledger: Ledger): Promise<boolean> {
   try {
     const before = progress(ledger)
     if (before !== progress(made)) return false
-    const other = ledger.tables().some((table) => !sameRows(ledger.rowsOf(table), made.rowsOf(table)))
+    const other = ledger.tables().some((table) => !sameRows(toldRows(ledger, table), toldRows(made, table)))
     return other && progress(ledger) === before
   } finally {
     made.close()
   }
+}
+
+/** The rows that the journal tells of; the notes of stamps are looked at one by one. */
+function* toldRows(ledger: Ledger, table: string): Iterable<Row> {
+  for (const row of ledger.rowsOf(table)) if (table !== 'stamps' || !isFromNote(row)) yield row
 }
 
 /** How far an index has come. */

@@ -4,11 +4,13 @@ import { createHash } from 'node:crypto'
 import { exportCatalogue } from '../catalog/export.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
-import { commit, type CommitDeps, sha256File, type StagedFile } from '../lake/commit.ts'
-import { diskError, realDisk } from '../lake/disk.ts'
-import { heldStamps, liveFiles } from '../lake/held.ts'
+import { type CommitDeps, sha256File } from '../lake/commit.ts'
+import { diskError, exists, makeFolder, realDisk, statOf } from '../lake/disk.ts'
+import { heldRules, heldStamps, liveFiles } from '../lake/held.ts'
 import { inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
+import { lockCommit } from '../lake/lock.ts'
+import { type StampFile, stampSchema, writeStamp } from '../lake/stamps.ts'
 import { openSpool, type Spool } from '../lake/sweep.ts'
 import { buildViews } from '../lake/views/build.ts'
 import { openQuery, type QueryOptions } from '../query/lake.ts'
@@ -49,7 +51,8 @@ const folderMark = '{{folder}}'
 
 /**
  * Runs a query over exactly the newest version, on one thread, and writes its rows with everything that is needed to
- * run it again. The views' text, the files that they name and the lake's own tables are kept for as long as the lake.
+ * run it again. The views' text, the files that they name and the lake's own tables are kept for as long as the lake;
+ * the note that says so makes no version.
  */
 export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, deps: CommitDeps): Promise<Stamped> {
   const ledger = await Ledger.open(input.root)
@@ -83,7 +86,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     await realDisk.sync(temporary)
     const digest = await sha256File(temporary)
     const stampId = digest.slice(0, 16)
-    await record(ledger, id, { ...note, id: stampId, digest, out: input.out }, pinned.files, deps)
+    await record(ledger, spool, { ...note, id: stampId, digest, out: input.out }, pinned.kept, deps)
     await rename(temporary, input.out)
     return { ...note, id: stampId, digest, out: input.out }
   } catch (error) {
@@ -97,7 +100,8 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
 
 interface Pinned {
   readonly text: string
-  readonly files: readonly StagedFile[]
+  /** What was copied for it, relative to the lake. */
+  readonly kept: readonly string[]
   readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
 }
 
@@ -109,66 +113,77 @@ async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: Commit
   const { lake } = ledger.head()
   if (lake === null || !(version > 0))
     throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
-  const held = new Set(liveFiles(ledger, { table: 'stamp' }).map(({ path }) => path))
-  const files: StagedFile[] = []
-  const keep = async (path: string, bring: (target: string) => Promise<void>): Promise<void> => {
-    if (held.has(path) || files.some((file) => file.path === path)) return
-    const name = basename(path)
+  const disk = deps.disk ?? realDisk
+  const kept: string[] = []
+  const keep = async (name: string, bring: (target: string) => Promise<void>): Promise<void> => {
+    kept.push(`${places.stamps}/${name}`)
     await bring(spool.file(name))
-    files.push({ ...plain, path, temporary: spool.path(name) })
+    const target = inLake(root, `${places.stamps}/${name}`)
+    // The name tells the content: what is there is the same, unless a power cut has torn what a killed run left.
+    if ((await exists(target)) && (await sha256File(target)) === (await sha256File(spool.file(name))))
+      return await disk.sync(target)
+    await disk.sync(spool.file(name))
+    await disk.move(spool.file(name), target)
   }
+  await makeFolder(disk, inLake(root, places.stamps))
   const named = [...raw.matchAll(/'[^'\n]*\/exports\/([\w.-]+\.parquet)'/g)].map((match) => match[1] ?? '')
   for (const name of new Set(named))
-    await keep(`${places.stamps}/${name}`, async (target) => await copyFile(inLake(root, `exports/${name}`), target))
+    await keep(name, async (target) => await copyFile(inLake(root, `exports/${name}`), target))
   const text = raw.replaceAll(root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
-  const script = `${places.stamps}/${sha256(text).slice(0, 32)}.sql`
+  const script = `${sha256(text).slice(0, 32)}.sql`
   await keep(script, async (target) => await writeFile(target, text))
   const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
   return {
     text: text.replaceAll(`${folderMark}/${places.stamps}/`, `${folderMark}/exports/`),
-    files,
-    note: { lake, version, script, catalogue: digest },
+    kept,
+    note: { lake, version, script: `${places.stamps}/${script}`, catalogue: digest },
   }
 }
 
-const plain = {
-  table: 'stamp',
-  label: '',
-  metric: null,
-  interval: null,
-  rows: 0,
-  min_t: null,
-  max_t: null,
-  digest: null,
-  meta: {},
-}
-
-/** The same result stamped again makes no version. */
+/** The same result stamped again leaves the note as it is. */
 async function record(
   ledger: Ledger,
-  run: string,
+  spool: Spool,
   { id, digest, out, query, ...note }: Stamped,
-  files: readonly StagedFile[],
+  kept: readonly string[],
   deps: CommitDeps,
 ): Promise<void> {
-  await commit(
-    ledger,
-    async ({ committed_at }) => {
-      if (heldStamps(ledger).some((known) => known.id === id)) return null
-      const { provider } = ledger.head()
-      const stamp = {
-        id,
-        version: note.version,
-        digest,
-        query_digest: sha256(query),
-        path: basename(out),
-        at: committed_at,
-        detail: { script: note.script, result: note.result, rows: note.rows, variables: note.variables },
-      }
-      return { job: 'stamp', run, provider: provider ?? { synthetic: false }, add: files, stamps: [stamp] }
-    },
-    deps,
-  )
+  const { root } = ledger
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    await ledger.catchUp()
+    if (heldStamps(ledger).some((known) => known.id === id)) return
+    const pinned = liveFiles(ledger, { version: note.version })
+    if (pinned.some((file) => file.dropped_version !== null))
+      throw new LakeError('unexpected', {
+        subject: `version ${note.version}`,
+        got: 'files that were vacuumed meanwhile',
+        next: 'run the same command again',
+      })
+    const own = kept.map(async (path) => {
+      const full = inLake(root, path)
+      return { path, bytes: (await statOf(full))?.size ?? 0, sha256: await sha256File(full) }
+    })
+    const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
+    const stampFile: StampFile = {
+      schema_version: stampSchema,
+      lake: note.lake,
+      id,
+      version: note.version,
+      digest,
+      query_digest: sha256(query),
+      path: basename(out),
+      at: Math.floor(deps.nowMicros()),
+      program: deps.program,
+      rules: heldRules(ledger, note.version)?.digest ?? null,
+      detail: { script: note.script, result: note.result, rows: note.rows, variables: note.variables },
+      files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
+    }
+    await writeStamp(deps.disk ?? realDisk, root, spool.file('stamp.json'), stampFile)
+    await ledger.catchUp()
+  } finally {
+    await lock.release()
+  }
 }
 
 /** What running a stamped result again came to. */
@@ -233,7 +248,7 @@ async function noteOf(root: string, path: string): Promise<StampNote> {
   throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
 }
 
-/** The file must be the one whose digest the journal holds. */
+/** The file must be the one whose digest the lake holds. */
 async function prove(ledger: Ledger, note: StampNote, path: string): Promise<void> {
   const { lake } = ledger.head()
   if (lake !== note.lake)

@@ -5,6 +5,7 @@ import { foldedBefore, foldJournal } from '../lake/fold.ts'
 import { filesOnDisk, type HeldFile, heldStamps, heldVersions } from '../lake/held.ts'
 import { inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
+import { listStamps, readStamp } from '../lake/stamps.ts'
 import { sweep } from '../lake/sweep.ts'
 import { exportsFolder } from '../lake/views/exports.ts'
 import { vacuumable } from '../merge-plan.ts'
@@ -69,6 +70,8 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Pr
   // Where the clock has stepped back, the newest commit is later than it.
   const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
   const before = now - input.keepSeconds * 1_000_000
+  // A note that cannot be read may pin anything.
+  for (const id of await listStamps(input.root)) await readStamp(input.root, id)
   const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
   const stamps = heldStamps(ledger).map((stamp) => stamp.version)
   const { going, stamped } = vacuumable(filesOnDisk(ledger), {

@@ -6,6 +6,7 @@ import type { Cell, Index, Row } from './apply.ts'
 import { type Disk, makeFolder } from './disk.ts'
 import { journalSchema, refuseNewer } from './entry.ts'
 import { checkpointFile, inLake, places } from './layout.ts'
+import { isFromNote } from './stamps.ts'
 
 /** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
 export interface Foldable extends Index {
@@ -37,6 +38,8 @@ export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<numb
     }
     for (const table of index.tables()) {
       for (const row of index.rowsOf(table)) {
+        // A note tells of its stamp itself.
+        if (table === 'stamps' && isFromNote(row)) continue
         chunk += `${JSON.stringify([table, row])}\n`
         if (chunk.length > flushBytes) await flush()
       }

@@ -20,6 +20,8 @@ export type DamageKind =
   | 'footer_differs'
   | 'rows_differ'
   | 'series_differs'
+  | 'stamp_lost'
+  | 'stamp_torn'
   | 'calendar_differs'
   | 'orphans'
   | 'stale_lock'

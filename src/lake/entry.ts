@@ -182,20 +182,30 @@ export interface Entry {
   readonly [unknown: string]: unknown
 }
 
-/** The entry's file: one JSON document that begins with the SHA-256 of the rest of itself. */
-export function encodeEntry(entry: Entry): { text: string; digest: string } {
-  const body = JSON.stringify(entry)
+/** A JSON object as a file of its own: the document begins with the SHA-256 of the rest of itself. */
+export function seal(body: string): { text: string; digest: string } {
   const digest = sha256(body)
   return { text: `{"sha256":"${digest}",${body.slice(1)}\n`, digest }
 }
 
-/** Reads an entry and proves that no byte of it changed; `name` is used in messages. */
-export function decodeEntry(text: string, name: string): { entry: Entry; digest: string } {
+/** The object of a sealed file, of which no byte changed; `name` is used in messages. */
+export function openSealed(text: string, name: string): { body: string; digest: string } {
   const match = /^\{"sha256":"([0-9a-f]{64})",/.exec(text)
   const digest = match?.[1]
   if (!match || digest === undefined) throw torn(name, text === '' ? 'an empty file' : 'something else')
   const body = `{${text.slice(match[0].length).replace(/\n$/, '')}`
   if (sha256(body) !== digest) throw torn(name, 'bytes that do not match its checksum')
+  return { body, digest }
+}
+
+/** The entry's file. */
+export function encodeEntry(entry: Entry): { text: string; digest: string } {
+  return seal(JSON.stringify(entry))
+}
+
+/** Reads an entry and proves that no byte of it changed; `name` is used in messages. */
+export function decodeEntry(text: string, name: string): { entry: Entry; digest: string } {
+  const { body, digest } = openSealed(text, `journal entry ${name}`)
   const entry = JSON.parse(body) as Entry
   refuseNewer(entry.schema_version, name)
   return { entry, digest }
@@ -214,8 +224,8 @@ export function refuseNewer(schema: unknown, name: string): void {
 
 function torn(name: string, got: string): LakeError {
   return new LakeError('integrity', {
-    subject: `journal entry ${name} is damaged`,
-    expected: 'an entry with its checksum',
+    subject: `${name} is damaged`,
+    expected: 'a document with its checksum',
     got,
     next: 'run pitlake doctor, or put the file back from a copy of the lake',
   })

@@ -10,6 +10,7 @@ import type { Provider } from './entry.ts'
 import { entriesAfter, listJournal, readEntry } from './journal.ts'
 import { inLake, places } from './layout.ts'
 import { type PlacedLine, readRunLines } from './runlog.ts'
+import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/sql/ledger: an index of another shape is made anew from the journal. */
 const indexSchema = 1
@@ -28,7 +29,7 @@ export interface Head {
   readonly provider: Provider | null
 }
 
-/** The index over the journal. Everything in it can be made again from `journal/` and `runs/`. */
+/** The index over the journal. Everything in it can be made again from `journal/`, `runs/` and `stamps/`. */
 export class Ledger implements Index {
   readonly root: string
   readonly #database: DatabaseSync
@@ -196,6 +197,7 @@ export class Ledger implements Index {
       })
       next = this.#applyLines(pending, next, sealed.entry.version)
     }
+    await takeStamps(this, this.root, this.head())
     return this.head()
   }
 

@@ -1,14 +1,23 @@
-import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { compact } from '../../src/jobs/compact.ts'
+import { examine } from '../../src/jobs/doctor.ts'
 import { replay, stamp, type Stamped } from '../../src/jobs/stamp.ts'
+import { vacuum } from '../../src/jobs/vacuum.ts'
+import { writeCheckpoint } from '../../src/lake/checkpoint.ts'
+import { realDisk } from '../../src/lake/disk.ts'
 import { Engine, quote } from '../../src/lake/engine.ts'
-import { heldStamps, liveFiles } from '../../src/lake/held.ts'
+import { heldStamps, heldVersions, liveFiles } from '../../src/lake/held.ts'
 import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { sameRows } from '../../src/query/stamped.ts'
+import { sweep } from '../../src/lake/sweep.ts'
 import { commitDeps } from '../helpers/lakes.ts'
+import { rewriteDeps } from '../helpers/merging.ts'
+import { powerDisk } from '../helpers/power.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { growTrustLake, makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 import { makeViews } from '../helpers/views.ts'
@@ -102,14 +111,103 @@ describe('stamp and replay', () => {
     expect((await replay(lake.root, path, run, 'pitlake test')).same).toBe(true)
   })
 
-  test('the journal knows the stamp, and the lake keeps the text that it was made with', async () => {
+  test('a note pins the stamp and makes no version: the data are as they were', async () => {
     const ledger = await Ledger.openToRead(lake.root)
     const known = heldStamps(ledger).find((held) => held.id === stamped.id)
-    const kept = liveFiles(ledger, { table: 'stamp' }).map(({ path }) => path)
+    const jobs = heldVersions(ledger).map(({ job }) => job)
+    const data = liveFiles(ledger, { version: stamped.version }).map(({ path }) => path)
     ledger.close()
     expect(known).toMatchObject({ version: stamped.version, digest: stamped.digest })
-    expect(kept).toContain(stamped.script)
+    expect(jobs).not.toContain('stamp')
+    const text = readFileSync(inLake(lake.root, `stamps/${stamped.id}.json`), 'utf8')
+    const [, sum, rest] = /^\{"sha256":"([0-9a-f]{64})",(.*)\n$/.exec(text) ?? []
+    expect(createHash('sha256').update(`{${rest}`).digest('hex')).toBe(sum)
+    const note = JSON.parse(text) as { files: { path: string; sha256: string; bytes: number }[] }
+    expect(note).toMatchObject({ version: stamped.version, digest: stamped.digest, program: 'pitlake test' })
+    expect(note.files.map(({ path }) => path)).toEqual(expect.arrayContaining([stamped.script, ...data]))
+    for (const { path, sha256, bytes } of note.files) {
+      const held = readFileSync(inLake(lake.root, path))
+      expect([path, held.length, createHash('sha256').update(held).digest('hex')]).toEqual([path, bytes, sha256])
+    }
     expect(readFileSync(inLake(lake.root, stamped.script), 'utf8')).not.toContain(lake.root)
+  })
+
+  test('a stamped lake has the version and the digest that it had', { timeout: 60_000 }, async () => {
+    const versionOf = async (): Promise<unknown> => {
+      const session = await openQuery(lake.root)
+      const rows = await session.rows('SELECT lake_version() AS version, lake_digest() AS digest')
+      session.close()
+      return rows
+    }
+    await makeViews(lake.root)
+    const before = await versionOf()
+    const first = await stampIt(lake.root, join(lake.root, '..', 'first.parquet'), 'SELECT 41 AS n')
+    const note = inLake(lake.root, `stamps/${first.id}.json`)
+    const text = readFileSync(note, 'utf8')
+    await stampIt(lake.root, join(lake.root, '..', 'second.parquet'), 'SELECT 41 AS n')
+    expect(readFileSync(note, 'utf8')).toBe(text)
+    await makeViews(lake.root)
+    expect(await versionOf()).toEqual(before)
+  })
+
+  test('is kept by sweep, vacuum and a ledger made anew, and comes again', { timeout: 120_000 }, async () => {
+    const copy = copyOf('vacuumed')
+    const deps = rewriteDeps({ nowMicros: () => Date.now() * 1000 + 60_000_000 })
+    await makeViews(copy)
+    await growTrustLake(copy)
+    await compact(copy, deps)
+    const world = { ...deps, buildViews: async () => await makeViews(copy) }
+    const freed = await vacuum({ root: copy, keepSeconds: 0, really: true }, world)
+    expect(freed.stamped.files).toBeGreaterThan(0)
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(copy, `ledger.sqlite${suffix}`), { force: true })
+    const ledger = await Ledger.rebuild(copy)
+    await writeCheckpoint(realDisk, ledger)
+    await sweep(ledger, deps)
+    expect(heldStamps(ledger).map(({ id }) => id)).toContain(stamped.id)
+    ledger.close()
+    expect(await replay(copy, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
+  })
+
+  test('a torn note is named and holds vacuum back; a lost one is named before it is forgotten', {
+    timeout: 60_000,
+  }, async () => {
+    const copy = copyOf('noteless')
+    const note = join(copy, 'stamps', `${stamped.id}.json`)
+    const text = readFileSync(note)
+    const findings = async (): Promise<string[]> => {
+      const flags = { thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
+      const space = async () => await Promise.resolve({ free: 1e12, total: 1e12 })
+      const views = async () => await Promise.resolve()
+      const { findings: found } = await examine({ data: copy, ...flags }, { ...commitDeps(), views, space })
+      return found.flatMap(({ kind, path }) => (/^(views_|orphans)/.test(kind) ? [] : [`${kind} ${path}`]))
+    }
+    expect(await findings()).toEqual([])
+    writeFileSync(note, text.subarray(0, 300))
+    expect(await findings()).toEqual([`stamp_torn stamps/${stamped.id}.json`])
+    const vacuuming = vacuum(
+      { root: copy, keepSeconds: 0, really: true },
+      { ...rewriteDeps(), buildViews: async () => await Promise.resolve() },
+    )
+    await expect(vacuuming).rejects.toMatchObject({ kind: 'integrity' })
+    rmSync(note)
+    expect(await findings()).toEqual([`stamp_lost stamps/${stamped.id}.json`])
+    writeFileSync(note, text)
+    expect(await findings()).toEqual([])
+    truncateSync(join(copy, stamped.script), 10)
+    expect(await findings()).toEqual([`file_torn ${stamped.script}`])
+  })
+
+  test('outlives a power cut the instant that it was told', { timeout: 60_000 }, async () => {
+    const disk = powerDisk()
+    const path = join(lake.root, '..', 'cut.parquet')
+    const made = await stamp({ root: lake.root, catalogue, query: 'SELECT 7 AS n', out: path, variables: {} }, run, {
+      ...commitDeps(),
+      disk,
+    })
+    const found = join(lake.root, '..', 'after-cut')
+    disk.survivors(join(lake.root, 'stamps'), found)
+    for (const name of [`${made.id}.json`, made.script.slice('stamps/'.length)])
+      expect(readFileSync(join(found, name))).toEqual(readFileSync(join(lake.root, 'stamps', name)))
   })
 
   test('a changed byte of the result is found before anything runs', async () => {
