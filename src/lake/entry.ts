@@ -175,6 +175,7 @@ export interface Entry {
   readonly findings: readonly Finding[]
   readonly requests: readonly RequestRow[]
   readonly verified: readonly Verified[]
+  /** Of older lakes: a stamp is a note beside the journal now. */
   readonly stamps: readonly Stamp[]
   readonly rules: Rules | null
   /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */

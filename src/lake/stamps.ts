@@ -58,7 +58,12 @@ export async function readStamp(root: string, id: string): Promise<StampFile> {
       next: 'this note was written by a newer pitlake: update the program',
     })
   if (stamp.id === id) return stamp
-  throw new LakeError('integrity', { subject: `note ${name}`, expected: `the stamp ${id}`, got: stamp.id })
+  throw new LakeError('integrity', {
+    subject: `note ${name}`,
+    expected: `the stamp ${id}`,
+    got: stamp.id,
+    next: 'put it back from a copy of the lake',
+  })
 }
 
 /**
