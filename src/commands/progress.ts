@@ -1,3 +1,4 @@
+import { describeSkew } from '../fetch/skew.ts'
 import type { IngestEvent } from '../jobs/events.ts'
 import { bytes, seconds } from './print.ts'
 import type { Deps } from './spec.ts'
@@ -35,6 +36,7 @@ export function fetchProgress(
   const onEvent = (event: IngestEvent): void => {
     count.add(event)
     if (event.kind === 'planned') for (const line of planned(event)) say(line)
+    if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
     if (verbose) for (const line of detail(event)) say(line)
     const told = news(event)
     if (told === null) return

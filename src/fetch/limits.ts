@@ -29,6 +29,12 @@ export function dateOf(headers: Headers): number | null {
   return text === null ? null : parseDate(text)
 }
 
+/** How long the answer lay in a cache, in seconds; 0 where nobody says. */
+export function ageOf(headers: Headers): number {
+  const text = header(headers, 'age')
+  return text !== null && /^\d{1,10}$/.test(text) ? Number(text) : 0
+}
+
 /** Everything an answer says about limits, in all dialects; `now` in milliseconds since 1970. */
 export function readLimits(headers: Headers, now: number): LimitSigns {
   // Clocks differ: an absolute instant is measured against the provider's own clock wherever it shows it.

@@ -1,6 +1,6 @@
 import { redact } from '../errors.ts'
 import { formatInstant, type Instant } from '../time.ts'
-import { dateOf, header, type Headers, readLimits } from './limits.ts'
+import { ageOf, dateOf, header, type Headers, readLimits } from './limits.ts'
 
 /** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
 export interface Answer {
@@ -9,6 +9,8 @@ export interface Answer {
   readonly at: number
   /** The provider's `Date`, in whole seconds; null where it sent none. */
   readonly date: Instant | null
+  /** How long the answer lay in a cache before it came (`Age`), in seconds; 0 where nobody says. */
+  readonly age: number
   /** From sending the request to the end of the body. */
   readonly requestMs: number
   readonly etag: string | null
@@ -122,12 +124,18 @@ export function answerOf(status: number, headers: Headers, context: Context): An
     status,
     at: context.at,
     date: date === null ? null : Math.floor(date / 1000),
+    age: ageOf(headers),
     requestMs: context.requestMs,
     etag: clean('etag'),
     requestId: clean('x-request-id'),
     sandbox: clean('x-pitlake-sandbox'),
     contentType: clean('content-type'),
   }
+}
+
+/** What an answer's request row keeps of the provider's clock. */
+export function clockOf(outcome: Outcome): { clock?: { date: Instant; age: number } } {
+  return 'date' in outcome && outcome.date !== null ? { clock: { date: outcome.date, age: outcome.age } } : {}
 }
 
 /** How many bytes of an error body are worth reading. */

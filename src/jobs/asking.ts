@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
 import type { Asker } from '../fetch/ask.ts'
-import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
+import { clockOf, describeOutcome, type Outcome } from '../fetch/outcome.ts'
 import { knownParameters, metricsUrl } from '../fetch/metrics-api.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { RequestRow } from '../lake/entry.ts'
@@ -9,7 +9,7 @@ import type { Spool } from '../lake/sweep.ts'
 import type { Ask } from '../plan.ts'
 import type { Settings } from '../settings.ts'
 import type { Answered } from './answered.ts'
-import { settleFailure, settleWhole } from './settle.ts'
+import { type Asked, knownAt, settleFailure, settleWhole } from './settle.ts'
 import { halve } from './split.ts'
 
 /** Why asking ended before the plan did. */
@@ -109,12 +109,17 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
       return [answered(reply, [], outcome)]
     case 'no_content':
       if (asking.comparesNothing) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
-      return [answered(reply, whole(reply, 'empty', null))]
+      return [answered(reply, whole(asking, reply, 'empty', null))]
     case 'forbidden':
     case 'gone':
-      return [answered(reply, whole(reply, 'unsupported', asking.state.closed.get(ask.endpoint.path) ?? outcome.words))]
+      return [
+        answered(
+          reply,
+          whole(asking, reply, 'unsupported', asking.state.closed.get(ask.endpoint.path) ?? outcome.words),
+        ),
+      ]
     case 'refused':
-      return [answered(reply, whole(reply, 'unsupported', `400: ${outcome.words}`))]
+      return [answered(reply, whole(asking, reply, 'unsupported', `400: ${outcome.words}`))]
     case 'too_large':
       return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
     case 'again':
@@ -221,13 +226,18 @@ function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['
   return { ask: reply.ask, request: requestRow(reply), body, coverage, again: reply.again }
 }
 
-function whole(reply: Reply, state: 'empty' | 'unsupported', reason: string | null): Answered['coverage'] {
-  return settleWhole(reply.ask, state, reason, askedOf(reply))
+function whole(
+  asking: Asking,
+  reply: Reply,
+  state: 'empty' | 'unsupported',
+  reason: string | null,
+): Answered['coverage'] {
+  return settleWhole(reply.ask, state, reason, askedOf(asking, reply))
 }
 
 function failed(asking: Asking, reply: Reply): Answered {
   const covered = asking.covered(reply.ask.series.id)
-  return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(reply)))
+  return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
 }
 
 function unasked(asking: Asking, ask: Ask, reason: string): Answered {
@@ -247,12 +257,13 @@ function unasked(asking: Asking, ask: Ask, reason: string): Answered {
     request: { ...requestRow(reply), outcome: 'not asked' },
     body: null,
     again: false,
-    coverage: settleWhole(ask, 'unsupported', reason, askedOf(reply)),
+    coverage: settleWhole(ask, 'unsupported', reason, askedOf(asking, reply)),
   }
 }
 
-function askedOf({ at, id }: Reply): { at: number; request: string } {
-  return { at: Math.floor(at / 1000), request: id }
+function askedOf({ settings }: Asking, { at, id, outcome }: Reply): Asked {
+  const date = 'date' in outcome ? outcome.date : null
+  return { at: knownAt(Math.floor(at / 1000), date), request: id, weekStart: settings.metrics.weekStart }
 }
 
 function requestRow(reply: Reply): RequestRow {
@@ -276,5 +287,6 @@ function requestRow(reply: Reply): RequestRow {
     asked_at: Math.floor(reply.at * 1000),
     seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
     detail: outcome.kind === 'body' ? null : describeOutcome(outcome),
+    ...clockOf(outcome),
   }
 }

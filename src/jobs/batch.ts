@@ -19,11 +19,12 @@ import { weekdayOf } from '../lake/spacing.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Spool } from '../lake/sweep.ts'
 import type { Ask } from '../plan.ts'
-import type { Interval, Weekday } from '../time.ts'
+import { endingSeconds } from '../fetch/skew.ts'
+import type { Instant, Interval, Weekday } from '../time.ts'
 import type { Answered } from './answered.ts'
 import { inferIntervals } from './infer.ts'
 import { quarantineBody } from './quarantine.ts'
-import { settleBody, settleFailure } from './settle.ts'
+import { knownAt, settleBody, settleFailure } from './settle.ts'
 import { onlyMissing, unusedOf, verifiedRows } from './verified.ts'
 
 /** An answer with a body. */
@@ -148,7 +149,9 @@ async function convertPart(context: BatchContext, ticket: Ticket, part: readonly
     ledger,
     part.map(({ ask }) => ask.series.id),
   )
-  const bodies = part.map((answered) => bodyOf(answered, coverage.get(answered.ask.series.id) ?? []))
+  const bodies = part.map((answered) =>
+    bodyOf(answered, coverage.get(answered.ask.series.id) ?? [], context.provider.synthetic),
+  )
   const name = `${String(ticket.version).padStart(10, '0')}-${context.run}`
   const temporary = `${made.files.length}-${name}.parquet`
   const result = await convert(context.engine, {
@@ -201,7 +204,13 @@ async function withWeekday(
   )
 }
 
-function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[]): Body {
+/** Up to when points count as finished: by the provider's clock, unless a real one runs far ahead in a single answer. */
+function horizonBy(date: Instant | null, local: Instant, synthetic: boolean): Instant {
+  if (date === null) return local
+  return synthetic ? date : Math.min(date, local + endingSeconds)
+}
+
+function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[], synthetic: boolean): Body {
   const askedAt = Math.floor(request.asked_at / 1_000_000)
   const prior = coverage
     .filter((row) => row.state === 'covered' || row.state === 'empty')
@@ -212,8 +221,8 @@ function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[
     series: ask.series,
     since: ask.window?.since ?? null,
     until: ask.window?.until ?? null,
-    askedAt,
-    horizon: body.date ?? askedAt,
+    askedAt: knownAt(askedAt, body.date),
+    horizon: horizonBy(body.date, askedAt, synthetic),
     prior,
   }
 }
@@ -234,7 +243,9 @@ async function settleBatch(
       coverage.push(...answered.coverage)
       continue
     }
-    const asked = { at: Math.floor(answered.request.asked_at / 1_000_000), request: answered.request.id }
+    const { id, asked_at } = answered.request
+    const at = knownAt(Math.floor(asked_at / 1_000_000), answered.body.date)
+    const asked = { at, request: id, weekStart: context.weekStart }
     if (result.state !== 'poison')
       coverage.push(...settleBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
     else if (!answered.again) again.push(ask)

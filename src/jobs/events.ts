@@ -1,5 +1,6 @@
 import type { AskEvent } from '../fetch/ask.ts'
 import type { Outcome } from '../fetch/outcome.ts'
+import type { Skew } from '../fetch/skew.ts'
 import type { CoverageState } from '../lake/entry.ts'
 import type { Ask, Plan } from '../plan.ts'
 
@@ -21,5 +22,7 @@ export type IngestEvent =
       readonly windows: Readonly<Record<CoverageState, number>>
       readonly violations: number
     }
+  /** The clocks of this machine and of the provider differ by more than ten minutes. */
+  | { readonly kind: 'skew'; readonly skew: Skew }
   /** The listing of assets was asked: how many it names, and how many of them are new or changed. */
   | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }

@@ -2,8 +2,9 @@ import type { Engine } from '../lake/engine.ts'
 import type { HeldSeries } from '../lake/held.ts'
 import { spacingOf } from '../lake/spacing.ts'
 import { type Ask, horizonOf } from '../plan.ts'
-import { ceil, type Interval, longestSeconds, type Weekday } from '../time.ts'
+import { ceil, type Instant, type Interval, longestSeconds, type Weekday } from '../time.ts'
 import type { Answered } from './answered.ts'
+import { knownAt } from './settle.ts'
 
 /** Answers whose interval is known, and those that contradict what is known. */
 export interface Inferred {
@@ -40,15 +41,23 @@ export async function inferIntervals(
     if (fixed !== null && seen !== null && longestSeconds(seen) > longestSeconds(fixed))
       refused.set(request.id, `points ${seen} apart in a series of ${fixed}`)
     if (seen !== null && (fixed === null || fixed === seen)) shown.set(id, seen)
-    placed.push({ ...answered, ask: onGridOf(ask, fixed ?? seen ?? ask.interval, request.asked_at, weekStart) })
+    placed.push({
+      ...answered,
+      ask: onGridOf(
+        ask,
+        fixed ?? seen ?? ask.interval,
+        knownAt(Math.floor(request.asked_at / 1_000_000), body.date),
+        weekStart,
+      ),
+    })
   }
   return { batch: placed, refused, shown }
 }
 
 /** The same request in terms of another interval. */
-function onGridOf(ask: Ask, interval: Interval, askedMicros: number, weekStart: Weekday): Ask {
+function onGridOf(ask: Ask, interval: Interval, known: Instant, weekStart: Weekday): Ask {
   if (interval === ask.interval) return ask
-  const { settled } = horizonOf(ask.endpoint, interval, Math.floor(askedMicros / 1_000_000), weekStart)
+  const { settled } = horizonOf(ask.endpoint, interval, known, weekStart)
   const since = ceil(ask.settles.since, interval, weekStart)
   const until = Math.max(since, Math.min(ceil(ask.settles.until, interval, weekStart), settled))
   return { ...ask, interval, settles: { since, until } }

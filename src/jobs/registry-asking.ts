@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Asker } from '../fetch/ask.ts'
-import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
+import { clockOf, describeOutcome, type Outcome } from '../fetch/outcome.ts'
 import { type RegistryAsk, registryParameters, registryUrl } from '../fetch/registry-api.ts'
 import type { RequestRow } from '../lake/entry.ts'
 import type { Spool } from '../lake/sweep.ts'
@@ -160,5 +160,6 @@ function requestRow(asking: RegistryAsking, ask: RegistryAsk, id: string, url: s
     asked_at: Math.floor(at * 1000),
     seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
     detail: outcome.kind === 'body' ? null : describeOutcome(outcome),
+    ...clockOf(outcome),
   }
 }

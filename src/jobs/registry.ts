@@ -9,6 +9,7 @@ import { header } from '../fetch/limits.ts'
 import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
 import { headAsk, type RegistryAsk, registryUrl } from '../fetch/registry-api.ts'
 import { usualRetries } from '../fetch/retry.ts'
+import { describeSkew, watchSkew } from '../fetch/skew.ts'
 import { commit, type CommitDeps, noteRunFacts } from '../lake/commit.ts'
 import type { Provider, RequestRow } from '../lake/entry.ts'
 import { liveFiles } from '../lake/held.ts'
@@ -178,8 +179,9 @@ function httpOf({ deps, url, key }: Pick<Opened, 'deps' | 'url' | 'key'>): Http 
 function benchOf(opened: Opened, run: string, spool: Spool, http: Http): RegistryBench {
   const { input, deps, ledger, url, key } = opened
   const learnt: RegistryBench['learnt'] = { limits: {}, notModified: 0, snapshotLimit: null }
+  const watched = watchSkew(clocksOf(opened))
   const asker = createAsker({
-    http: { get: async (request) => noteHead(await http.get(request), learnt) },
+    http: { get: async (request) => noteHead(watched(await http.get(request)), learnt) },
     governor: { perMinute: usualPerMinute },
     retry: usualRetries,
     maxRequests: input.maxRequests,
@@ -229,6 +231,12 @@ function benchOf(opened: Opened, run: string, spool: Spool, http: Http): Registr
     provider: () => provider ?? ledger.head().provider ?? agree(null),
     learnt,
   }
+}
+
+function clocksOf({ deps, ledger }: Opened): Parameters<typeof watchSkew>[0] {
+  const { now, nowMicros, onEvent } = deps
+  const synthetic = () => ledger.head().provider?.synthetic
+  return { now, nowMicros, synthetic, onSkew: (skew) => onEvent({ kind: 'note', text: describeSkew(skew) }) }
 }
 
 const limitHeaders = [

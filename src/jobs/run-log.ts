@@ -69,6 +69,8 @@ export function logged(event: IngestEvent, detailed: boolean): readonly [name: s
       const { version, points, files } = event
       return ['commit', { version, points, files, windows: event.windows, violations: event.violations }]
     }
+    case 'skew':
+      return ['skew', { ...event.skew }]
     case 'listing':
       return ['listing', { assets: event.assets, fresh: event.fresh, outcome: event.outcome }]
     default:

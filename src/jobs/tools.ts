@@ -1,6 +1,7 @@
 import { type AskEvent, type Asker, createAsker } from '../fetch/ask.ts'
 import { createHttp, type Http, type ProxySettings } from '../fetch/http.ts'
 import { usualRetries } from '../fetch/retry.ts'
+import { watchSkew } from '../fetch/skew.ts'
 import type { CommitDeps } from '../lake/commit.ts'
 import { diskError } from '../lake/disk.ts'
 import { Engine } from '../lake/engine.ts'
@@ -122,7 +123,11 @@ function toolsOf(
     if (line !== null) log.note(...line)
     deps.onEvent(event)
   }
-  const common = { http, now: deps.now, sleep: deps.wait, random: deps.random }
+  const synthetic = () => bench.ledger.head().provider?.synthetic
+  const { now, nowMicros } = deps
+  const watched = watchSkew({ now, nowMicros, synthetic, onSkew: (skew) => tell({ kind: 'skew', skew }) })
+  const get: Http['get'] = async (request) => watched(await http.get(request))
+  const common = { http: { get }, now: deps.now, sleep: deps.wait, random: deps.random }
   const onEvent = (event: AskEvent): void => tell({ kind: 'asking', event })
   const asker = createAsker({
     ...common,

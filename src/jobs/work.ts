@@ -160,11 +160,12 @@ function refusal({ series, endpoint, interval, settles }: Ask, reason: string | 
 }
 
 /** What is recorded of windows that are not asked. */
-function unasked({ run, deps }: Bench, blocked: readonly Blocked[]): Answered[] {
+function unasked({ run, deps, input }: Bench, blocked: readonly Blocked[]): Answered[] {
   const at = Math.floor(deps.now() / 1000)
+  const { weekStart } = input.settings.metrics
   return blocked.map(({ series, endpoint, interval, window, reason }, i) => {
     const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
-    const coverage = settleWhole(ask, 'unsupported', reason, { at, request: `${run}-b${i}` })
+    const coverage = settleWhole(ask, 'unsupported', reason, { at, request: `${run}-b${i}`, weekStart })
     return { ask, request: null, body: null, again: false, coverage }
   })
 }

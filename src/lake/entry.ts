@@ -118,6 +118,8 @@ export interface RequestRow {
   readonly asked_at: Micros
   readonly seconds: number | null
   readonly detail: Json
+  /** The provider's `Date` and `Age`, in seconds; left out where it showed none. */
+  readonly clock?: { readonly date: Instant; readonly age: number }
 }
 
 /** A result that was stamped: `vacuum` keeps the files of its version. */

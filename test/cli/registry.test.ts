@@ -6,7 +6,7 @@ import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
 import { liveFiles } from '../../src/lake/held.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
-import { registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { registryKey, type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 
 const noon = Date.UTC(2026, 5, 1, 12)
@@ -31,8 +31,15 @@ interface Desk {
 
 async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
   const small = new SmallRegistry()
-  const serve = async ({ root, url }: { root: string; url: string }): Promise<void> => {
-    const clock = { now: noon }
+  const serve = async ({ root, url, clock: theirs }: RegistryTestBench): Promise<void> => {
+    const clock = {
+      get now(): number {
+        return theirs.now * 1000
+      },
+      set now(at: number) {
+        theirs.now = at / 1000
+      },
+    }
     const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
     await work({
       small,
@@ -139,7 +146,7 @@ test('exit 2: nothing set, and another address until --provider-moved', { timeou
       })
     expect(await run(root, { ...env, PITLAKE_DATA: join(root, 'none') }, clock, ['status'])).toMatchObject({ code: 2 })
     await registry('sync')
-    await withDesk(async ({ env: other }) => {
+    await withDesk(async ({ env: other, clock: theirs }) => {
       const moved = { ...env, PITLAKE_REGISTRY_URL: other['PITLAKE_REGISTRY_URL'] }
       const before = await standing(root)
       const refusal = await run(root, moved, clock, ['snapshot'])
@@ -147,6 +154,7 @@ test('exit 2: nothing set, and another address until --provider-moved', { timeou
       expect(refusal.message).toMatch(/--provider-moved/)
       expect(await standing(root)).toEqual(before)
       clock.now += day
+      theirs.now += day
       expect(await run(root, moved, clock, ['snapshot', '--provider-moved'])).toMatchObject({ code: 0 })
       expect(await run(root, moved, clock, ['registry', 'sync'])).toMatchObject({ code: 0 })
       expect(await run(root, env, clock, ['registry', 'sync'])).toMatchObject({ code: 2 })

@@ -10,6 +10,14 @@ import { type Changes, fetchOnce } from './fetching.ts'
 /** What a provider of a test answers to a path: JSON, or a status with text. */
 export type Answers = (path: string, query: URLSearchParams) => unknown
 
+/** An answer with a status of its own, or a body with headers of its own. */
+interface Special {
+  readonly status?: number
+  readonly text?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
 /** A provider on loopback that does not call itself a sandbox, and a lake. */
 export interface OwnProvider {
   readonly root: string
@@ -21,7 +29,7 @@ export interface OwnProvider {
   fetch(selection: Selection, changes?: Changes): Promise<IngestSummary>
 }
 
-/** Runs the test against a server that answers what it is told; an answer `{status, text}` is one with that status. */
+/** Runs the test against a server that answers what it is told; an answer `{status, text}` is one with that status, `{headers, body}` one with those headers. */
 export async function withProvider(now: number, test: (own: OwnProvider) => Promise<void>): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-own-'))
   const seen: string[] = []
@@ -31,10 +39,11 @@ export async function withProvider(now: number, test: (own: OwnProvider) => Prom
     const address = new URL(request.url ?? '/', 'http://localhost')
     seen.push(request.url ?? '')
     const answer = answers(address.pathname.replace('/v1/metrics/', ''), address.searchParams)
-    const special = answer as { status?: number; text?: string } | null
+    const special = answer as Special | null
     response.setHeader('date', new Date(clock.now * 1000).toUTCString())
+    for (const [name, value] of Object.entries(special?.headers ?? {})) response.setHeader(name, value)
     if (typeof special?.status === 'number') response.writeHead(special.status).end(special.text ?? '')
-    else response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+    else response.setHeader('content-type', 'application/json').end(JSON.stringify(special?.body ?? answer))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -69,8 +69,12 @@ export async function withRegistryBench(
     metricsKey: 'm',
     registryKey,
   })
-  const handle = async (request: Request): Promise<Response> =>
-    provider.instead?.(request) ?? (await sandbox.handle(request))
+  const handle = async (request: Request): Promise<Response> => {
+    const answer = provider.instead?.(request)
+    if (answer === undefined) return await sandbox.handle(request)
+    if (!answer.headers.has('date')) answer.headers.set('date', new Date(clock.now * 1000).toUTCString())
+    return answer
+  }
   const served = await serve({ ...sandbox, handle }, { port: 0 })
   const url = `${served.url}/registry/v1`
   let seen = 0

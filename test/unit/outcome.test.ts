@@ -56,6 +56,7 @@ test.each<[number, Outcome['kind']]>([
 test('the head of an answer is kept: date, tag, request id, sandbox', () => {
   const headers = {
     date: 'Tue, 14 Nov 2023 22:13:20 GMT',
+    age: '30',
     etag: '"abc"',
     'x-request-id': 'r-1',
     'x-pitlake-sandbox': '7',
@@ -67,6 +68,7 @@ test('the head of an answer is kept: date, tag, request id, sandbox', () => {
     status: 204,
     at,
     date: 1_700_000_000,
+    age: 30,
     requestMs: 12,
     etag: '"abc"',
     requestId: 'r-1',

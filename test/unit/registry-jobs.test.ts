@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { RegistryEvent } from '../../src/jobs/registry.ts'
 import { registryStatus } from '../../src/jobs/registry-status.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { everyByte, contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
@@ -231,5 +232,33 @@ test('TIME 50, 51: three answers, an unknown type and an additive key', { timeou
         { entity_type: 'committee', resource: null },
       ])
     })
+  })
+})
+
+test('clocks more than an hour apart end a poll after its first answer; a sandbox is only told', async () => {
+  const small = new SmallRegistry()
+  await withRegistryBench(
+    Date.UTC(2026, 5, 1, 12) / 1000,
+    async (bench) => {
+      await bench.snapshot()
+      const { version } = await standing(bench.root)
+      small.world.put('issuers', 'i1', { name: 'Another', custodian: null })
+      small.asked.splice(0)
+      const ahead = bench.clock.now + 50 * 365 * 86_400
+      const deps = { now: () => ahead * 1000, nowMicros: () => ahead * 1_000_000 }
+      await expect(bench.sync({ deps })).rejects.toMatchObject({ kind: 'incomplete', message: /clock/ })
+      expect(small.asked).toEqual(['/changes'])
+      expect(await standing(bench.root)).toMatchObject({ version })
+      expect(await bench.sync()).toMatchObject({ updated: 1 })
+    },
+    { instead: small.answer },
+  )
+  await withRegistryBench(Date.UTC(2026, 5, 1, 12) / 1000, async (bench) => {
+    await bench.snapshot()
+    const notes: string[] = []
+    const ahead = bench.clock.now + 7200
+    const onEvent = (event: RegistryEvent): void => void (event.kind === 'note' && notes.push(event.text))
+    await bench.sync({ deps: { now: () => ahead * 1000, nowMicros: () => ahead * 1_000_000, onEvent } })
+    expect(notes.filter((text) => text.includes('clock'))).toHaveLength(1)
   })
 })

@@ -28,7 +28,7 @@ function settled(body: Partial<BodyResult>, since: number | null): string[] {
     ...body,
   }
   const day = (t: number): string => new Date(t * 1000).toISOString().slice(0, 10)
-  return settleBody(ask, result, null, { at: at('2024-01-01'), request: 'r' }).map((row) =>
+  return settleBody(ask, result, null, { at: at('2024-01-01'), request: 'r', weekStart: 'monday' }).map((row) =>
     `${day(row.since)} ${day(row.until)} ${row.state} ${row.reason ?? ''}`.trimEnd(),
   )
 }

@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest'
+import { Engine, quoteList } from '../../src/lake/engine.ts'
+import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/held.ts'
+import { journalEntries } from '../helpers/entries.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { withBench } from '../helpers/fetching.ts'
+import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+
+const day = 86_400
+const hour = 3600
+const start = Date.UTC(2026, 0, 5) / 1000
+const count = 'blockchain/block_count_pit'
+const selection = { assets: ['BTC'], paths: [count], since: start }
+
+/** What a provider whose clock stands at `made` answers: all days that have ended by then, and the one that has not. */
+const bodyAt = (made: number, query: URLSearchParams): object[] => {
+  const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
+  const days = Math.ceil((made - start) / day)
+  return Array.from({ length: days }, (_, n) => {
+    const t = start + n * day
+    return { t, v: t + day <= made ? n : -1 }
+  }).filter(({ t }) => t >= since && t < until)
+}
+
+const dateOf = (at: number): string => new Date(at * 1000).toUTCString()
+
+/** Answers as of `made`, with these headers. */
+const answering =
+  (made: () => number, headers: () => Record<string, string>) =>
+  (path: string, query: URLSearchParams): unknown =>
+    path === 'assets' ? { status: 404, headers: headers() } : { body: bodyAt(made(), query), headers: headers() }
+
+async function held(own: OwnProvider): Promise<{ coverage: string[]; points: string[]; versions: number }> {
+  const ledger = await Ledger.openToRead(own.root)
+  const rows = [...heldCoverage(ledger).values()].flat()
+  const files = liveFiles(ledger, { table: 'points' }).map(({ path }) => inLake(own.root, path))
+  const versions = heldVersions(ledger).length
+  ledger.close()
+  const coverage = rows.map(
+    ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${reason ?? state}`,
+  )
+  if (files.length === 0) return { coverage, points: [], versions }
+  const engine = await Engine.open()
+  const points = await engine.rows(
+    `SELECT concat((epoch(t)::BIGINT - ${start}) // ${day}, '=', v::BIGINT, ' ', basis) AS line FROM read_parquet(${quoteList(files)}) ORDER BY t`,
+  )
+  engine.close()
+  return { coverage, versions, points: points.map(({ line }) => line as string) }
+}
+
+test('an answer out of a cache settles up to its own Date, and what came later is never late', async () =>
+  withProvider(start + 20 * day + 2 * hour, async (own) => {
+    const age = 5 * day
+    own.answer(
+      answering(
+        () => own.clock.now - age,
+        () => ({ date: dateOf(own.clock.now - age), age: String(age) }),
+      ),
+    )
+    await own.fetch(selection)
+    expect((await held(own)).coverage).toEqual(['0..15 covered'])
+    own.answer(
+      answering(
+        () => own.clock.now,
+        () => ({}),
+      ),
+    )
+    await own.fetch(selection)
+    const { coverage, points } = await held(own)
+    expect(coverage).toEqual(['0..20 covered'])
+    expect(points).toEqual(Array.from({ length: 20 }, (_, n) => `${n}=${n} assumed`))
+  }))
+
+test.each([
+  ['with points', 'covered', bodyAt],
+  ['that is empty', 'empty', () => []],
+])('a stale answer %s among others settles nothing behind its Date', async (_, state, body) =>
+  withProvider(start + 20 * day + 2 * hour, async (own) => {
+    let stale = 0
+    const ago = (): number => (stale++ === 0 ? 0 : 5 * day)
+    const paths = [count, 'blockchain/block_height_pit']
+    own.answer((path, query) => {
+      const made = own.clock.now - ago()
+      const headers = { date: dateOf(made) }
+      if (path === 'assets') return { status: 404, headers }
+      return { body: path === count ? body(made, query) : [], headers }
+    })
+    await own.fetch({ ...selection, paths })
+    expect((await held(own)).coverage).toEqual(['0..20 empty', `0..15 ${state}`])
+  }),
+)
+
+test.each([
+  ['behind a stale Date', -5 * day],
+  ['behind a Date of the future', 2 * hour],
+])('clocks more than an hour apart end the run after its first answer: %s', async (_, off) =>
+  withProvider(start + 20 * day, async (own) => {
+    own.answer(
+      answering(
+        () => own.clock.now + off,
+        () => ({ date: dateOf(own.clock.now + off) }),
+      ),
+    )
+    const paths = [count, 'blockchain/block_height_pit']
+    await expect(own.fetch({ ...selection, paths })).rejects.toMatchObject({
+      kind: 'incomplete',
+      message: expect.stringMatching(
+        /local clock \(2026-01-25T00:00:0.Z\).*provider's \(2026-01-2\dT\d\d:\d\d:\d\dZ\)/,
+      ),
+    })
+    expect(own.seen).toHaveLength(1)
+    expect(await held(own)).toEqual({ coverage: [], points: [], versions: 0 })
+    await expect(own.fetch({ ...selection, assets: ['*'] })).rejects.toMatchObject({ kind: 'incomplete' })
+    expect(own.seen).toHaveLength(2)
+    expect((await held(own)).versions).toBe(0)
+  }),
+)
+
+test('half an hour apart is told once, and nothing is settled behind the earlier clock', async () =>
+  withProvider(start + 20 * day + 600, async (own) => {
+    const events: string[] = []
+    const deps = { onEvent: (event: { kind: string }) => void events.push(event.kind) }
+    let off = -1800
+    own.answer(
+      answering(
+        () => own.clock.now + off,
+        () => ({ date: dateOf(own.clock.now + off) }),
+      ),
+    )
+    const paths = [count, 'blockchain/block_height_pit']
+    await own.fetch({ ...selection, paths }, { deps })
+    expect(events.filter((kind) => kind === 'skew')).toHaveLength(1)
+    expect((await held(own)).coverage).toEqual(['0..19 covered', '0..19 covered'])
+    off = 1800
+    own.clock.now = start + 21 * day - 600
+    await own.fetch({ ...selection, paths }, { deps })
+    expect((await held(own)).coverage).toEqual(['0..20 covered', '0..20 covered'])
+    off = 0
+    own.clock.now = start + 21 * day + 2 * hour
+    expect(await own.fetch({ ...selection, paths }, { deps })).toMatchObject({ violations: 0 })
+    expect((await held(own)).coverage).toEqual(['0..21 covered', '0..21 covered'])
+  }))
+
+test('each answer leaves its Date in its request row', async () =>
+  withProvider(start + 20 * day, async (own) => {
+    own.answer(
+      answering(
+        () => own.clock.now - 60,
+        () => ({ date: dateOf(own.clock.now - 60), age: '60' }),
+      ),
+    )
+    await own.fetch(selection)
+    const clocks = journalEntries(own.root).flatMap(({ requests }) => requests.map(({ clock }) => clock))
+    expect(clocks).toContainEqual({ date: own.clock.now - 60, age: 60 })
+  }))
+
+test('a synthetic lake is only told, and its windows end where the provider stands', async () =>
+  withBench(start + 20 * day + 2 * hour, async (bench) => {
+    const events: string[] = []
+    const deps = { onEvent: (event: { kind: string }) => void events.push(event.kind) }
+    await bench.fetch(selection, { deps, input: { now: bench.clock.now } })
+    const ahead = () => bench.clock.now * 1000 + 50 * 365 * day * 1000
+    const far = { now: ahead, nowMicros: () => ahead() * 1000, ...deps }
+    await bench.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
+    expect(events).toContain('skew')
+    const ledger = await Ledger.openToRead(bench.root)
+    const ends = [...heldCoverage(ledger).values()].flat().map(({ until }) => until)
+    ledger.close()
+    expect(Math.max(...ends)).toBe(start + 20 * day)
+  }))
