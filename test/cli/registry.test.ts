@@ -144,18 +144,20 @@ test('exit 2: nothing set, and another address until --provider-moved', { timeou
         code: 2,
         message: expect.stringContaining(name),
       })
-    expect(await run(root, { ...env, PITLAKE_DATA: join(root, 'none') }, clock, ['status'])).toMatchObject({ code: 2 })
+    expect(await run(root, { ...env, PITLAKE_DATA: join(root, 'none') }, clock, ['registry', 'status'])).toMatchObject({
+      code: 2,
+    })
     await registry('sync')
     await withDesk(async ({ env: other, clock: theirs }) => {
       const moved = { ...env, PITLAKE_REGISTRY_URL: other['PITLAKE_REGISTRY_URL'] }
       const before = await standing(root)
-      const refusal = await run(root, moved, clock, ['snapshot'])
+      const refusal = await run(root, moved, clock, ['registry', 'snapshot'])
       expect([refusal.code, refusal.out]).toEqual([2, ''])
       expect(refusal.message).toMatch(/--provider-moved/)
       expect(await standing(root)).toEqual(before)
       clock.now += day
       theirs.now += day
-      expect(await run(root, moved, clock, ['snapshot', '--provider-moved'])).toMatchObject({ code: 0 })
+      expect(await run(root, moved, clock, ['registry', 'snapshot', '--provider-moved'])).toMatchObject({ code: 0 })
       expect(await run(root, moved, clock, ['registry', 'sync'])).toMatchObject({ code: 0 })
       expect(await run(root, env, clock, ['registry', 'sync'])).toMatchObject({ code: 2 })
     })
