@@ -11,7 +11,7 @@ PITLAKE := npm run -s pitlake --
 INSTALLED := node_modules/.package-lock.json
 TESTS := .cache/tests.json
 
-.PHONY: lake fetch registry views status sql notebooks test torture check pack bench sandbox clean help
+.PHONY: audit lake fetch registry views status sql notebooks test torture check pack bench sandbox clean help
 
 lake: $(INSTALLED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -45,7 +45,11 @@ torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and com
 check: $(INSTALLED) ## types, lint, format, dead code, lockfile
 	@status=0; \
 	for step in types lint format dead; do echo "check: $$step"; npm run -s $$step || status=1; done; \
-	echo "check: lockfile"; node scripts/lockfile.ts --check || status=1; exit $$status
+	echo "check: lockfile"; node scripts/lockfile.ts --check || status=1; \
+	node scripts/audit.ts >/dev/null || status=1; exit $$status
+
+audit: $(INSTALLED) ## lists packages, licences and install scripts, and what nobody agreed to
+	@node scripts/audit.ts
 
 pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
 	scripts/pack-check.sh
@@ -64,6 +68,7 @@ help: ## lists the targets
 
 # npm 10 may delete the link to the pinned Node again (several packages bring a `node`): then it is linked anew.
 $(INSTALLED): package-lock.json
+	@node scripts/platform.cjs
 	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@test -e node_modules/.bin/node || npm rebuild --ignore-scripts --loglevel=error >/dev/null
 	@touch $@

