@@ -1,4 +1,4 @@
-import { day, end, type Instant, type Interval, minute } from '../time.ts'
+import { day, end, type Instant, type Interval, longestSeconds, minute } from '../time.ts'
 
 /** Where an availability rule comes from: the API description, a conservative guess, the user's configuration. */
 export type RuleBasis = 'stated' | 'assumed' | 'override'
@@ -34,6 +34,11 @@ export function availableAt(rules: readonly Rule[], t: Instant, interval: Interv
   if (rule.kind === 'lag') return close + rule.seconds
   const midnight = Math.floor(t / day) * day
   return Math.max(close, midnight + rule.days * day + rule.minuteOfDay * minute)
+}
+
+/** How many seconds later than its rule the provider computes a point of history from before the metric existed. */
+export function backfillAfter(interval: Interval): number {
+  return Math.max(30 * day, 30 * longestSeconds(interval))
 }
 
 /** The rule as people read it: `end of interval + 20m`, `daily at 10:15 UTC, 1 day after t`. */

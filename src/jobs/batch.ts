@@ -1,6 +1,6 @@
 import { commit, type CommitDeps, type StagedFile, type Ticket, type Version } from '../lake/commit.ts'
 import { convert } from '../lake/convert.ts'
-import type { Body, BodyResult } from '../lake/convert-job.ts'
+import type { Body, BodyResult, ConvertPart } from '../lake/convert-job.ts'
 import type { Engine } from '../lake/engine.ts'
 import type {
   CoverageRow,
@@ -67,7 +67,7 @@ export interface BatchResult {
   readonly again: readonly Ask[]
 }
 
-/** Converts every body of the batch, partition by partition, and commits all of it as one version. */
+/** Converts every body of the batch and commits all of it as one version. */
 export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
   const made: Made = { files: [], bodies: [], violations: [], findings: [] }
   let coverage: readonly CoverageRow[] = []
@@ -79,7 +79,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const known = seriesNamed(context.ledger, answers)
       const { batch, refused, shown } = await inferIntervals(context.engine, answers, known, context.weekStart)
       made.bodies.push(...refusals(batch, refused))
-      for (const part of partitions(batch, refused)) await convertPart(context, ticket, part, made)
+      await convertAll(context, ticket, partitions(batch, refused), made)
       const settled = await settleBatch(context, batch, made.bodies, known)
       const verifying = context.job === 'verify'
       coverage = verifying ? onlyMissing(context.ledger, batch, settled.coverage) : settled.coverage
@@ -130,73 +130,68 @@ function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, strin
 }
 
 function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly Brought[])[] {
-  const parts = new Map<string, Brought[]>()
-  for (const answered of batch.filter(isBrought)) {
-    if (refused.has(answered.request.id)) continue
-    const key = `${answered.ask.series.metric} ${answered.ask.interval}`
-    parts.set(key, [...(parts.get(key) ?? []), answered])
-  }
-  return [...parts.values()]
+  const brought = batch.filter(isBrought).filter(({ request }) => !refused.has(request.id))
+  return [...Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`).values()]
 }
 
-async function convertPart(context: BatchContext, ticket: Ticket, part: readonly Brought[], made: Made): Promise<void> {
-  const first = part[0]
-  if (!first) return
-  const { ledger, spool } = context
-  const { interval, endpoint } = first.ask
-  const metric = endpoint.path
+/** Reads, compares and writes all bodies of the batch together. */
+async function convertAll(
+  context: BatchContext,
+  ticket: Ticket,
+  answers: readonly (readonly Brought[])[],
+  made: Made,
+): Promise<void> {
+  const { ledger, spool, timestamp, weekStart } = context
   const coverage = heldCoverage(
     ledger,
-    part.map(({ ask }) => ask.series.id),
+    answers.flat().map(({ ask }) => ask.series.id),
   )
-  const bodies = part.map((answered) =>
-    bodyOf(answered, coverage.get(answered.ask.series.id) ?? [], context.provider.synthetic),
-  )
+  const live = Map.groupBy(liveFiles(ledger, { table: 'points' }), ({ metric, interval }) => `${metric} ${interval}`)
   const name = `${String(ticket.version).padStart(10, '0')}-${context.run}`
-  const temporary = `${made.files.length}-${name}.parquet`
-  const result = await convert(context.engine, {
-    metric,
-    interval,
-    rules: endpoint.rules[interval],
-    timestamp: context.timestamp,
-    weekStart: context.weekStart,
-    overlap: endpoint.overlap,
-    bodies,
-    existing: liveFiles(ledger, { table: 'points', metric, interval }).map((file) => inLake(ledger.root, file.path)),
-    observedAt: BigInt(ticket.committed_at),
-    out: spool.file(temporary),
-    metadata: { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: '1' },
+  const parts = answers.flatMap((part, n): (ConvertPart & { readonly temporary: string })[] => {
+    const [first] = part
+    if (!first) return []
+    const { interval, endpoint } = first.ask
+    const { path: metric, overlap } = endpoint
+    const existing = (live.get(`${metric} ${interval}`) ?? []).map(({ path, min_t, max_t }) => ({
+      path: inLake(ledger.root, path),
+      min_t,
+      max_t,
+    }))
+    const { synthetic } = context.provider
+    const bodies = part.map((answered) => bodyOf(answered, coverage.get(answered.ask.series.id) ?? [], synthetic))
+    const temporary = `${n}-${name}.parquet`
+    const out = spool.file(temporary)
+    return [{ metric, interval, rules: endpoint.rules[interval], overlap, bodies, existing, out, temporary }]
   })
-  made.bodies.push(...(await withWeekday(context, part, result.bodies)))
+  const metadata = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: '1' }
+  const observedAt = BigInt(ticket.committed_at)
+  const result = await convert(context.engine, { parts, timestamp, weekStart, observedAt, metadata })
+  made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
   made.violations.push(...result.violations)
   made.findings.push(...result.findings)
-  if (!result.file) return
-  const { rows, digest, min_t, max_t, min_available, max_available, min_lag } = result.file
-  made.files.push({
-    temporary: spool.path(temporary),
-    path: pointsFile(metric, interval, name),
-    table: 'points',
-    label: '',
-    metric,
-    interval,
-    rows,
-    min_t,
-    max_t,
-    digest,
-    meta: { min_available, max_available, min_lag },
-  })
+  for (const [p, { metric, interval, temporary }] of parts.entries()) {
+    const file = result.files[p]
+    if (!file) continue
+    const { rows, digest, min_t, max_t, ...meta } = file
+    const path = pointsFile(metric, interval, name)
+    const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
+    made.files.push({ ...place, rows, min_t, max_t, digest, meta: { ...meta } })
+  }
 }
 
 /** A week that begins on another day than the lake's is told by its name. */
 async function withWeekday(
   { engine, weekStart }: BatchContext,
-  part: readonly Brought[],
+  answers: readonly Brought[],
   results: readonly BodyResult[],
 ): Promise<BodyResult[]> {
   return await Promise.all(
     results.map(async (result) => {
-      const file = part.find(({ request }) => request.id === result.request)?.body.file
-      if (result.state !== 'poison' || part[0]?.ask.interval !== '1w' || file === undefined) return result
+      if (result.state !== 'poison') return result
+      const answer = answers.find(({ request }) => request.id === result.request)
+      const file = answer?.body.file
+      if (answer?.ask.interval !== '1w' || file === undefined) return result
       const begins = await weekdayOf(engine, file)
       if (begins === null || begins === weekStart) return result
       return { ...result, reason: `weeks that begin on ${begins}: set metrics.week_start (${weekStart})` }

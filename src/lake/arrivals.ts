@@ -1,7 +1,7 @@
-import type { Rule } from '../catalog/availability.ts'
+import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import { endSql, stepSql } from '../intervals-sql.ts'
-import { day, type Interval, longestSeconds } from '../time.ts'
+import type { Interval } from '../time.ts'
 import { type Engine, quoteList } from './engine.ts'
 import { computedSql } from './stored-clocks.ts'
 
@@ -85,7 +85,7 @@ export async function arrivalsOf(
 /** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */
 function countedSql(files: readonly string[], interval: Interval, rules: readonly Rule[]): string {
   const micro = (seconds: string): string => `${seconds} * 1000000`
-  const longAfter = Math.max(30 * day, 30 * longestSeconds(interval)) * 1_000_000
+  const longAfter = backfillAfter(interval) * 1_000_000
   return `WITH points AS (
       SELECT asset, currency, exchange, network, params, t, available_rule_at < available_at AS flagged,
         basis = 'observed' AS seen_late, epoch_us(observed_at) AS observed, epoch_us(computed) AS computed,

@@ -61,10 +61,13 @@ export async function head(file: string, bytes: number): Promise<string> {
 export async function eachChunk(file: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
   const handle: FileHandle = await open(file)
   try {
-    const buffer = Buffer.from(new ArrayBuffer(chunkSize))
+    // Most bodies are far shorter than a chunk.
+    const { size } = await handle.stat()
+    const length = Math.min(chunkSize, size + 8)
+    const buffer = Buffer.from(new ArrayBuffer(length + (-length & 7)))
     let offset = 0
     for (;;) {
-      const { bytesRead } = await handle.read(buffer, 0, chunkSize, offset)
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
       if (bytesRead === 0 || !take(buffer.subarray(0, bytesRead), offset)) return offset
       offset += bytesRead
     }

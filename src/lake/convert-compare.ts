@@ -1,6 +1,8 @@
-import { availableSql, floorSql } from '../catalog/availability-sql.ts'
+import { backfillAfter } from '../catalog/availability.ts'
+import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
+import { endSql } from '../intervals-sql.ts'
 import type { Instant } from '../time.ts'
-import type { ConvertJob } from './convert-job.ts'
+import type { Existing } from './convert-job.ts'
 import type { Loaded } from './convert-stage.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { json, statement } from './convert-sql.ts'
@@ -37,26 +39,31 @@ export interface Comparison {
   readonly contradictions: readonly Contradiction[]
 }
 
-/** Compares what is staged with the files that are there and with the other bodies of the batch. */
-export async function compare(
-  session: Engine,
-  job: ConvertJob,
-  ordered: readonly Ordered[],
-  loaded: Loaded,
-): Promise<Comparison> {
-  const { rules, interval } = job
-  const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
-  await session.run(statement('bodies', { json: json(good.map((one) => bodyRow(one, job))) }))
+/** Tells the session what was asked: the tables `bodies`, `series` and `rules`. */
+export async function tellAsked(session: Engine, ordered: readonly Ordered[]): Promise<void> {
+  const parts = new Map(ordered.map(({ p, part }) => [p, part]))
+  const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
+  await session.run(statement('bodies', { json: json(ordered.map(bodyRow)) }))
   await session.run(statement('series', { json: json(seriesRows(ordered)) }))
-  await session.run(heldSql(job, good, loaded))
-  await session.run(statement('offered', { floor: floorSql(rules, 's.t', interval) }))
-  await session.run(statement('fresh'))
-  await session.run(statement('known', { observed: `${job.observedAt}::BIGINT` }))
-  const contradictions = job.overlap === 'off' ? [] : await contradict(session, good)
+  await session.run(statement('rules', { json: json(rules) }))
+}
+
+/** Compares what is staged with the files that are there and with the other bodies of the batch. */
+export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded): Promise<Comparison> {
+  const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
+  const shared = new Set(good.map(({ rank }) => rank)).size < good.length
+  const doubled = [...loaded.staged.values()].some((body) => body.doubled)
+  await session.run(heldSql(good, loaded))
+  const rowSql = { close: endSql('t', '"interval"'), instant: rowInstantSql('t', 'close') }
+  await session.run(statement('offered', { ...rowSql, distinct: doubled ? 'DISTINCT ON (body, t)' : '' }))
+  const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
+  await session.run(statement('fresh', shared ? first : { distinct: '', order: '' }))
+  await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
+  const contradictions = good.every(({ part }) => part.overlap === 'off') ? [] : await contradict(session)
   const priors = good.flatMap((one) => priorRows(one, good))
   if (priors.length > 0) {
     await session.run(statement('prior', { json: json(priors) }))
-    await session.run(statement('late', { available: availableSql(rules, 'f.t', interval) }))
+    await session.run(statement('late'))
   }
   const tallies = new Map<number, Tally>()
   for (const row of await session.rows(statement('tallies'))) tallies.set(Number(row['body']), tallyOf(row))
@@ -69,54 +76,62 @@ function minusZero(loaded: Loaded): boolean {
 
 type Good = Ordered & { readonly i: number }
 
-function bodyRow({ body, ord, rank, i }: Good, job: ConvertJob): object {
-  const same = body.prior.some((p) => p.since === body.since && p.until === body.until)
-  const compared = job.overlap === 'exact' || (job.overlap === 'fixed_range' && same)
+function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
+  const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
+  const compared = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
   const { since, until, askedAt, horizon } = body
-  return { body: i, ord, rank, since, until, asked_at: askedAt, horizon, compared }
+  const own = { interval: part.interval, backfill: backfillAfter(part.interval) }
+  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, compared, ...own }
 }
 
 function seriesRows(ordered: readonly Ordered[]): object[] {
   const rows = new Map<number, object>()
-  for (const { rank, body } of ordered) {
+  for (const { rank, p, body } of ordered) {
     const { asset, currency, exchange, network, params } = body.series
-    rows.set(rank, { rank, asset, currency, exchange, network, params: paramsText(params) })
+    rows.set(rank, { rank, part: p, asset, currency, exchange, network, params: paramsText(params) })
   }
   return [...rows.values()]
 }
 
-/** The held points between the earliest and the latest instant that any body was asked for or brought. */
-function heldSql(job: ConvertJob, good: readonly Good[], loaded: Loaded): string {
-  if (job.existing.length === 0)
+/** The points that files hold between the earliest and the latest instant that any body was asked for or brought. */
+function heldSql(good: readonly Good[], loaded: Loaded): string {
+  const files = [...Map.groupBy(good, ({ p }) => p)].flatMap(([p, own]) => {
+    const { from, to } = rangeOf(own, loaded)
+    const meets = ({ min_t, max_t }: Existing): boolean => (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
+    return (own[0]?.part.existing ?? []).filter(meets).map(({ path }) => ({ p, path }))
+  })
+  if (files.length === 0)
     return 'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT)'
-  const from = Math.min(
-    ...good.map(({ body, i }) => Math.min(body.since ?? -Infinity, loaded.staged.get(i)?.first ?? Infinity)),
-  )
-  const to = Math.max(
-    ...good.map(({ body, i }) => Math.max(body.until ?? Infinity, loaded.staged.get(i)?.last ?? -Infinity)),
-  )
+  const { from, to } = rangeOf(good, loaded)
   const limits = [
     ...(Number.isFinite(from) ? [`e.t >= make_timestamptz(${from * 1_000_000}::BIGINT)`] : []),
     ...(Number.isFinite(to) ? [`e.t <= make_timestamptz(${to * 1_000_000}::BIGINT)`] : []),
   ]
+  const part = `([${files.map(({ p }) => p).join(', ')}]::INTEGER[])[CAST(file_index AS INTEGER) + 1]`
+  const paths = quoteList(files.map(({ path }) => path))
   return statement('held', {
-    files: quoteList(job.existing),
+    source: `(SELECT *, ${part} AS part FROM read_parquet(${paths}, hive_partitioning = false))`,
     computed: computedSql('e'),
     range: limits.length === 0 ? 'true' : limits.join(' AND '),
   })
 }
 
-async function contradict(session: Engine, good: readonly Good[]): Promise<Contradiction[]> {
-  if (good.length === 0) return []
+/** The first and the last t that bodies were asked for or brought. */
+function rangeOf(bodies: readonly Good[], { staged }: Loaded): { from: Instant; to: Instant } {
+  const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
+  const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
+  return { from: Math.min(...first), to: Math.max(...last) }
+}
+
+async function contradict(session: Engine): Promise<Contradiction[]> {
   const seconds = (column: string): string => `CAST(CAST(${column} AS DOUBLE) / 1e6 AS VARCHAR)`
   const differences = statement('differences', {
     stored_computed: seconds('kc'),
     offered_computed: seconds('computed'),
   })
-  const vanished = statement('vanished', { bodies: good.map(({ i }) => i).join(', ') })
   const rows = [
     ...(await session.rows<ContradictionRow>(differences)),
-    ...(await session.rows<ContradictionRow>(vanished)),
+    ...(await session.rows<ContradictionRow>(statement('vanished'))),
   ]
   return rows.map((row) => ({
     body: row.body,

@@ -1,5 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises'
-import { onGridSql } from '../intervals-sql.ts'
+import { onGridSql, endSql, stepSql } from '../intervals-sql.ts'
 import type { Window } from '../windows.ts'
 import { head } from './body-census.ts'
 import type { Lexed } from './body-lexer.ts'
@@ -7,13 +7,13 @@ import { fewRows } from './compression.ts'
 import { contradictsConvention } from './convert-clocks.ts'
 import type { Tally } from './convert-compare.ts'
 import { expectedRange, findHoles } from './convert-holes.ts'
-import type { ConvertJob, WrittenFile } from './convert-job.ts'
+import type { PartJob, WrittenFile } from './convert-job.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { Proof } from './convert-proof.ts'
 import { type Shape, shapeOf } from './convert-shape.ts'
 import { json, statement } from './convert-sql.ts'
-import { bodySql, startSql } from './convert-stage.ts'
-import { describe, type Part, partOf, readBack, writePoints } from './convert-write.ts'
+import { bodySql } from './convert-stage.ts'
+import { describe, literalDating, type Part, partOf, readBack, writePoints } from './convert-write.ts'
 import { type Engine, quoteList } from './engine.ts'
 
 /** A file that was written without staging, by position of the body. */
@@ -33,9 +33,9 @@ export interface Direct {
  */
 export async function convertDirectly(
   session: Engine,
-  job: ConvertJob,
+  job: PartJob,
   ordered: readonly Ordered[],
-  lexed: Map<number, Lexed>,
+  lexed: Map<string, Lexed>,
 ): Promise<Direct | null> {
   if (!areApart(job, ordered)) return null
   const heads = await Promise.all(ordered.map(({ body }) => head(body.file, sniffed)))
@@ -48,7 +48,7 @@ export async function convertDirectly(
   const tallies = new Map([...parts].map(([i, part]) => [i, tallyOf(part)]))
   const source = (bodies: readonly number[]): string => placedSql(job, bodies, parts)
   const poison = new Map<number, string>()
-  const holes = await findHoles(session, job, { ordered, poison, tallies, source })
+  const holes = await findHoles(session, { ordered, poison, tallies, source })
   return { file, poison, points: new Map([...parts].map(([i, { rows }]) => [i, rows])), tallies, holes }
 }
 
@@ -57,7 +57,7 @@ const sniffed = 2048
 const shortestPoint = 24
 
 /** A path of its own: DuckDB remembers files that it read, and may take a second one of the same path for the first. */
-function outOf(job: ConvertJob): string {
+function outOf(job: PartJob): string {
   return `${job.out}.direct`
 }
 const none: Brought = { file: null, parts: new Map() }
@@ -67,7 +67,7 @@ function isEmptyArray(text: string): boolean {
 }
 
 /** Whether the windows of each series are apart from one another and from those of earlier answers. */
-function areApart(job: ConvertJob, ordered: readonly Ordered[]): boolean {
+function areApart(job: PartJob, ordered: readonly Ordered[]): boolean {
   if (job.rules.filter((rule) => rule.basis === 'stated').length > 1) return false
   return ordered.every(({ body, rank }, i) => {
     const [since, until] = [body.since ?? -Infinity, body.until ?? Infinity]
@@ -77,13 +77,13 @@ function areApart(job: ConvertJob, ordered: readonly Ordered[]): boolean {
   })
 }
 
-async function meetsHeld(session: Engine, job: ConvertJob, ordered: readonly Ordered[]): Promise<boolean> {
+async function meetsHeld(session: Engine, job: PartJob, ordered: readonly Ordered[]): Promise<boolean> {
   if (job.existing.length === 0) return false
   const asked = ordered.map(({ body }) => {
     const { asset, currency, exchange, network, params } = body.series
     return { asset, currency, exchange, network, params: paramsText(params), since: body.since, until: body.until }
   })
-  const sql = statement('meets', { files: quoteList(job.existing), json: json(asked) })
+  const sql = statement('meets', { files: quoteList(job.existing.map(({ path }) => path)), json: json(asked) })
   const [row] = await session.rows<{ meets: boolean }>(sql)
   return row?.meets !== false
 }
@@ -98,10 +98,10 @@ interface Batch {
   /** Positions of the bodies that are no empty arrays. */
   readonly full: readonly number[]
   readonly shape: Shape
-  readonly lexed: Map<number, Lexed>
+  readonly lexed: Map<string, Lexed>
 }
 
-async function bringOrTidy(session: Engine, job: ConvertJob, batch: Batch): Promise<Brought | null> {
+async function bringOrTidy(session: Engine, job: PartJob, batch: Batch): Promise<Brought | null> {
   try {
     const brought = await bring(session, job, batch)
     if (brought) await rename(outOf(job), job.out)
@@ -111,15 +111,15 @@ async function bringOrTidy(session: Engine, job: ConvertJob, batch: Batch): Prom
   }
 }
 
-async function bring(session: Engine, job: ConvertJob, batch: Batch): Promise<Brought | null> {
+async function bring(session: Engine, job: PartJob, batch: Batch): Promise<Brought | null> {
   const { ordered, full, shape, lexed } = batch
   const files = ordered.map(({ body }) => body.file)
   const proof = new Proof(files, shape, lexed)
   const sizes = await Promise.all(full.map(async (i) => (await stat(files[i] ?? '')).size))
   const few = sizes.reduce((sum, size) => sum + size, 0) <= fewRows * shortestPoint
-  const source = { source: `(${sourceSql(job, batch)})`, place: 'body' as const, sorted: true, late: false }
+  const source = { source: `(${sourceSql(job, batch)})`, place: 'body', sorted: true, late: false, minusZero: false }
   const [copied, bytesRead] = await Promise.allSettled([
-    writePoints(session, job, ordered, { ...source, minusZero: false, few, out: outOf(job) }),
+    writePoints(session, job, literalDating(job, ordered), { ...source, few, out: outOf(job) }),
     proof.read(full),
   ])
   if (bytesRead.status === 'rejected') throw bytesRead.reason
@@ -137,10 +137,10 @@ async function bring(session: Engine, job: ConvertJob, batch: Batch): Promise<Br
 }
 
 /** The SELECT that reads the bodies; soundness of each value is checked inside. */
-function sourceSql(job: ConvertJob, { ordered, full, shape }: Batch): string {
+function sourceSql(job: PartJob, { ordered, full, shape }: Batch): string {
   return statement('direct', {
     on_grid: onGridSql('mark', job.interval, job.weekStart),
-    start: startSql(job),
+    start: job.timestamp === 'interval_end' ? stepSql('mark', job.interval, -1) : 'mark',
     body: bodySql(full),
     files: quoteList(full.map((i) => ordered[i]?.body.file ?? '')),
     v: shape.v,
@@ -172,7 +172,7 @@ function bodyOf(ordered: readonly Ordered[], cuts: readonly number[], group: Gro
 type Group = Awaited<ReturnType<typeof readBack>>[number]
 
 /** Whether all points lie inside the window and are finished, and no clock contradicts. */
-function mayBeStored(job: ConvertJob, one: Ordered | undefined, { first, last, clocks }: Part): boolean {
+function mayBeStored(job: PartJob, one: Ordered | undefined, { first, last, clocks }: Part): boolean {
   if (!one || clocks.early > 0 || contradictsConvention(clocks, job)) return false
   const expected = expectedRange(job, one.body, first)
   return expected !== null && first >= (one.body.since ?? -Infinity) && last < expected.until
@@ -181,7 +181,7 @@ function mayBeStored(job: ConvertJob, one: Ordered | undefined, { first, last, c
 /** Whether each body's points stand together, bodies in their order, and each point behind the one before. */
 async function isInOrder(
   session: Engine,
-  job: ConvertJob,
+  job: PartJob,
   full: readonly number[],
   parts: ReadonlyMap<number, Part>,
 ): Promise<boolean> {
@@ -202,11 +202,11 @@ function tallyOf({ rows, first, last }: Part): Tally {
   return { kept: rows, first, last, added: rows, addedFirst: first, addedLast: last }
 }
 
-function placedSql(job: ConvertJob, bodies: readonly number[], parts: ReadonlyMap<number, Part>): string {
+function placedSql(job: PartJob, bodies: readonly number[], parts: ReadonlyMap<number, Part>): string {
   const rows = bodies.map((body) => ({
     body,
     first_row: parts.get(body)?.firstRow,
     last_row: parts.get(body)?.lastRow,
   }))
-  return `(${statement('placed', { file: quoteList([job.out]), json: json(rows) })})`
+  return `(${statement('placed', { file: quoteList([job.out]), json: json(rows), close: endSql('t', job.interval) })})`
 }

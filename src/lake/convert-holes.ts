@@ -1,15 +1,14 @@
 import { availableAt, ruleFor } from '../catalog/availability.ts'
-import { stepSql } from '../intervals-sql.ts'
 import { ceil, count, end, floor, type Instant, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
 import type { Tally } from './convert-compare.ts'
-import type { Body, ConvertJob } from './convert-job.ts'
+import type { Body, PartJob } from './convert-job.ts'
 import type { Ordered } from './convert-order.ts'
 import { statement } from './convert-sql.ts'
 import type { Engine } from './engine.ts'
 
 /** The grid points of the asked range that a complete answer holds: finished, and past a stated instant. */
-export function expectedRange(job: ConvertJob, body: Body, first: Instant | null): Window | null {
+export function expectedRange(job: PartJob, body: Body, first: Instant | null): Window | null {
   const from = body.since ?? first
   if (from === null) return null
   const since = ceil(from, job.interval, job.weekStart)
@@ -20,7 +19,7 @@ export function expectedRange(job: ConvertJob, body: Body, first: Instant | null
   return { since, until: Math.max(since, until) }
 }
 
-function finished(job: ConvertJob, t: Instant, horizon: Instant): boolean {
+function finished(job: PartJob, t: Instant, horizon: Instant): boolean {
   if (end(t, job.interval) > horizon) return false
   return ruleFor(job.rules, t).basis !== 'stated' || availableAt(job.rules, t, job.interval) <= horizon
 }
@@ -31,29 +30,28 @@ export interface Kept {
   /** Positions of bodies that are poison. */
   readonly poison: ReadonlyMap<number, string>
   readonly tallies: ReadonlyMap<number, Tally>
-  /** SQL of the points (body, t) that these bodies brought inside their windows. */
+  /** SQL of the points (body, t, close) that these bodies brought inside their windows. */
   readonly source: (bodies: readonly number[]) => string
 }
 
 /** For each body that is no poison the finished intervals that it lacks, by position. */
 export async function findHoles(
   session: Engine,
-  job: ConvertJob,
   { ordered, poison, tallies, source }: Kept,
 ): Promise<Map<number, Window[]>> {
   const holes = new Map<number, Window[]>()
   const inside: number[] = []
-  for (const [i, { body }] of ordered.entries()) {
+  for (const [i, { body, part }] of ordered.entries()) {
     if (poison.has(i)) continue
     const { first = null, last = null, kept = 0 } = tallies.get(i) ?? {}
-    const expected = expectedRange(job, body, first)
+    const expected = expectedRange(part, body, first)
     if (!expected) continue
-    const present = first === null || last === null ? [] : [{ since: first, until: end(last, job.interval) }]
+    const present = first === null || last === null ? [] : [{ since: first, until: end(last, part.interval) }]
     holes.set(i, minus([expected], present))
-    if (present.some(({ since, until }) => kept < count(since, until, job.interval))) inside.push(i)
+    if (present.some(({ since, until }) => kept < count(since, until, part.interval))) inside.push(i)
   }
   if (inside.length === 0) return holes
-  const gaps = statement('gaps', { source: source(inside), step: stepSql('earlier', job.interval, 1) })
+  const gaps = statement('gaps', { source: source(inside) })
   for (const row of await session.rows<{ body: number; since: bigint; until: bigint }>(gaps))
     holes.get(row.body)?.push({ since: Number(row.since), until: Number(row.until) })
   for (const windows of holes.values()) windows.sort((a, b) => a.since - b.since)

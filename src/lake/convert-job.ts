@@ -21,28 +21,49 @@ export interface Body {
   readonly prior: readonly { readonly since: Instant; readonly until: Instant; readonly askedAt: Instant }[]
 }
 
-/** Everything that goes into one new file of one partition. */
-export interface ConvertJob {
+/** A file that is there, with the first and last `t` inside. */
+export interface Existing {
+  readonly path: string
+  readonly min_t: Instant | null
+  readonly max_t: Instant | null
+}
+
+/** What a batch brings to one partition, and by what it is judged. */
+export interface ConvertPart {
   readonly metric: string
   readonly interval: Interval
   readonly rules: readonly Rule[]
-  /** What `t` marks at this provider; the lake always stores the start. */
-  readonly timestamp: 'interval_start' | 'interval_end'
-  /** The day on which weeks begin; Monday unless said. */
-  readonly weekStart?: Weekday
   /** `fixed_range` compares only with answers to the very same range, `off` never. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'
   /** In the order of asking: where two bring the same point, the first wins. */
   readonly bodies: readonly Body[]
   /** The live Parquet files of the partition. */
-  readonly existing: readonly string[]
-  /** The instant of the coming commit, Unix microseconds. */
-  readonly observedAt: bigint
+  readonly existing: readonly Existing[]
   /** Temporary path of the Parquet file to write. */
   readonly out: string
+}
+
+/** What holds for all partitions of a batch. */
+export interface Circumstances {
+  /** What `t` marks at this provider; the lake always stores the start. */
+  readonly timestamp: 'interval_start' | 'interval_end'
+  /** The day on which weeks begin; Monday unless said. */
+  readonly weekStart?: Weekday
+  /** The instant of the coming commit, Unix microseconds. */
+  readonly observedAt: bigint
   /** Key-value pairs for the footer. */
   readonly metadata: Readonly<Record<string, string>>
 }
+
+/** Everything that one commit converts. */
+export interface ConvertJob extends Circumstances {
+  readonly parts: readonly ConvertPart[]
+  /** From so many bytes on a partition's bodies count as long; a megabyte unless said. */
+  readonly longBytes?: number
+}
+
+/** One partition under the circumstances of its batch. */
+export interface PartJob extends Circumstances, ConvertPart {}
 
 /** What became of one body. */
 export interface BodyResult {
@@ -82,9 +103,9 @@ export interface WrittenFile {
 
 /** What a conversion gives; nothing of it is committed yet. */
 export interface ConvertResult {
-  /** Null when no point is new: then there is no file at `out`. */
-  readonly file: WrittenFile | null
-  /** One a body, in the order of the job. */
+  /** By partition; null where no point is new: then there is no file at `out`. */
+  readonly files: readonly (WrittenFile | null)[]
+  /** One a body, partition by partition, each in the order of asking. */
   readonly bodies: readonly BodyResult[]
   readonly violations: readonly Violation[]
   readonly findings: readonly Finding[]

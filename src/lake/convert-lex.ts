@@ -8,7 +8,8 @@ export async function lexAll(loading: Loading): Promise<number[]> {
   const { files, lexed, poison } = loading
   const good: number[] = []
   for (const [body, file] of files.entries()) {
-    const seen = lexed.get(body) ?? (await lexBody(file))
+    const seen = lexed.get(file) ?? (await lexBody(file))
+    lexed.set(file, seen)
     if (seen.problem !== null) poison.set(body, seen.problem)
     else if (seen.elements > 0) good.push(body)
     if (seen.problem === null && seen.negativeZeros.length > 0) await respell(loading, body, seen.negativeZeros)
@@ -18,7 +19,7 @@ export async function lexAll(loading: Loading): Promise<number[]> {
 
 /** Writes a copy of the body in which each `-0` is `-0.0`: DuckDB reads the former as an integer without a sign. */
 async function respell(loading: Loading, body: number, ends: readonly number[]): Promise<void> {
-  const copy = `${loading.job.out}.body${body}`
+  const copy = `${loading.temporary}.body${body}`
   loading.copies.set(body, copy)
   async function* spelled(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     let offset = 0

@@ -1,6 +1,4 @@
 import { rm } from 'node:fs/promises'
-import type { Lexed } from './body-lexer.ts'
-import type { ConvertJob } from './convert-job.ts'
 import { lexAll } from './convert-lex.ts'
 import { loadRich } from './convert-rich.ts'
 import { statement } from './convert-sql.ts'
@@ -9,17 +7,15 @@ import { loadTyped } from './convert-typed.ts'
 import type { Engine } from './engine.ts'
 
 /**
- * Reads the spool files into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
- * position in `files`. All are lexed first; those of known keys are then read with declared types, all others value by
+ * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
+ * position in `files`; those that are poison leave both. All are lexed first; those of known keys are then read with declared types, all others value by
  * value.
  */
 export async function load(
   engine: Engine,
-  job: ConvertJob,
-  files: readonly string[],
-  lexed: Map<number, Lexed>,
+  what: Pick<Loading, 'circumstances' | 'files' | 'temporary' | 'lexed'>,
 ): Promise<Loaded> {
-  const loading: Loading = { engine, job, files, lexed, staged: new Map(), poison: new Map(), copies: new Map() }
+  const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   try {
     const sound = await lexAll(loading)
     await engine.run(statement('typed_table'))
@@ -27,6 +23,7 @@ export async function load(
     await loadRich(loading, await loadTyped(loading, sound))
     await engine.run(statement('staged'))
     await refuseContradictions(loading)
+    await forget(engine, 'bodies', [...loading.poison.keys()])
     return { staged: loading.staged, poison: loading.poison }
   } finally {
     for (const copy of loading.copies.values()) await rm(copy, { force: true })
@@ -36,7 +33,7 @@ export async function load(
 /** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
 async function refuseContradictions({ engine, poison, staged }: Loading): Promise<void> {
   await engine.run(statement('canonical'))
-  const suspects = [...staged].filter(([, body]) => body.disorder).map(([body]) => body)
+  const suspects = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
   if (suspects.length === 0) return
   const sql = statement('conflicts', { bodies: suspects.join(', ') })
   const rows = await engine.rows<{ body: number; t: bigint }>(sql)

@@ -1,25 +1,32 @@
-import type { Body } from './convert-job.ts'
+import type { Body, PartJob } from './convert-job.ts'
 
 /** A body in the order of writing: by series as the file is sorted, then by what was asked. */
 export interface Ordered {
   readonly body: Body
-  /** Position in the job: the order of asking. */
+  /** Its partition, and the position of that in the batch. */
+  readonly part: PartJob
+  readonly p: number
+  /** Position in its partition: the order of asking. */
   readonly ord: number
+  /** Number of the series in the batch. */
   readonly rank: number
 }
 
-/** Sorts bodies as their points will be sorted: asset, currency, exchange, network, params, then asked range. */
-export function order(bodies: readonly Body[]): Ordered[] {
-  const keyed = bodies.map((body, ord) => ({ body, ord, key: sortKey(body) }))
+/** Sorts bodies as their points will be sorted: partition, asset, currency, exchange, network, params, then asked range. */
+export function order(parts: readonly PartJob[]): Ordered[] {
+  const keyed = parts.flatMap((part, p) => part.bodies.map((body, ord) => ({ body, part, p, ord, key: sortKey(body) })))
   keyed.sort(
     (a, b) =>
-      Buffer.compare(a.key, b.key) || (a.body.since ?? -Infinity) - (b.body.since ?? -Infinity) || a.ord - b.ord,
+      a.p - b.p ||
+      Buffer.compare(a.key, b.key) ||
+      (a.body.since ?? -Infinity) - (b.body.since ?? -Infinity) ||
+      a.ord - b.ord,
   )
   let rank = -1
-  return keyed.map(({ body, ord, key }, i) => {
+  return keyed.map(({ key, ...one }, i) => {
     const before = keyed[i - 1]
-    if (!before || Buffer.compare(before.key, key) !== 0) rank++
-    return { body, ord, rank }
+    if (before?.p !== one.p || Buffer.compare(before.key, key) !== 0) rank++
+    return { ...one, rank }
   })
 }
 

@@ -7,10 +7,10 @@ import type { Part } from './convert-write.ts'
 export class Proof {
   readonly #files: readonly string[]
   readonly #shape: Shape
-  readonly #lexed: Map<number, Lexed>
+  readonly #lexed: Map<string, Lexed>
   readonly #counted = new Map<number, Census>()
 
-  constructor(files: readonly string[], shape: Shape, lexed: Map<number, Lexed>) {
+  constructor(files: readonly string[], shape: Shape, lexed: Map<string, Lexed>) {
     this.#files = files
     this.#shape = shape
     this.#lexed = lexed
@@ -21,7 +21,7 @@ export class Proof {
     for (const body of bodies) {
       const file = this.#files[body] ?? ''
       if (this.#shape.kind === 'numbers') this.#counted.set(body, await census(file))
-      else this.#lexed.set(body, await lexBody(file))
+      else this.#lexed.set(file, await lexBody(file))
     }
   }
 
@@ -30,8 +30,8 @@ export class Proof {
     const file = this.#files[body] ?? ''
     const counted = this.#counted.get(body)
     if (counted && (await this.#countedAgree(counted, part, file))) return true
-    const seen = this.#lexed.get(body) ?? (await lexBody(file))
-    this.#lexed.set(body, seen)
+    const seen = this.#lexed.get(file) ?? (await lexBody(file))
+    this.#lexed.set(file, seen)
     return this.#tokensAgree(seen, part)
   }
 

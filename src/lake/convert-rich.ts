@@ -1,30 +1,15 @@
-import { onGridSql } from '../intervals-sql.ts'
-import { lookup, statement } from './convert-sql.ts'
-import { bodySql, forget, type Loading, startSql, statsOf } from './convert-stage.ts'
+import { statement } from './convert-sql.ts'
+import { bodySql, forget, gridOf, type Loading, statsOf } from './convert-stage.ts'
 import { quoteList } from './engine.ts'
 
 /** Stages what is left, value by value; what is wrong with a body becomes its reason. */
 export async function loadRich(loading: Loading, bodies: readonly number[]): Promise<void> {
-  const { engine, job, poison, staged } = loading
+  const { engine, circumstances, poison, staged } = loading
   if (bodies.length === 0) return
   await engine.run(statement('rich_raw'))
   await fillRich(loading, bodies)
-  const shapes = new Map((await engine.rows<ShapeRow>(statement('shapes'))).map((row) => [row.body, row]))
-  const ofBody = (text: (shape: ShapeRow) => string | null): string =>
-    lookup(
-      loading.files.map((_, body) => {
-        const shape = shapes.get(body)
-        return shape ? text(shape) : null
-      }),
-    )
-  const fragments = {
-    start: startSql(job),
-    on_grid: onGridSql('mark', job.interval, job.weekStart),
-    interval: job.interval,
-    valued: `CAST(${ofBody(({ valued }) => String(valued))} AS BOOLEAN)`,
-    lone: ofBody(({ lone }) => lone),
-  }
-  await engine.run(statement('rich', fragments))
+  await engine.run(statement('shapes'))
+  await engine.run(statement('rich', gridOf(circumstances)))
   for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
     poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
   await forget(
@@ -36,7 +21,6 @@ export async function loadRich(loading: Loading, bodies: readonly number[]): Pro
 }
 
 type FaultRow = { readonly body: number; readonly fault: string; readonly faults: bigint }
-type ShapeRow = { readonly body: number; readonly valued: boolean; readonly lone: string | null }
 
 /** All at once where that works; else one by one, so that DuckDB's refusal of one spares the others. */
 async function fillRich(loading: Loading, bodies: readonly number[]): Promise<void> {

@@ -1,7 +1,6 @@
-import { floorSql } from '../catalog/availability-sql.ts'
-import { endSql, stepSql } from '../intervals-sql.ts'
+import { onGridSql, stepSql } from '../intervals-sql.ts'
 import type { Lexed } from './body-lexer.ts'
-import type { ConvertJob } from './convert-job.ts'
+import type { Circumstances } from './convert-job.ts'
 import { statement } from './convert-sql.ts'
 import type { Engine, Row } from './engine.ts'
 
@@ -14,7 +13,8 @@ export interface Staged {
   readonly sound: boolean
   /** Whether any value is -0.0. */
   readonly minusZero: boolean
-  readonly disorder: boolean
+  /** Whether some t stands twice. */
+  readonly doubled: boolean
   readonly first: number
   readonly last: number
 }
@@ -40,22 +40,27 @@ export interface Loaded {
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
 export interface Loading {
   readonly engine: Engine
-  readonly job: ConvertJob
+  readonly circumstances: Circumstances
+  /** The spool files, by body. */
   readonly files: readonly string[]
+  /** Beginning of the paths of temporary files. */
+  readonly temporary: string
   readonly staged: Map<number, Staged>
   readonly poison: Map<number, string>
-  readonly lexed: Map<number, Lexed>
+  /** By spool file. */
+  readonly lexed: Map<string, Lexed>
   /** Copies in which `-0` is spelled `-0.0`, by body. */
   readonly copies: Map<number, string>
 }
 
-/** The start of the interval, from the grid point that was sent as `mark`. */
-export function startSql(job: ConvertJob): string {
-  return job.timestamp === 'interval_end' ? stepSql('mark', job.interval, -1) : 'mark'
+/** SQL of the start of the interval that a row's `mark` names, and whether it lies on the grid of the row's `interval`. */
+export function gridOf({ timestamp, weekStart }: Circumstances): { start: string; on_grid: string } {
+  const start = timestamp === 'interval_end' ? stepSql('mark', '"interval"', -1) : 'mark'
+  return { start, on_grid: onGridSql('mark', '"interval"', weekStart) }
 }
 
 type StatsRow = {
-  readonly [name in 'points' | 'told' | 'unsound' | 'minus_zeros' | 'disorder' | 'first' | 'last']: bigint
+  readonly [name in 'points' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last']: bigint
 } & { readonly body: number }
 
 /** Counts over the staged points of each body. */
@@ -69,7 +74,7 @@ export async function statsOf({ engine }: Loading, source: string): Promise<Map<
         told: Number(row.told),
         sound: row.unsound === 0n,
         minusZero: row.minus_zeros > 0n,
-        disorder: row.disorder > 0n,
+        doubled: row.points > row.moments,
         first: Number(row.first),
         last: Number(row.last),
       },
@@ -82,15 +87,10 @@ export async function forget(engine: Engine, table: string, bodies: readonly num
   if (bodies.length > 0) await engine.run(`DELETE FROM ${table} WHERE body IN (${bodies.join(', ')})`)
 }
 
-const staged = { t: 't', computed: 'computed' }
-
-/** SQL of the columns early, low and high over points of one body; zeros where `columns` is null. */
-export function clocksSql({ rules, interval }: ConvertJob, columns: typeof staged | null = staged): string {
-  if (columns === null) return '0::BIGINT AS early, 0::BIGINT AS low, 0::BIGINT AS high'
-  const { t, computed } = columns
-  const lag = `${computed} - ${endSql(t, interval)} * 1000000`
-  const early = `count(*) FILTER (WHERE ${computed} < ${floorSql(rules, t, interval)} * 1000000)`
-  return `${early} AS early, min(${lag}) AS low, max(${lag}) AS high`
+/** SQL of the columns early, low and high over the points of one body, from SQL of `computed` (microseconds), `close` and `floor` (seconds). */
+export function clocksSql(computed: string, close: string, floor: string): string {
+  const lag = `${computed} - ${close} * 1000000`
+  return `count(*) FILTER (WHERE ${computed} < ${floor} * 1000000) AS early, min(${lag}) AS low, max(${lag}) AS high`
 }
 
 /** The row's columns as numbers. */

@@ -1,17 +1,15 @@
-import { onGridSql } from '../intervals-sql.ts'
 import { isNested, isNumbers, kindBits, type Lexed } from './body-lexer.ts'
 import { statement } from './convert-sql.ts'
-import { bodySql, forget, type Loading, startSql, statsOf } from './convert-stage.ts'
+import { bodySql, forget, gridOf, type Loading, statsOf } from './convert-stage.ts'
 import { quoteList } from './engine.ts'
 
 /** Stages bodies whose points hold nothing but t, computed_at and one kind of value; returns the others. */
 export async function loadTyped(loading: Loading, bodies: readonly number[]): Promise<number[]> {
-  const { engine, job, lexed, staged } = loading
-  const flat = bodies.filter((body) => hasKinds(lexed.get(body), 'flat'))
-  const nested = bodies.filter((body) => !flat.includes(body) && hasKinds(lexed.get(body), 'nested'))
-  await engine.run(
-    statement('points', { start: startSql(job), on_grid: onGridSql('mark', job.interval, job.weekStart) }),
-  )
+  const { engine, files, lexed, staged, circumstances } = loading
+  const seen = (body: number): Lexed | undefined => lexed.get(files[body] ?? '')
+  const flat = bodies.filter((body) => hasKinds(seen(body), 'flat'))
+  const nested = bodies.filter((body) => !flat.includes(body) && hasKinds(seen(body), 'nested'))
+  await engine.run(statement('points', gridOf(circumstances)))
   await fill(loading, flat, flatColumns)
   await fill(loading, nested, nestedColumns)
   const found = await statsOf(loading, 'typed_points')

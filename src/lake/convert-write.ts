@@ -1,20 +1,66 @@
+import { backfillAfter } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
-import { day, longestSeconds } from '../time.ts'
 import { compressionSql } from './compression.ts'
-import type { Body, ConvertJob, WrittenFile } from './convert-job.ts'
+import type { Body, Circumstances, PartJob, WrittenFile } from './convert-job.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { lookup, statement } from './convert-sql.ts'
 import { type Clocks, clocksOf, clocksSql } from './convert-stage.ts'
 import { type Engine, quote, quoteList, type Row } from './engine.ts'
 import { computedSql } from './stored-clocks.ts'
 
+/** SQL of what a point is written with, over the columns of its source. */
+export interface Dating {
+  readonly asset: string
+  readonly currency: string
+  readonly exchange: string
+  readonly network: string
+  readonly params: string
+  /** Seconds: from when on the rule calls it knowable, before which it never is, and how much later it counts as backfilled. */
+  readonly available: string
+  readonly floor: string
+  readonly backfill: string
+  readonly basis: string
+  readonly trusted: string
+}
+
+/** For points of one partition that tell nothing but their body. */
+export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]): Dating {
+  const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
+  return {
+    asset: perBody(({ series }) => series.asset),
+    currency: perBody(({ series }) => series.currency),
+    exchange: perBody(({ series }) => series.exchange),
+    network: perBody(({ series }) => series.network),
+    params: perBody(({ series }) => paramsText(series.params)),
+    available: availableSql(rules, 't', interval),
+    floor: floorSql(rules, 't', interval),
+    backfill: String(backfillAfter(interval)),
+    basis: basisSql(rules, 't'),
+    trusted: trustedSql(rules, 't'),
+  }
+}
+
+/** For points of the table `fresh` beside their series. */
+export const stagedDating: Dating = {
+  asset: 'asset',
+  currency: 'currency',
+  exchange: 'exchange',
+  network: 'network',
+  params: 'params',
+  available: 'ruled',
+  floor: 'floor',
+  backfill: 'backfill',
+  basis: 'rule_basis',
+  trusted: 'trusted',
+}
+
 /** The points to be written. */
 export interface Source {
-  /** SQL of a relation: body, t, v, o, extra, computed. */
+  /** SQL of a relation: body, t, v, o, extra, computed, and what the dating names. */
   readonly source: string
   /** The column by which the series are sorted. */
-  readonly place: 'body' | 'rank'
+  readonly place: string
   /** Whether the source is sorted by it and t already. */
   readonly sorted: boolean
   /** Whether the table `late` names points that came late. */
@@ -30,26 +76,16 @@ export interface Source {
 /** Writes the points to `out`, sorted, dated and with their series. */
 export async function writePoints(
   session: Engine,
-  job: ConvertJob,
-  ordered: readonly Ordered[],
+  { observedAt, metadata }: Circumstances,
+  dating: Dating,
   { source, place, sorted, late, minusZero, few, out }: Source,
 ): Promise<void> {
-  const { rules, interval } = job
-  const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
   const sql = statement('output', {
-    asset: perBody(({ series }) => series.asset),
-    currency: perBody(({ series }) => series.currency),
-    exchange: perBody(({ series }) => series.exchange),
-    network: perBody(({ series }) => series.network),
-    params: perBody(({ series }) => paramsText(series.params)),
-    observed: `${job.observedAt}::BIGINT`,
-    backfill: Math.max(30 * day, 30 * longestSeconds(interval)) * 1_000_000,
-    floor: floorSql(rules, 't', interval),
-    available: availableSql(rules, 't', interval),
-    basis: asBasis(basisSql(rules, 't')),
+    ...dating,
+    observed: `${observedAt}::BIGINT`,
+    basis: asBasis(dating.basis),
     provider: asBasis(`'provider'`),
     observed_basis: asBasis(`'observed'`),
-    trusted: trustedSql(rules, 't'),
     late: late ? 'coalesce(tardy, false)' : 'false',
     source: late ? `${source} LEFT JOIN late USING (body, t)` : source,
     place,
@@ -58,7 +94,7 @@ export async function writePoints(
     compression: compressionSql(few),
     // Small enough that t and available_at get delta encoding instead of a dictionary.
     dictionary: minusZero ? 0 : 1000,
-    metadata: metadataSql(job.metadata),
+    metadata: metadataSql(metadata),
   })
   await session.run(sql)
 }
@@ -76,6 +112,8 @@ function asBasis(text: string): string {
 /** SQL of the content digest over rows of points files; sums over several files add up. */
 export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at, observed_at, v,
   signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
+
+const noClocks = '0::BIGINT AS early, 0::BIGINT AS low, 0::BIGINT AS high'
 
 /** What the written file holds of one series in one part of time. */
 export type Group = Row & {
@@ -101,17 +139,18 @@ const counts = [
 /** Reads the written file back, its clocks where points are `told`: by series, and by the part of time between the instants `cuts` (ascending). */
 export async function readBack(
   session: Engine,
-  job: ConvertJob,
+  { interval, rules }: PartJob,
   { out, told }: { readonly out: string; readonly told: boolean },
   cuts: readonly number[] = [],
 ): Promise<Group[]> {
   const branches = cuts.map((cut, part) => `WHEN mark < ${cut} THEN ${part}`).join(' ')
+  const close = endSql('mark', interval)
   return session.rows<Group>(
     statement('written', {
       file: quoteList([out]),
-      end: endSql('mark', job.interval),
+      end: close,
       part: cuts.length === 0 ? '0' : `CASE ${branches} ELSE ${cuts.length} END`,
-      clocks: clocksSql(job, told ? { t: 'mark', computed: `epoch_us(${computedSql()})` } : null),
+      clocks: told ? clocksSql(`epoch_us(${computedSql()})`, close, floorSql(rules, 'mark', interval)) : noClocks,
       computed: computedSql(),
       digest: digestSql,
     }),

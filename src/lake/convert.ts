@@ -1,65 +1,111 @@
-import { rm } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import type { Window } from '../windows.ts'
 import { fewRows } from './compression.ts'
 import type { Lexed } from './body-lexer.ts'
 import { findClocks } from './convert-clocks.ts'
-import { type Contradiction, compare, type Tally } from './convert-compare.ts'
+import { type Contradiction, compare, tellAsked, type Tally } from './convert-compare.ts'
 import { convertDirectly } from './convert-direct.ts'
 import { findHoles } from './convert-holes.ts'
-import type { BodyResult, ConvertJob, ConvertResult, WrittenFile } from './convert-job.ts'
+import type {
+  BodyResult,
+  Circumstances,
+  ConvertJob,
+  ConvertPart,
+  ConvertResult,
+  PartJob,
+  WrittenFile,
+} from './convert-job.ts'
 import { load } from './convert-load.ts'
 import { type Ordered, order } from './convert-order.ts'
-import { describe, readBack, writePoints } from './convert-write.ts'
+import { describe, readBack, stagedDating, writePoints } from './convert-write.ts'
 import type { Engine } from './engine.ts'
 import type { Violation } from './entry.ts'
 
+/** So long bodies are written straight to their partition's file where that can be proved. */
+const usuallyLong = 1_000_000
+
 /**
- * Turns spool files into one sorted Parquet file of the points that are new, and tells everything else: which bodies
- * are poison and why, what contradicts the points that are held, what is missing. No point becomes a JavaScript object
- * but one that contradicts. Works in a session of its own; commits nothing.
+ * Turns the spool files of a batch into one sorted Parquet file a partition of the points that are new, and tells
+ * everything else: which bodies are poison and why, what contradicts the points that are held, what is missing. All
+ * bodies are read and compared together, in as many statements for one partition as for a hundred; long ones have a
+ * shorter way. No point becomes a JavaScript object but one that contradicts. Works in a session of its own; commits
+ * nothing.
  */
 export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertResult> {
   const session = await engine.session()
   try {
-    const ordered = order(job.bodies)
-    const lexed = new Map<number, Lexed>()
-    const direct = await convertDirectly(session, job, ordered, lexed)
-    if (!direct) return await convertStaged(session, job, ordered, lexed)
-    return { file: direct.file, bodies: bodyResults(ordered, direct), violations: [], findings: [] }
+    const lexed = new Map<string, Lexed>()
+    const parts = job.parts.map((part): PartJob => ({ ...job, ...part }))
+    const files: (WrittenFile | null)[] = parts.map(() => null)
+    const bodies: BodyResult[][] = parts.map(() => [])
+    for (const [p, part] of parts.entries()) {
+      const ordered = order([part])
+      const direct = (await isLong(part, job.longBytes ?? usuallyLong))
+        ? await convertDirectly(session, part, ordered, lexed)
+        : null
+      if (!direct) continue
+      files[p] = direct.file
+      bodies[p] = bodyResults(ordered, direct).map(({ result }) => result)
+    }
+    const rest = parts.flatMap((part, p) => (bodies[p]?.length === part.bodies.length ? [] : [p]))
+    const staged = await convertStaged(
+      session,
+      job,
+      rest.map((p) => parts[p] as PartJob),
+      lexed,
+    )
+    for (const [i, p] of rest.entries()) {
+      files[p] = staged.files[i] ?? null
+      bodies[p] = staged.bodies.filter(({ part }) => part === i).map(({ result }) => result)
+    }
+    return { files, bodies: bodies.flat(), violations: staged.violations, findings: staged.findings }
   } catch (error) {
-    await rm(job.out, { force: true })
+    for (const { out } of job.parts) await rm(out, { force: true })
     throw error
   } finally {
     session.close()
   }
 }
 
+async function isLong({ bodies }: ConvertPart, longBytes: number): Promise<boolean> {
+  let bytes = 0
+  for (const { file } of bodies) bytes += (await stat(file)).size
+  return bytes >= longBytes
+}
+
 /** Reads all bodies into tables, compares them with one another and with what is held, and writes what is new. */
 async function convertStaged(
   session: Engine,
-  job: ConvertJob,
-  ordered: readonly Ordered[],
-  lexed: Map<number, Lexed>,
-): Promise<ConvertResult> {
-  const files = ordered.map(({ body }) => body.file)
-  const { staged, poison } = await load(session, job, files, lexed)
-  const { tallies, contradictions, late, minusZero } = await compare(session, job, ordered, { staged, poison })
+  circumstances: Circumstances,
+  parts: readonly PartJob[],
+  lexed: Map<string, Lexed>,
+) {
+  const ordered = order(parts)
+  const files: (WrittenFile | null)[] = parts.map(() => null)
+  if (ordered.length === 0) return { files, bodies: [], violations: [], findings: [] }
+  await tellAsked(session, ordered)
+  const spooled = ordered.map(({ body }) => body.file)
+  const temporary = parts[0]?.out ?? ''
+  const { staged, poison } = await load(session, { circumstances, files: spooled, temporary, lexed })
+  const { tallies, contradictions, late, minusZero } = await compare(session, ordered, { staged, poison })
   const told = [...staged.values()].some((body) => body.told > 0)
-  const findings = told ? await findClocks(session, job, ordered) : []
-  const added = [...tallies.values()].reduce((sum, tally) => sum + tally.added, 0)
-  let file: WrittenFile | null = null
-  if (added > 0) {
-    const { out } = job
-    const fresh = { source: 'fresh', place: 'rank' as const, sorted: true, late, minusZero }
-    await writePoints(session, job, ordered, { ...fresh, few: added <= fewRows, out })
-    file = describe(await readBack(session, job, { out, told: false }))
-    if (file.rows !== added) throw new Error(`${job.out} holds ${file.rows} rows instead of ${added}`)
+  const findings = told ? await findClocks(session, ordered) : []
+  for (const [p, part] of parts.entries()) {
+    const added = ordered.reduce((sum, one, i) => sum + (one.p === p ? (tallies.get(i)?.added ?? 0) : 0), 0)
+    if (added === 0) continue
+    const { out } = part
+    const source = `(FROM fresh JOIN (SELECT * EXCLUDE (part) FROM series) USING (rank) WHERE part = ${p})`
+    const how = { place: 'rank', sorted: false, late, minusZero, few: added <= fewRows, out }
+    await writePoints(session, circumstances, stagedDating, { source, ...how })
+    const file = describe(await readBack(session, part, { out, told: false }))
+    if (file.rows !== added) throw new Error(`${out} holds ${file.rows} rows instead of ${added}`)
+    files[p] = file
   }
   const source = (bodies: readonly number[]): string => `(FROM offered WHERE keep AND body IN (${bodies.join(', ')}))`
-  const holes = await findHoles(session, job, { ordered, poison, tallies, source })
+  const holes = await findHoles(session, { ordered, poison, tallies, source })
   const points = new Map([...staged].map(([i, body]) => [i, body.points]))
   const bodies = bodyResults(ordered, { poison, points, tallies, holes })
-  return { file, bodies, violations: contradictions.map((found) => violation(found, job, ordered)), findings }
+  return { files, bodies, violations: contradictions.map((found) => violation(found, ordered)), findings }
 }
 
 /** What is known of the bodies, by position. */
@@ -72,14 +118,15 @@ interface Facts {
   readonly holes: ReadonlyMap<number, Window[]>
 }
 
-/** The results in the order of the job. */
-function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, holes }: Facts): BodyResult[] {
-  const results = ordered.map(({ body, ord }, i) => {
+/** The results of each partition in the order of asking. */
+function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, holes }: Facts) {
+  const results = ordered.map(({ body, p, ord }, i) => {
     const reason = poison.get(i) ?? null
     const held = points.get(i)
     const tally = tallies.get(i)
     const state = reason !== null ? ('poison' as const) : held === undefined ? ('empty' as const) : ('ok' as const)
     return {
+      part: p,
       ord,
       result: {
         request: body.request,
@@ -96,10 +143,11 @@ function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, hol
       },
     }
   })
-  return results.toSorted((a, b) => a.ord - b.ord).map(({ result }) => result)
+  return results.toSorted((a, b) => a.part - b.part || a.ord - b.ord)
 }
-function violation(found: Contradiction, job: ConvertJob, ordered: readonly Ordered[]): Violation {
-  const body = ordered[found.body]?.body
+
+function violation(found: Contradiction, ordered: readonly Ordered[]): Violation {
+  const { body, part } = ordered[found.body] ?? {}
   return {
     series: body?.series.id ?? '',
     t: found.t,
@@ -107,7 +155,7 @@ function violation(found: Contradiction, job: ConvertJob, ordered: readonly Orde
     stored: found.stored,
     offered: found.offered,
     stored_at: found.storedAt,
-    offered_at: Number(job.observedAt),
+    offered_at: Number(part?.observedAt),
     request: body?.request ?? null,
   }
 }

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
-import type { Rule } from '../catalog/availability.ts'
+import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
-import { day, type Interval, longestSeconds } from '../time.ts'
+import type { Interval } from '../time.ts'
 import type { Engine } from './engine.ts'
 import type { FileEntry } from './entry.ts'
 import { inLake } from './layout.ts'
@@ -53,7 +53,7 @@ async function redate(session: Engine, job: RedateJob): Promise<Redated | null> 
       basis: basisSql(rules, 'mark'),
       computed: computedSql(),
       trusted: trustedSql(rules, 'mark'),
-      backfill: Math.max(30 * day, 30 * longestSeconds(interval)) * 1_000_000,
+      backfill: backfillAfter(interval) * 1_000_000,
     }),
   )
   const [row] = await session.rows(mergeSql('changed', { ruled: ruledSql() }))

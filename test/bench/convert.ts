@@ -108,11 +108,12 @@ async function benchKind(
   baseline: string,
 ): Promise<Measured> {
   const { spool, bytes } = await spoolFiles(kind, size)
-  const job = jobOf(spool, join(size.folder, 'ours.parquet'))
+  const out = join(size.folder, 'ours.parquet')
+  const job = jobOf(spool, out)
   const times: [number, number][] = []
   // The first round warms up.
   for (let round = 0; round <= size.repeats; round++) {
-    await rm(job.out, { force: true })
+    await rm(out, { force: true })
     const ours = await timed(() => convert(engine, job))
     const other = await timed(() => theirs(spool))
     await assertEqual(engine, size, kind)
@@ -271,8 +272,16 @@ function jobOf(spool: readonly string[], out: string): ConvertJob {
     const series = { ...frame, id: asset, asset }
     return { file, request: asset, series, since: null, until: null, askedAt: 2e9, horizon: 2e9, prior: [] }
   })
-  const settings = { timestamp: 'interval_start' as const, overlap: 'exact' as const, existing: [], metadata: {} }
-  return { metric: 'm', interval: '1h', rules: [rule], bodies, observedAt: BigInt(observedAt), out, ...settings }
+  const part = {
+    metric: 'm',
+    interval: '1h' as const,
+    rules: [rule],
+    overlap: 'exact' as const,
+    bodies,
+    existing: [],
+    out,
+  }
+  return { parts: [part], timestamp: 'interval_start', observedAt: BigInt(observedAt), metadata: {} }
 }
 
 /** What a bare statement needs to write the very columns of the lake, dated by the rule alone; what equals is left out. */

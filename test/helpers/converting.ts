@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
 import type { Series } from '../../src/catalog/series.ts'
-import { convert } from '../../src/lake/convert.ts'
-import type { Body, BodyResult, ConvertJob } from '../../src/lake/convert-job.ts'
+import { convert as convertBatch } from '../../src/lake/convert.ts'
+import type { Body, BodyResult, ConvertResult, PartJob, WrittenFile } from '../../src/lake/convert-job.ts'
 import { Engine, quote, type Row } from '../../src/lake/engine.ts'
 import { computedSql, ruledSql } from '../../src/lake/stored-clocks.ts'
 import { day, parseInstant } from '../../src/time.ts'
@@ -44,6 +45,29 @@ export function series(asset: string, dims: Partial<Series> = {}): Series {
   return { ...whole, id: JSON.stringify([asset, whole.currency, whole.exchange, whole.network]) }
 }
 
+/** A conversion of one partition; the files that are there by path. */
+export type Task = Omit<PartJob, 'existing'> & { readonly existing: readonly string[] }
+
+/** What a conversion of one partition gives. */
+export type Converted = Omit<ConvertResult, 'files'> & { readonly file: WrittenFile | null }
+
+/** Converts one partition alone, as long bodies and as short ones: both ways must give the same. */
+export async function convert(engine: Engine, task: Task): Promise<Converted> {
+  const twin = `${task.out}.twin`
+  const short = await convertAs(engine, { ...task, out: twin }, Number.POSITIVE_INFINITY)
+  const long = await convertAs(engine, task, 0)
+  await rm(twin, { force: true })
+  expect(long).toEqual(short)
+  return long
+}
+
+async function convertAs(engine: Engine, { existing, ...task }: Task, longBytes: number): Promise<Converted> {
+  const there = existing.map((path) => ({ path, min_t: null, max_t: null }))
+  const parts = [{ ...task, existing: there }]
+  const { files, ...result } = await convertBatch(engine, { ...task, parts, longBytes })
+  return { ...result, file: files[0] ?? null }
+}
+
 /** Conversions in a folder of their own; close it. */
 export class Converting {
   readonly engine: Engine
@@ -78,7 +102,7 @@ export class Converting {
     return { ...asked, askedAt: at('2030-01-01'), horizon: at('2030-01-01'), ...over }
   }
 
-  job(bodies: readonly Body[], over: Partial<ConvertJob> = {}): ConvertJob {
+  job(bodies: readonly Body[], over: Partial<Task> = {}): Task {
     return {
       metric: 'm',
       interval: '24h',
@@ -103,7 +127,7 @@ export class Converting {
   }
 
   /** Converts one body alone. */
-  async values(content: string, over: Partial<ConvertJob> = {}): Promise<{ only: BodyResult; rows: Row[] }> {
+  async values(content: string, over: Partial<Task> = {}): Promise<{ only: BodyResult; rows: Row[] }> {
     const task = this.job([await this.body(content)], over)
     const result = await convert(this.engine, task)
     const [only] = result.bodies

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { availableAt, type Rule, ruleFor } from '../../src/catalog/availability.ts'
-import { availableSql, basisSql, floorSql, trustedSql } from '../../src/catalog/availability-sql.ts'
+import {
+  availableSql,
+  basisSql,
+  floorSql,
+  rowInstantSql,
+  ruleRows,
+  trustedSql,
+} from '../../src/catalog/availability-sql.ts'
 import { endSql, stepSql } from '../../src/intervals-sql.ts'
 import { Engine } from '../../src/lake/engine.ts'
 import { end, floor, type Interval, intervals, step } from '../../src/time.ts'
@@ -65,6 +72,32 @@ test('a rule says the same in SQL as in TypeScript', async () => {
   )
   await fc.assert(property, { numRuns: 80 })
 })
+
+test('so it does where rule and interval stand in columns', async () => {
+  const pair = fc.tuple(rules, fc.constantFrom<Interval>(...intervals), instants)
+  const property = fc.asyncProperty(fc.array(pair, { minLength: 1, maxLength: 20 }), async (cases) => {
+    const starts = cases.map(([, interval, at]) => floor(at, interval))
+    const points = cases.map(([, interval], n) => ({ n, t: starts[n], interval }))
+    const ruled = cases.flatMap(([list], n) => ruleRows(list).map((row) => ({ n, ...row })))
+    const rows = await engine.rows(`SELECT n, ${rowInstantSql('t', 'close')} AS a, basis AS b, trusted
+      FROM (SELECT *, ${endSql('t', '"interval"')} AS close FROM ${table(points)})
+      JOIN ${table(ruled)} USING (n) WHERE t >= begins AND t < ends ORDER BY n`)
+    const expected = cases.map(([list, interval], n) => {
+      const t = starts[n] ?? 0
+      const { basis, trust } = ruleFor(list, t)
+      return { n: BigInt(n), a: BigInt(availableAt(list, t, interval)), b: basis, trusted: trust === 'rule' }
+    })
+    expect(rows).toEqual(expected)
+  })
+  await fc.assert(property, { numRuns: 60 })
+})
+
+function table(rows: readonly object[]): string {
+  const types = `[{"n": "BIGINT", "t": "BIGINT", "interval": "VARCHAR", "begins": "BIGINT", "ends": "BIGINT",
+    "lag": "BIGINT", "clock": "BIGINT", "basis": "VARCHAR", "trusted": "BOOLEAN"}]`
+  const own = Object.keys(rows[0] ?? {}).map((name) => `"${name}"`)
+  return `(SELECT ${own.join(', ')} FROM (SELECT unnest(from_json('${JSON.stringify(rows)}', '${types}'), recursive := true)))`
+}
 
 test('a list of rules without an open end is refused', () => {
   expect(() => basisSql([], 't')).toThrow('without `until`')

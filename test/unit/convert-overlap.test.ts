@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { convert } from '../../src/lake/convert.ts'
-import type { ConvertResult } from '../../src/lake/convert-job.ts'
 import { day } from '../../src/time.ts'
-import { Converting, daily, series, t1 } from '../helpers/converting.ts'
+import { convert, type Converted, Converting, daily, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
 beforeAll(async () => {
@@ -11,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => made.close())
 
-async function seed(content: string): Promise<{ out: string; result: ConvertResult }> {
+async function seed(content: string): Promise<{ out: string; result: Converted }> {
   const task = made.job([await made.body(content)], { observedAt: 1_000_000n })
   return { out: task.out, result: await convert(made.engine, task) }
 }

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { convert } from '../../src/lake/convert.ts'
 import type { BodyResult } from '../../src/lake/convert-job.ts'
 import { day } from '../../src/time.ts'
-import { Converting, series, t1 } from '../helpers/converting.ts'
+import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
 beforeAll(async () => {

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
-import { convert } from '../../src/lake/convert.ts'
 import { quote } from '../../src/lake/engine.ts'
 import { day } from '../../src/time.ts'
-import { at, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
+import { at, convert, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
 beforeAll(async () => {

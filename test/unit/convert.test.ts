@@ -1,10 +1,9 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { convert } from '../../src/lake/convert.ts'
 import { digestSql } from '../../src/lake/convert-write.ts'
 import { day } from '../../src/time.ts'
-import { at, Converting, daily, series, t1 } from '../helpers/converting.ts'
+import { at, convert, Converting, daily, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
 beforeAll(async () => {

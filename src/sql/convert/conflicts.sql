@@ -1,5 +1,5 @@
 -- Bodies that contradict themselves: one t with two values.
--- columns: body, t.
+-- columns: body, t (the first one).
 -- law: L7. The same point twice is one point; two values for one t are neither.
 SELECT body, min(t) AS t
 FROM (

@@ -1,8 +1,8 @@
--- fresh: the points to be added, in the order of the file.
--- columns: body, ord, rank, t, v, o, extra, computed.
+-- fresh: the points to be added.
+-- columns: those of offered.
 -- law: L2, L4. Never one that is held; the first body wins.
 CREATE TEMP TABLE fresh AS
-SELECT DISTINCT ON (rank, t) body, ord, rank, t, v, o, extra, computed
+SELECT {{distinct}} *
 FROM offered ANTI JOIN held USING (rank, t)
 WHERE keep
-ORDER BY rank, t, ord
+{{order}}

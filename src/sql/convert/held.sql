@@ -3,8 +3,8 @@
 -- law: L2. What is held stays; everything offered is compared with it.
 CREATE TEMP TABLE held AS
 SELECT s.rank, epoch_us(e.t) // 1000000 AS t, e.v, e.o, epoch_us({{computed}}) AS computed, epoch_us(e.observed_at) AS stored_at
-FROM read_parquet({{files}}, hive_partitioning = false) e
-JOIN series s ON e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency
+FROM {{source}} e
+JOIN series s ON e.part = s.part AND e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency
   AND e.exchange IS NOT DISTINCT FROM s.exchange AND e.network IS NOT DISTINCT FROM s.network
   AND e.params IS NOT DISTINCT FROM s.params
 WHERE {{range}}

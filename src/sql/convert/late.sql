@@ -4,4 +4,4 @@
 CREATE TEMP TABLE late AS
 SELECT DISTINCT f.body, f.t, true AS tardy
 FROM fresh f JOIN prior p ON f.body = p.body AND f.t >= p.since AND f.t < p.until
-WHERE f.computed IS NULL AND p.asked_at > {{available}}
+WHERE f.computed IS NULL AND p.asked_at > f.ruled

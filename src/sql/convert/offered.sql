@@ -1,7 +1,16 @@
--- offered: every staged point once a body.
--- columns: body, ord, rank, t, v, o, extra, computed, keep (inside the asked window and finished), compared.
+-- offered: every staged point once a body, with what the rules of its partition say of it.
+-- columns: body, ord, rank, part, t, v, o, extra, computed, compared, close (end of the interval, seconds), backfill, ruled (from
+--   when on it is knowable by the rule), floor (before which it never is), rule_basis, trusted, keep (inside the
+--   asked window and finished).
 -- law: L2, and nothing is kept before its interval's end or a stated instant.
 CREATE TEMP TABLE offered AS
-SELECT DISTINCT ON (body, s.t) body, ord, rank, s.t, s.v, s.o, s.extra, s.computed, compared,
-  (since IS NULL OR s.t >= since) AND (until IS NULL OR s.t < until) AND {{floor}} <= horizon AS keep
-FROM staged s JOIN bodies USING (body)
+SELECT {{distinct}} * EXCLUDE (since, until, horizon),
+  (since IS NULL OR t >= since) AND (until IS NULL OR t < until) AND floor <= horizon AS keep
+FROM (
+  SELECT *, CASE WHEN rule_basis = 'stated' THEN ruled ELSE close END AS floor
+  FROM (
+    SELECT closed.* EXCLUDE ("interval", asked_at), {{instant}} AS ruled, basis AS rule_basis, trusted
+    FROM (SELECT *, {{close}} AS close FROM staged JOIN bodies USING (body)) closed
+    JOIN rules ON rules.part = closed.part AND t >= begins AND t < ends
+  )
+)

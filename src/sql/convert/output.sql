@@ -9,14 +9,14 @@ COPY (
     make_timestamptz(t * 1000000) AS t, make_timestamptz(available) AS available_at,
     make_timestamptz({{observed}}) AS observed_at, v, o, basis, extra,
     make_timestamptz(CASE WHEN NOT own OR computed < available THEN computed END) AS computed_at,
-    make_timestamptz(CASE WHEN own AND available - rule > {{backfill}} THEN rule END) AS available_rule_at,
+    make_timestamptz(CASE WHEN own AND available - rule > {{backfill}} * 1000000 THEN rule END) AS available_rule_at,
     {{params}} AS params
   FROM (
-    SELECT body, {{place}} AS place, t, v, o, extra, computed, own, rule,
+    SELECT *,
       CASE WHEN own THEN greatest(computed, {{floor}} * 1000000) WHEN {{late}} THEN greatest({{observed}}, rule) ELSE rule END AS available,
       CASE WHEN own THEN {{provider}} WHEN {{late}} THEN {{observed_basis}} ELSE {{basis}} END AS basis
     FROM (
-      SELECT *, computed IS NOT NULL AND NOT {{trusted}} AS own, {{available}} * 1000000 AS rule
+      SELECT *, {{place}} AS place, computed IS NOT NULL AND NOT {{trusted}} AS own, {{available}} * 1000000 AS rule
       FROM {{source}}
     )
   )

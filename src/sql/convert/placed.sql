@@ -1,7 +1,10 @@
 -- The points of the written file with the body that brought them.
--- columns: body, t (seconds).
+-- columns: body, t and close (start and end of the interval, seconds).
 -- law: L5.
-SELECT body, epoch_us(t) // 1000000 AS t
-FROM read_parquet({{file}}, hive_partitioning = false, file_row_number = true)
+SELECT body, t, {{close}} AS close
+FROM (
+  SELECT file_row_number, epoch_us(t) // 1000000 AS t
+  FROM read_parquet({{file}}, hive_partitioning = false, file_row_number = true)
+)
 JOIN (SELECT unnest(from_json({{json}}, '[{"body": "INTEGER", "first_row": "BIGINT", "last_row": "BIGINT"}]'), recursive := true))
   ON file_row_number BETWEEN first_row AND last_row

@@ -6,3 +6,4 @@ SELECT body, {{start}} AS t, v, o, CAST(NULL AS VARCHAR) AS extra, TRY_CAST(roun
   coalesce(sent = floor(sent) AND abs(sent) < 1e11 AND {{on_grid}} AND (v IS NULL OR isfinite(v))
     AND (computed_at IS NULL OR (computed_at >= 0 AND computed_at < 1e11)), false) AS sound
 FROM (SELECT * EXCLUDE (t), t AS sent, TRY_CAST(t AS BIGINT) AS mark FROM typed)
+JOIN (SELECT body, "interval" FROM bodies) USING (body)

@@ -6,7 +6,8 @@ WITH read AS (
   SELECT *, TRY_CAST(t AS DOUBLE) AS sent, TRY_CAST(TRY_CAST(t AS DOUBLE) AS BIGINT) AS mark, TRY_CAST(c AS DOUBLE) AS told,
     CASE WHEN left(v, 1) NOT IN ('{', '[') THEN TRY_CAST(v AS DOUBLE) END AS number,
     coalesce(left(v, 1) IN ('{', '['), false) AS nested
-  FROM (SELECT *, {{valued}} AS valued, {{lone}} AS lone FROM rich_raw)
+  FROM (SELECT *, rowid AS place FROM rich_raw) JOIN shapes USING (body)
+    JOIN (SELECT body, "interval" FROM bodies) USING (body)
 ), told AS (
   SELECT *, CASE
       WHEN doubled THEN 'a point with the same key twice'
@@ -18,7 +19,7 @@ WITH read AS (
       WHEN NOT isfinite(sent) THEN 't is beyond a double: ' || left(t, 40)
       WHEN abs(sent) >= 1e11 THEN 't is in milliseconds or finer: ' || left(t, 40)
       WHEN sent <> floor(sent) THEN 't has a fraction: ' || left(t, 40)
-      WHEN NOT {{on_grid}} THEN 't is off the {{interval}} grid: ' || left(t, 40)
+      WHEN NOT {{on_grid}} THEN 't is off the ' || "interval" || ' grid: ' || left(t, 40)
       WHEN left(v, 1) = '"' THEN 'v is a text: ' || left(v, 40)
       WHEN v IN ('true', 'false') THEN 'v is a boolean'
       WHEN v IS NOT NULL AND NOT nested AND NOT coalesce(isfinite(number), false) THEN 'v is no finite number: ' || left(v, 40)
@@ -38,5 +39,5 @@ WITH read AS (
 SELECT body, {{start}} AS t, number AS v,
   CASE WHEN nested THEN v WHEN valued THEN o WHEN lone IS NOT NULL THEN others[1].value ELSE bundle END AS o,
   CASE WHEN valued THEN bundle END AS extra,
-  TRY_CAST(round(told * 1e6) AS BIGINT) AS computed, fault IS NULL AS sound, fault
+  TRY_CAST(round(told * 1e6) AS BIGINT) AS computed, fault IS NULL AS sound, fault, place
 FROM texts

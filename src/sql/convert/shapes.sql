@@ -1,7 +1,8 @@
--- Where each rich body keeps its values.
+-- shapes: where each rich body keeps its values.
 -- columns: body, valued (in v or o), lone (the one other key that holds them all, as objects or arrays, or NULL).
 -- A null v beside points of other keys is a null point of that shape.
 -- law: L7. Decided for each response, not for each endpoint.
+CREATE TEMP VIEW shapes AS
 WITH entries AS (SELECT body, unnest(others) AS e FROM rich_raw WHERE others IS NOT NULL)
 SELECT body, valued, lone
 FROM (

@@ -5,6 +5,5 @@ SELECT b.body, k.t, 'vanished' AS kind, coalesce(k.o, CAST(k.v AS VARCHAR), 'nul
   CAST(NULL AS VARCHAR) AS offered, k.stored_at
 FROM known k JOIN bodies b ON k.rank = b.rank AND k.ord < b.ord
 WHERE b.compared AND (b.since IS NULL OR k.t >= b.since) AND (b.until IS NULL OR k.t < b.until)
-  AND b.body IN ({{bodies}})
   AND NOT EXISTS (FROM offered p WHERE p.body = b.body AND p.t = k.t)
 ORDER BY b.body, k.t
