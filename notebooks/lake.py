@@ -3,23 +3,40 @@
     from lake import sql, points, panel, universe, calendar
 
 Every function reads `lake.duckdb` and nothing else, and takes `as_of=`: what was knowable at that instant. Results are
-pandas DataFrames with UTC instants; with `polars=True` polars ones, where polars is installed. The lake is found in
-`PITLAKE_DATA`, else in `../data`. `pitlake()` runs the command line, `picture()` draws in one style.
+pandas DataFrames with UTC instants; with `polars=True` polars ones, where polars is installed. An answer in which nothing
+was found warns (LakeWarning) and names what may have been meant. The lake is found in `PITLAKE_DATA`, else in `../data`.
+`pitlake()` runs the command line, `picture()` draws in one style.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
+import re
 import subprocess
-from datetime import date, datetime
+import sys
+import warnings
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pandas as pd
 
 Moment = str | date | datetime | None
+Span = str | timedelta | None
+INTERVALS = ("10m", "1h", "24h", "1w", "1month")
+DIMENSIONS = ("currency", "exchange", "network")
+OFTEN_NULL = {*DIMENSIONS, "o", "extra", "computed_at", "component"}
 PROJECT = Path(__file__).resolve().parent.parent
+
+
+class LakeError(ValueError):
+    """A question that the lake cannot answer; the message says what was expected."""
+
+
+class LakeWarning(UserWarning):
+    """An answer in which nothing was found, and what may have been meant."""
 
 
 def folder() -> Path:
@@ -50,21 +67,36 @@ def sql(query: str, *, polars: bool = False, frames: dict | None = None, **varia
     with connect(**variables) as connection:
         for name, frame in (frames or {}).items():
             connection.register(name, frame)
-        result = connection.sql(query)
-        return result.pl() if polars else in_utc(result.df())
+        found = rows_of(connection, query, polars)
+        if len(found) == 0 or any(is_empty(found, name) for name in found.columns if name not in OFTEN_NULL):
+            warn(doubts(connection, query))
+        return found
 
 
-def points(metric: str, assets: str | list[str] | None = None, interval: str = "24h", *, currency: str | None = None,
-           since: Moment = None, until: Moment = None, polars: bool = False, **variables):
-    """The stored points of a metric, oldest first, each with the instants at which it could be known and was stored."""
-    where = [f"metric = {quote(metric)}", f'"interval" = {quote(interval)}']
-    where += [f"asset IN ({listed(assets)})"] if assets else []
-    where += [f"currency = {quote(currency)}"] if currency else []
-    where += [f"t >= TIMESTAMPTZ {quote(utc_text(since))}"] if since is not None else []
-    where += [f"t < TIMESTAMPTZ {quote(utc_text(until))}"] if until is not None else []
-    source = "price_usd" if metric == "price_usd" else "points"
-    order = "asset, currency, exchange, network, t"
-    return sql(f"SELECT * FROM {source} WHERE {' AND '.join(where)} ORDER BY {order}", polars=polars, **variables)
+def points(metric: str, assets: str | list[str] | None = None, interval: str | None = None, *, currency: str | None = None,
+           exchange: str | None = None, network: str | None = None, since: Moment = None, until: Moment = None,
+           polars: bool = False, **variables):
+    """The stored points of a metric, oldest first, each with the instants at which it could be known and was stored.
+
+    What is not named is the catalogue's default, as in the joins; `"*"` means all.
+    """
+    given = {"interval": interval, "currency": currency, "exchange": exchange, "network": network}
+    with connect(**variables) as connection:
+        wanted = {name: value if value is not None else standard_of(connection, metric, name)
+                  for name, value in given.items()}
+        where = [f"metric = {quote(metric)}"]
+        where += [f'"{name}" = {quote(value)}' for name, value in wanted.items() if value not in (None, "*")]
+        where += [f"asset IN ({listed(assets)})"] if assets else []
+        where += [f"t >= TIMESTAMPTZ {quote(utc_text(since))}"] if since is not None else []
+        where += [f"t < TIMESTAMPTZ {quote(utc_text(until))}"] if until is not None else []
+        source = "price_usd" if metric == "price_usd" else "points"
+        order = 'asset, "interval", currency, exchange, network, t'
+        found = rows_of(connection, f"SELECT * FROM {source} WHERE {' AND '.join(where)} ORDER BY {order}", polars)
+        if len(found) == 0:
+            dimensions = {name: value for name, value in wanted.items() if name in DIMENSIONS}
+            names = [assets] if isinstance(assets, str) else assets or []
+            warn([why_empty(connection, metric, wanted["interval"], names, dimensions, None)])
+        return found
 
 
 def calendar(since: Moment, until: Moment, step: str = "1 day", assets: str | list[str] | None = None) -> pd.DataFrame:
@@ -75,28 +107,204 @@ def calendar(since: Moment, until: Moment, step: str = "1 day", assets: str | li
     return sql(f"SELECT ts, asset FROM ({grid}), (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset")
 
 
-def panel(decisions: pd.DataFrame, metrics: str | list[str] | dict[str, str], interval: str = "24h", *,
-          latency: str | None = None, max_age: str | None = None, polars: bool = False, **variables):
+def panel(decisions, metrics: str | list[str] | dict[str, str], interval: str = "24h", *, currency: str | None = None,
+          exchange: str | None = None, network: str | None = None, component: str | None = None, latency: Span = None,
+          max_age: Span = None, skip_nulls: bool = False, polars: bool | None = None, **variables):
     """Each decision (`ts`, `asset`) with one column a metric: the latest value that was knowable at `ts`.
 
-    `metrics` may be a dict {column: metric}; `path#/pointer` takes one component of nested values.
+    Decisions are a pandas or polars frame (the answer is of the same kind), `ts` and `asset` may be its index. All its
+    columns come back. `metrics` may be a dict {column: metric}; `path#/pointer` takes one component of nested values.
     """
     names = [metrics] if isinstance(metrics, str) else metrics
-    named = names if isinstance(names, dict) else {name: name for name in names}
-    options = [f"{key} := INTERVAL {quote(value)}" for key, value in (("latency", latency), ("max_age", max_age)) if value]
-    call = ", ".join(["_panel_rows", f"[{listed(list(named.values()))}]", quote(interval), *options])
-    keyed = decisions.reset_index(drop=True).copy()
-    keyed["_row"] = range(len(keyed))
-    kept = [f'any_value("{name}") AS "{name}"' for name in decisions.columns]
-    asked = [f'max(v) FILTER (WHERE metric = {quote(metric)}) AS "{column}"' for column, metric in named.items()]
-    query = f"SELECT {', '.join(kept + asked)} FROM pit_long({call}) GROUP BY _row ORDER BY _row"
-    return sql(query, polars=polars, frames={"_panel_rows": keyed}, **variables)
+    named = dict(names) if isinstance(names, dict) else {name: name for name in names}
+    if not named:
+        raise LakeError("panel: expected at least one metric")
+    if interval not in INTERVALS:
+        raise LakeError(f"panel: expected interval as one of {', '.join(INTERVALS)}, got {interval!r}")
+    frame = flat(decisions)
+    own = [str(name).lower() for name in frame.columns]
+    clash = [column for column in named if column.lower() in own]
+    if clash:
+        raise LakeError(f"panel: the decisions have a column {clash[0]!r} already; rename it, or the metric's by a dict")
+    key = "_pit_row"
+    while key in own:
+        key += "_"
+    spans = {"latency": latency, "max_age": max_age}
+    texts = {"currency": currency, "exchange": exchange, "network": network, "component": component}
+    options = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
+    options += [f"{name} := INTERVAL {quote(span_text(value))}" for name, value in spans.items() if value is not None]
+    options += ["skip_nulls := true"] if skip_nulls else []
+    call = ", ".join(["_pit_asked", f"[{listed(list(named.values()))}]", quote(interval), *options])
+    cells = [f"max(v) FILTER (WHERE metric = {quote(metric)}) AS {quote_name(column)}" for column, metric in named.items()]
+    query = f"""WITH _pit_asked AS MATERIALIZED (SELECT {key}, asset, ts FROM _pit_decisions),
+        wide AS (SELECT {key}, {', '.join(cells)} FROM pit_long({call}) GROUP BY {key})
+        SELECT own.* EXCLUDE ({key}), wide.* EXCLUDE ({key}) FROM _pit_decisions AS own JOIN wide USING ({key}) ORDER BY {key}"""
+    with connect(**variables) as connection:
+        connection.register("_pit_decisions", numbered(frame, key))
+        try:
+            found = rows_of(connection, query, is_polars(frame) if polars is None else polars)
+        except duckdb.Error as error:
+            raise LakeError(f"panel: {str(error).partition('Error: ')[2] or error}") from None
+        doubted = []
+        for column, metric in named.items():
+            assets = empty_assets(found, column)
+            if assets:
+                dimensions = {name: value for name, value in texts.items() if name in DIMENSIONS}
+                everywhere = is_empty(found, column)
+                doubted.append(why_empty(connection, metric, interval, assets, dimensions, component, everywhere))
+        warn(doubted)
+        return found
 
 
 def universe(at: Moment = None, *, polars: bool = False, registry_backfill: bool = False):
     """The tokenized products that were known at an instant (default: now), retired ones included."""
     query = "SELECT * FROM universe ORDER BY product_id"
     return sql(query, polars=polars, as_of=at, registry_backfill=registry_backfill)
+
+
+def is_polars(frame) -> bool:
+    return type(frame).__module__.split(".")[0] == "polars"
+
+
+def flat(decisions):
+    """The decisions as a frame whose columns hold `ts` and `asset`, wherever they stood."""
+    frame = decisions.collect() if is_polars(decisions) and hasattr(decisions, "collect") else decisions
+    if isinstance(frame, pd.DataFrame):
+        if "ts" not in frame.columns and isinstance(frame.index, pd.DatetimeIndex) and frame.index.name is None:
+            frame = frame.rename_axis("ts")
+        levels = [name for name in ("ts", "asset") if name in frame.index.names and name not in frame.columns]
+        frame = (frame.reset_index(level=levels) if levels else frame).reset_index(drop=True)
+    elif not is_polars(frame):
+        raise LakeError(f"panel: expected decisions as a pandas or polars frame, got {type(decisions).__name__}")
+    lacking = [name for name in ("asset", "ts") if name not in [str(column).lower() for column in frame.columns]]
+    if lacking:
+        raise LakeError(f"panel: the decisions have no column {' and no '.join(lacking)}, but {', '.join(map(str, frame.columns))}")
+    return frame
+
+
+def numbered(frame, key: str):
+    """The frame with the number of each row."""
+    return frame.with_row_index(key) if is_polars(frame) else frame.assign(**{key: range(len(frame))})
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, query: str, polars: bool):
+    result = connection.sql(query)
+    if result is None:
+        return pd.DataFrame()
+    return result.pl() if polars else in_utc(result.df())
+
+
+def is_empty(frame, column: str) -> bool:
+    """Whether there are rows, and nothing in the column."""
+    return len(frame) > 0 and bool((frame[column].is_null() if is_polars(frame) else frame[column].isna()).all())
+
+
+def empty_assets(frame, column: str) -> list[str]:
+    """The assets for which the column holds nothing."""
+    own = next(name for name in frame.columns if str(name).lower() == "asset")
+    if is_polars(frame):
+        full = frame.filter(frame[column].is_not_null())[own].unique().to_list()
+        return sorted(set(frame[own].drop_nulls().unique().to_list()) - set(full))
+    return sorted(set(frame[own].dropna()) - set(frame.loc[frame[column].notna(), own].dropna()))
+
+
+def warn(doubts: list[str | None]) -> None:
+    """Warns at the line that asked."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame, level = frame.f_back, level + 1
+    for doubt in dict.fromkeys(filter(None, doubts)):
+        warnings.warn(doubt, LakeWarning, stacklevel=level)
+
+
+def near(word: str, known: list[str], many: int = 1) -> str:
+    """What may have been meant, as the end of a sentence."""
+    same = [name for name in known if name.lower() == word.lower()]
+    meant = same or difflib.get_close_matches(word, known, many, 0.5)
+    if meant:
+        return f"; did you mean {' or '.join(repr(name) for name in meant)}?"
+    return f"; there {'is' if len(known) == 1 else 'are'} {', '.join(map(repr, known[:6]))}" if known else ""
+
+
+def metrics_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    return [*(row[0] for row in connection.execute("SELECT metric FROM endpoints ORDER BY 1").fetchall()), "price_usd"]
+
+
+def standard_of(connection: duckdb.DuckDBPyConnection, metric: str, name: str) -> str | None:
+    """The catalogue's default of a metric for `interval` or a dimension."""
+    if metric == "price_usd" and name != "interval":
+        return None
+    path = "supply/current_pit" if metric == "price_usd" else metric
+    row = connection.execute(f"SELECT default_{name} FROM endpoints WHERE metric = ?", [path]).fetchone()
+    return row[0] if row else None
+
+
+def why_empty(connection: duckdb.DuckDBPyConnection, name: str, interval: str | None, assets: list[str],
+              dimensions: dict[str, str | None], component: str | None, everywhere: bool = True) -> str | None:
+    """Why a metric may have told nothing of these assets; None where the lake just had nothing to tell."""
+    path, _, pointer = name.partition("#")
+    pointer = pointer or component
+    known = metrics_of(connection)
+    if path not in known:
+        return f"unknown metric {path!r}{near(path, known)}"
+    stored = "supply/current_pit" if path == "price_usd" else path
+    connection.execute("SET VARIABLE as_of = NULL")
+    rows = connection.execute(
+        'SELECT DISTINCT "interval", asset, currency, exchange, network FROM points WHERE metric = ?', [stored]
+    ).fetchall()
+    if not rows:
+        return f"the lake holds nothing of {path!r}: fetch it first"
+    held = [row for row in rows if interval in (None, "*", row[0])]
+    if not held:
+        return f"{path!r} is not held at {interval}{near(str(interval), sorted({row[0] for row in rows}))}"
+    own = sorted({row[1] for row in held})
+    lost = [asset for asset in assets if asset not in own]
+    if lost:
+        return f"nothing is held of {path!r} for asset {lost[0]!r}{near(str(lost[0]), own)}"
+    for place, dimension in enumerate(DIMENSIONS, 2):
+        wanted = dimensions.get(dimension) or standard_of(connection, path, dimension)
+        there = sorted({row[place] for row in held if row[place] is not None})
+        if there and wanted not in (None, "*", *there):
+            return f"nothing is held of {path!r} with {dimension} {wanted!r}{near(str(wanted), there)}"
+    return why_null(connection, path, pointer) if everywhere and path != "price_usd" else None
+
+
+def why_null(connection: duckdb.DuckDBPyConnection, path: str, pointer: str | None) -> str | None:
+    """Whether a metric of objects was asked without a part of them, or for one that there is not."""
+    known = [row[0] for row in connection.execute(
+        "SELECT DISTINCT component FROM (SELECT component FROM components WHERE metric = ? LIMIT 5000) ORDER BY 1", [path]
+    ).fetchall()]
+    if not known:
+        return f"{path!r} holds plain numbers: ask it without #{pointer}" if pointer else None
+    if not pointer:
+        parts = " or ".join(repr(f"{path}#{part}") for part in known[:2])
+        return f"{path!r} holds objects or lists: ask for a part of them, such as {parts}"
+    return None if pointer in known else f"{path!r} has no part {pointer!r}{near(pointer, known, 2)}"
+
+
+def doubts(connection: duckdb.DuckDBPyConnection, query: str) -> list[str | None]:
+    """What may be wrong with a query that found nothing, by the texts in it."""
+    texts = [text.replace("''", "'") for text in re.findall(r"'((?:[^']|'')*)'", query)]
+    known = metrics_of(connection)
+    found: list[str | None] = []
+    for text in texts:
+        path, _, pointer = text.partition("#")
+        if path == "price_usd" and re.search(r"\bfrom\s+(lake\.)?points\b", query, re.I):
+            found.append("price_usd is a view of its own, not a metric of points: FROM price_usd")
+        elif path in known and pointer:
+            found.append(why_null(connection, path, pointer))
+        elif re.fullmatch(r"[a-z0-9_]+/[a-z0-9_]+", path, re.I) and path not in known:
+            found.append(f"unknown metric {path!r}{near(path, known)}")
+    if re.search(r"\b(pit_universe|universe|products|issuers|deployments)\b", query, re.I):
+        row = connection.execute("""SELECT min(valid_from), CAST(min(valid_from) AS VARCHAR) FROM history.products
+            HAVING count(*) > 0""").fetchone()
+        if row is None:
+            found.append("the registry holds no product that was known then: it knows nothing before its first snapshot")
+    connection.execute("SET VARIABLE as_of = NULL")
+    assets = [row[0] for row in connection.execute("SELECT DISTINCT asset FROM points").fetchall()]
+    found += [f"{text!r} is no asset{near(text, assets)}" for text in texts
+              if text not in assets and text.lower() in [asset.lower() for asset in assets]]
+    return found
 
 
 class Run:
@@ -165,6 +373,16 @@ def utc_text(value: Moment) -> str:
     """The text of an instant with its zone; what has none is UTC."""
     stamp = pd.Timestamp(value)
     return (stamp.tz_localize("UTC") if stamp.tzinfo is None else stamp.tz_convert("UTC")).isoformat()
+
+
+def span_text(value: str | timedelta) -> str:
+    """A duration as DuckDB reads it."""
+    return f"{value.total_seconds()} seconds" if isinstance(value, timedelta) else value
+
+
+def quote_name(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + str(name).replace('"', '""') + '"'
 
 
 def listed(names: str | list[str]) -> str:

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { resolve } from 'node:path'
 import type { Table } from 'apache-arrow'
-import type { Engine, Parameters } from './lake/engine.ts'
+import { type Engine, type Parameters, quoteName } from './lake/engine.ts'
 import { arrowTable } from './query/arrow.ts'
 import { type Moment, openQuery, type QueryOptions, setMoment } from './query/lake.ts'
-import { decisionsFromList, type Panel, panelSql } from './query/panel.ts'
+import { type Panel, panelSql, specOf } from './query/panel.ts'
 import { pointsSql, type PointsFilter } from './query/points.ts'
 import { guarded, runScript, type RunDeps } from './query/run.ts'
 
@@ -59,10 +59,25 @@ async function ask(engine: Engine, sql: string, parameters: Parameters | undefin
   return guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
 }
 
+/** The table of the decisions has a name of its own and does not outlive the call. */
 async function askPanel(engine: Engine, panel: Panel, run: RunDeps): Promise<Table> {
-  const { decisions, query } = panelSql({ ...panel, decisions: decisionsFromList(panel.decisions) })
+  const table = await freeName(engine, '_pit_panel')
+  const { decisions, query } = panelSql(specOf(panel), table)
   await guarded(engine, decisions, run, async () => engine.run(decisions))
-  return ask(engine, query, undefined, { ...run, generated: true })
+  try {
+    return await ask(engine, query, undefined, { ...run, generated: true })
+  } finally {
+    await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`)
+  }
+}
+
+/** A name that no table and no view of the session bears. */
+async function freeName(engine: Engine, stem: string): Promise<string> {
+  const rows = await engine.rows<{ name: string }>(
+    'SELECT table_name AS name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views()',
+  )
+  const taken = new Set(rows.map(({ name }) => name.toLowerCase()))
+  for (let n = 0; ; n++) if (!taken.has(`${stem}${n}`)) return `${stem}${n}`
 }
 
 async function askUniverse(engine: Engine, at: Moment | undefined, run: RunDeps): Promise<Table> {

@@ -34,6 +34,8 @@ export const panelCommand: CommandSpec = {
     { flags: '--currency NAME', about: 'native or usd (default: the catalogue’s)' },
     { flags: '--exchange NAME', about: 'likewise' },
     { flags: '--network NAME', about: 'likewise' },
+    { flags: '--component POINTER', about: 'JSON pointer into objects, for metrics without a #/pointer of their own' },
+    { flags: '--skip-nulls', about: 'points whose value is null do not count' },
     { flags: '--explain', about: 'print the SQL instead of running it' },
     ...queryOptions,
   ],
@@ -71,6 +73,8 @@ function specOf(input: Input, deps: Deps): PanelSpec {
     currency: textOption(input, 'currency'),
     exchange: textOption(input, 'exchange'),
     network: textOption(input, 'network'),
+    component: textOption(input, 'component'),
+    skipNulls: flagOption(input, 'skipNulls'),
   }
 }
 

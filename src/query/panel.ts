@@ -1,4 +1,5 @@
 import { usage } from '../errors.ts'
+import { intervals, isInterval, parseDuration } from '../time.ts'
 import { type Engine, quote, quoteList, quoteName } from '../lake/engine.ts'
 import { instant, type Moment } from './lake.ts'
 import { refusal } from './refusal.ts'
@@ -26,8 +27,14 @@ export interface Decision {
 }
 
 /** What the caller of a program asks for; `decisions` may also be a calendar. */
-export interface Panel extends Omit<PanelSpec, 'decisions'> {
+export interface Panel extends Omit<PanelSpec, 'decisions' | 'interval'> {
   readonly decisions: readonly Decision[] | Extract<Decisions, { kind: 'calendar' }>
+  /** Of the metrics; 24h where none is named. */
+  readonly interval?: string | undefined
+  /** The time needed to act: `15m`, `1d`. */
+  readonly latency?: string | undefined
+  /** Answers older than this become null: `3d`. */
+  readonly maxAge?: string | undefined
 }
 
 /** What stands in a panel: a column for each metric and field. */
@@ -43,6 +50,10 @@ export interface PanelSpec {
   readonly currency?: string | undefined
   readonly exchange?: string | undefined
   readonly network?: string | undefined
+  /** JSON pointer into object values, for the metrics that name none of their own. */
+  readonly component?: string | undefined
+  /** Points whose value is null do not count; otherwise a null is the latest knowledge. */
+  readonly skipNulls?: boolean | undefined
 }
 
 /** What can be told of the point behind a cell of a panel. */
@@ -55,38 +66,59 @@ export interface PanelSql {
   readonly query: string
 }
 
-/** The SQL of a panel; it runs as it is in any DuckDB session on the lake. */
-export function panelSql(spec: PanelSpec): PanelSql {
-  const { metrics, fields = ['v'] } = spec
+/** Numbers the decisions; names that begin like this are taken by the joins. */
+const key = '_pit_decision'
+
+/** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
+export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
+  const { metrics } = spec
   if (metrics.length === 0) throw usage('--metrics', { expected: 'paths of metrics, by comma', got: 'nothing' })
   const twice = metrics.find((metric, i) => metrics.indexOf(metric) !== i)
   if (twice !== undefined) throw usage('--metrics', { expected: 'each metric once', got: twice })
-  const cells = metrics.flatMap((metric) =>
-    fields.map((field) => {
-      const name = field === 'v' ? metric : `${metric}.${field}`
-      return `    any_value(${field}) FILTER (WHERE metric = ${quote(metric)}) AS ${quoteName(name)}`
-    }),
+  if (!isInterval(spec.interval))
+    throw usage('interval', { expected: intervals.join(', '), got: JSON.stringify(spec.interval) })
+  if (spec.decisions.kind === 'list') checkNames('panel', Object.keys(spec.decisions.types), spec)
+  const cells = cellsOf(spec).map(
+    ({ metric, field, name }) =>
+      `    any_value(${field}) FILTER (WHERE metric = ${quote(metric)}) AS ${quoteName(name)}`,
   )
-  const named = ['currency', 'exchange', 'network'] as const
+  const named = ['currency', 'exchange', 'network', 'component'] as const
   const options = [
     ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
     ...(spec.maxAgeSeconds === undefined ? [] : [`max_age := ${seconds(spec.maxAgeSeconds)}`]),
     ...(spec.latencySeconds === undefined ? [] : [`latency := ${seconds(spec.latencySeconds)}`]),
+    ...(spec.skipNulls === true ? ['skip_nulls := true'] : []),
   ]
   const given = ['asked', quoteList(metrics), quote(spec.interval), ...options].join(', ')
+  const decisions = quoteName(table)
   const query = [
-    'WITH asked AS MATERIALIZED (SELECT decision, asset, ts FROM decisions),',
+    `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${decisions}),`,
     'wide AS (',
-    '  SELECT decision,',
+    `  SELECT ${key},`,
     cells.join(',\n'),
     `  FROM pit_long(${given})`,
-    '  GROUP BY decision',
+    `  GROUP BY ${key}`,
     ')',
-    'SELECT decisions.* EXCLUDE (decision), wide.* EXCLUDE (decision)',
-    'FROM decisions JOIN wide USING (decision)',
-    'ORDER BY decision',
+    `SELECT own.* EXCLUDE (${key}), wide.* EXCLUDE (${key})`,
+    `FROM ${decisions} AS own JOIN wide USING (${key})`,
+    `ORDER BY ${key}`,
   ].join('\n')
-  return { decisions: `CREATE OR REPLACE TEMP TABLE decisions AS\n${source(spec.decisions)}`, query }
+  return { decisions: `CREATE OR REPLACE TEMP TABLE ${decisions} AS\n${source(spec.decisions)}`, query }
+}
+
+/** The columns that a panel adds. */
+function cellsOf({ metrics, fields = ['v'] }: PanelSpec): { metric: string; field: PanelField; name: string }[] {
+  return metrics.flatMap((metric) =>
+    fields.map((field) => ({ metric, field, name: field === 'v' ? metric : `${metric}.${field}` })),
+  )
+}
+
+/** The columns of the decisions come back beside those of the panel: no name may stand twice. */
+function checkNames(where: string, names: readonly string[], spec: PanelSpec): void {
+  const added = new Set(cellsOf(spec).map(({ name }) => name.toLowerCase()))
+  const clash = names.find((name) => added.has(name.toLowerCase()) || name.toLowerCase() === key)
+  if (clash === undefined) return
+  throw usage(where, { expected: 'decisions without a column that the panel adds', got: clash, next: 'rename it' })
 }
 
 function seconds(count: number): string {
@@ -95,23 +127,40 @@ function seconds(count: number): string {
 
 function source(decisions: Decisions): string {
   if (decisions.kind === 'file') {
-    return `SELECT row_number() OVER () AS decision,
+    return `SELECT row_number() OVER () AS ${key},
   * REPLACE (CAST(asset AS VARCHAR) AS asset, ${instant('ts')} AS ts)
 FROM ${reader(decisions.path)}`
   }
   if (decisions.kind === 'list') {
     const shape = JSON.stringify([decisions.types])
-    return `SELECT row_number() OVER () AS decision, * REPLACE (${instant('ts')} AS ts)
+    return `SELECT row_number() OVER () AS ${key}, * REPLACE (${instant('ts')} AS ts)
 FROM (SELECT unnest(from_json(${quote(decisions.text)}, ${quote(shape)}), max_depth := 2))`
   }
   const { since, until, step, assets } = decisions
-  return `SELECT row_number() OVER (ORDER BY ts, asset) AS decision, asset, ts
+  return `SELECT row_number() OVER (ORDER BY ts, asset) AS ${key}, asset, ts
 FROM calendar(${quote(since)}, ${quote(until)}, CAST(${quote(step)} AS INTERVAL)) CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset)`
 }
 
+/** A panel that a program asks for, as the command line would say it. */
+export function specOf({ latency, maxAge, decisions, interval = '24h', ...rest }: Panel): PanelSpec {
+  return {
+    ...rest,
+    interval,
+    decisions: isList(decisions) ? decisionsFromList(decisions) : decisions,
+    latencySeconds: timeOf('latency', latency) ?? rest.latencySeconds,
+    maxAgeSeconds: timeOf('maxAge', maxAge) ?? rest.maxAgeSeconds,
+  }
+}
+
+function timeOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const seconds = parseDuration(text)
+  if (seconds === undefined) throw usage(name, { expected: 'a time such as 15m or 2d', got: JSON.stringify(text) })
+  return seconds
+}
+
 /** Decisions given as records, each field with one type for all of them. */
-export function decisionsFromList(given: Panel['decisions']): Decisions {
-  if (!isList(given)) return given
+function decisionsFromList(given: readonly Decision[]): Decisions {
   const types: Record<string, string> = { asset: 'VARCHAR', ts: 'VARCHAR' }
   for (const one of given) {
     for (const [name, value] of Object.entries(one)) {
@@ -121,9 +170,6 @@ export function decisionsFromList(given: Panel['decisions']): Decisions {
   }
   // What is null in all of them.
   for (const name of given.flatMap((one) => Object.keys(one))) types[name] ??= 'VARCHAR'
-  if (Object.hasOwn(types, 'decision')) {
-    throw usage('panel', { expected: 'no field named decision', got: 'one', next: 'rename it' })
-  }
   return { kind: 'list', text: JSON.stringify(given), types }
 }
 
@@ -149,14 +195,14 @@ export async function bringDecisions(engine: Engine, spec: PanelSpec, deps: RunD
   const { decisions } = spec
   const sql = panelSql(spec).decisions
   try {
-    if (decisions.kind === 'file') await checkFile(engine, decisions.path)
+    if (decisions.kind === 'file') await checkFile(engine, decisions.path, spec)
     await engine.run(sql)
   } catch (cause) {
     throw refusal(cause, { statement: sql, script: sql, offset: 0, folder: deps.folder })
   }
 }
 
-async function checkFile(engine: Engine, path: string): Promise<void> {
+async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise<void> {
   const plain = /\.(?:parquet|parq|pq)$/i.test(path)
     ? `read_parquet(${quote(path)})`
     : `read_csv(${quote(path)}, header = true)`
@@ -166,7 +212,5 @@ async function checkFile(engine: Engine, path: string): Promise<void> {
   if (missing.length > 0) {
     throw usage(`--decisions ${path}`, { expected: 'columns asset and ts', got: names.join(', ') || 'none' })
   }
-  if (names.some((name) => name.toLowerCase() === 'decision')) {
-    throw usage(`--decisions ${path}`, { expected: 'no column named decision', got: 'one', next: 'rename it' })
-  }
+  checkNames(`--decisions ${path}`, names, spec)
 }

@@ -1,0 +1,92 @@
+"""lake.panel and its kin against a small lake: columns, frames, options, warnings. usage: PITLAKE_DATA=LAKE python panels.py"""
+
+import sys
+import warnings
+from datetime import timedelta
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "notebooks"))
+
+import pandas as pd  # noqa: E402
+import polars as pl  # noqa: E402
+from lake import LakeError, LakeWarning, panel, points, sql, universe  # noqa: E402
+
+PLAIN, NESTED, SUPPLY = "indicators/sopr_adjusted_pit", "indicators/cost_basis_distribution_quantiles_pit", "supply/current_pit"
+ONE = pd.DataFrame({"asset": ["BTC"], "ts": pd.to_datetime(["2024-03-04 00:10"], utc=True)})
+
+
+def value(metric, decisions=ONE, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = panel(decisions, {"x": metric}, **options)["x"][0]
+    return None if got is None or pd.isna(got) else got
+
+
+def words(ask):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask()
+    own = [one for one in caught if one.category is LakeWarning]
+    assert all(one.filename == __file__ for one in own), [one.filename for one in own]
+    return " | ".join(str(one.message) for one in own)
+
+
+def refused(ask):
+    try:
+        ask()
+    except LakeError as error:
+        return str(error)
+    raise AssertionError("not refused")
+
+
+late = ONE.assign(ts=pd.Timestamp("2024-03-06", tz="UTC"))
+assert value(SUPPLY) == 3 and value(SUPPLY, currency="usd") == 300
+assert value(PLAIN) is None and value(PLAIN, skip_nulls=True) == 2
+assert value(NESTED, component="/a/b") == 30 and value(f"{NESTED}#/a/b", component="/c") == 30
+assert value(SUPPLY, latency="1 minute") == 2 and value(SUPPLY, latency=timedelta(minutes=1)) == 2
+assert value(SUPPLY, late, max_age="2 days") == 3 and value(SUPPLY, late, max_age=timedelta(days=1)) is None
+
+odd = ["_row", "_pit_row", "metric", "t", "v", "own", "wide", "decision", 'a"b']
+frame = pd.concat([ONE, ONE, ONE], ignore_index=True).assign(**{name: [f"{name} {n}" for n in range(3)] for name in odd})
+got = panel(frame, [SUPPLY, PLAIN], skip_nulls=True)
+assert list(got.columns) == [*frame.columns, SUPPLY, PLAIN]
+assert got[list(frame.columns)].equals(frame) and list(got[SUPPLY]) == [3, 3, 3] and list(got[PLAIN]) == [2, 2, 2]
+assert "rename it" in refused(lambda: panel(frame, {"T": SUPPLY}))
+
+for own in (pl.from_pandas(frame), pl.from_pandas(frame).lazy()):
+    same = panel(own, SUPPLY)
+    assert isinstance(same, pl.DataFrame) and same.columns == [*frame.columns, SUPPLY] and same[SUPPLY].to_list() == [3, 3, 3]
+    assert isinstance(panel(own, SUPPLY, polars=False), pd.DataFrame)
+for indexed in (ONE.set_index("ts"), ONE.set_index(["asset", "ts"]), ONE.set_index("asset"),
+                ONE.set_index("ts").rename_axis(None), ONE.assign(ts=ONE.ts.dt.tz_localize(None)).set_index("ts")):
+    same = panel(indexed, SUPPLY)
+    assert set(same.columns) == {"asset", "ts", SUPPLY} and same[SUPPLY][0] == 3, same
+assert len(panel(ONE.head(0), SUPPLY)) == 0
+
+for interval in (None, "", "2h", 24):
+    assert "expected interval as one of 10m, 1h, 24h" in refused(lambda: panel(ONE, SUPPLY, interval))
+message = refused(lambda: panel(ONE, "indicators/accumulation_trend_score_pit", "10m"))
+assert "has no interval 10m, but" in message and "Error:" not in message, message
+assert "no column asset" in refused(lambda: panel(ONE.drop(columns="asset"), SUPPLY))
+assert "pandas or polars" in refused(lambda: panel([("BTC", "2024-03-04")], SUPPLY))
+
+lower = ONE.assign(asset="btc")
+assert "for asset 'btc'; did you mean 'BTC'?" in words(lambda: panel(lower, SUPPLY))
+assert "did you mean 'BTC'?" in words(lambda: panel(pd.concat([ONE, lower]), SUPPLY))
+assert f"such as '{NESTED}#/a/b'" in words(lambda: panel(ONE, NESTED))
+assert "has no part '/a/c'; did you mean '/a/b'?" in words(lambda: panel(ONE, f"{NESTED}#/a/c"))
+assert "holds plain numbers" in words(lambda: panel(ONE, f"{PLAIN}#/a"))
+assert "fetch it first" in words(lambda: panel(ONE, "addresses/active_count_pit"))
+assert words(lambda: panel(ONE, SUPPLY)) == "" and words(lambda: panel(ONE.assign(ts="2020-01-01"), SUPPLY)) == ""
+assert "did you mean 'indicators/sopr_adjusted_pit'?" in words(lambda: points("indicators/sopr_adjustd_pit"))
+assert "did you mean 'BTC'?" in words(lambda: points(SUPPLY, "btc"))
+assert "with currency 'eur'" in words(lambda: points(SUPPLY, currency="eur"))
+assert "FROM price_usd" in words(lambda: sql("FROM points WHERE metric = 'price_usd'"))
+assert "did you mean 'supply/current_pit'?" in words(lambda: sql("FROM points WHERE metric = 'supply/curent_pit'"))
+assert "'btc' is no asset; did you mean 'BTC'?" in words(lambda: sql("SELECT max(v) AS v FROM points WHERE asset = 'btc'"))
+assert "before its first snapshot" in words(lambda: universe("2020-01-01"))
+assert words(lambda: sql("FROM points WHERE v > 1e9")) == ""
+
+assert points(SUPPLY)["v"].tolist() == [1, 2, 3] and set(points(SUPPLY, currency="*")["currency"]) == {"native", "usd"}
+assert len(points("price_usd")) == 3 and points(SUPPLY, currency="usd")["v"].tolist() == [100, 200, 300]
+print("all")

@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type Lake, openLake, type Panel } from '../../src/index.ts'
+import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+const project = join(import.meta.dirname, '../..')
+const python = join(project, '.cache/peers-venv/bin/python')
+const plain = 'indicators/sopr_adjusted_pit'
+const nested = 'indicators/cost_basis_distribution_quantiles_pit'
+const supply = 'supply/current_pit'
+
+const point = (metric: string, day: number, rest: Partial<PointRow>): PointRow => ({
+  metric,
+  asset: 'BTC',
+  interval: '24h',
+  t: `2024-03-0${day}`,
+  available_at: `2024-03-0${day + 1}T00:10:00Z`,
+  ...rest,
+})
+
+let root = ''
+let lake: Lake
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'pitlake-panel-'))
+  const points = [1, 2, 3].flatMap((day) => [
+    point(plain, day, day === 3 ? {} : { v: day }),
+    point(nested, day, { o: `{"a":{"b":${day * 10}},"c":"text"}` }),
+    point(supply, day, { v: day, currency: 'native' }),
+    point(supply, day, { v: day * 100, currency: 'usd' }),
+  ])
+  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points }])
+  await makeViews(root)
+  lake = await openLake(root)
+})
+afterAll(async () => {
+  await lake.close()
+  rmSync(root, { recursive: true, force: true })
+})
+
+const decisions = [{ asset: 'BTC', ts: '2024-03-04T00:10:00Z' }]
+const cell = async (panel: Partial<Panel>, name: string): Promise<unknown> => {
+  const table = await lake.panel({ decisions, metrics: [name], ...panel })
+  return table.get(0)?.[name]
+}
+
+test('every option of the joins, one at a time', async () => {
+  expect(await cell({}, supply)).toBe(3)
+  expect(await cell({ currency: 'usd' }, supply)).toBe(300)
+  expect(await cell({}, plain)).toBeNull()
+  expect(await cell({ skipNulls: true }, plain)).toBe(2)
+  expect(await cell({}, nested)).toBeNull()
+  expect(await cell({ component: '/a/b' }, nested)).toBe(30)
+  expect(await cell({ component: '/c' }, `${nested}#/a/b`)).toBe(30)
+  expect(await cell({ latency: '1m' }, supply)).toBe(2)
+  expect(await cell({ latencySeconds: 60 }, supply)).toBe(2)
+  const late = [{ asset: 'BTC', ts: '2024-03-06T00:00:00Z' }]
+  expect(await cell({ decisions: late, maxAge: '2d' }, supply)).toBe(3)
+  expect(await cell({ decisions: late, maxAge: '1d' }, supply)).toBeNull()
+  await expect(cell({ exchange: 'nowhere' }, 'derivatives/futures_volume_daily_sum_pit')).rejects.toThrow()
+  await expect(cell({ network: 'nowhere' }, supply)).resolves.toBe(3)
+  await expect(cell({ interval: '2h' }, supply)).rejects.toThrow(/interval: expected 10m, 1h, 24h/)
+  await expect(cell({ maxAge: 'long' }, supply)).rejects.toThrow(/maxAge: expected a time such as/)
+})
+
+test('a caller’s columns and tables keep what they hold, whatever they are called', async () => {
+  const names = ['decision', '_row', 'metric', 't', 'v', 'asked', 'wide', 'own']
+  const own = { ...decisions[0], ...Object.fromEntries(names.map((name, n) => [name, `mine ${n}`])) }
+  await lake.sql(`CREATE TEMP TABLE decisions AS SELECT 42 AS answer`)
+  await lake.sql(`CREATE TEMP TABLE _pit_panel0 AS SELECT 43 AS answer`)
+  for (const ts of ['2024-03-04T00:10:00Z', '2024-03-03T00:10:00Z']) {
+    const one = { ...own, asset: 'BTC', ts }
+    const table = await lake.panel({ decisions: [one, { ...one, decision: 'second' }], metrics: [supply] })
+    expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset', 'ts', ...names, supply])
+    const rows = table.toArray().map((row) => row.toJSON())
+    expect(rows.map((row) => [row['decision'], row['_row'], row[supply]])).toEqual(
+      ['mine 0', 'second'].map((word) => [word, 'mine 1', ts.startsWith('2024-03-04') ? 3 : 2]),
+    )
+  }
+  expect((await lake.sql('FROM decisions')).get(0)?.answer).toBe(42)
+  expect((await lake.sql('FROM _pit_panel0')).get(0)?.answer).toBe(43)
+  const left = await lake.sql(`SELECT count(*) AS n FROM duckdb_tables() WHERE table_name LIKE '\\_pit%' ESCAPE '\\'`)
+  expect(left.get(0)?.n).toBe(1n)
+  const clash = [{ asset: 'BTC', ts: '2024-03-04', [supply.toUpperCase()]: 1 }]
+  await expect(lake.panel({ decisions: clash, metrics: [supply] })).rejects.toThrow(/got SUPPLY.*rename it/)
+})
+
+const there = existsSync(python)
+if (!there) process.stderr.write('no Python with DuckDB: lake.panel is not asked there (scripts/peers.sh)\n')
+
+test.runIf(there)('the same in Python: columns, frames, options, and words where an answer is empty', () => {
+  const said = execFileSync(python, ['test/python/panels.py'], {
+    cwd: project,
+    encoding: 'utf8',
+    env: { ...process.env, PITLAKE_DATA: root, PYTHONDONTWRITEBYTECODE: '1' },
+  })
+  expect(said.trim().split('\n').at(-1)).toBe('all')
+})
