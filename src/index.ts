@@ -55,7 +55,7 @@ export async function openLake(folder: string, options: QueryOptions = {}): Prom
 }
 
 async function ask(engine: Engine, sql: string, parameters: Parameters | undefined, run: RunDeps): Promise<Table> {
-  const ready = await runScript(engine, sql, run)
+  const ready = await runScript(engine, sql, run, parameters)
   return guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
 }
 
@@ -63,9 +63,8 @@ async function ask(engine: Engine, sql: string, parameters: Parameters | undefin
 async function askPanel(engine: Engine, panel: Panel, run: RunDeps): Promise<Table> {
   const table = await freeName(engine, '_pit_panel')
   const { decisions, query } = panelSql(specOf(panel), table)
-  await guarded(engine, decisions, run, async () => engine.run(decisions))
   try {
-    return await ask(engine, query, undefined, { ...run, generated: true })
+    return await ask(engine, `${decisions};\n${query}`, undefined, { ...run, generated: true })
   } finally {
     await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`)
   }
@@ -74,7 +73,7 @@ async function askPanel(engine: Engine, panel: Panel, run: RunDeps): Promise<Tab
 /** A name that no table and no view of the session bears. */
 async function freeName(engine: Engine, stem: string): Promise<string> {
   const rows = await engine.rows<{ name: string }>(
-    'SELECT table_name AS name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views()',
+    'SELECT table_name AS name FROM system.main.duckdb_tables() UNION ALL SELECT view_name FROM system.main.duckdb_views()',
   )
   const taken = new Set(rows.map(({ name }) => name.toLowerCase()))
   for (let n = 0; ; n++) if (!taken.has(`${stem}${n}`)) return `${stem}${n}`

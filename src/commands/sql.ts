@@ -90,7 +90,6 @@ export async function writeAnswer(
       const target = targetOf(output, folder, scratch)
       const engine = await openQuery(folder, {
         ...sessionOptions(input),
-        writable: target === undefined ? [] : [target.path],
         ...(prelude === undefined ? {} : { prelude: async (own) => prelude(own, run) }),
       })
       await withEngine(engine, async () => put(engine, await prepare(engine, run), output, target, deps, run))
@@ -118,19 +117,16 @@ async function put(
 
 async function session(input: Input, deps: Deps, folder: string): Promise<void> {
   const { runSession } = await import('../query/session.ts')
-  await withScratch(async (scratch) => {
-    const engine = await openQuery(folder, { ...sessionOptions(input), scratch })
-    await withEngine(engine, async () =>
-      runSession(engine, folder, {
-        input: process.stdin,
-        output: process.stdout,
-        terminal: process.stdout.isTTY,
-        size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
-        now: () => performance.now(),
-        sleep: deps.sleep,
-        historyFile: resolve(deps.cwd, textOption(input, 'history') ?? join(homedir(), '.pitlake_history')),
-        scratch,
-      }),
-    )
-  })
+  const engine = await openQuery(folder, sessionOptions(input))
+  await withEngine(engine, async () =>
+    runSession(engine, folder, {
+      input: process.stdin,
+      output: process.stdout,
+      terminal: process.stdout.isTTY,
+      size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
+      now: () => performance.now(),
+      sleep: deps.sleep,
+      historyFile: resolve(deps.cwd, textOption(input, 'history') ?? join(homedir(), '.pitlake_history')),
+    }),
+  )
 }

@@ -16,6 +16,7 @@ import { buildViews } from '../lake/views/build.ts'
 import { openQuery, type QueryOptions } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import {
+  bringStamped,
   engineVersion,
   firstDifference,
   type FirstDifference,
@@ -64,7 +65,6 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const session = await openQuery(input.root, {
       script: pinned.text.replaceAll(folderMark, input.root),
       threads: 1,
-      writable: [temporary],
       ...optionsOf(input.variables),
     })
     let note: StampNote
@@ -203,7 +203,7 @@ export async function replay(
 ): Promise<Replayed> {
   const ledger = await Ledger.openToRead(root)
   try {
-    const note = await noteOf(root, path)
+    const note = await noteOf(path)
     await prove(ledger, note, path)
     const text = await readFile(inLake(root, note.script), 'utf8').catch((cause: unknown) => {
       throw lost(note.script, cause)
@@ -212,15 +212,15 @@ export async function replay(
     const session = await openQuery(root, {
       script: text.replaceAll(folderMark, root),
       threads: 1,
-      writable: [path],
       ...optionsOf(note.variables),
     })
     try {
       const again = await runStamped(session, note.query, { ...run, folder: root })
       const notes = changes(note, await engineVersion(session), program)
       if (again.result === note.result) return { ...note, same: true, difference: null, notes }
-      if (await sameRows(session, path)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
-      return { ...note, same: false, difference: (await firstDifference(session, path)) ?? null, notes }
+      await bringStamped(session, path)
+      if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
+      return { ...note, same: false, difference: (await firstDifference(session)) ?? null, notes }
     } finally {
       session.close()
     }
@@ -229,12 +229,8 @@ export async function replay(
   }
 }
 
-async function noteOf(root: string, path: string): Promise<StampNote> {
-  const session = await openQuery(root, { writable: [path], script: 'SELECT 1' })
-  try {
-    const note = await readNote(session, path)
-    if (note !== undefined) return note
-  } catch (cause) {
+async function noteOf(path: string): Promise<StampNote> {
+  const note = await readNote(path).catch((cause: unknown) => {
     throw new LakeError('integrity', {
       subject: path,
       expected: 'a Parquet file',
@@ -242,9 +238,8 @@ async function noteOf(root: string, path: string): Promise<StampNote> {
       next: 'put it back from a copy, or run pitlake stamp again',
       cause,
     })
-  } finally {
-    session.close()
-  }
+  })
+  if (note !== undefined) return note
   throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
 }
 

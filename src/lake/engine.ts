@@ -1,3 +1,7 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   DuckDBArrayValue,
   DuckDBBlobValue,
@@ -7,6 +11,7 @@ import {
   DuckDBInstance,
   DuckDBListValue,
   DuckDBMapValue,
+  type DuckDBResult,
   DuckDBStructValue,
   DuckDBTimestampTZValue,
   DuckDBTimestampValue,
@@ -24,6 +29,8 @@ export interface EngineOptions {
   readonly memoryLimit?: string
   /** Where it may spill what does not fit into memory. */
   readonly tempDirectory?: string
+  /** Whether it spills into a folder of its own that nobody else may enter, gone when it is closed. */
+  readonly privateSpill?: boolean
   readonly readOnly?: boolean
   /** Whether memory goes back to the system as soon as a task is done: for jobs that run long beside others. */
   readonly lean?: boolean
@@ -95,6 +102,10 @@ export class Engine {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #owner: boolean
+  /** The folder that goes when this engine is closed. */
+  #spill: string | undefined
+  #closed = false
+  #interrupted = false
 
   private constructor(instance: DuckDBInstance, connection: DuckDBConnection, owner: boolean) {
     this.#instance = instance
@@ -114,14 +125,19 @@ export class Engine {
     if (options.tempDirectory !== undefined) settings['temp_directory'] = options.tempDirectory
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
     if (options.lean === true) Object.assign(settings, leanSettings)
-    const instance = await DuckDBInstance.create(path, settings)
+    const spill = options.privateSpill === true ? mkdtempSync(join(tmpdir(), 'pitlake-')) : undefined
+    if (spill !== undefined) settings['temp_directory'] = join(spill, randomUUID())
+    let instance: DuckDBInstance | undefined
     try {
+      instance = await DuckDBInstance.create(path, settings)
       const engine = await Engine.#connect(instance, true)
+      engine.#spill = spill
       await engine.#requireExtensions()
       if (options.keepFiles === true) await engine.run(keepSql)
       return engine
     } catch (error) {
-      instance.closeSync()
+      instance?.closeSync()
+      removeSpill(spill)
       throw error
     }
   }
@@ -147,35 +163,84 @@ export class Engine {
 
   /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat. */
   async stream(sql: string, parameters?: Parameters): Promise<Stream> {
-    const result = await this.#connection.stream(sql, ...values(parameters))
-    async function* chunks(): AsyncGenerator<Chunk> {
-      for (;;) {
-        const chunk = await result.fetchChunk()
-        if (!chunk || chunk.rowCount === 0) return
-        yield { rows: chunk.rowCount, columns: chunk.getColumns().map((column) => column.map(cell)) }
-      }
+    const { result, chunks } = await this.#streamed(sql, parameters)
+    async function* columns(): AsyncGenerator<Chunk> {
+      for await (const chunk of chunks)
+        yield { rows: chunk.rowCount, columns: chunk.getColumns().map((held) => held.map(cell)) }
     }
-    return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: chunks() }
+    return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: columns() }
   }
 
   /** Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for. */
   async vectors(sql: string, parameters?: Parameters): Promise<VectorStream> {
-    const result = await this.#connection.stream(sql, ...values(parameters))
-    async function* chunks(): AsyncGenerator<DuckDBDataChunk> {
+    const { result, chunks } = await this.#streamed(sql, parameters)
+    const types = result.columnTypes()
+    return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks }
+  }
+
+  /**
+   * A result that ends in an error looks like one that is at its end: DuckDB's binding drops the error. It leaves its
+   * traces in the transaction, so each stream has one.
+   */
+  async #streamed(sql: string, parameters?: Parameters) {
+    const own = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
+    this.#interrupted = false
+    try {
+      const result = await this.#connection.stream(sql, ...values(parameters))
+      return { result, chunks: this.#chunks(result, own, sql, parameters) }
+    } catch (error) {
+      if (own) await this.run('ROLLBACK')
+      throw error
+    }
+  }
+
+  async *#chunks(
+    result: DuckDBResult,
+    own: boolean,
+    sql: string,
+    parameters?: Parameters,
+  ): AsyncGenerator<DuckDBDataChunk> {
+    let ended = false
+    try {
       for (;;) {
         const chunk = await result.fetchChunk()
-        if (!chunk || chunk.rowCount === 0) return
+        if (!chunk || chunk.rowCount === 0) break
         yield chunk
       }
+      ended = !this.#interrupted && (await this.#holds())
+    } finally {
+      if (own && !this.#closed) await this.run(ended ? 'COMMIT' : 'ROLLBACK')
     }
-    const types = result.columnTypes()
-    return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks: chunks() }
+    if (ended) return
+    if (this.#interrupted) throw new Error('INTERRUPT Error: Interrupted!')
+    // Once more, for its words alone.
+    if (own) await this.run(`EXPLAIN ANALYZE ${sql}`, parameters)
+    throw new Error('the query failed before its last row')
+  }
+
+  /** Begins a transaction; false where one is open already, for then two statements have the same number. */
+  async #begin(): Promise<boolean> {
+    const id = async (): Promise<unknown> => (await this.rows('SELECT system.main.txid_current() AS id'))[0]?.['id']
+    if ((await id()) === (await id())) return false
+    await this.run('BEGIN TRANSACTION')
+    return true
+  }
+
+  /** Whether nothing went wrong in the transaction. */
+  async #holds(): Promise<boolean> {
+    try {
+      await this.run('SELECT 1')
+      return true
+    } catch {
+      return false
+    }
   }
 
   /** Reads one statement with DuckDB's own parser and binder and runs nothing. */
   async prepared(sql: string): Promise<Prepared> {
     const statements = await this.#connection.extractStatements(sql)
-    const statement = await statements.prepare(statements.count - 1)
+    if (statements.count !== 1) throw new RangeError(`one statement was to be read, not ${statements.count}`)
+    const statement = await statements.prepare(0)
     try {
       const places = Array.from({ length: statement.columnCount }, (_, i) => i)
       // Without its parameters a statement may not know its types.
@@ -187,15 +252,36 @@ export class Engine {
     }
   }
 
+  /** Reads statements with DuckDB's own parser and tells how many they are; nothing is bound and nothing runs. */
+  async parse(sql: string): Promise<number> {
+    return (await this.#connection.extractStatements(sql)).count
+  }
+
+  /** Adds the rows of a stream to a temporary table whose columns are of the same types. */
+  async append(table: string, { chunks }: VectorStream): Promise<number> {
+    const appender = await this.#connection.createAppender(table, 'main', 'temp')
+    let rows = 0
+    for await (const chunk of chunks) {
+      appender.appendDataChunk(chunk)
+      rows += chunk.rowCount
+    }
+    appender.closeSync()
+    return rows
+  }
+
   /** Stops the statement that is running on this connection; it fails with DuckDB's own message. */
   interrupt(): void {
+    this.#interrupted = true
     this.#connection.interrupt()
   }
 
   /** Disconnects; the engine that opened the database also closes it. */
   close(): void {
+    if (this.#closed) return
+    this.#closed = true
     this.#connection.closeSync()
     if (this.#owner) this.#instance.closeSync()
+    removeSpill(this.#spill)
   }
 
   static async #connect(instance: DuckDBInstance, owner: boolean): Promise<Engine> {
@@ -206,7 +292,7 @@ export class Engine {
   }
 
   async #requireExtensions(): Promise<void> {
-    const loaded = await this.rows('SELECT extension_name AS name FROM duckdb_extensions() WHERE loaded')
+    const loaded = await this.rows('SELECT extension_name AS name FROM system.main.duckdb_extensions() WHERE loaded')
     const names = new Set(loaded.map((row) => row['name']))
     const missing = needed.filter((name) => !names.has(name))
     if (missing.length === 0) return
@@ -232,6 +318,10 @@ export function quoteName(name: string): string {
 /** The texts as an SQL list of VARCHAR. */
 export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
+}
+
+function removeSpill(folder: string | undefined): void {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }
 
 function column(name: string, type: DuckDBType | undefined): Column {

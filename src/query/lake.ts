@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { existsSync, realpathSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { Engine, quote, quoteList } from '../lake/engine.ts'
 import { inLake, places } from '../lake/layout.ts'
+import { literalPath } from '../lake/views/relations.ts'
+import { admit, refused } from './gate.ts'
 import { refusal } from './refusal.ts'
+import { openingWords, statementsOf } from './statements.ts'
 
 /** A moment for `as_of`: an ISO date or date-time (zone-less means UTC), or a Date. */
 export type Moment = string | Date
@@ -32,34 +33,56 @@ export interface QueryOptions {
 
 /** What the callers inside the program may ask for besides. */
 export interface SessionOptions extends QueryOptions {
-  /** Files outside the lake that the program may have written. */
-  readonly writable?: readonly string[]
-  /** A folder for results on their way, likewise. */
-  readonly scratch?: string
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
-  /** Runs before the session is locked: brings tables along. */
+  /** Brings tables along: rows that the program read itself, by no SQL of this session. */
   readonly prelude?: (engine: Engine) => Promise<void>
 }
 
 /**
- * Opens `lake.duckdb` of a folder for reading: zone UTC, session variables set, no file outside the lake in reach and
- * the settings locked. The session keeps the snapshot that it opened; close it when done.
+ * Opens `lake.duckdb` of a folder for reading: zone UTC, session variables set, no file outside the lake in reach. All
+ * settings are locked before anything that is stored in the lake runs, for it may come from elsewhere. The session keeps
+ * the snapshot that it opened; close it when done.
  */
 export async function openQuery(dataFolder: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
-  const engine = await open(options.script === undefined ? databaseOf(folder) : ':memory:', folder, options)
+  const known = new Set([folder, existsSync(folder) ? realpathSync(folder) : folder])
+  const engine = await openLocked(folder, known, options)
+  return closing(engine, async () => {
+    const built = await builtFolder(engine, folder)
+    if (built === undefined || known.has(built)) return prepared(engine, options)
+    // The same folder by another name: its views name the files by that one.
+    engine.close()
+    const again = await openLocked(folder, new Set([...known, built]), options)
+    return closing(again, async () => prepared(again, options))
+  })
+}
+
+/** Closes the engine if the work fails. */
+async function closing<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
   try {
-    if (options.script !== undefined) await engine.run(options.script)
-    await refuseMoved(engine, folder)
-    await setVariables(engine, options)
-    await options.prelude?.(engine)
-    await lock(engine, folder, options)
-    return engine
+    return await work()
   } catch (error) {
     engine.close()
     throw error
   }
+}
+
+async function prepared(engine: Engine, options: SessionOptions): Promise<Engine> {
+  await setVariables(engine, options)
+  await options.prelude?.(engine)
+  return engine
+}
+
+/** A session that sees these folders and can change no setting any more. */
+async function openLocked(folder: string, seen: ReadonlySet<string>, options: SessionOptions): Promise<Engine> {
+  const engine = await open(options.script === undefined ? databaseOf(folder) : ':memory:', folder, options)
+  return closing(engine, async () => {
+    await lock(engine, seen)
+    await refuseShadows(engine, folder)
+    if (options.script !== undefined) await runViews(engine, options.script)
+    return engine
+  })
 }
 
 /** The value as an SQL literal. */
@@ -117,8 +140,7 @@ async function open(database: string, folder: string, options: QueryOptions): Pr
     return await Engine.open(database, {
       readOnly: database !== ':memory:',
       keepFiles: true,
-      // Sessions side by side must not share a folder for what does not fit into memory.
-      tempDirectory: join(tmpdir(), `pitlake-${randomUUID()}`),
+      privateSpill: true,
       ...(options.threads === undefined ? {} : { threads: options.threads }),
       ...(options.memoryLimit === undefined ? {} : { memoryLimit: options.memoryLimit }),
     })
@@ -134,23 +156,50 @@ async function open(database: string, folder: string, options: QueryOptions): Pr
   }
 }
 
-/** The folder that the views were made for; none where they do not tell. */
-async function builtFolder(engine: Engine): Promise<readonly string[]> {
-  const views = await engine.rows(`SELECT 1 AS found FROM duckdb_views() WHERE view_name = 'lake_info'`)
-  if (views.length === 0) return []
-  const [row] = await engine.rows('SELECT folder FROM lake_info')
-  return typeof row?.['folder'] === 'string' ? [row['folder']] : []
-}
-
-/** Views name files by their full path: those of a moved lake find nothing, those of a copied one read the original. */
-async function refuseMoved(engine: Engine, folder: string): Promise<void> {
-  const [built] = await builtFolder(engine)
-  if (built === undefined || (existsSync(built) && realpathSync(built) === realpathSync(folder))) return
+/**
+ * The folder that the views were made for; undefined where they do not tell. Views name files by their full path: those
+ * of a moved lake find nothing, those of a copied one read the original.
+ */
+async function builtFolder(engine: Engine, folder: string): Promise<string | undefined> {
+  const views = await engine.rows(
+    `SELECT 1 AS found FROM system.main.duckdb_views() AS v WHERE v.view_name = 'lake_info' AND NOT v.internal`,
+  )
+  if (views.length === 0) return undefined
+  const { text } = await admit(engine, 'SELECT folder FROM lake_info')
+  const [row] = await engine.rows(text)
+  const built = row?.['folder']
+  if (typeof built !== 'string') return undefined
+  if (existsSync(built) && realpathSync(built) === realpathSync(folder)) return built
   throw usage(`lake ${folder}`, {
     expected: 'views over the files of this folder',
     got: `views made for ${built}`,
     next: 'the lake was moved or copied: run `pitlake views`',
   })
+}
+
+/** A macro with the name of a function of the engine would stand for it in every query, this program's own included. */
+async function refuseShadows(engine: Engine, folder: string): Promise<void> {
+  const [shadow] = await engine.rows<{ name: string }>(
+    `SELECT f.function_name AS name FROM system.main.duckdb_functions() AS f WHERE NOT f.internal
+     AND f.function_name IN (SELECT b.function_name FROM system.main.duckdb_functions() AS b WHERE b.internal) LIMIT 1`,
+  )
+  if (shadow === undefined) return
+  throw usage(`lake ${folder}`, {
+    expected: `a ${places.database} that pitlake made`,
+    got: `one with a function ${shadow.name} of its own`,
+    next: 'run `pitlake views`',
+  })
+}
+
+/** The statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is refused. */
+async function runViews(engine: Engine, script: string): Promise<void> {
+  for (const { text } of statementsOf(script)) {
+    const words = openingWords(text, 4).join(' ')
+    if (words.startsWith('SET ')) continue
+    const makes = /^(?:COMMENT ON|CREATE (?:OR REPLACE )?(?:SCHEMA|VIEW|MACRO)) /.test(`${words} `)
+    if (!makes || (await engine.parse(text)) !== 1) throw refused(words.split(' ')[0] ?? '')
+    await engine.run(text)
+  }
 }
 
 function nowhere(folder: string): { statement: string; script: string; offset: number; folder: string } {
@@ -177,13 +226,12 @@ async function setVariable(engine: Engine, name: string, value: Setting): Promis
   await engine.run(`SET VARIABLE ${name} = ${literal(value)}`)
 }
 
-/** From here on statements see the lake's files, may write the given ones, and can undo neither. */
-async function lock(engine: Engine, folder: string, { writable = [], scratch }: SessionOptions): Promise<void> {
-  const reachable = [folder, realpathSync(folder), ...(scratch === undefined ? [] : [scratch])]
-  const folders = [...new Set([...reachable, ...(await builtFolder(engine))])].map((path) => `${path}/`)
+/** From here on statements see the files of these folders, can write none but what spills, and change no setting. */
+async function lock(engine: Engine, seen: ReadonlySet<string>): Promise<void> {
+  // A path with the signs of a pattern stands in the views as a pattern that means just this path.
+  const folders = [...seen].flatMap((path) => [`${path}/`, `${literalPath(path)}/`])
   await engine.run(`SET allow_persistent_secrets = false`)
-  await engine.run(`SET allowed_directories = ${quoteList(folders)}`)
-  await engine.run(`SET allowed_paths = ${quoteList([...writable])}`)
+  await engine.run(`SET allowed_directories = ${quoteList([...new Set(folders)])}`)
   await engine.run(`SET enable_external_access = false`)
   await engine.run(`SET lock_configuration = true`)
 }

@@ -2,6 +2,7 @@ import type { Cell, Engine, Row } from '../lake/engine.ts'
 import { quote, quoteName } from '../lake/engine.ts'
 import { likelyCause, type CutStory } from './lookahead-cause.ts'
 import { chooseCutoffs } from './lookahead-cutoffs.ts'
+import { fileRead, parsed } from './tree.ts'
 import { type Bags, bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
 
 /** What is to be proved about a query. */
@@ -79,6 +80,9 @@ export async function proveNoLookahead(
 }
 
 async function proveWith(session: Engine, input: ProofInput, notes: readonly string[]): Promise<Proof | 'unsteady'> {
+  const past = await fileRead(session, await parsed(session, input.sql))
+  if (past !== undefined)
+    return undecided(`it reads files directly (${past}), which as_of does not cut; read the views`, 0, notes)
   await session.run(`CREATE OR REPLACE TEMP TABLE proof_full AS ${input.sql}`)
   const columns = await describe(session, input)
   const problem = unfit(columns, input)

@@ -1,6 +1,7 @@
-import { type Engine, quote } from '../lake/engine.ts'
+import type { Engine } from '../lake/engine.ts'
 import { instant } from './lake.ts'
-import { namesIn, statementsOf } from './statements.ts'
+import { statementsOf } from './statements.ts'
+import { callsIn, parsed, tablesIn } from './tree.ts'
 
 const registryViews: ReadonlySet<string> = new Set([
   'issuers',
@@ -30,23 +31,10 @@ export async function notesOn(engine: Engine, sql: string): Promise<readonly str
 }
 
 async function touchesRegistry(engine: Engine, sql: string): Promise<boolean> {
-  const names = namesIn(sql)
-  if (['pit_universe', 'universe', 'history', 'snapshots'].some((name) => names.has(name))) return true
-  // Most of the other names are also names of columns: these count as tables only.
-  if (![...registryViews].some((name) => names.has(name))) return false
-  const last = statementsOf(sql).at(-1)?.text ?? ''
-  const [row] = await engine.rows<{ tree: string }>(
-    `SELECT CAST(json_serialize_sql(${quote(last)}) AS VARCHAR) AS tree`,
-  )
-  return tablesOf(JSON.parse(row?.tree ?? 'null')).some((name) => registryViews.has(name))
-}
-
-/** The names of the tables and views in the tree of a statement. */
-function tablesOf(node: unknown): readonly string[] {
-  if (typeof node !== 'object' || node === null) return []
-  const { type, table_name: name } = node as { readonly type?: unknown; readonly table_name?: unknown }
-  const own = type === 'BASE_TABLE' && typeof name === 'string' ? [name.toLowerCase()] : []
-  return [...own, ...Object.values(node).flatMap(tablesOf)]
+  const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
+  if ('error' in tree) return false
+  if ([...callsIn(tree.statements)].some(({ name }) => name === 'pit_universe')) return true
+  return tablesIn(tree.statements).some((name) => registryViews.has(name))
 }
 
 async function asOfMicros(engine: Engine): Promise<bigint | undefined> {

@@ -1,9 +1,11 @@
 import { usage } from '../errors.ts'
 import { intervals, isInterval, parseDuration } from '../time.ts'
-import { type Engine, quote, quoteList, quoteName } from '../lake/engine.ts'
+import { Engine, quote, quoteList, quoteName } from '../lake/engine.ts'
+import { literalPath } from '../lake/views/relations.ts'
+import { carry } from './carry.ts'
 import { instant, type Moment } from './lake.ts'
 import { refusal } from './refusal.ts'
-import type { RunDeps } from './run.ts'
+import { guarded, runScript, type RunDeps } from './run.ts'
 
 /** Where the decisions of a panel come from. */
 export type Decisions =
@@ -186,26 +188,35 @@ function typeOf(name: string, value: Decision[string]): string | undefined {
 /** In a CSV file `ts` and `asset` are read as the texts that they are: no guess about zones. */
 function reader(path: string): string {
   return /\.(?:parquet|parq|pq)$/i.test(path)
-    ? `read_parquet(${quote(path)})`
-    : `read_csv(${quote(path)}, header = true, types = {'asset': 'VARCHAR', 'ts': 'VARCHAR'})`
+    ? `read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`
+    : `read_csv(${quote(literalPath(path))}, hive_partitioning = false, header = true, types = {'asset': 'VARCHAR', 'ts': 'VARCHAR'})`
 }
 
-/** Makes the table of decisions in a session that is not locked yet; says what the file lacks. */
+/** Makes the table of decisions in a session; a file is read by an engine that runs nothing else. Says what it lacks. */
 export async function bringDecisions(engine: Engine, spec: PanelSpec, deps: RunDeps): Promise<void> {
   const { decisions } = spec
-  const sql = panelSql(spec).decisions
+  const made = panelSql(spec)
+  if (decisions.kind !== 'file') {
+    const { text } = await runScript(engine, made.decisions, { ...deps, generated: true })
+    await guarded(engine, text, deps, async () => engine.run(text))
+    return
+  }
+  const sql = source(decisions)
+  const reader = await Engine.open(':memory:', { privateSpill: true })
   try {
-    if (decisions.kind === 'file') await checkFile(engine, decisions.path, spec)
-    await engine.run(sql)
+    await checkFile(reader, decisions.path, spec)
+    await carry(reader, sql, engine, 'decisions')
   } catch (cause) {
     throw refusal(cause, { statement: sql, script: sql, offset: 0, folder: deps.folder })
+  } finally {
+    reader.close()
   }
 }
 
 async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise<void> {
   const plain = /\.(?:parquet|parq|pq)$/i.test(path)
-    ? `read_parquet(${quote(path)})`
-    : `read_csv(${quote(path)}, header = true)`
+    ? `read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`
+    : `read_csv(${quote(literalPath(path))}, hive_partitioning = false, header = true)`
   const rows = await engine.rows<{ column_name: string }>(`DESCRIBE FROM ${plain}`)
   const names = rows.map((row) => row.column_name)
   const missing = ['asset', 'ts'].filter((name) => !names.some((other) => other.toLowerCase() === name))

@@ -1,5 +1,6 @@
 import type { Cell, Engine } from '../lake/engine.ts'
-import { guarded, type Ready, type RunDeps } from './run.ts'
+import type { Ready } from './gate.ts'
+import { guarded, type RunDeps } from './run.ts'
 import { layResult } from './write.ts'
 
 /** A part of a result laid out for a screen. */
@@ -26,16 +27,21 @@ export async function* pages(engine: Engine, ready: Ready, width: number, deps: 
     rows = 0
     return made
   }
-  for (;;) {
-    const next = await guarded(engine, ready.text, deps, async () => source.next())
-    if (next.done === true) break
-    const { value } = next
-    for (let from = 0; from < value.rows; from += pageRows) {
-      const count = Math.min(pageRows, value.rows - from)
-      for (const [k, column] of columns.entries()) column.push(...(value.columns[k] ?? []).slice(from, from + count))
-      rows += count
-      if (rows >= pageRows) yield page()
+  try {
+    for (;;) {
+      const next = await guarded(engine, ready.text, deps, async () => source.next())
+      if (next.done === true) break
+      const { value } = next
+      for (let from = 0; from < value.rows; from += pageRows) {
+        const count = Math.min(pageRows, value.rows - from)
+        for (const [k, column] of columns.entries()) column.push(...(value.columns[k] ?? []).slice(from, from + count))
+        rows += count
+        if (rows >= pageRows) yield page()
+      }
     }
+    if (rows > 0 || shown === 0) yield page()
+  } finally {
+    // Whoever has seen enough leaves a statement behind that still runs.
+    await source.return?.(undefined)
   }
-  if (rows > 0 || shown === 0) yield page()
 }

@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { copyFile, rename } from 'node:fs/promises'
-import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { usage } from '../errors.ts'
 import type { Engine } from '../lake/engine.ts'
 import { outFile } from '../lake/output.ts'
 import { complete, dotCommands, readVocabulary, type Vocabulary } from './complete.ts'
+import type { Ready } from './gate.ts'
 import { visibleLines } from '../visible.ts'
 import { runDot } from './session-commands.ts'
 import type { SessionState } from './session-state.ts'
@@ -29,8 +28,6 @@ export interface SessionDeps {
   readonly sleep: (ms: number) => Promise<unknown>
   /** Where the lines typed are kept; undefined keeps none. */
   readonly historyFile?: string | undefined
-  /** A folder that the engine may write results to on their way to their file. */
-  readonly scratch: string
 }
 
 /** A session at a prompt until `.quit` or the end of input; an error never ends it. */
@@ -117,7 +114,7 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
     for (const note of await notesOn(state.engine, sql)) desk.say(`note: ${note}\n`)
     const told =
       state.out !== undefined
-        ? await toFile(state, deps, ready, run)
+        ? await toFile(state, ready, run)
         : state.format === 'table'
           ? await toScreen(state, desk, deps, ready, run)
           : await asText(state, desk, ready, run)
@@ -128,20 +125,12 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
   }
 }
 
-type Ready = Awaited<ReturnType<typeof runScript>>
-
-async function toFile(state: SessionState, deps: SessionDeps, ready: Ready, run: RunDeps): Promise<string> {
+async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<string> {
   const name = state.out ?? ''
   state.out = undefined
   const target = outFile(name, state.folder)
-  // The settings are locked: DuckDB writes into the scratch folder, from where the file goes to its place.
-  const path = join(deps.scratch, `result-${deps.now()}`)
-  const finish = async (): Promise<void> => {
-    await rename(path, target.path).catch(async () => copyFile(path, target.path))
-    await target.finish()
-  }
   const options = { format: formatOf(name) ?? state.format, width: 1000, rows: Infinity }
-  const { rows } = await writeFile(state.engine, ready, { ...target, path, finish }, name, options, run)
+  const { rows } = await writeFile(state.engine, ready, target, name, options, run)
   return `${counted(rows)} to ${name}`
 }
 

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Engine, quote, quoteName } from '../lake/engine.ts'
+import { Engine, quote, quoteName } from '../lake/engine.ts'
+import { literalPath } from '../lake/views/relations.ts'
+import { carry } from './carry.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 
 /** What a stamped result says about itself, in the footer of its Parquet file. */
@@ -21,6 +23,7 @@ export interface StampNote {
 /** The footer's key. */
 const footerKey = 'pitlake_stamp'
 const resultTable = 'stamped_result'
+const stampedTable = 'stamped_before'
 
 /**
  * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
@@ -50,10 +53,10 @@ async function hasOrder(session: Engine, sql: string): Promise<boolean> {
   return (tree.statements?.[0]?.node?.modifiers ?? []).some(({ type }) => type === 'ORDER_MODIFIER')
 }
 
-/** Whether the kept rows and a file's are the same, each as often, whatever their order. */
-export async function sameRows(session: Engine, path: string): Promise<boolean> {
+/** Whether the kept rows and those of the file brought along are the same, each as often, whatever their order. */
+export async function sameRows(session: Engine): Promise<boolean> {
   const columns = await columnsOf(session, resultTable)
-  const file = `read_parquet(${quote(path)})`
+  const file = stampedTable
   if (columns.join('\n') !== (await columnsOf(session, file)).join('\n')) return false
   const list = columns.map((name) => text(quoteName(name))).join(', ')
   const only = (left: string, right: string): string =>
@@ -70,19 +73,45 @@ export async function engineVersion(session: Engine): Promise<string> {
 
 /** Writes the kept rows with their note: equal rows and notes give equal bytes. A dictionary would lose the sign of -0.0. */
 export async function writeStamped(session: Engine, path: string, note: StampNote): Promise<void> {
-  await session.run(
-    `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
-      KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
-  )
+  const writer = await Engine.open(':memory:', { threads: 1, privateSpill: true })
+  try {
+    await carry(session, `FROM ${resultTable}`, writer, resultTable)
+    await writer.run(
+      `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
+        KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
+    )
+  } finally {
+    writer.close()
+  }
+}
+
+/** Brings the rows of a stamped file into a session that replays it. */
+export async function bringStamped(session: Engine, path: string): Promise<void> {
+  const reader = await Engine.open(':memory:', { threads: 1, privateSpill: true })
+  try {
+    await carry(
+      reader,
+      `FROM read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`,
+      session,
+      stampedTable,
+    )
+  } finally {
+    reader.close()
+  }
 }
 
 /** The note of a stamped file; undefined for any other Parquet file. */
-export async function readNote(session: Engine, path: string): Promise<StampNote | undefined> {
-  const rows = await session.rows(
-    `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(path)}) WHERE decode(key) = ${quote(footerKey)}`,
-  )
-  const note = rows[0]?.['note']
-  return typeof note === 'string' ? (JSON.parse(note) as StampNote) : undefined
+export async function readNote(path: string): Promise<StampNote | undefined> {
+  const reader = await Engine.open(':memory:', { threads: 1 })
+  try {
+    const rows = await reader.rows(
+      `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ${quote(footerKey)}`,
+    )
+    const note = rows[0]?.['note']
+    return typeof note === 'string' ? (JSON.parse(note) as StampNote) : undefined
+  } finally {
+    reader.close()
+  }
 }
 
 /** The first row and column in which the kept rows differ from a file's. */
@@ -95,9 +124,9 @@ export interface FirstDifference {
   readonly replayed: string | null
 }
 
-/** Compares the kept rows with a file's, by position; undefined where all are the same. */
-export async function firstDifference(session: Engine, path: string): Promise<FirstDifference | undefined> {
-  const file = `read_parquet(${quote(path)})`
+/** Compares the kept rows with those of the file brought along, by position; undefined where all are the same. */
+export async function firstDifference(session: Engine): Promise<FirstDifference | undefined> {
+  const file = stampedTable
   const columns = await columnsOf(session, resultTable)
   const others = await columnsOf(session, file)
   if (columns.join('\n') !== others.join('\n'))

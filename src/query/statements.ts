@@ -49,31 +49,27 @@ export function openingWords(sql: string, count: number): readonly string[] {
   return words
 }
 
-/** What an EXPLAIN explains; undefined for any other statement. */
-export function explained(sql: string): string | undefined {
-  const all = [...tokens(sql)]
-  if (all[0]?.text.toUpperCase() !== 'EXPLAIN') return undefined
-  let next = 1
-  if (all[next]?.text === '(') {
-    let depth = 0
-    do {
-      if (all[next]?.text === '(') depth++
-      if (all[next]?.text === ')') depth--
-      next++
-    } while (depth > 0 && next < all.length)
-  } else if (/^analy[sz]e$/i.test(all[next]?.text ?? '')) next++
-  const inner = all[next]
-  return inner === undefined ? '' : sql.slice(inner.start)
+/** Where the first word of a text begins, comments left out; undefined where there is none. */
+export function opening(sql: string): number | undefined {
+  for (const { start } of tokens(sql)) return start
+  return undefined
 }
 
-/** The names that a statement uses, in small letters and without quotes: tables, columns, functions, keywords. */
-export function namesIn(sql: string): ReadonlySet<string> {
-  const names = new Set<string>()
-  for (const { text } of tokens(sql)) {
-    if (text.startsWith('"')) names.add(text.slice(1, -1).replaceAll('""', '"').toLowerCase())
-    else if (/^[\p{L}_]/u.test(text)) names.add(text.toLowerCase())
+/** The text between a first `(` and its `)` cut at the commas that stand in no further brackets, and what follows. */
+export function cutAtCommas(sql: string): { readonly parts: readonly string[]; readonly after: string } | undefined {
+  const parts: string[] = []
+  let [depth, begin] = [0, 0]
+  for (const { text, start } of tokens(sql)) {
+    if ('([{'.includes(text) && ++depth === 1) begin = start + 1
+    else if (depth === 0) return undefined
+    if (text === ',' && depth === 1) {
+      parts.push(sql.slice(begin, start))
+      begin = start + 1
+    }
+    if (!')]}'.includes(text) || --depth > 0) continue
+    return { parts: [...parts, sql.slice(begin, start)], after: sql.slice(start + 1) }
   }
-  return names
+  return undefined
 }
 
 /** Whether the text ends inside a quoted text, a quoted name or a comment. */
@@ -105,7 +101,8 @@ function* tokens(sql: string): Generator<Token> {
 /** Where the token that begins at `at` ends; beyond the text's end when it is not closed. */
 function endOfToken(sql: string, at: number): number {
   const rest = sql.slice(at, at + 2)
-  if (rest === '--') return orEnd(sql.indexOf('\n', at), sql.length)
+  // The engine ends such a comment at either sign.
+  if (rest === '--') return at + (/[\r\n]/.exec(sql.slice(at))?.index ?? sql.length - at)
   if (rest === '/*') return endOfComment(sql, at)
   if (/^[eE]'/.test(rest)) return endOfQuoted(sql, at + 2, "'", true)
   if (rest.startsWith("'")) return endOfQuoted(sql, at + 1, "'", false)
@@ -115,10 +112,6 @@ function endOfToken(sql: string, at: number): number {
   word.lastIndex = at
   const match = word.exec(sql)
   return match ? at + match[0].length : at + 1
-}
-
-function orEnd(found: number, end: number): number {
-  return found < 0 ? end : found
 }
 
 function endOfQuoted(sql: string, from: number, mark: string, escapes: boolean): number {

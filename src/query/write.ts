@@ -3,10 +3,12 @@ import { open } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { once } from 'node:events'
 import { usage } from '../errors.ts'
-import { type Cell, type Engine, quote } from '../lake/engine.ts'
+import { type Cell, Engine, quote } from '../lake/engine.ts'
 import type { OutFile } from '../lake/output.ts'
+import { carry } from './carry.ts'
 import { projected } from './projection.ts'
-import { guarded, type Ready, type RunDeps } from './run.ts'
+import type { Ready } from './gate.ts'
+import { guarded, type RunDeps } from './run.ts'
 import { layTable } from './table.ts'
 import { csvField, distinctNames, jsonForm } from './text-forms.ts'
 
@@ -83,11 +85,8 @@ async function toFile(
   deps: RunDeps,
 ): Promise<Written> {
   const { format } = options
-  if (format === 'parquet' || format === 'csv') {
-    const sql = copyStatement(ready, file.path, options)
-    const rows = await guarded(engine, ready.text, deps, async () => engine.run(sql))
-    return { rows, more: false }
-  }
+  if (format === 'parquet')
+    return guarded(engine, ready.text, deps, async () => toParquet(engine, ready, file, options))
   const stream = createWriteStream(file.path)
   const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error))
   failed.catch(() => undefined)
@@ -141,16 +140,28 @@ export async function sendFile(path: string, sink: Sink): Promise<void> {
   }
 }
 
-function copyStatement(ready: Ready, path: string, { format, compat, safe }: WriteOptions): string {
-  const target = format === 'csv' ? 'csv' : compat === true ? 'compat' : 'parquet'
-  const form = {
-    csv: `FORMAT csv, HEADER true`,
-    parquet: `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2`,
-    // Small readers hold a whole row group, and mistake plain pages for dictionary pages.
-    compat: `FORMAT parquet, COMPRESSION snappy, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480`,
-  }[target]
-  const projection = projected(wrappable(ready), ready.columns, target === 'csv' ? csvTarget(safe) : target)
-  return `COPY (${projection}) TO ${quote(path)} (${form})`
+const parquetForms = {
+  parquet: `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2`,
+  // Small readers hold a whole row group, and mistake plain pages for dictionary pages.
+  compat: `FORMAT parquet, COMPRESSION snappy, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480`,
+}
+
+/** A session can write no file: an engine that runs no SQL of anybody else's writes it. */
+async function toParquet(engine: Engine, ready: Ready, { path }: OutFile, { compat }: WriteOptions): Promise<Written> {
+  const form = compat === true ? 'compat' : 'parquet'
+  const sql = projected(wrappable(ready), ready.columns, form)
+  const [means] = await engine.rows<{ memory: string; threads: bigint }>(
+    `SELECT current_setting('memory_limit') AS memory, CAST(current_setting('threads') AS BIGINT) AS threads`,
+  )
+  const { memory = '', threads = 1n } = means ?? {}
+  const writer = await Engine.open(':memory:', { memoryLimit: memory, threads: Number(threads), privateSpill: true })
+  try {
+    const rows = await carry(engine, sql, writer, 'answer')
+    await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
+    return { rows, more: false }
+  } finally {
+    writer.close()
+  }
 }
 
 function csvTarget(safe: boolean | undefined): 'csv' | 'safe csv' {

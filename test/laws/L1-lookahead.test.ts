@@ -117,6 +117,17 @@ describe('look-ahead', () => {
     expect(await prove(`SELECT ts, 1 AS v FROM ${grid}`, { labels: ['w'] })).toMatchObject({ verdict: 'undecided' })
   })
 
+  test.for(['read_parquet(FILES)', 'FILES', 'query_table(FILES)', 'pit_join(FILES, METRIC, INTERVAL)'])(
+    'is undecided where a query reads files: %s',
+    { timeout: 300_000 },
+    async (relation) => {
+      const names = { FILES: `${lake.root}/points/recent/*.parquet`, METRIC: trustMetric, INTERVAL: '24h' }
+      const from = Object.entries(names).reduce((text, [name, value]) => text.replace(name, `'${value}'`), relation)
+      const proof = await prove(`SELECT t AS ts, asset, v FROM ${from}`)
+      expect(proof).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('reads files directly') })
+    },
+  )
+
   test('takes zone-less instants and dates as UTC, and any name for them', { timeout: 300_000 }, async () => {
     const leaky = `SELECT day, v FROM (SELECT CAST(t AS DATE) + 1 AS day, max(v) AS v FROM ${daily} GROUP BY ALL)`
     expect((await prove(leaky, { ts: 'day' })).verdict).toBe('leak')

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
 
 let engine: Engine
@@ -86,4 +86,38 @@ test('texts are quoted', async () => {
   expect(await engine.rows(`SELECT ${quote("a'b")} AS a, ${quoteList(["'", ''])} AS l`)).toEqual([
     { a: "a'b", l: ["'", ''] },
   ])
+})
+
+describe('a stream that fails on its way', () => {
+  const late = (n: number): string =>
+    `SELECT CAST(CASE WHEN i = ${n} THEN 'x' ELSE '5' END AS INTEGER) AS v FROM range(1000000) AS r(i)`
+
+  test.each([999_999, 500_000])('is an error, not an end: row %i', async (n) => {
+    const engine = await Engine.open(':memory:', { threads: 1 })
+    const read = async (sql: string): Promise<number> => {
+      let rows = 0
+      for await (const chunk of (await engine.stream(sql)).chunks) rows += chunk.rows
+      return rows
+    }
+    await expect(read(late(n))).rejects.toThrow(/Could not convert string 'x' to INT32/)
+    expect(await read(late(-1))).toBe(1_000_000)
+    await engine.run('BEGIN')
+    await expect(read(late(n))).rejects.toThrow(/failed before its last row/)
+    await engine.run('ROLLBACK')
+    expect(await read('FROM range(3)')).toBe(3)
+    engine.close()
+  })
+
+  test('so is one that was stopped, and one that nobody reads to its end leaves nothing open', async () => {
+    const engine = await Engine.open()
+    const stopped = async (): Promise<void> => {
+      for await (const { rows } of (await engine.stream('FROM range(100000000)')).chunks)
+        if (rows > 0) engine.interrupt()
+    }
+    await expect(stopped()).rejects.toThrow(/Interrupt/)
+    for await (const { rows } of (await engine.stream('FROM range(100000)')).chunks) if (rows > 0) break
+    await engine.run('BEGIN')
+    await engine.run('ROLLBACK')
+    engine.close()
+  })
 })

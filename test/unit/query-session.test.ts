@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
@@ -12,12 +12,9 @@ import { makeQueryLake, Screen } from '../helpers/query-lake.ts'
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let folder = ''
-let scratch = ''
 let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
   ;({ folder, remove } = await makeQueryLake())
-  scratch = join(folder, '..', 'scratch')
-  await mkdir(scratch)
 })
 afterAll(async () => remove())
 
@@ -32,7 +29,7 @@ interface Seat {
 
 /** A session on a made-up terminal; without `terminal` a pipe. */
 async function sit(terminal: boolean, historyFile?: string, height = 24): Promise<Seat> {
-  const engine = await openQuery(folder, { scratch })
+  const engine = await openQuery(folder)
   const input = new PassThrough()
   const screen = new Screen()
   let now = 0
@@ -44,7 +41,6 @@ async function sit(terminal: boolean, historyFile?: string, height = 24): Promis
     now: () => (now += 5),
     sleep: setTimeout,
     historyFile,
-    scratch,
   }).finally(() => engine.close())
   await screen.until(terminal ? 'lake> ' : 'cancels.\n')
   return {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cutScript, explained, isOpen, namesIn, openingWords, statementsOf } from '../../src/query/statements.ts'
+import { cutAtCommas, cutScript, isOpen, opening, openingWords, statementsOf } from '../../src/query/statements.ts'
 
 const texts = (sql: string): readonly string[] => statementsOf(sql).map(({ text }) => text)
 
@@ -11,6 +11,7 @@ describe('a script is cut at its semicolons', () => {
     [' SELECT 1 ; SELECT 2 ;; ', ['SELECT 1', 'SELECT 2']],
     ["SELECT ';'; SELECT 'it''s;'", ["SELECT ';'", "SELECT 'it''s;'"]],
     ['SELECT 1 AS "a;b"; SELECT 2', ['SELECT 1 AS "a;b"', 'SELECT 2']],
+    ['SELECT 1 -- no; end\r + 1; SELECT 2', ['SELECT 1 -- no; end\r + 1', 'SELECT 2']],
     ['SELECT 1 -- no; end\n + 1; SELECT 2', ['SELECT 1 -- no; end\n + 1', 'SELECT 2']],
     ['SELECT /* a; /* b; */ c; */ 1; SELECT 2', ['SELECT /* a; /* b; */ c; */ 1', 'SELECT 2']],
     ['SELECT $$;$$; SELECT $a$;$$;$a$', ['SELECT $$;$$', 'SELECT $a$;$$;$a$']],
@@ -45,18 +46,17 @@ describe('a script is cut at its semicolons', () => {
 })
 
 describe('what a statement says about itself', () => {
-  test.each([
-    ['EXPLAIN SELECT 1', 'SELECT 1'],
-    ['explain analyze COPY x TO y', 'COPY x TO y'],
-    ['EXPLAIN (ANALYZE, FORMAT json) SELECT 1', 'SELECT 1'],
-    ['/* a */ EXPLAIN -- b\n SELECT 1', 'SELECT 1'],
-    ['EXPLAIN', ''],
-    ['SELECT 1', undefined],
-  ])('%j explains %j', (sql, inner) => expect(explained(sql)).toBe(inner))
-
-  test('its opening words and its names, comments and texts left out', () => {
+  test('its opening words, comments left out', () => {
     expect(openingWords('/* COPY */ select  1', 2)).toEqual(['SELECT', '1'])
-    const names = namesIn(`SELECT "Enable""X", a.b FROM Pit_Universe(d) WHERE c = 'enable_logging' -- copy`)
-    expect([...names]).toEqual(['select', 'enable"x', 'a', 'b', 'from', 'pit_universe', 'd', 'where', 'c'])
+    expect(opening(' -- a\r/* b */ SELECT 1')).toBe(14)
+    expect(opening(' -- a')).toBeUndefined()
   })
+
+  test.each([
+    ['(a, b) AS c', ['a', ' b'], ' AS c'],
+    ["(a DECIMAL(9, 2), b := ',)') x", ['a DECIMAL(9, 2)', " b := ',)'"], ' x'],
+    ['(a[1, 2], {b: 1, c: 2})', ['a[1, 2]', ' {b: 1, c: 2}'], ''],
+  ])('%j cut at its commas', (sql, parts, after) => expect(cutAtCommas(sql)).toEqual({ parts, after }))
+
+  test.each(['a, b', '(a', ''])('%j has nothing in parentheses', (sql) => expect(cutAtCommas(sql)).toBeUndefined())
 })

@@ -1,0 +1,48 @@
+/**
+ * The engine's table functions that a query may call: they read, and none of them writes, runs SQL that it is given as
+ * text, or tells or changes settings. What is missing here is refused, also where a later engine brings it.
+ */
+export const readingFunctions: ReadonlySet<string> = words(`
+  range generate_series unnest repeat repeat_row summary seq_scan query_table json_each json_tree histogram
+  histogram_values read_parquet parquet_scan parquet_metadata parquet_file_metadata parquet_kv_metadata
+  parquet_schema parquet_full_metadata parquet_bloom_probe read_csv read_csv_auto sniff_csv read_json
+  read_json_auto read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects
+  read_text read_blob glob duckdb_columns duckdb_constraints duckdb_databases duckdb_dependencies
+  duckdb_functions duckdb_indexes duckdb_keywords duckdb_memory duckdb_optimizers duckdb_schemas
+  duckdb_extensions duckdb_tables duckdb_types duckdb_variables duckdb_views pragma_collations
+  pragma_database_size pragma_platform pragma_show pragma_storage_info pragma_table_info pragma_user_agent
+  pragma_version icu_calendar_names pg_timezone_names
+`)
+
+/** The engine's table functions that are refused, as of the version in use; a test holds that each is judged. */
+export const refusedFunctions: ReadonlySet<string> = words(`
+  query json_execute_serialized_sql sql_auto_complete read_duckdb arrow_scan arrow_scan_dumb enable_logging
+  disable_logging truncate_duckdb_logs duckdb_logs duckdb_logs_parsed duckdb_log_contexts enable_profiling
+  disable_profiling duckdb_profiling_settings checkpoint force_checkpoint check_peg_parser enable_peg_parser
+  disable_peg_parser duckdb_settings duckdb_temporary_files duckdb_external_file_cache duckdb_secrets
+  duckdb_secret_types which_secret duckdb_prepared_statements duckdb_sequences duckdb_table_sample
+  duckdb_connection_count duckdb_approx_database_count pragma_metadata_info duckdb_coordinate_systems
+  test_all_types test_vector_types
+`)
+
+/** Functions of single values that write to a log or bind SQL that stands in a text. */
+export const refusedScalars: ReadonlySet<string> = new Set(['write_log', 'json_serialize_plan'])
+
+/** The settings that a query may ask for; the others tell paths. */
+export const toldSettings: ReadonlySet<string> = new Set(['timezone', 'threads', 'memory_limit', 'max_memory'])
+
+/** The steps of a plan that only compute, read tables, or fill temporary ones. */
+export const computingSteps: ReadonlySet<string> = words(`
+  seq_scan table_scan index_scan dummy_scan column_data_scan chunk_scan expression_scan cte_scan rec_cte_scan
+  recursive_cte_scan recursive_recurring_cte_scan delim_scan positional_scan empty_result projection filter
+  unnest pivot inout_function union ungrouped_aggregate simple_aggregate hash_group_by perfect_hash_group_by
+  partitioned_aggregate window streaming_window order_by top_n limit streaming_limit limit_percent
+  reservoir_sample streaming_sample hash_join nested_loop_join blockwise_nl_join cross_product
+  piecewise_merge_join ie_join left_delim_join right_delim_join delim_join positional_join asof_join cte
+  recursive_cte rec_cte recursive_key_cte rec_key_cte result_collector insert batch_insert update delete
+  create_table_as batch_create_table_as set_variable
+`)
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/))
+}

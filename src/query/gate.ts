@@ -1,0 +1,101 @@
+import { type LakeError, usage } from '../errors.ts'
+import type { Engine, Parameters, Prepared } from '../lake/engine.ts'
+import { formOf } from './forms.ts'
+import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
+import { opening, openingWords } from './statements.ts'
+import { callsIn, constantText, nodesOf, parsed } from './tree.ts'
+
+/** A statement that was read and may run, with the columns that it gives. */
+export interface Ready {
+  readonly text: string
+  readonly kind: string
+  readonly columns: Prepared['columns']
+}
+
+/**
+ * Lets one statement pass that only reads the lake, or makes temporary things of the session; everything else is refused.
+ * First the engine's parser shows which functions the words call, and nothing is bound until these are known to read;
+ * then its plan shows what views and macros made of them. What neither shows is refused.
+ */
+export async function admit(engine: Engine, statement: string, parameters?: Parameters): Promise<Ready> {
+  if (statement.includes('\0')) throw refused('a NUL sign')
+  const text = statement.slice(opening(statement) ?? 0)
+  const explains = explainHead.exec(text)
+  if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters)
+  const form = formOf(text)
+  for (const probe of form.probes) await judgeWords(engine, statement, probe)
+  const prepared = await engine.prepared(statement)
+  if (!form.kinds.includes(prepared.kind)) throw refused(openingWords(text, 1)[0] ?? prepared.kind)
+  if (form.planned) await judgePlan(engine, statement, parameters)
+  return { text: statement, kind: prepared.kind, columns: prepared.columns }
+}
+
+const explainHead =
+  /^EXPLAIN(?:[ \t\r\n]+ANALY[SZ]E(?![\w$])|[ \t\r\n]*\([ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+)(?:[ \t\r\n]*,[ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+))*[ \t\r\n]*\))?(?=[\s("]|--|\/\*|$)/i
+
+/** An EXPLAIN runs its statement where it says ANALYZE: that one must pass by itself. */
+async function explanation(engine: Engine, whole: string, inner: string, parameters?: Parameters): Promise<Ready> {
+  if (opening(inner) !== undefined) await admit(engine, inner, parameters)
+  const { kind, columns } = await engine.prepared(whole)
+  if (kind !== 'EXPLAIN') throw refused('EXPLAIN')
+  return { text: whole, kind, columns }
+}
+
+/** The statement's words as the engine's parser takes them: one SELECT, and functions that read. */
+async function judgeWords(engine: Engine, statement: string, probe: string): Promise<void> {
+  const tree = await parsed(engine, probe)
+  if ('error' in tree) {
+    const whole = probe === statement ? tree : await parsed(engine, statement)
+    // No SQL at all: the engine says so in its own words, with the place.
+    if ('error' in whole && whole.error === 'parser') await engine.parse(statement)
+    throw refused(openingWords(statement, 1)[0] ?? tree.error)
+  }
+  if (tree.statements.length !== 1) throw refused('several statements in one')
+  for (const call of callsIn(tree.statements)) {
+    if (call.name === 'current_setting') judgeSetting(call.arguments)
+    if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
+  }
+}
+
+function judgeSetting([name]: readonly unknown[]): void {
+  const text = constantText(name)
+  if (text === undefined || !toldSettings.has(text.toLowerCase()))
+    throw refused(`current_setting of ${text ?? 'a value'}`)
+}
+
+/** The plan, in which views and macros are resolved: steps that compute, and functions that read. */
+async function judgePlan(engine: Engine, statement: string, parameters?: Parameters): Promise<void> {
+  const rows = await engine.rows<{ explain_value: string }>(`EXPLAIN (FORMAT json) ${statement}`, parameters)
+  const texts = rows.map((row) => row.explain_value)
+  if (texts.length === 0) throw refused('a statement without a plan')
+  for (const step of texts.flatMap((text) => [...nodesOf(JSON.parse(text))])) {
+    const { name, extra_info: facts } = step
+    if (typeof name !== 'string' || facts === undefined) continue
+    const called = (facts as { readonly [fact: string]: unknown } | null)?.['Function']
+    const known = typeof called === 'string' ? readingFunctions.has(plain(called)) : computingSteps.has(plain(name))
+    if (!known && !readingFunctions.has(plain(name))) throw refused(plain(name))
+  }
+}
+
+function plain(name: string): string {
+  return name.trim().toLowerCase().replaceAll(' ', '_')
+}
+
+/** The refusal of a statement, of one of its functions, or of a step of its plan. */
+export function refused(what: string): LakeError {
+  if (['SET', 'RESET', 'PRAGMA', 'USE'].includes(what)) {
+    const next = 'the settings of a session are fixed, its zone is UTC'
+    return usage('SQL', { expected: 'SET VARIABLE only', got: what, next })
+  }
+  return usage('SQL', { expected: 'a query that only reads', got: what, next: remedies[what] ?? temporaryOnly })
+}
+
+const temporaryOnly = 'the lake is read-only; CREATE TEMP TABLE is allowed'
+const written = 'write a result with `--out FILE`, in a session with `.out FILE`'
+const remedies: Readonly<Record<string, string>> = {
+  COPY: written,
+  EXPORT: written,
+  PIVOT: "name the values: PIVOT … ON asset IN ('BTC', 'ETH') USING …",
+  ALTER: 'make the temporary table anew with CREATE OR REPLACE TEMP TABLE',
+  'several statements in one': 'end each statement with `;`',
+}

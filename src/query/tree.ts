@@ -1,0 +1,101 @@
+import { type Engine, quote } from '../lake/engine.ts'
+
+/** A node of a parsed statement, as the engine tells it. */
+type Node = { readonly [name: string]: unknown }
+
+/** A parsed text: its statements, or why the engine does not show them. */
+export type Parsed =
+  | { readonly statements: readonly Node[] }
+  /** `parser` where it is no SQL; anything else where it is, but holds a statement that is no SELECT. */
+  | { readonly error: string }
+
+/** Reads a text with the engine's own parser; nothing is bound and nothing runs. */
+export async function parsed(engine: Engine, sql: string): Promise<Parsed> {
+  // Qualified: a database from elsewhere may hold a macro of that name.
+  const [row] = await engine.rows<{ tree: string }>(
+    `SELECT CAST(system.main.json_serialize_sql(CAST(${quote(sql)} AS VARCHAR)) AS VARCHAR) AS tree`,
+  )
+  const tree = JSON.parse(row?.tree ?? '{"error":true}') as {
+    readonly error?: unknown
+    readonly error_type?: unknown
+    readonly statements?: unknown
+  }
+  if (tree.error !== false || !Array.isArray(tree.statements))
+    return { error: typeof tree.error_type === 'string' ? tree.error_type : 'unknown' }
+  return { statements: tree.statements as readonly Node[] }
+}
+
+/** Every node of a tree, the outer before the inner. */
+export function* nodesOf(root: unknown): Generator<Node> {
+  const waiting: unknown[] = [root]
+  while (waiting.length > 0) {
+    const node = waiting.pop()
+    if (typeof node !== 'object' || node === null) continue
+    if (!Array.isArray(node)) yield node as Node
+    waiting.push(...(Object.values(node) as readonly unknown[]).toReversed())
+  }
+}
+
+/** A function that a statement calls, its name in small letters. */
+export interface Call {
+  readonly name: string
+  readonly arguments: readonly unknown[]
+}
+
+/** The functions that a statement calls anywhere, table functions and functions of single values. */
+export function* callsIn(root: unknown): Generator<Call> {
+  for (const node of nodesOf(root)) {
+    const { function_name: name, children } = node
+    if (typeof name === 'string')
+      yield { name: name.toLowerCase(), arguments: Array.isArray(children) ? (children as readonly unknown[]) : [] }
+  }
+}
+
+/** The names of tables and views that a statement reads, without their schemas, in small letters. */
+export function tablesIn(root: unknown): readonly string[] {
+  return [...nodesOf(root)].flatMap(({ type, table_name: name }) =>
+    type === 'BASE_TABLE' && typeof name === 'string' ? [name.toLowerCase()] : [],
+  )
+}
+
+/** The names of the CTEs of a statement, in small letters. */
+export function ctesIn(root: unknown): readonly string[] {
+  return [...nodesOf(root)].flatMap((node) => {
+    const { cte_map: held } = node
+    const map = (held as Node | undefined)?.['map']
+    return Array.isArray(map) ? map.map((entry) => String((entry as Node)['key']).toLowerCase()) : []
+  })
+}
+
+const fileReader = /^(?:read_|parquet_|sniff_|glob$)/
+/** Macros and functions whose first argument names a table. */
+const namesTable = /^(?:pit_\w+|query_table)$/
+
+/** What of a statement reads files by their own names, past the views; undefined where nothing does. */
+export async function fileRead(engine: Engine, root: unknown): Promise<string | undefined> {
+  const calls = [...callsIn(root)]
+  const reader = calls.find(({ name }) => fileReader.test(name))
+  if (reader !== undefined) return reader.name
+  const named = calls.flatMap(({ name, arguments: [first] }) =>
+    namesTable.test(name) ? [constantText(first)?.toLowerCase() ?? columnName(first)] : [],
+  )
+  const rows = await engine.rows<{ name: string }>(
+    `SELECT lower(v.view_name) AS name FROM system.main.duckdb_views() AS v
+     UNION SELECT lower(t.table_name) FROM system.main.duckdb_tables() AS t`,
+  )
+  const known = new Set([...rows.map(({ name }) => name), ...ctesIn(root)])
+  return [...tablesIn(root), ...named].find((name) => name !== undefined && !known.has(name))
+}
+
+/** A name without quotes stands as a column where a text is expected. */
+function columnName(node: unknown): string | undefined {
+  const names = (node as Node | undefined)?.['column_names']
+  return Array.isArray(names) ? names.join('.').toLowerCase() : undefined
+}
+
+/** The text of a constant; undefined for anything else. */
+export function constantText(node: unknown): string | undefined {
+  const { class: kind, value } = (node ?? {}) as Node
+  const held = (value as Node | undefined)?.['value']
+  return kind === 'CONSTANT' && typeof held === 'string' ? held : undefined
+}

@@ -1,0 +1,266 @@
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { LakeError } from '../../src/errors.ts'
+import { Engine, quote } from '../../src/lake/engine.ts'
+import { openLake } from '../../src/index.ts'
+import { readingFunctions, refusedFunctions } from '../../src/query/gate-lists.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { guarded, runScript } from '../../src/query/run.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+
+// Generous: other work may hold the machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let folder = ''
+let remove = async (): Promise<void> => undefined
+let engine: Engine
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+  engine = await openQuery(folder)
+})
+afterAll(async () => {
+  engine.close()
+  await remove()
+})
+
+const run = async (sql: string, on = engine) => {
+  const deps = { folder, sleep: setTimeout }
+  const { text } = await runScript(on, sql, deps)
+  return guarded(on, text, deps, async () => on.rows(text))
+}
+
+const refusal = async (sql: string, on = engine): Promise<LakeError> => {
+  const error: unknown = await run(sql, on).catch((caught: unknown) => caught)
+  expect(error, sql).toBeInstanceOf(LakeError)
+  return error as LakeError
+}
+
+const LOG = `enable_logging(storage = 'file', storage_config = {'path': '@@'})`
+const here = (sql: string): string => sql.replaceAll('@@', join(folder, 'points', 'written'))
+
+describe('what the gate refuses', () => {
+  test.each([
+    // A comment ends where the engine ends it.
+    ['a statement behind a carriage return', `SELECT 1 --\r; COPY (SELECT 1) TO '@@.csv'; SELECT 2 --`, /got COPY/],
+    ['a text that runs as SQL', `FROM query('FROM ${LOG.replaceAll("'", "''")}')`, /got query/],
+    ['the same by its whole name', `FROM system.main."Query"('SELECT 1')`, /got query/],
+    ['a log that is written', `WITH a AS MATERIALIZED (FROM ${LOG}) SELECT * FROM range(3), a`, /got enable_logging/],
+    ['a serialized statement', `FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))`, /got json_exec/],
+    [
+      'one that is bound only',
+      `SELECT json_serialize_plan('FROM ${LOG.replaceAll("'", "''")}')`,
+      /got json_serialize_plan/,
+    ],
+    ['a log entry', `SELECT write_log('a') FROM points`, /got write_log/],
+    ['a subquery', `SELECT (SELECT count(*) FROM ${LOG}) FROM points`, /got enable_logging/],
+    ['a macro of the session', `CREATE TEMP MACRO m() AS TABLE FROM ${LOG}`, /got enable_logging/],
+    [
+      'the default of its parameter',
+      `CREATE TEMP MACRO m(a := (SELECT count(*) FROM ${LOG})) AS a`,
+      /got enable_logging/,
+    ],
+    ['a temporary view', `CREATE TEMP VIEW w AS FROM ${LOG}`, /got enable_logging/],
+    ['a temporary table', `CREATE TEMP TABLE w AS FROM ${LOG}`, /got enable_logging/],
+    ['a variable', `SET VARIABLE a = (SELECT count(*) FROM ${LOG})`, /got enable_logging/],
+    ['rows to insert', `CREATE TEMP TABLE q (a INTEGER); INSERT INTO q SELECT 1 FROM ${LOG}`, /got enable_logging/],
+    [
+      'a value to set',
+      `CREATE OR REPLACE TEMP TABLE q AS SELECT 1 AS a; UPDATE q SET a = (SELECT 1 FROM ${LOG})`,
+      /got enable/,
+    ],
+    [
+      'rows to delete',
+      `CREATE OR REPLACE TEMP TABLE q AS SELECT 1 AS a; DELETE FROM q WHERE a IN (SELECT 1 FROM ${LOG})`,
+      /got enable/,
+    ],
+    ['an explanation that runs', `EXPLAIN ANALYZE FROM ${LOG}`, /got enable_logging/],
+    ['all settings, which tell paths', 'FROM duckdb_settings()', /got duckdb_settings/],
+    ['one of them', `SELECT current_setting('temp' || '_directory')`, /got current_setting of a value/],
+    ['the files that spilled', 'FROM duckdb_temporary_files()', /got duckdb_temporary_files/],
+    ['a default of a column', `CREATE TEMP TABLE q2 (a INTEGER DEFAULT 5)`, /got CREATE|syntax error/],
+    ['a pragma', 'PRAGMA show_tables', /SET VARIABLE only/],
+    ['a call', `CALL ${LOG}`, /got CALL/],
+    ['a pivot over values that must be looked for', 'PIVOT points ON asset USING sum(v)', /name the values/],
+    ['a sign that ends a text for the engine', `SELECT 1\0; COPY (SELECT 1) TO '@@.csv'`, /got a NUL sign/],
+    ['writing in a WITH', `WITH a AS (SELECT 1) INSERT INTO b SELECT * FROM a`, /got WITH/],
+  ])('%s', async (_, sql, words) => {
+    expect((await refusal(here(sql))).message).toMatch(words)
+    expect(await readdir(join(folder, 'points'))).toEqual(['one.parquet'])
+    expect(await engine.rows("SELECT CAST(current_setting('enable_logging') AS INTEGER) AS on")).toEqual([{ on: 0 }])
+  })
+
+  test('every table function of the engine is judged', async () => {
+    const rows = await engine.rows<{ name: string }>(
+      `SELECT DISTINCT function_name AS name FROM system.main.duckdb_functions() WHERE internal AND function_type IN ('table', 'table_macro')`,
+    )
+    const names = rows.map(({ name }) => name)
+    expect(names.filter((name) => !readingFunctions.has(name) && !refusedFunctions.has(name))).toEqual([])
+    expect([...readingFunctions, ...refusedFunctions].filter((name) => !names.includes(name))).toEqual([])
+    expect([...readingFunctions].filter((name) => refusedFunctions.has(name))).toEqual([])
+  })
+})
+
+describe('what the gate lets pass', () => {
+  test.each([
+    `SELECT * FROM points ORDER BY ALL LIMIT 1`,
+    `FROM points p ASOF JOIN (SELECT asset, available_at AS t, v FROM points) q USING (asset, t) SELECT count(*)`,
+    `WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r`,
+    `SELECT * FROM points WHERE v > (SELECT avg(v) FROM points) AND asset IN (FROM series SELECT asset)`,
+    `SELECT asset, t, avg(v) OVER w FROM points WINDOW w AS (PARTITION BY asset ORDER BY t) QUALIFY row_number() OVER w < 3`,
+    `SELECT list_transform([1, 2], lambda x: x + 1), {'a': 1}, MAP {'k': 2}, unnest([1, 2])`,
+    `PIVOT points ON asset IN ('BTC', 'ETH') USING avg(v) GROUP BY t`,
+    `UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b`,
+    `SELECT * FROM points USING SAMPLE 3 ROWS`,
+    `FROM points POSITIONAL JOIN series SELECT count(*)`,
+    `SELECT * FROM (VALUES ('[1,2]')) AS v(j), json_each(v.j)`,
+    `FROM points SELECT DISTINCT ON (asset) asset, t ORDER BY asset, t`,
+    `SELECT asset, grouping(asset) FROM points GROUP BY ROLLUP (asset)`,
+    `(SELECT 1) UNION (SELECT 2) EXCEPT (SELECT 1)`,
+    `DESCRIBE points`,
+    `SUMMARIZE points`,
+    `SHOW TABLES`,
+    `EXPLAIN SELECT 1`,
+    `EXPLAIN (ANALYZE, FORMAT json) SELECT count(*) FROM points`,
+    `EXPLAIN ANALYZE (SELECT 1)`,
+    `WITH d AS (SELECT asset, t AS ts FROM points) FROM pit_long('d', ['supply/current_pit'], '24h') SELECT count(*)`,
+    `FROM query_table('series') SELECT count(*)`,
+    `SELECT current_setting('TimeZone'), getvariable('as_of')`,
+    `FROM duckdb_columns() SELECT count(*)`,
+    `SET VARIABLE a = [1, 2]; SET VARIABLE b TO (SELECT max(t) FROM points); RESET VARIABLE a; SELECT getvariable('b')`,
+    `CREATE TEMP TABLE one AS SELECT 1 AS a; INSERT INTO one BY NAME SELECT 2 AS a; UPDATE one SET a = a + 1 WHERE a = 2; DELETE FROM one WHERE a = 1; FROM one`,
+    `CREATE OR REPLACE TEMP TABLE two (a INTEGER, "b c" DECIMAL(9, 2), d STRUCT(x VARCHAR, y INTEGER[])); INSERT INTO two VALUES (1, 2.5, {'x': 'a', 'y': [1]}); FROM two`,
+    `CREATE TEMP MACRO plus(x, y := 1) AS x + y; CREATE TEMP MACRO twice(n) AS TABLE SELECT n * 2 AS n2; SELECT plus(1), n2 FROM twice(4); `,
+    `CREATE TEMP VIEW seen AS FROM points; FROM seen SELECT count(*); DROP VIEW seen -- gone`,
+    `BEGIN; CREATE TEMP TABLE three AS SELECT 1; ROLLBACK`,
+    `/* first */ -- second\r SELECT 1`,
+  ])('%s', async (sql) => {
+    await expect(run(sql)).resolves.toBeInstanceOf(Array)
+  })
+
+  test('parameters reach the plan', async () => {
+    const lake = await openLake(folder)
+    const table = await lake.sql('SELECT count(*) AS n FROM points WHERE asset = $asset AND v < $v', {
+      asset: 'BTC',
+      v: 1010,
+    })
+    expect(table.get(0)?.n).toBe(10n)
+    await expect(lake.sql(`SELECT 1 --\r; COPY (SELECT 1) TO 'x.csv'; SELECT 2 --`)).rejects.toThrow(/got COPY/)
+    await lake.close()
+  })
+})
+
+/** A copy of the lake whose database somebody else made. */
+async function forged(name: string, statements: readonly string[]): Promise<string> {
+  const root = join(folder, '..', name)
+  await mkdir(root)
+  await cp(join(folder, 'points'), join(root, 'points'), { recursive: true })
+  const own = await Engine.open(join(root, 'lake.duckdb'))
+  try {
+    for (const sql of statements) await own.run(sql)
+  } finally {
+    own.close()
+  }
+  return root
+}
+
+describe('a lake that somebody else made', () => {
+  const log = (root: string): string => LOG.replace('@@', join(root, 'points', 'written'))
+
+  test('its views run behind the lock, and only what reads', async () => {
+    const outside = join(folder, '..', 'outside')
+    const trap = `FROM ${LOG.replace('@@', outside)}`
+    const root = await forged('trap', [
+      `CREATE VIEW lake_info AS SELECT '/' AS folder FROM (${trap} UNION ALL FROM range(1))`,
+      `CREATE VIEW points AS FROM query(${quote(trap)})`,
+    ])
+    await expect(openQuery(root)).rejects.toThrow(/got enable_logging/)
+    expect(await readdir(join(folder, '..'))).not.toContain('outside')
+  })
+
+  test('no folder becomes readable by what a view says', async () => {
+    const root = await forged('liar', [`CREATE VIEW lake_info AS SELECT '/etc' AS folder`])
+    await expect(openQuery(root)).rejects.toThrow(/views made for \/etc/)
+  })
+
+  test('views and macros that write are refused when they are asked', async () => {
+    const root = join(folder, '..', 'writers')
+    await forged('writers', [
+      `CREATE VIEW points AS FROM ${log(root)}`,
+      `CREATE MACRO calendar(a) AS TABLE FROM query(${quote(`FROM ${log(root)}`)})`,
+      `CREATE MACRO other(a) AS TABLE FROM query_table(a)`,
+    ])
+    const session = await openQuery(root)
+    for (const sql of [
+      'FROM points',
+      'SELECT 1 FROM calendar(1)',
+      `FROM other('points')`,
+      'DESCRIBE points; FROM points',
+    ])
+      expect((await refusal(sql, session)).message, sql).toMatch(/got enable_logging/)
+    expect(await run('SELECT 1 AS a', session)).toEqual([{ a: 1 }])
+    session.close()
+    expect(await readdir(join(root, 'points'))).toEqual(['one.parquet'])
+  })
+
+  test.each(['json_serialize_sql', 'duckdb_views', 'duckdb_extensions', 'epoch_us'])(
+    'a macro named %s',
+    async (name) => {
+      const outside = join(folder, '..', `outside-${name}`)
+      const table = name.startsWith('duckdb') ? `AS TABLE FROM ${LOG.replace('@@', outside)}` : `AS 1`
+      const root = await forged(`shadow-${name}`, [
+        `CREATE MACRO ${name}(${table.includes('TABLE') ? '' : 'a'}) ${table}`,
+      ])
+      await expect(openQuery(root)).rejects.toThrow(new RegExp(`got one with a function ${name} of its own`))
+      expect(await readdir(join(folder, '..'))).not.toContain(`outside-${name}`)
+    },
+  )
+
+  test('a stored script makes views, nothing else', async () => {
+    const target = join(folder, 'points', 'script.csv')
+    for (const script of [
+      `COPY (SELECT 1) TO ${quote(target)}`,
+      `CREATE OR REPLACE TABLE x AS SELECT 1`,
+      `CREATE VIEW a AS SELECT 1 --\r; COPY (SELECT 1) TO ${quote(target)}`,
+    ])
+      await expect(openQuery(folder, { script }), script).rejects.toThrow(/got (?:COPY|CREATE)/)
+    const session = await openQuery(folder, {
+      script: `SET threads = 1; CREATE VIEW a AS SELECT 5 AS n; COMMENT ON VIEW a IS 'x'`,
+    })
+    expect(await run('FROM a', session)).toEqual([{ n: 5 }])
+    session.close()
+  })
+})
+
+describe('no path that SQL can name is writable', () => {
+  test('not the folder for what does not fit into memory, whose name nobody tells and nobody else may enter', async () => {
+    const session = await openQuery(folder, { memoryLimit: '60MB', threads: 1 })
+    const [row] = await session.rows<{ path: string; seen: readonly string[] }>(
+      `SELECT current_setting('temp_directory') AS path, current_setting('allowed_directories') AS seen`,
+    )
+    const { path = '', seen = [] } = row ?? {}
+    const { stat } = await import('node:fs/promises')
+    expect((await stat(join(path, '..'))).mode & 0o777).toBe(0o700)
+    expect(seen.filter((one) => !one.startsWith(folder))).toEqual([`${path}/`])
+    const [paths] = await session.rows<{ p: readonly string[] }>(`SELECT current_setting('allowed_paths') AS p`)
+    expect(paths?.p.filter((one) => !one.startsWith(`${folder}/lake.duckdb`))).toEqual([])
+    for (const name of ['temp_directory', 'allowed_directories', 'TEMP_DIRECTORY', 'secret_directory'])
+      expect((await refusal(`SELECT current_setting('${name}')`, session)).message).toMatch(/current_setting of/)
+    for (const sql of ['SHOW ALL TABLES', 'FROM duckdb_databases()', 'FROM duckdb_variables()', 'FROM duckdb_memory()'])
+      expect(
+        JSON.stringify(await run(sql, session), (_, v: unknown) => (typeof v === 'bigint' ? String(v) : v)),
+      ).not.toContain(path)
+    const above = join(path, '..', '..', '*')
+    expect((await refusal(`FROM glob(${quote(above)})`, session)).message).toMatch(/files of the lake/)
+    session.close()
+    await expect(readdir(join(path, '..'))).rejects.toThrow(/ENOENT/)
+  })
+
+  test('nothing was written into the lake by all of the above', async () => {
+    expect((await readdir(folder)).toSorted()).toEqual(['journal', 'lake.duckdb', 'points'])
+    const bytes = await readFile(join(folder, 'points', 'one.parquet'))
+    await writeFile(join(folder, '..', 'kept'), bytes)
+    expect(bytes.subarray(0, 4).toString()).toBe('PAR1')
+  })
+})
