@@ -36,8 +36,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     cwd: process.cwd(),
   }
   try {
-    await dispatch(argv, deps)
-    return 0
+    return (await dispatch(argv, deps)) ?? 0
   } catch (error) {
     report(error, deps)
     if (argv.includes('--json') && !printed) deps.stdout(failure(error, deps))
@@ -49,7 +48,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
 }
 
 /** Finds the command, parses its options by its own table, runs it. */
-export async function dispatch(argv: readonly string[], deps: Deps): Promise<void> {
+export async function dispatch(argv: readonly string[], deps: Deps): Promise<number | void> {
   const [first = '--help', second] = argv
   if (first === '--version' || first === '-V') return deps.stdout(`${await programVersion()}\n`)
   if (first === '--help' || first === '-h' || first === 'help') {

@@ -54,7 +54,7 @@ function told(summary: IngestSummary): string {
     `requests     ${summary.requests.toLocaleString('en-US')}`,
     `points       ${summary.points_added.toLocaleString('en-US')} added in ${summary.files_added} files`,
     `windows      ${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed`,
-    `violations   ${summary.violations}`,
+    `violations   ${summary.violations}${summary.accepted === 0 ? '' : `, and ${summary.accepted} accepted`}`,
     '',
   ].join('\n')
 }

@@ -48,7 +48,8 @@ export interface CommandSpec {
   readonly options: readonly OptionSpec[]
   /** A longer explanation under the option list. */
   readonly details?: string
-  readonly run: (input: Input, deps: Deps) => Promise<void>
+  /** Its work; an exit code where one is said without an error. */
+  readonly run: (input: Input, deps: Deps) => Promise<number | void>
 }
 
 /** Reads an option that holds text. */

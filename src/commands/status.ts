@@ -17,10 +17,11 @@ export const statusCommand: CommandSpec = {
   summary: 'Whether the lake can be trusted today: coverage, freshness, gaps, violations, requests, registry.',
   options: [
     { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
+    { flags: '--check', about: 'one line, and an exit code that judges: 0, 4 or 6' },
     { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
-    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json.',
+    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at.',
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const file = textOption(input, 'html')
@@ -32,13 +33,33 @@ export const statusCommand: CommandSpec = {
         const page = await readPage(ledger, asked, judged, programName())
         await putOut(resolve(deps.cwd, file), statusPage(page), settings.data, '--html')
       }
-      if (flagOption(input, 'json')) return deps.stdout(json(judged.standing))
-      deps.stdout(told(judged.standing, settings.data))
       if (file !== undefined) deps.stderr(`page written to ${file}\n`)
+      const checked = flagOption(input, 'check') ? check(judged.standing) : null
+      if (flagOption(input, 'json')) deps.stdout(json(judged.standing))
+      else deps.stdout(checked?.line ?? told(judged.standing, settings.data))
+      return checked?.code ?? 0
     } finally {
       ledger.close()
     }
   },
+}
+
+const checkCodes = { integrity: 4, stale: 6, look: 6 } as const
+
+/** The judgement in one line: the gravest reason with the command to type. */
+export function check({ reasons, version, coverage }: Standing): { readonly line: string; readonly code: number } {
+  for (const word of ['integrity', 'stale', 'look'] as const) {
+    const own = reasons.filter((reason) => reason.word === word)
+    const [first] = own
+    if (!first) continue
+    const others = reasons.filter((reason) => reason.word !== null).length - 1
+    const more = others === 0 ? '' : ` (and ${others} more)`
+    return { line: `${word}: ${first.text}${more}; ${first.next ?? 'pitlake status'}\n`, code: checkCodes[word] }
+  }
+  return {
+    line: `trusted: version ${whole(version)}, ${percent(coverage.held, coverage.due)} of what is due\n`,
+    code: 0,
+  }
 }
 
 const verdicts: Readonly<Record<Standing['trust'], string>> = {
@@ -75,7 +96,7 @@ export function told(standing: Standing, data: string): string {
       'windows',
       `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed`,
     ],
-    ['violations', whole(standing.violations)],
+    ['violations', accepted(standing)],
     [
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
@@ -96,6 +117,10 @@ export function told(standing: Standing, data: string): string {
     .flatMap(([label, text]) => wrapped(label, text))
     .join('\n')
     .concat('\n')
+}
+
+function accepted({ violations, accepted: known }: Standing): string {
+  return known === 0 ? whole(violations) : `${whole(violations)}, and ${whole(known)} accepted`
 }
 
 function behind({ behind, overdue_seconds }: Standing['freshness']): string {

@@ -56,6 +56,16 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import('./verify.ts')).verifyCommand,
   },
   {
+    name: 'violations list',
+    summary: 'what differs upstream',
+    load: async () => (await import('./violations.ts')).listCommand,
+  },
+  {
+    name: 'violations accept',
+    summary: 'take note of what differs, with the reason',
+    load: async () => (await import('./violations.ts')).acceptCommand,
+  },
+  {
     name: 'audit availability',
     summary: 'availability rules against observed arrivals',
     load: async () => (await import('./audit.ts')).audit,

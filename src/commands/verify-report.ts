@@ -16,6 +16,7 @@ export function toldOf(summary: VerifySummary): string {
     ...resultsOf(summary),
     `asked      ${number(requests)} requests, ${number(credits)} credits`,
   ]
+  if (summary.accepted > 0) lines.push(`accepted   ${number(summary.accepted)} differences, not told again`)
   if (windows.failed > 0) lines.push(`failed     ${number(windows.failed)} windows without a usable answer`)
   if (windows.left > 0) lines.push(`left       ${number(windows.left)} windows for the next run`)
   for (const { path, found, remedy } of damage.slice(0, shown))

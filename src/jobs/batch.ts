@@ -13,7 +13,7 @@ import type {
   Verified,
   Violation,
 } from '../lake/entry.ts'
-import { heldCoverage, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
+import { heldCoverage, heldSeries, type HeldSeries, liveFiles, sortViolations } from '../lake/held.ts'
 import { inLake, pointsFile } from '../lake/layout.ts'
 import { weekdayOf } from '../lake/spacing.ts'
 import type { Ledger } from '../lake/ledger.ts'
@@ -55,8 +55,10 @@ export interface BatchContext {
 export interface BatchResult {
   readonly version: Version
   readonly coverage: readonly CoverageRow[]
-  /** Each violation seen, also those that were on record already. */
+  /** Each violation seen, once, also those that were on record already; not those that somebody has accepted. */
   readonly violations: readonly Violation[]
+  /** The ids of accepted ones that were seen again. */
+  readonly accepted: readonly string[]
   /** What came of each window that a verify compared. */
   readonly verified: readonly Verified[]
   /** Requests whose answer could not be used, by series, with the reason. */
@@ -104,7 +106,8 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
     context.deps,
   )
   const unused = unusedOf(answers, made.bodies)
-  return { version, coverage, violations: made.violations, verified, unused, asked: answers.filter(isBrought), again }
+  const { open, accepted } = sortViolations(context.ledger, made.violations)
+  return { version, coverage, violations: open, accepted, verified, unused, asked: answers.filter(isBrought), again }
 }
 
 interface Made {

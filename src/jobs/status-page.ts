@@ -158,6 +158,7 @@ function violationsOf(ledger: Ledger): ViolationFact[] {
         stored: v.stored,
         offered: v.offered,
         storedAt: v.stored_at === null ? null : v.stored_at / 1_000_000,
+        accepted: v.why,
         offeredAt: v.offered_at / 1_000_000,
       }
     })

@@ -110,8 +110,9 @@ function countFresh(series: readonly SeriesStanding[]): Standing['freshness'] {
 function verifiedOf(ledger: Ledger): Standing['verified'] {
   const row = ledger
     .statement(
-      `SELECT count(*) AS windows, count(*) FILTER (WHERE result NOT IN ('identical', 'appended')) AS differing,
-       max(at) AS last FROM verified`,
+      `SELECT count(*) AS windows, max(at) AS last,
+         (SELECT count(DISTINCT series) FROM verified WHERE result NOT IN ('identical', 'appended')) AS differing
+       FROM verified`,
     )
     .get()
   const last = row?.['last'] ?? null

@@ -1,5 +1,5 @@
 import type { Outcome } from '../fetch/outcome.ts'
-import type { CoverageRow, CoverageState } from '../lake/entry.ts'
+import { type CoverageRow, type CoverageState, violationId } from '../lake/entry.ts'
 import type { Ask } from '../plan.ts'
 import type { AskingState, StoppedBy } from './asking.ts'
 import type { BatchResult } from './batch.ts'
@@ -12,7 +12,10 @@ export interface IngestSummary {
   readonly points_added: number
   readonly files_added: number
   readonly windows: Readonly<Record<CoverageState, number>>
+  /** Points of which another value came than the stored one, and that nobody has accepted. */
   readonly violations: number
+  /** Accepted ones that were seen again. */
+  readonly accepted: number
   readonly stopped_by: StoppedBy | null
   /** When a spent quota comes back, Unix milliseconds. */
   readonly resume_at: number | null
@@ -42,7 +45,8 @@ export class Tally {
   #version: number
   #points = 0
   #files = 0
-  #violations = 0
+  readonly #violations = new Set<string>()
+  readonly #accepted = new Set<string>()
   #requests = 0
   #credits = 0
   #bytes = 0
@@ -64,12 +68,18 @@ export class Tally {
     return this.#requests
   }
 
-  add({ version, coverage, violations }: Pick<BatchResult, 'version' | 'coverage' | 'violations'>): void {
+  add({
+    version,
+    coverage,
+    violations,
+    accepted,
+  }: Pick<BatchResult, 'version' | 'coverage' | 'violations' | 'accepted'>): void {
     this.#version = version.version
     if (version.made) this.#commits++
     this.#points += version.points_added
     this.#files += version.files_added
-    this.#violations += violations.length
+    for (const violation of violations) this.#violations.add(violationId(violation))
+    for (const id of accepted) this.#accepted.add(id)
     const windows = windowsOf(coverage)
     for (const state of ['covered', 'empty', 'unsupported', 'failed'] as const) this.#windows[state] += windows[state]
   }
@@ -103,7 +113,8 @@ export class Tally {
       points_added: this.#points,
       files_added: this.#files,
       windows: { ...this.#windows },
-      violations: this.#violations,
+      violations: this.#violations.size,
+      accepted: this.#accepted.size,
       stopped_by: this.#stopped?.by ?? null,
       resume_at: this.#stopped?.until ?? null,
       words: this.#stopped?.words ?? null,

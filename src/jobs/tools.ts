@@ -155,7 +155,7 @@ export async function list(tools: Tools): Promise<Listed> {
   const listing = { ledger, engine, spool, asker: lister, run, base: url, catalogue, provider, providerMoved, deps }
   const listed = await refreshAssets(listing)
   tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
-  if (listed.version) bench.tally.add({ version: listed.version, coverage: [], violations: [] })
+  if (listed.version) bench.tally.add({ version: listed.version, coverage: [], violations: [], accepted: [] })
   return listed
 }
 

@@ -9,8 +9,9 @@ const day = 86_400
 
 /** Why the lake should not be trusted blindly now, the weightiest first. */
 export function reasonsOf(facts: Facts, now: Instant): Reason[] {
-  if (facts.version === 0) return [{ level: 'no', text: 'nothing has been committed yet', next: 'pitlake fetch' }]
-  return [...damage(facts), ...upstream(facts), ...freshness(facts), ...remarks(facts, now)]
+  if (facts.version === 0)
+    return [{ level: 'no', word: 'stale', text: 'nothing has been committed yet', next: 'pitlake fetch' }]
+  return [...damage(facts), ...upstream(facts), ...freshness(facts), ...polled(facts, now), ...remarks(facts)]
 }
 
 /** The weightiest reason decides. */
@@ -22,25 +23,25 @@ export function trustOf(reasons: readonly Reason[]): Standing['trust'] {
 function damage({ files_damaged }: Facts): Reason[] {
   if (files_damaged === 0) return []
   const text = `${several(files_damaged, 'file')} of the lake ${files_damaged === 1 ? 'is' : 'are'} lost or cut`
-  return [{ level: 'no', text, next: 'pitlake doctor' }]
+  return [{ level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
 }
 
-function upstream({ violations, verified, windows }: Facts): Reason[] {
+function upstream({ violations, windows }: Facts): Reason[] {
   const found: Reason[] = []
   if (violations > 0)
     found.push({
       level: 'look',
+      word: 'integrity',
       text: `${several(violations, 'stored value')} differ upstream; both are kept, the stored one holds`,
-      next: "pitlake sql 'FROM violations'",
-    })
-  if (verified.differing > 0)
-    found.push({
-      level: 'look',
-      text: `${several(verified.differing, 'verified window')} differed`,
-      next: 'pitlake verify',
+      next: 'pitlake violations list',
     })
   if (windows.failed > 0)
-    found.push({ level: 'look', text: `${several(windows.failed, 'window')} failed`, next: 'pitlake fetch' })
+    found.push({
+      level: 'look',
+      word: 'look',
+      text: `${several(windows.failed, 'window')} failed`,
+      next: 'pitlake fetch',
+    })
   return found
 }
 
@@ -49,27 +50,41 @@ function freshness({ freshness: { behind, stopped, overdue_seconds } }: Facts): 
   if (behind > 0)
     found.push({
       level: 'look',
+      word: 'stale',
       text: `${several(behind, 'series', 'series')} ${behind === 1 ? 'has' : 'have'} points due that nobody asked for, for up to ${roughly(overdue_seconds)}`,
       next: 'pitlake fetch',
     })
   if (stopped > 0)
     found.push({
       level: 'look',
+      word: 'look',
       text: `${several(stopped, 'series', 'series')} ${stopped === 1 ? 'has' : 'have'} had no new point for longer than tolerated`,
       next: "pitlake sql 'FROM gaps'",
     })
   return found
 }
 
-function remarks(facts: Facts, now: Instant): Reason[] {
+/** What the feed of the registry told between two polls can be made up for only as long as the provider keeps it. */
+const longSilence = 3 * day
+
+/** A registry that was followed once and is no longer. */
+function polled({ registry: { feed_at, last_snapshot } }: Facts, now: Instant): Reason[] {
+  const last = feed_at ?? last_snapshot
+  const silent = last === null ? 0 : now - Date.parse(last) / 1000
+  if (silent <= day) return []
+  const text = `the registry was last polled ${roughly(silent)} ago`
+  const next = 'pitlake registry sync'
+  return [
+    silent > longSilence ? { level: 'look', word: 'stale', text, next } : { level: 'note', word: null, text, next },
+  ]
+}
+
+function remarks(facts: Facts): Reason[] {
   const found: Reason[] = []
-  const note = (text: string, next: string | null) => found.push({ level: 'note', text, next })
+  const note = (text: string, next: string | null) => found.push({ level: 'note', word: null, text, next })
   if (facts.synthetic) note('the data are synthetic: for trying out, not for research', null)
   if (facts.running.length > 0) note(`a ${facts.running.join(' and a ')} job is at work`, null)
   if (facts.coverage.held > 0 && facts.verified.windows === 0) note('nothing was verified yet', 'pitlake verify')
-  const feed = facts.registry.feed_at
-  const silent = feed === null ? 0 : now - Date.parse(feed) / 1000
-  if (silent > day) note(`the registry was last polled ${roughly(silent)} ago`, 'pitlake registry sync')
   return found
 }
 

@@ -1,6 +1,6 @@
 import { parseSeriesId } from '../catalog/series.ts'
 import { shownUrl } from '../fetch/metrics-api.ts'
-import type { RequestRow, Verified, Violation } from '../lake/entry.ts'
+import { type RequestRow, type Verified, type Violation, violationId } from '../lake/entry.ts'
 import type { Row } from '../lake/apply.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Ask } from '../plan.ts'
@@ -47,13 +47,13 @@ interface Asked {
 
 /** What the batches of a verify have brought so far. */
 export class Findings {
-  readonly #violations: Violation[] = []
+  readonly #violations = new Map<string, Violation>()
   readonly #verified: Verified[] = []
   readonly #unused = new Map<string, string>()
   readonly #asked = new Map<string, Asked>()
 
   readonly add = ({ violations, verified, unused, asked }: BatchResult): void => {
-    this.#violations.push(...violations)
+    for (const violation of violations) this.#violations.set(violationId(violation), violation)
     this.#verified.push(...verified)
     for (const [series, reason] of unused) this.#unused.set(series, reason)
     const needed = new Set(violations.map(({ request }) => request))
@@ -92,7 +92,7 @@ export class Findings {
     { base, secrets }: { readonly base: string; readonly secrets: readonly string[] },
   ): Difference[] {
     const before = new Map<string, Row[]>()
-    return this.#violations.map((violation) => {
+    return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
       const asked = this.#asked.get(request ?? '')
       const requests = before.get(series) ?? earlierRequests(ledger, series)

@@ -43,6 +43,8 @@ export interface VerifySummary {
   readonly credits: number
   readonly points_added: number
   readonly differences: readonly Difference[]
+  /** Accepted differences that were seen again. */
+  readonly accepted: number
   readonly failures: readonly Unanswered[]
   readonly stopped_by: StoppedBy | null
   /** When a spent quota comes back, Unix milliseconds. */
@@ -97,6 +99,7 @@ function undone({ damage, files, bytes }: Seen, version: number, { budget }: Ver
     credits: 0,
     points_added: 0,
     differences: [],
+    accepted: 0,
     failures: [],
     stopped_by: null,
     resume_at: null,
@@ -167,6 +170,7 @@ function summaryOf(
     credits,
     points_added: done.points_added,
     differences,
+    accepted: done.accepted,
     failures,
     stopped_by: done.stopped_by,
     resume_at: done.resume_at,

@@ -170,6 +170,13 @@ function applyObservations(index: Index, entry: Entry): void {
     const values: Cell[] = [v.stored, v.offered, v.offered ?? '', v.stored_at, v.offered_at, v.request]
     violation.run(named(index, entry, v.series), v.t, v.kind, ...values, entry.version)
   }
+  const accept = index.statement(
+    'INSERT OR IGNORE INTO accepted (id, series, t, kind, offered_key, why, at, added_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  )
+  for (const a of entry.accepted ?? []) {
+    const what: Cell[] = [a.t, a.kind, a.offered ?? '', a.why]
+    accept.run(a.id, named(index, entry, a.series), ...what, entry.committed_at, entry.version)
+  }
   const finding = index.statement(
     'INSERT OR IGNORE INTO clock_findings (series, t, kind, detail, at, added_version) VALUES (?, ?, ?, ?, ?, ?)',
   )

@@ -1,5 +1,6 @@
 import type { Disk } from './disk.ts'
 import type {
+  Accepted,
   CoverageRow,
   FileEntry,
   Finding,
@@ -56,6 +57,7 @@ export interface Draft {
   readonly progress?: readonly Progress[]
   readonly coverage?: readonly CoverageRow[]
   readonly violations?: readonly Violation[]
+  readonly accepted?: readonly Accepted[]
   readonly findings?: readonly Finding[]
   readonly requests?: readonly RequestRow[]
   readonly verified?: readonly Verified[]

@@ -90,6 +90,22 @@ export interface Violation {
   readonly request: string | null
 }
 
+/** A violation, or a refusal of a series that has points, of which a person took note. */
+export interface Accepted extends Pick<Violation, 'series' | 't' | 'kind' | 'offered'> {
+  readonly id: string
+  readonly why: string
+}
+
+/** The name of a violation for people: the same wherever it is seen, another one for each offered value. */
+export function violationId({
+  series,
+  t,
+  kind,
+  offered,
+}: Pick<Violation, 'series' | 't' | 'kind' | 'offered'>): string {
+  return sha256(JSON.stringify([series, t, kind, offered])).slice(0, 12)
+}
+
 /** A contradiction of clocks; unique per series, t and kind. */
 export interface Finding {
   readonly series: string
@@ -174,6 +190,8 @@ export interface Entry {
   readonly progress: readonly Progress[]
   readonly coverage: readonly CoverageRow[]
   readonly violations: readonly Violation[]
+  /** Left out by entries before schema 2 and where there are none. */
+  readonly accepted?: readonly Accepted[]
   readonly findings: readonly Finding[]
   readonly requests: readonly RequestRow[]
   readonly verified: readonly Verified[]

@@ -1,16 +1,17 @@
 import { type Interval, type Weekday, weekdayAt } from '../time.ts'
 import type { Cell, Index, Row } from './apply.ts'
-import type {
-  CoverageRow,
-  CoverageState,
-  FileEntry,
-  Json,
-  Micros,
-  Provider,
-  Rules,
-  SeriesRow,
-  Stamp,
-  Violation,
+import {
+  type CoverageRow,
+  type CoverageState,
+  type FileEntry,
+  type Json,
+  type Micros,
+  type Provider,
+  type Rules,
+  type SeriesRow,
+  type Stamp,
+  type Violation,
+  violationId,
 } from './entry.ts'
 
 /** A file with the versions between which it is in the view. */
@@ -139,16 +140,40 @@ function coverageRow(row: Row): CoverageRow {
   return { series: id, ...rest } as unknown as CoverageRow
 }
 
+/** A violation on record, with when a person accepted it and why; null where nobody has. */
+export interface HeldViolation extends Violation {
+  readonly added_version: number
+  readonly accepted_at: Micros | null
+  readonly why: string | null
+}
+
+const acceptedToo = 'a.series = v.series AND a.t = v.t AND a.kind = v.kind AND a.offered_key = v.offered_key'
+
 /** The violations on record, in the order of their commits. */
-export function heldViolations(index: Index, series?: string): (Violation & { added_version: number })[] {
+export function heldViolations(index: Index, series?: string): HeldViolation[] {
   const where = series === undefined ? '' : 'WHERE s.id = ?'
   const rows = index
     .statement(
-      `SELECT s.id AS series, v.t, v.kind, v.stored, v.offered, v.stored_at, v.offered_at, v.request, v.added_version
-       FROM violations v JOIN series s ON s.n = v.series ${where} ORDER BY v.added_version, s.n, v.t, v.kind`,
+      `SELECT s.id AS series, v.t, v.kind, v.stored, v.offered, v.stored_at, v.offered_at, v.request, v.added_version,
+         a.at AS accepted_at, a.why
+       FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo} ${where} ORDER BY v.added_version, s.n, v.t, v.kind`,
     )
     .all(...(series === undefined ? [] : [series]))
-  return rows as unknown as (Violation & { added_version: number })[]
+  return rows as unknown as HeldViolation[]
+}
+
+/** Each violation once, apart from how often it was seen: those that nobody has accepted, and the ids of the others. */
+export function sortViolations(
+  index: Index,
+  seen: readonly Violation[],
+): { readonly open: readonly Violation[]; readonly accepted: readonly string[] } {
+  const known = index.statement('SELECT 1 FROM accepted WHERE id = ?')
+  const byId = new Map(seen.map((violation) => [violationId(violation), violation]))
+  const [open, accepted]: [Violation[], string[]] = [[], []]
+  for (const [id, violation] of byId)
+    if (known.get(id)) accepted.push(id)
+    else open.push(violation)
+  return { open, accepted }
 }
 
 /** A named piece of committed state (the registry's cursor …); undefined when none was set. */
@@ -221,7 +246,9 @@ export interface Summary {
   readonly windows: Readonly<Record<CoverageState, number>>
   readonly gaps: number
   readonly awaiting: number
+  /** Those that nobody has accepted, and those that somebody has. */
   readonly violations: number
+  readonly accepted: number
   readonly findings: number
   /** The largest stored `t`, in seconds. */
   readonly newest: number | null
@@ -237,6 +264,10 @@ export function summary(index: Index): Summary {
     `SELECT count(*) FILTER (WHERE reason = 'gap') AS gaps, count(*) FILTER (WHERE reason = 'awaiting') AS awaiting
      FROM coverage WHERE removed_version IS NULL`,
   )
+  const violations = one(
+    `SELECT count(*) FILTER (WHERE a.id IS NULL) AS open, count(a.id) AS accepted
+     FROM violations v LEFT JOIN accepted a ON ${acceptedToo}`,
+  )
   const series = one('SELECT count(*) AS n, coalesce(sum(points), 0) AS points, max(last_t) AS newest FROM series')
   const files = one(
     `SELECT count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM
@@ -251,7 +282,8 @@ export function summary(index: Index): Summary {
     windows,
     gaps: Number(missing['gaps']),
     awaiting: Number(missing['awaiting']),
-    violations: Number(one('SELECT count(*) AS n FROM violations')['n']),
+    violations: Number(violations['open']),
+    accepted: Number(violations['accepted']),
     findings: Number(one('SELECT count(*) AS n FROM clock_findings')['n']),
     newest: series['newest'] === null ? null : Number(series['newest']),
   }

@@ -13,7 +13,7 @@ import { type PlacedLine, readRunLines } from './runlog.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/sql/ledger: an index of another shape is made anew from the journal. */
-const indexSchema = 1
+const indexSchema = 2
 const sqlFolder = fileURLToPath(new URL('../sql/ledger/', import.meta.url))
 const busyMilliseconds = 20_000
 

@@ -38,6 +38,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     progress: (draft.progress ?? []).filter((step) => step.points !== 0),
     coverage: newCoverage(ledger, draft.coverage ?? []),
     violations: newViolations(ledger, draft.violations ?? []),
+    ...(draft.accepted && draft.accepted.length > 0 && { accepted: draft.accepted }),
     findings: newFindings(ledger, draft.findings ?? []),
     requests: draft.requests ?? [],
     verified: draft.verified ?? [],
@@ -50,7 +51,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
 /** Series alone, requests and verified windows are no news: they make no version. */
 export function isNews(entry: Entry, head: Head, draft: Draft): boolean {
   const lists = [entry.files.remove, entry.files.drop, entry.progress, entry.coverage, entry.violations]
-  const more = [entry.findings, entry.stamps, draft.add ?? [], Object.keys(entry.state)]
+  const more = [entry.accepted ?? [], entry.findings, entry.stamps, draft.add ?? [], Object.keys(entry.state)]
   if ([...lists, ...more].some((list) => list.length > 0) || entry.rules !== null) return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }

@@ -81,6 +81,8 @@ export interface ViolationFact {
   readonly offered: string | null
   /** Unix seconds. */
   readonly storedAt: number | null
+  /** Why somebody accepted it; null where nobody has. */
+  readonly accepted: string | null
   readonly offeredAt: number
 }
 

@@ -53,7 +53,11 @@ function gauges(standing: Standing): Html[] {
     gauge(
       'violations',
       whole(standing.violations),
-      standing.violations === 0 ? 'no stored value was contradicted' : 'both values are kept',
+      standing.violations > 0
+        ? 'both values are kept'
+        : standing.accepted > 0
+          ? `${whole(standing.accepted)} accepted`
+          : 'no stored value was contradicted',
       null,
       standing.violations > 0,
     ),

@@ -34,6 +34,8 @@ export interface RunFact {
 export interface Reason {
   /** `no` forbids, `look` wants a look, `note` is only said. */
   readonly level: 'no' | 'look' | 'note'
+  /** What `status --check` says of it; null for what is only said. */
+  readonly word: 'integrity' | 'stale' | 'look' | null
   readonly text: string
   readonly next: string | null
 }
@@ -59,7 +61,9 @@ export interface Standing {
   }
   readonly gaps: number
   readonly awaiting: number
+  /** Those that nobody has accepted, and those that somebody has. */
   readonly violations: number
+  readonly accepted: number
   readonly clock_findings: number
   /** The largest stored `t`, RFC 3339. */
   readonly newest: string | null

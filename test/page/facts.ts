@@ -25,6 +25,7 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     gaps: 2,
     awaiting: 1,
     violations: 0,
+    accepted: 0,
     clock_findings: 0,
     newest: '2024-06-04T00:00:00Z',
     coverage: { due: 1210, held: 1200, verified: 600, share: 1200 / 1210, verified_share: 0.5 },
@@ -76,8 +77,16 @@ export function page(changes: Partial<Page> = {}): Page {
     standing: standing({
       trust: 'look',
       violations: 2,
+      accepted: 0,
       provider: `https://example.test/${hostile}`,
-      reasons: [{ level: 'look', text: `2 stored values differ ${hostile}`, next: `pitlake sql '${hostile}'` }],
+      reasons: [
+        {
+          level: 'look',
+          word: 'integrity',
+          text: `2 stored values differ ${hostile}`,
+          next: `pitlake sql '${hostile}'`,
+        },
+      ],
     }),
     firstMonth: (2022 - 1970) * 12,
     months: 30,
@@ -124,7 +133,7 @@ export function page(changes: Partial<Page> = {}): Page {
 }
 
 function violation(stored: string, offered: string) {
-  const when = { t: Date.UTC(2024, 2, 1) / 1000, storedAt: madeAt - day, offeredAt: madeAt - 3600 }
+  const when = { t: Date.UTC(2024, 2, 1) / 1000, storedAt: madeAt - day, accepted: null, offeredAt: madeAt - 3600 }
   return {
     metric: 'supply/current_pit',
     series: `BTC ${hostile}`,
@@ -160,6 +169,7 @@ export function emptyPage(): Page {
     freshness,
     verified,
     violations: 0,
+    accepted: 0,
     gaps: 0,
   })
   return page({ ...none, standing: standingOfNone })

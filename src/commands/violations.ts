@@ -1,0 +1,116 @@
+import { parseSeriesId } from '../catalog/series.ts'
+import { usage } from '../errors.ts'
+import { acceptViolations, type Listed, type ListedFilter, listViolations } from '../jobs/violations.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { formatInstant } from '../time.ts'
+import { readContext } from './context.ts'
+import { json, table } from './print.ts'
+import { type CommandSpec, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
+import { lakeWorld, requireLake } from './world.ts'
+
+const filterOptions: readonly OptionSpec[] = [
+  { flags: '--paths LIST', about: 'only these endpoints, by comma, `*` as a glob' },
+  { flags: '--assets LIST', about: 'only these assets, by comma, `*` as a glob' },
+]
+
+/** `violations list`: what differs upstream. */
+export const listCommand: CommandSpec = {
+  name: 'violations list',
+  summary: 'List stored values that differ upstream, and series with points that are refused.',
+  options: [
+    { flags: '--all', about: 'also those that were accepted' },
+    ...filterOptions,
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). The id includes the offered value: a third value is a violation of its own.',
+  run: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    const ledger = await Ledger.openToRead(settings.data)
+    try {
+      const all = listViolations(ledger, filterOf(input))
+      const shown = flagOption(input, 'all') ? all : all.filter(({ accepted_at }) => accepted_at === null)
+      if (flagOption(input, 'json')) return deps.stdout(json({ violations: shown.map(scripted) }))
+      if (shown.length > 0) deps.stdout(table(header, shown.map(line)))
+      const accepted = all.filter(({ accepted_at }) => accepted_at !== null).length
+      deps.stdout(
+        `${(all.length - accepted).toLocaleString('en-US')} not accepted, ${accepted.toLocaleString('en-US')} accepted\n`,
+      )
+    } finally {
+      ledger.close()
+    }
+  },
+}
+
+/** `violations accept ID…`: a person took note. */
+export const acceptCommand: CommandSpec = {
+  name: 'violations accept',
+  summary: 'Take note of what differs upstream, with the reason: a dated version that changes no data.',
+  args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
+  options: [
+    { flags: '--why TEXT', about: 'the reason, for whoever asks later' },
+    ...filterOptions,
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details:
+    'With --paths or --assets instead of ids everything that they choose and nobody has accepted. What is accepted is\ncounted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
+  run: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    requireLake(settings.data)
+    const why = textOption(input, 'why')?.trim() ?? ''
+    if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
+    const ledger = await Ledger.open(settings.data)
+    try {
+      const ids = idsOf(input, ledger)
+      const done = await acceptViolations(ledger, { ids, why }, lakeWorld(deps, 'violations accept'))
+      if (flagOption(input, 'json')) return deps.stdout(json(done))
+      const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
+      deps.stdout(`${done.accepted.length} accepted (version ${done.version})${before}\n`)
+    } finally {
+      ledger.close()
+    }
+  },
+}
+
+function filterOf(input: Input): ListedFilter {
+  return { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null }
+}
+
+/** The ids typed, or those that the filters choose; one without the other. */
+function idsOf(input: Input, ledger: Ledger): readonly string[] {
+  const filter = filterOf(input)
+  const filtered = filter.paths !== null || filter.assets !== null
+  if (filtered === input.args.length > 0) {
+    const got = filtered ? 'both' : 'neither'
+    throw usage('pitlake violations accept', {
+      expected: 'ids, or --paths and --assets',
+      got,
+      next: 'see pitlake violations list',
+    })
+  }
+  if (!filtered) return input.args
+  const open = listViolations(ledger, filter).filter(({ accepted_at }) => accepted_at === null)
+  return open.map(({ id }) => id)
+}
+
+/** The names that scripts rely on. */
+function scripted({ id, series, t, kind, stored, offered, accepted_at, why }: Listed): object {
+  const {
+    metric = series,
+    asset = '',
+    interval = null,
+    currency = null,
+    exchange = null,
+    network = null,
+  } = parseSeriesId(series) ?? {}
+  const accepted = accepted_at === null ? null : new Date(accepted_at / 1000).toISOString()
+  const what = { metric, asset, interval, currency, exchange, network }
+  return { id, ...what, t: formatInstant(t), kind, stored, offered, accepted, why }
+}
+
+const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'accepted']
+
+function line({ id, series, t, kind, stored, offered, accepted_at, why }: Listed): (string | null)[] {
+  const accepted = accepted_at === null ? null : `${new Date(accepted_at / 1000).toISOString().slice(0, 10)}: ${why}`
+  return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, accepted]
+}

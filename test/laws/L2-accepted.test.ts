@@ -1,0 +1,209 @@
+import { expect, test } from 'vitest'
+import { dispatch } from '../../src/commands/cli.ts'
+import { exitCode } from '../../src/errors.ts'
+import { type IngestSummary } from '../../src/jobs/tally.ts'
+import { verdict } from '../../src/jobs/verdict.ts'
+import { verify, verifyVerdict } from '../../src/jobs/verify.ts'
+import { commit } from '../../src/lake/commit.ts'
+import { writeCheckpoint } from '../../src/lake/checkpoint.ts'
+import { realDisk } from '../../src/lake/disk.ts'
+import { heldCoverage, summary } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { type Bench, depsAt, settingsAt, withBench } from '../helpers/fetching.ts'
+import { commitDeps, coverageRow, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const day = 86_400
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const selection = { assets: ['BTC'], paths: ['supply/current_pit'], since: now - 30 * day }
+const timeout = 300_000
+
+/** Orders another value for the point of so many days ago. */
+const rewritten = (days: number, v: number): string => `rewrite@supply/*:t=${now - (now % day) - days * day},v=${v}`
+
+interface Shown {
+  readonly id: string
+  readonly kind: string
+  readonly t: string
+  readonly stored: string | null
+  readonly offered: string | null
+  readonly accepted: string | null
+  readonly why: string | null
+}
+
+async function pitlake(root: string, ...argv: string[]): Promise<{ code: number; out: string; message: string }> {
+  let out = ''
+  const deps = { now: () => now * 1000, sleep: async () => undefined, random: Math.random, env: {}, cwd: root }
+  const show = { stdout: (text: string) => void (out += text), stderr: () => undefined, live: () => undefined }
+  try {
+    await dispatch([...argv, '--data', root], {
+      ...deps,
+      ...show,
+      isTerminal: false,
+      signal: new AbortController().signal,
+    })
+    return { code: 0, out, message: '' }
+  } catch (error) {
+    return { code: exitCode(error), out, message: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+const listed = async (root: string, ...argv: string[]): Promise<Shown[]> =>
+  (JSON.parse((await pitlake(root, 'violations', 'list', '--json', ...argv)).out) as { violations: Shown[] }).violations
+
+const code = (summary: IngestSummary): number => {
+  const error = verdict(summary)
+  return error === null ? 0 : exitCode(error)
+}
+
+async function verified(bench: Bench): Promise<{ code: number; differences: number; accepted: number }> {
+  const place = { root: bench.root, url: bench.url, now: () => bench.clock.now }
+  bench.clock.now += 60
+  const scope = { paths: null, assets: null, since: null, until: null }
+  const base = { settings: settingsAt(place), catalogue, now: bench.clock.now, maxRequests: null, providerMoved: false }
+  const done = await verify({ ...base, scope, budget: null }, depsAt(place))
+  const error = verifyVerdict(done)
+  return { code: error === null ? 0 : exitCode(error), differences: done.differences.length, accepted: done.accepted }
+}
+
+test('a rewrite is exit 4 until it is accepted; a third value is another one; no data change', { timeout }, async () =>
+  withBench(now, async (bench) => {
+    await bench.fetch(selection)
+    bench.clock.now += day
+    bench.faults(rewritten(20, 101), rewritten(19, 102))
+    expect(code(await bench.fetch(selection))).toBe(0)
+    for (let look = 0; look < 3; look++) expect(await verified(bench)).toEqual({ code: 4, differences: 2, accepted: 0 })
+    const status = async (): Promise<Record<string, unknown>> =>
+      JSON.parse((await pitlake(bench.root, 'status', '--json')).out) as Record<string, unknown>
+    expect(await status()).toMatchObject({ violations: 2, accepted: 0, verified: { differing: 1 } })
+    const stored = await bench.stored()
+
+    const [first, second] = await listed(bench.root)
+    expect([first?.kind, first?.accepted, second?.id === first?.id]).toEqual(['changed', null, false])
+    expect(Number(first?.offered)).toBe(101)
+    const none = await pitlake(bench.root, 'violations', 'accept', first?.id ?? '')
+    expect([none.code, none.message]).toEqual([2, expect.stringContaining('--why')])
+    const before = (await status())['version']
+    const done = await pitlake(
+      bench.root,
+      'violations',
+      'accept',
+      first?.id ?? '',
+      '--why',
+      'the method changed',
+      '--json',
+    )
+    expect(JSON.parse(done.out)).toEqual({ version: Number(before) + 1, made: true, accepted: [first?.id], known: [] })
+    const again = await pitlake(bench.root, 'violations', 'accept', first?.id ?? '', '--why', 'x', '--json')
+    expect(JSON.parse(again.out)).toMatchObject({ version: Number(before) + 1, made: false, known: [first?.id] })
+    expect((await listed(bench.root)).map(({ id }) => id)).toEqual([second?.id])
+    expect((await listed(bench.root, '--all'))[0]).toMatchObject({
+      why: 'the method changed',
+      accepted: expect.any(String),
+    })
+    expect(await verified(bench)).toEqual({ code: 4, differences: 1, accepted: 1 })
+
+    await pitlake(bench.root, 'violations', 'accept', '--paths', 'supply/*', '--why', 'both')
+    expect(await verified(bench)).toEqual({ code: 0, differences: 0, accepted: 2 })
+    expect(await status()).toMatchObject({ violations: 0, accepted: 2 })
+    expect(JSON.stringify((await status())['reasons'])).not.toMatch(/differ/)
+
+    bench.faults(rewritten(20, 103), rewritten(19, 102))
+    expect(await verified(bench)).toEqual({ code: 4, differences: 1, accepted: 1 })
+    expect((await listed(bench.root)).map(({ offered }) => Number(offered))).toEqual([103])
+    expect(await bench.stored()).toEqual(stored)
+  }),
+)
+
+test('an overlap that sees an accepted value again is exit 0, and counts it', { timeout }, async () =>
+  withBench(now, async (bench) => {
+    await bench.fetch(selection)
+    bench.clock.now += day
+    bench.faults(rewritten(2, 101))
+    const seen = await bench.fetch(selection)
+    expect([code(seen), seen.violations, seen.accepted]).toEqual([4, 1, 0])
+    await pitlake(bench.root, 'violations', 'accept', '--assets', 'BTC', '--why', 'known')
+    bench.clock.now += day
+    const again = await bench.fetch(selection)
+    expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
+  }),
+)
+
+test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async () =>
+  inFolder(async (root) => {
+    const ledger = await Ledger.open(root)
+    const violation = { series: seriesRow(1).id, t: day, kind: 'changed', stored: '1', stored_at: 1, offered_at: 2 }
+    const provider = { metrics: 'https://a.example', synthetic: false }
+    const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, 2 * day)] }
+    const violations = [
+      { ...violation, offered: '2', request: 'a' },
+      { ...violation, offered: null, kind: 'vanished', request: 'b' },
+    ]
+    await commit(ledger, { ...draft, violations }, commitDeps())
+    const ids = (await listed(root)).map(({ id }) => id)
+    expect((await pitlake(root, 'violations', 'accept', ...ids, '--why', 'so be it')).code).toBe(0)
+    await ledger.catchUp()
+    expect(summary(ledger)).toMatchObject({ violations: 0, accepted: 2 })
+    const rebuilt = await Ledger.inMemory(root)
+    expect(dump(rebuilt)).toEqual(dump(ledger))
+    rebuilt.close()
+    await writeCheckpoint(realDisk, ledger)
+    const folded = await Ledger.inMemory(root)
+    expect(dump(folded)).toEqual(dump(ledger))
+    folded.close()
+    ledger.close()
+  }))
+
+test('a refused series with points is listed, and withdrawn once it is accepted', async () =>
+  inFolder(async (root) => {
+    const ledger = await Ledger.open(root)
+    const refused = {
+      state: 'failed',
+      reason: 'refused since 2026-03-01T00:00:00Z: 403, outside the plan: no',
+    } as const
+    const provider = { metrics: 'https://a.example', synthetic: false }
+    const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1), seriesRow(2)] }
+    const coverage = [
+      coverageRow(1, 0, 5 * day),
+      coverageRow(1, 5 * day, 6 * day, refused),
+      coverageRow(1, 8 * day, 9 * day, refused),
+      coverageRow(2, 0, day, { state: 'failed', reason: 'HTTP 500' }),
+    ]
+    await commit(ledger, { ...draft, coverage }, commitDeps())
+    const [alarm, ...others] = await listed(root)
+    expect(others).toEqual([])
+    expect(alarm).toMatchObject({ kind: 'refused', t: '1970-01-06T00:00:00Z', stored: null, offered: refused.reason })
+    expect((await pitlake(root, 'violations', 'accept', alarm?.id ?? '', '--why', 'we left that plan')).code).toBe(0)
+    await ledger.catchUp()
+    const states = (heldCoverage(ledger).get(seriesRow(1).id) ?? []).map(({ state, reason }) => [state, reason])
+    expect(states).toEqual([
+      ['covered', null],
+      ['unsupported', `withdrawn, ${refused.reason}`],
+      ['unsupported', `withdrawn, ${refused.reason}`],
+    ])
+    expect(heldCoverage(ledger).get(seriesRow(2).id)?.[0]?.state).toBe('failed')
+    expect(await listed(root)).toEqual([])
+    ledger.close()
+  }))
+
+test('ids that nobody knows, nothing named, both named: exit 2', async () =>
+  inFolder(async (root) => {
+    const ledger = await Ledger.open(root)
+    const provider = { metrics: 'https://a.example', synthetic: false }
+    await commit(
+      ledger,
+      { job: 'x', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, day)] },
+      commitDeps(),
+    )
+    ledger.close()
+    const accept = async (...argv: string[]) => await pitlake(root, 'violations', 'accept', '--why', 'x', ...argv)
+    expect(await accept('abcdef')).toMatchObject({
+      code: 2,
+      message: expect.stringContaining('pitlake violations list'),
+    })
+    expect(await accept()).toMatchObject({ code: 2, message: expect.stringContaining('got neither') })
+    expect(await accept('abcdef', '--paths', '*')).toMatchObject({
+      code: 2,
+      message: expect.stringContaining('got both'),
+    })
+  }))

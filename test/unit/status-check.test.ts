@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { check } from '../../src/commands/status.ts'
+import { reasonsOf, trustOf } from '../../src/jobs/trust.ts'
+import type { Standing } from '../../src/page/standing.ts'
+import { madeAt as now, standing } from '../page/facts.ts'
+
+const quiet = standing()
+const day = 86_400
+
+function judged(changes: Partial<Standing>): { line: string; code: number; trust: string } {
+  const facts = { ...quiet, ...changes }
+  const reasons = reasonsOf(facts, now)
+  return { ...check({ ...facts, reasons }), trust: trustOf(reasons) }
+}
+
+const polled = (days: number): Partial<Standing> => ({
+  registry: { ...quiet.registry, feed_at: new Date((now - days * day) * 1000).toISOString() },
+})
+
+test('one line with the word, the reason and the command; the exit code judges', () => {
+  const sound = judged({})
+  expect(sound).toMatchObject({ code: 0, trust: 'yes' })
+  expect(sound.line).toMatch(/^trusted: version \d+, .*% of what is due\n$/)
+  const wrong: readonly (readonly [Partial<Standing>, string, number])[] = [
+    [{ version: 0 }, 'stale: nothing has been committed yet; pitlake fetch', 6],
+    [{ files_damaged: 1 }, 'integrity: 1 file of the lake is lost or cut; pitlake doctor', 4],
+    [{ violations: 2 }, 'integrity: 2 stored values differ upstream', 4],
+    [{ windows: { ...quiet.windows, failed: 3 } }, 'look: 3 windows failed; pitlake fetch', 6],
+    [{ freshness: { ...quiet.freshness, behind: 2, overdue_seconds: 7200 } }, 'stale: 2 series have points due', 6],
+    [{ freshness: { ...quiet.freshness, stopped: 1 } }, 'look: 1 series has had no new point', 6],
+    [polled(41), 'stale: the registry was last polled 41 days ago; pitlake registry sync', 6],
+  ]
+  for (const [changes, line, code] of wrong) {
+    const said = judged(changes)
+    expect(said.line).toContain(line)
+    expect(said.line.split('\n')).toHaveLength(2)
+    expect([said.code, said.trust === 'yes']).toEqual([code, false])
+  }
+})
+
+test('of several reasons the gravest speaks, and says how many more there are', () => {
+  const said = judged({ ...polled(41), violations: 1, windows: { ...quiet.windows, failed: 1 } })
+  expect(said.code).toBe(4)
+  expect(said.line).toMatch(/^integrity: .* \(and 2 more\); pitlake violations list\n$/)
+})
+
+test('accepted violations, windows that once differed and a poll of yesterday are no alarm', () => {
+  const verified = { ...quiet.verified, windows: 6, differing: 3 }
+  expect(judged({ accepted: 4, verified })).toMatchObject({ code: 0, trust: 'yes' })
+  expect(judged(polled(2))).toMatchObject({ code: 0, trust: 'yes' })
+  expect(judged(polled(3.1)).code).toBe(6)
+})
+
+test('a registry that was only ever snapshotted counts from its last snapshot; none at all is no matter', () => {
+  const registry = { ...quiet.registry, feed_at: null, last_snapshot: '2020-01-01' }
+  expect(judged({ registry }).line).toMatch(/^stale: the registry was last polled/)
+  expect(judged({ registry: { ...registry, first_snapshot: null, last_snapshot: null } }).code).toBe(0)
+})
