@@ -33,6 +33,12 @@ function reason({ level, text, next }: Reason): Html {
   return html`<li class="${level}">${text}${next !== null && html` <code>${next}</code>`}</li>`
 }
 
+/** Whether a stored value was contradicted, and whether somebody took note. */
+function contradictions({ violations, accepted }: Standing): Html {
+  const quiet = accepted === 0 ? 'no stored value was contradicted' : `${whole(accepted)} accepted`
+  return gauge('violations', whole(violations), violations > 0 ? 'both values are kept' : quiet, null, violations > 0)
+}
+
 function gauges(standing: Standing): Html[] {
   const { coverage, freshness, windows, requests, verified, registry } = standing
   const judged = freshness.fresh + freshness.awaited + freshness.behind + freshness.stopped
@@ -50,17 +56,7 @@ function gauges(standing: Standing): Html[] {
       `${whole(freshness.awaited)} awaited, ${whole(freshness.behind)} behind, ${whole(freshness.stopped)} stopped`,
       judged === 0 ? null : freshness.fresh / judged,
     ),
-    gauge(
-      'violations',
-      whole(standing.violations),
-      standing.violations > 0
-        ? 'both values are kept'
-        : standing.accepted > 0
-          ? `${whole(standing.accepted)} accepted`
-          : 'no stored value was contradicted',
-      null,
-      standing.violations > 0,
-    ),
+    contradictions(standing),
     gauge(
       'gaps',
       whole(standing.gaps),
