@@ -103,6 +103,14 @@ export function expand(catalogue: Catalogue, selections: readonly Selection[]): 
   return [...found.values()].toSorted((a, b) => (order.get(a.series.metric) ?? 0) - (order.get(b.series.metric) ?? 0))
 }
 
+/** Says what is wrong with selections before anything is opened for them; what `expand` refuses is refused here. */
+export function checkSelections(catalogue: Catalogue, selections: readonly Selection[]): void {
+  for (const selection of selections) {
+    checkValues(catalogue, selection)
+    expand(catalogue, [{ ...selection, assets: selection.assets.slice(0, 1) }])
+  }
+}
+
 /** The endpoints that the globs name, in the catalogue's order; a glob that names none is a mistake. */
 export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
   const tests = globs.map(globTest)

@@ -1,3 +1,4 @@
+import { checkSelections } from '../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
 import { recorded, withBench } from './bench.ts'
 import { planOn } from './prepare.ts'
@@ -9,6 +10,8 @@ const job: Job = { name: 'fetch', budget: null, onBatch: () => undefined }
 
 /** Brings the selected series up to date. Resuming is planning again, so it may end at any instant. */
 export async function ingest(input: IngestInput, deps: IngestDeps): Promise<IngestSummary> {
+  // A slip of the call leaves nothing in a folder that is no lake.
+  checkSelections(input.catalogue, input.selections)
   return await withBench(input, deps, job, async (bench) => await bring(bench, input))
 }
 

@@ -9,6 +9,7 @@ import { appendEntry } from './journal.ts'
 import { entryFile, inLake } from './layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from './lock.ts'
+import { readMarker, setMarker } from './marker.ts'
 import { migration } from './migrate.ts'
 import { conflict, isNews, newsOf } from './news.ts'
 import { appendRunLines, type RunFacts, type RunLine } from './runlog.ts'
@@ -29,7 +30,7 @@ export async function commit(
   const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
     const head = await bringForward(ledger, await ledger.catchUp(), deps)
-    const ticket = issueTicket(head, deps)
+    const ticket = await issueTicket(ledger.root, head, deps)
     const whole = typeof draft === 'function' ? await draft(ticket) : draft
     if (!whole) return nothingNew(head)
     const entry = newsOf(ledger, head, ticket, whole, deps.program)
@@ -46,12 +47,19 @@ export async function commit(
 async function bringForward(ledger: Ledger, head: Head, deps: CommitDeps): Promise<Head> {
   const step = migration(ledger, head.provider)
   if (!step) return head
-  await publish(ledger, deps.disk ?? realDisk, newsOf(ledger, head, issueTicket(head, deps), step, deps.program), step)
+  await publish(
+    ledger,
+    deps.disk ?? realDisk,
+    newsOf(ledger, head, await issueTicket(ledger.root, head, deps), step, deps.program),
+    step,
+  )
   return ledger.head()
 }
 
-function issueTicket(head: Head, deps: CommitDeps): Ticket {
-  const lake = head.lake ?? Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
+/** The id is the journal's; before the first entry that of the marker, which a first commit that was killed left. */
+async function issueTicket(root: string, head: Head, deps: CommitDeps): Promise<Ticket> {
+  const fresh = (): string => Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
+  const lake = head.lake ?? (await readMarker(root)) ?? fresh()
   const committed_at = Math.max(Math.floor(deps.nowMicros()), head.committed_at + 1)
   return { lake, version: head.version + 1, committed_at }
 }
@@ -65,6 +73,7 @@ function nothingNew(head: Head): Version {
 async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): Promise<Version> {
   const moved: string[] = []
   try {
+    await setMarker(disk, ledger.root, news.lake)
     const add: FileEntry[] = []
     for (const file of draft.add ?? []) add.push(await place(ledger.root, disk, file, moved))
     for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)

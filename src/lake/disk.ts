@@ -1,6 +1,6 @@
-import type { Stats } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
 
 /** The few durable steps that a commit is made of; tests put failures in here. */
@@ -134,28 +134,16 @@ export async function statOf(path: string): Promise<Stats | undefined> {
 
 /** The names in a folder, sorted; none when it is not there. */
 export async function namesIn(path: string): Promise<string[]> {
-  const names: string[] = await fs.readdir(path).catch((error: unknown) => {
+  return (await entriesIn(path)).map(({ name }) => name)
+}
+
+/** What a folder holds, sorted by name, links as links; nothing when it is not there. */
+export async function entriesIn(path: string): Promise<Dirent[]> {
+  const entries: Dirent[] = await fs.readdir(path, { withFileTypes: true }).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return []
     throw error
   })
-  return names.toSorted()
-}
-
-/** Every file below a folder, as sorted paths relative to it with forward slashes. */
-export async function filesBelow(path: string): Promise<string[]> {
-  const found: string[] = []
-  const visit = async (folder: string, prefix: string): Promise<void> => {
-    const entries = await fs.readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-      if (codeOf(error) === 'ENOENT') return []
-      throw error
-    })
-    for (const entry of entries) {
-      if (entry.isDirectory()) await visit(join(folder, entry.name), `${prefix}${entry.name}/`)
-      else found.push(prefix + entry.name)
-    }
-  }
-  await visit(path, '')
-  return found.toSorted()
+  return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 /** The system's error code of whatever was thrown. */

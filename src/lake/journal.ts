@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
-import { type Disk, makeFolder, namesIn } from './disk.ts'
+import { type Disk, makeFolder, entriesIn } from './disk.ts'
 import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
 import { checkpointFile, entryFile, inLake, parseJournalName, places } from './layout.ts'
 
@@ -14,8 +14,9 @@ export interface Sealed {
 export async function listJournal(root: string): Promise<{ entries: number[]; checkpoints: number[] }> {
   const entries: number[] = []
   const checkpoints: number[] = []
-  for (const name of await namesIn(inLake(root, places.journal))) {
-    const parsed = parseJournalName(name)
+  for (const entry of await entriesIn(inLake(root, places.journal))) {
+    // A folder of such a name is nobody's entry.
+    const parsed = entry.isDirectory() ? undefined : parseJournalName(entry.name)
     if (parsed) (parsed.kind === 'entry' ? entries : checkpoints).push(parsed.version)
   }
   return { entries: entries.toSorted((a, b) => a - b), checkpoints: checkpoints.toSorted((a, b) => a - b) }

@@ -49,6 +49,7 @@ export function inLake(root: string, path: string): string {
 /** The folders and single files of a lake, relative to it. */
 export const places = {
   journal: 'journal',
+  marker: 'lake.json',
   ledger: 'ledger.sqlite',
   points: 'points',
   assets: 'assets',
@@ -58,6 +59,7 @@ export const places = {
   spool: 'spool',
   runs: 'runs',
   stamps: 'stamps',
+  exports: 'exports',
   locks: 'locks',
   database: 'lake.duckdb',
   script: 'lake.sql',
@@ -125,6 +127,23 @@ export function rawFile(kind: string, id: string, extension: string): string {
 /** `quarantine/<id><extension>`: a body that could not be decoded, or the request that brought it. */
 export function quarantineFile(id: string, extension: string): string {
   return `${places.quarantine}/${encodeSegment(id)}${extension}`
+}
+
+/**
+ * The version that the name of a data file begins with; undefined for a path that no writer of this program makes.
+ * Nothing else below the data folders is ever taken for ours.
+ */
+export function dataVersion(path: string): number | undefined {
+  const place =
+    /^(?:points\/(?:recent|metric=[^/]+\/interval=[^/]+)|assets|registry\/raw\/[^/]+|registry\/[^/]+(?:\/snapshot_date=[^/]+)?)\//
+  const rest = path.replace(place, '')
+  const match = /^(\d{10,15})-[a-z0-9_%.A-F-]+\.(?:parquet|json(?:\.zst|\.gz)?|bin(?:\.zst)?)$/.exec(rest)
+  return rest === path || !match ? undefined : Number(match[1])
+}
+
+/** Whether a name begins as the runs of this program do: an instant and a process, or a stamp. */
+export function isRunName(name: string): boolean {
+  return /^(?:\d{8}t\d{9}z-\d+|stamp-[a-z0-9]+-\d+)/.test(name)
 }
 
 /** `spool/<run>`: the folder of everything that a run has not yet committed. */

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
 import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
+import { refuseStranger } from './begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import { codeOf, diskError, realDisk } from './disk.ts'
 import type { Provider } from './entry.ts'
@@ -46,7 +47,10 @@ export class Ledger implements Index {
       mkdirSync(root, { recursive: true })
       const path = inLake(root, places.ledger)
       const { entries, checkpoints } = await listJournal(root)
-      if (!existsSync(path) && entries.length + checkpoints.length > 0) throw damaged('is missing', undefined)
+      const begun = entries.length + checkpoints.length > 0
+      if (!existsSync(path) && begun) throw damaged('is missing', undefined)
+      const seen = begun ? undefined : versionLeft(path)
+      if (!begun && (seen ?? 0) === 0) await refuseStranger(root, seen === 0)
       const ledger = new Ledger(root, openDatabase(path))
       return await ledger.#ready()
     } catch (error) {
@@ -329,6 +333,25 @@ function openDatabase(path: string): DatabaseSync {
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+/** The version that an index of ours has seen, 0 while another process makes it; undefined where none stands. */
+function versionLeft(path: string): number | undefined {
+  if (!existsSync(path)) return undefined
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { timeout: busyMilliseconds })
+    const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()
+    if (tables.length === 0) return 0
+    if (!['meta', 'versions', 'files', 'series'].every((own) => tables.some(({ name }) => name === own)))
+      return undefined
+    return Number(database.prepare("SELECT value FROM meta WHERE key = 'version'").get()?.['value'] ?? 0)
+  } catch (error) {
+    const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+    return result === 11 || result === 26 ? undefined : 0
+  } finally {
+    database?.close()
   }
 }
 

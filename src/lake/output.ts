@@ -83,7 +83,7 @@ const ownFolders: ReadonlySet<string> = new Set([
   places.runs,
   places.stamps,
   places.locks,
-  'exports',
+  places.exports,
 ])
 const ownFile = /^(?:lake\.(?:json|sql|duckdb)|ledger\.sqlite)/
 
@@ -105,7 +105,7 @@ function ownedPart(place: string, folder: string | null): string | undefined {
 }
 
 function isLake(folder: string): boolean {
-  const [journal, ...signs] = [places.journal, places.ledger, 'lake.json', places.script].map((name) =>
+  const [journal, ...signs] = [places.journal, places.ledger, places.marker, places.script].map((name) =>
     existsSync(join(folder, name)),
   )
   return journal === true && signs.includes(true)

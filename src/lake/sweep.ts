@@ -1,10 +1,13 @@
-import { rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { lstat, rm } from 'node:fs/promises'
+import { dataPlaces, ownFilesBelow } from './begin.ts'
 import type { CommitDeps } from './commit.ts'
-import { diskError, filesBelow, makeFolder, namesIn, realDisk, statOf } from './disk.ts'
+import { diskError, entriesIn, makeFolder, realDisk, statOf } from './disk.ts'
 import { filesOnDisk } from './held.ts'
-import { decodeSegment, holderFile, inLake, lockFile, places, spoolFolder } from './layout.ts'
+import { dataVersion, decodeSegment, holderFile, inLake, isRunName, lockFile, places, spoolFolder } from './layout.ts'
 import type { Ledger } from './ledger.ts'
 import { isFree, lockCommit, tryLock } from './lock.ts'
+import { readMarker } from './marker.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
 export interface Spool {
@@ -54,21 +57,49 @@ export interface Swept {
   readonly bytes: number
 }
 
-/** What no entry names and no living run owns; finds only, takes nothing away. Hold the commit lock to act on it. */
+/**
+ * What no entry names and no living run owns, as far as it is ours beyond doubt: names of the program's own pattern, in
+ * the folders of a lake that bears its marker (a lake of before the marker its journal), through no link. A file of a
+ * version that the journal has not reached is no orphan: its journal is lost. Finds only, takes nothing away; hold the
+ * commit lock to act on it.
+ */
 export async function findOrphans(ledger: Ledger): Promise<string[]> {
   const { root } = ledger
-  const named = new Set(filesOnDisk(ledger).map((file) => file.path))
+  const { lake, version } = ledger.head()
+  const marker = await readMarker(root)
   const orphans: string[] = []
-  for (const folder of [places.points, places.assets, places.registry])
-    for (const name of await filesBelow(inLake(root, folder))) {
-      const path = `${folder}/${name}`
-      if (!named.has(path)) orphans.push(path)
-    }
-  for (const name of await namesIn(inLake(root, places.journal)))
-    if (name.startsWith('.tmp-')) orphans.push(`${places.journal}/${name}`)
-  for (const name of await namesIn(inLake(root, places.spool)))
-    if (isFree(root, spoolLock(decodeSegment(name)))) orphans.push(`${places.spool}/${name}`)
+  if (marker === null ? version > 0 : version === 0 || marker === lake) {
+    const named = new Set(filesOnDisk(ledger).map((file) => file.path))
+    for (const place of dataPlaces)
+      for await (const path of ownFilesBelow(root, place))
+        if (!named.has(path) && (dataVersion(path) ?? 0) <= version + 1) orphans.push(path)
+    for (const name of await realNames(root, places.journal, 'file'))
+      if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)
+  }
+  for (const name of await realNames(root, places.spool, 'folder')) {
+    const lock = spoolLock(decoded(name))
+    // Whoever opens a spool takes its lock first; one that was copied without its lock is known by its name.
+    const ours = existsSync(inLake(root, lockFile(lock))) || (version > 0 && isRunName(name))
+    if (ours && isFree(root, lock)) orphans.push(`${places.spool}/${name}`)
+  }
   return orphans
+}
+
+/** The names of real files or folders in a real folder of the lake: no link among them. */
+async function realNames(root: string, place: string, kind: 'file' | 'folder'): Promise<string[]> {
+  const path = inLake(root, place)
+  if (!(await lstat(path).catch(() => undefined))?.isDirectory()) return []
+  const entries = await entriesIn(path)
+  return entries.filter((entry) => (kind === 'file' ? entry.isFile() : entry.isDirectory())).map(({ name }) => name)
+}
+
+/** Names that no run gave may hold anything. */
+function decoded(name: string): string {
+  try {
+    return decodeSegment(name)
+  } catch {
+    return name
+  }
 }
 
 /** Removes what crashed runs left behind; called when a writing command starts. */

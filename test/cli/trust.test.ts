@@ -78,7 +78,7 @@ test('doctor: exit 4 for what is lost, with the remedy; a lost ledger is rebuilt
     expect(JSON.parse(found.out)).toMatchObject({
       ok: false,
       version: 1,
-      findings: [{ kind: 'views_missing' }, { kind: 'orphans' }],
+      findings: [{ kind: 'views_missing' }],
     })
     writeFileSync(join(root, 'data', 'ledger.sqlite'), 'x'.repeat(5000))
     const torn = await run(root, 'doctor')

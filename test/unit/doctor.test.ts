@@ -318,7 +318,7 @@ describe('a data file', () => {
 describe('around the lake', () => {
   test('orphans and the notes of killed processes are notices, and tidied up', async () => {
     mkdirSync(at('points/metric=x/interval=24h'), { recursive: true })
-    writeFileSync(at('points/metric=x/interval=24h/left.parquet'), 'x')
+    writeFileSync(at('points/metric=x/interval=24h/0000000001-left.parquet'), 'x')
     writeFileSync(
       at('locks/metrics.json'),
       JSON.stringify({ pid: 1, host: 'h', command: 'pitlake fetch', since: 5e15 }),

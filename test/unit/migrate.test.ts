@@ -1,8 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import { exitCode } from '../../src/errors.ts'
 import { commit } from '../../src/lake/commit.ts'
 import { encodeEntry, journalSchema } from '../../src/lake/entry.ts'
 import { heldState, heldVersions } from '../../src/lake/held.ts'
@@ -10,34 +8,11 @@ import { readEntry } from '../../src/lake/journal.ts'
 import { entryFile, inLake, places } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { migration } from '../../src/lake/migrate.ts'
+import { pitlake } from '../helpers/command.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
 
-/** One command in this process: exit code and message. */
-async function pitlake(
-  root: string,
-  ...argv: readonly string[]
-): Promise<{ code: number; out: string; message: string }> {
-  let out = ''
-  const deps = {
-    now: Date.now,
-    sleep: async () => undefined,
-    random: Math.random,
-    env: {},
-    stdout: (text: string) => (out += text),
-    stderr: () => undefined,
-    live: () => undefined,
-    isTerminal: false,
-    signal: new AbortController().signal,
-    cwd: root,
-  }
-  try {
-    await dispatch([...argv, '--data', root], deps)
-    return { code: 0, out, message: '' }
-  } catch (error) {
-    return { code: exitCode(error), out, message: error instanceof Error ? error.message : '' }
-  }
-}
+const run = async (root: string, ...argv: readonly string[]) => await pitlake(root, [...argv, '--data', root])
 
 const journalOf = (root: string): string[] => readdirSync(inLake(root, places.journal)).toSorted()
 
@@ -45,7 +20,7 @@ describe('a lake of the first layout', () => {
   test('is read by every reading command without a commit', { timeout: 60_000 }, async () => {
     await withKept('1/plain', async (root) => {
       const before = journalOf(root)
-      expect((await pitlake(root, 'views')).code).toBe(0)
+      expect((await run(root, 'views')).code).toBe(0)
       const commands = [
         ['status', '--json'],
         ['doctor', '--json'],
@@ -53,7 +28,7 @@ describe('a lake of the first layout', () => {
         ['vacuum'],
         ['registry', 'status'],
       ]
-      for (const argv of commands) expect(await pitlake(root, ...argv), argv.join(' ')).toMatchObject({ code: 0 })
+      for (const argv of commands) expect(await run(root, ...argv), argv.join(' ')).toMatchObject({ code: 0 })
       expect(journalOf(root)).toEqual(before)
     })
   })
@@ -113,7 +88,7 @@ test('a lake of a later layout is refused by every command that opens its ledger
   timeout: 60_000,
 }, async () => {
   await withKept('1/plain', async (root) => {
-    await pitlake(root, 'views')
+    await run(root, 'views')
     const { version } = frozen('1/plain')
     const { entry, digest } = await readEntry(root, version)
     const later = { ...entry, schema_version: journalSchema + 1, version: version + 1, previous: digest, later: ['?'] }
@@ -127,10 +102,10 @@ test('a lake of a later layout is refused by every command that opens its ledger
       ['stamp', join(root, 'q.sql'), '--out', join(root, 'r.parquet')],
     ]
     for (const argv of commands) {
-      const { code, message } = await pitlake(root, ...argv)
+      const { code, message } = await run(root, ...argv)
       expect([argv[0], code, message]).toEqual([argv[0], 2, expect.stringContaining('update the program')])
     }
-    expect((await pitlake(root, 'doctor')).message).toContain('update the program')
+    expect((await run(root, 'doctor')).message).toContain('update the program')
     expect(journalOf(root)).toContain('0000000004.json')
     expect(journalOf(root)).toHaveLength(version + 1)
   })

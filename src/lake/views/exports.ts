@@ -3,12 +3,12 @@ import { open } from 'node:fs/promises'
 import { sha256File } from '../commit.ts'
 import { type Disk, makeFolder, namesIn } from '../disk.ts'
 import { type Engine, quote } from '../engine.ts'
-import { inLake } from '../layout.ts'
+import { inLake, places } from '../layout.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Exported } from './exported.ts'
 
 /** The folder of what is made for the views: the ledger's tables, and small files gathered. The journal names none of it. */
-export const exportsFolder = 'exports'
+export const exportsFolder = places.exports
 
 /** A table's export: its file and whether it had to be written. */
 export interface ExportedFile {

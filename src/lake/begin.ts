@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import { entriesIn } from './disk.ts'
+import { dataVersion, inLake, isRunName, places } from './layout.ts'
+import { readMarker } from './marker.ts'
+
+/** Where data stand that only a journal explains. */
+export const dataPlaces = [places.points, places.assets, places.registry] as const
+const folders = [places.journal, ...dataPlaces, places.stamps, places.exports]
+const passing = [places.spool, places.runs, places.quarantine, places.locks]
+const files = [places.database, places.script]
+
+/**
+ * Refuses to take a folder without a journal for a new lake where names of our layout stand: what is not ours would be
+ * in danger, and what is ours has lost its journal. What a first run that was killed leaves behind is no hindrance, nor
+ * is anything beside the layout. `opened`: an index of ours stands there, and it is empty.
+ */
+export async function refuseStranger(root: string, opened: boolean): Promise<void> {
+  const marked = (await readMarker(root)) !== null
+  const newest = await newestData(root)
+  if (newest !== undefined && !(newest === 1 && marked && opened)) throw journalLost(root)
+  if (existsSync(inLake(root, places.ledger)) && !opened) throw stranger(root, places.ledger)
+  if (marked || opened) return
+  for (const place of folders) if (await standsFull(root, place, () => false)) throw stranger(root, place)
+  for (const place of passing) if (await standsFull(root, place, isPassing)) throw stranger(root, place)
+  for (const place of files) if (existsSync(inLake(root, place))) throw stranger(root, place)
+}
+
+/** Whether a name of `spool`, `runs`, `quarantine` or `locks` is one that a run of ours gives. */
+function isPassing(name: string): boolean {
+  return isRunName(name) || /\.(?:lock|json)(?:-journal)?$/.test(name)
+}
+
+/** The place is a link, a file, or a folder that holds something else than what may stand there. */
+async function standsFull(root: string, place: string, fits: (name: string) => boolean): Promise<boolean> {
+  const path = inLake(root, place)
+  const what = await lstat(path).catch(() => undefined)
+  if (!what) return false
+  if (!what.isDirectory()) return true
+  return (await entriesIn(path)).some(({ name }) => !fits(name) && !name.startsWith('.tmp-'))
+}
+
+/** The newest version that the name of a data file speaks of; undefined where no file bears such a name. */
+export async function newestData(root: string): Promise<number | undefined> {
+  let newest: number | undefined
+  for (const place of dataPlaces)
+    for await (const path of ownFilesBelow(root, place)) newest = Math.max(newest ?? 0, dataVersion(path) ?? 0)
+  return newest
+}
+
+/** The files below a place of the layout whose names are of the program's own pattern; follows no link. */
+export async function* ownFilesBelow(root: string, place: string): AsyncGenerator<string> {
+  const what = await lstat(inLake(root, place)).catch(() => undefined)
+  if (!what?.isDirectory()) return
+  for (const entry of await entriesIn(inLake(root, place))) {
+    const path = `${place}/${entry.name}`
+    if (entry.isDirectory()) yield* ownFilesBelow(root, path)
+    else if (entry.isFile() && dataVersion(path) !== undefined) yield path
+  }
+}
+
+function stranger(root: string, place: string): LakeError {
+  return usage(`folder ${root}`, {
+    expected: 'a lake, or a folder without names of the layout of one',
+    got: `${join(root, place)}, but no journal`,
+    next: 'name another folder with --data, or put that aside: nothing in it was touched',
+  })
+}
+
+function journalLost(root: string): LakeError {
+  return new LakeError('integrity', {
+    subject: `lake ${root}`,
+    expected: 'the journal of the data files that stand there',
+    got: 'data without a journal',
+    next: 'put journal/ back from a copy, or run pitlake doctor: it says what can be saved',
+  })
+}

@@ -1,0 +1,33 @@
+import { readFile } from 'node:fs/promises'
+import { usage } from '../errors.ts'
+import { codeOf, type Disk } from './disk.ts'
+import { inLake, places } from './layout.ts'
+
+/** The id that the folder's marker tells; null where there is none, or one that is not a lake's. */
+export async function readMarker(root: string): Promise<string | null> {
+  try {
+    const { lake } = JSON.parse(await readFile(inLake(root, places.marker), 'utf8')) as { lake?: unknown }
+    return typeof lake === 'string' && /^[0-9a-f]{32}$/.test(lake) ? lake : null
+  } catch (error) {
+    if (error instanceof SyntaxError || codeOf(error) === 'ENOENT' || error instanceof TypeError) return null
+    throw error
+  }
+}
+
+/** Writes the marker where there is none; it never changes. The caller holds the commit lock. */
+export async function setMarker(disk: Disk, root: string, lake: string): Promise<void> {
+  if ((await readMarker(root)) === lake) return
+  const temporary = inLake(root, `.tmp-${places.marker}`)
+  const about = 'this folder is a lake of pitlake; without this file nothing in it is ever swept'
+  await disk.write(temporary, `${JSON.stringify({ lake, about })}\n`)
+  const made = await disk.claim(temporary, inLake(root, places.marker))
+  if (!made) {
+    await disk.remove(temporary)
+    throw usage(places.marker, {
+      expected: `the marker of the lake ${lake}`,
+      got: (await readMarker(root)) ?? 'something else',
+      next: 'name another folder with --data, or put the file aside if it does not belong there',
+    })
+  }
+  await disk.syncFolder(root)
+}

@@ -1,0 +1,33 @@
+import { dispatch } from '../../src/commands/cli.ts'
+import type { Deps } from '../../src/commands/spec.ts'
+import { exitCode } from '../../src/errors.ts'
+
+/** How a command ended: exit code, what it printed, and the words of its refusal. */
+export interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly message: string
+}
+
+/** Runs one command line in this process. */
+export async function pitlake(cwd: string, argv: readonly string[], env: Deps['env'] = {}): Promise<Ended> {
+  let out = ''
+  const deps: Deps = {
+    now: Date.now,
+    sleep: async () => undefined,
+    random: Math.random,
+    env,
+    stdout: (text) => (out += text),
+    stderr: () => undefined,
+    live: () => undefined,
+    isTerminal: false,
+    signal: new AbortController().signal,
+    cwd,
+  }
+  try {
+    await dispatch(argv, deps)
+    return { code: 0, out, message: '' }
+  } catch (error) {
+    return { code: exitCode(error), out, message: error instanceof Error ? error.message : '' }
+  }
+}

@@ -1,0 +1,249 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import { exitCode } from '../../src/errors.ts'
+import { commit } from '../../src/lake/commit.ts'
+import { realDisk } from '../../src/lake/disk.ts'
+import { readEntry } from '../../src/lake/journal.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { findOrphans, openSpool, sweep } from '../../src/lake/sweep.ts'
+import { withBench } from '../helpers/fetching.ts'
+import { frozen, withKept } from '../helpers/kept-lakes.ts'
+import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+
+const selection = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24h' as const], since: 1_709_000_000 }
+const now = 1_709_300_000
+
+function put(root: string, path: string, text = 'mine'): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true })
+  writeFileSync(join(root, path), text)
+}
+
+/** Every file below a folder with its text, but for what locking leaves. */
+function content(root: string): Record<string, string> {
+  const names = readdirSync(root, { recursive: true, withFileTypes: true })
+  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const told = files.filter((path) => !path.startsWith(join(root, 'locks')))
+  return Object.fromEntries(told.map((path) => [path.slice(root.length), readFileSync(path, 'latin1')]))
+}
+
+async function code(work: () => Promise<unknown>): Promise<readonly [number, string]> {
+  try {
+    await work()
+    return [0, '']
+  } catch (error) {
+    return [exitCode(error), error instanceof Error ? error.message : '']
+  }
+}
+
+describe('a folder with names of the layout that nobody of ours made', () => {
+  const strangers: readonly (readonly [string, string])[] = [
+    ['points/photo.jpg', 'points'],
+    ['points/metric=x/interval=24h/table.parquet', 'points'],
+    ['assets/logo.svg', 'assets'],
+    ['registry/domains/list.txt', 'registry'],
+    ['journal/monday.md', 'journal'],
+    ['journal/0000000001.json/draft.md', 'journal'],
+    ['exports/out.csv', 'exports'],
+    ['stamps/blue-mauritius.png', 'stamps'],
+    ['spool/thread.txt', 'spool'],
+    ['runs/marathon.gpx', 'runs'],
+    ['quarantine/rules.txt', 'quarantine'],
+    ['lake.duckdb', 'lake.duckdb'],
+    ['lake.sql', 'lake.sql'],
+    ['ledger.sqlite', 'ledger.sqlite'],
+  ]
+  test.each(strangers)('%s: no lake is begun there, exit 2, and it stays as it is', async (path, told) => {
+    await withBench(now, async ({ fetch, root }) => {
+      put(root, path)
+      const before = content(root)
+      const [exit, message] = await code(async () => await fetch(selection))
+      expect([exit, message]).toEqual([2, expect.stringContaining(join(root, told))])
+      expect(content(root)).toEqual(before)
+    })
+  })
+
+  test("another program's ledger.sqlite gets no table of ours", async () => {
+    await inFolder(async (root) => {
+      const own = new DatabaseSync(join(root, 'ledger.sqlite'))
+      own.exec('CREATE TABLE accounts (id INTEGER); CREATE TABLE meta (k TEXT)')
+      own.close()
+      const before = content(root)
+      expect((await code(async () => await Ledger.open(root)))[0]).toBe(2)
+      expect(content(root)).toEqual(before)
+    })
+  })
+
+  test('a link in place of a folder of the layout is not followed, and not taken for one', async () => {
+    await inFolder(async (home) => {
+      const root = join(home, 'lake')
+      put(home, 'elsewhere/0000000001-x.parquet')
+      mkdirSync(root)
+      symlinkSync(join(home, 'elsewhere'), join(root, 'assets'))
+      expect((await code(async () => await Ledger.open(root)))[0]).toBe(2)
+      expect(existsSync(join(home, 'elsewhere/0000000001-x.parquet'))).toBe(true)
+    })
+  })
+
+  test('a README, a page, empty folders and folders of other names are no hindrance', async () => {
+    await withBench(now, async ({ fetch, root }) => {
+      for (const path of ['README.md', 'status.html', 'notes/points/x.txt', '.git/config']) put(root, path)
+      mkdirSync(join(root, 'points'))
+      expect((await fetch(selection)).points_added).toBeGreaterThan(0)
+      for (const path of ['README.md', 'status.html', 'notes/points/x.txt', '.git/config'])
+        expect(readFileSync(join(root, path), 'utf8')).toBe('mine')
+    })
+  })
+})
+
+describe('sweeping in a lake', () => {
+  const foreign = [
+    'points/photo.jpg',
+    'points/metric=a/interval=24h/x.parquet',
+    'points/metric=a/interval=24h/0000000001-x.txt',
+    'assets/2024-report.parquet',
+    'registry/products/0000000001.parquet',
+    'registry/raw/notes.md',
+    'journal/.tmp-mine',
+    'spool/yarn/ball.txt',
+    'spool/20240301t060000004z-7.tar',
+  ]
+  const ours = [
+    'points/metric=a/interval=24h/0000000002-20240301t060000004z-7.parquet',
+    'points/recent/0000000002-20240301t060000004z-7.parquet',
+    'assets/0000000001-r.parquet',
+    'registry/products/snapshot_date=2024-03-01/0000000001-r-base.parquet',
+    'registry/raw/snapshot/0000000001-r.json.zst',
+    'journal/.tmp-2-r',
+    'journal/.tmp-checkpoint-9',
+    'spool/20240301t060000004z-7/part.json',
+  ]
+
+  test('takes names of its own pattern only, and nothing of a version that the journal has not reached', async () => {
+    await inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), commitDeps())
+      const later = 'points/metric=a/interval=24h/0000000003-r.parquet'
+      for (const path of [...foreign, ...ours, later]) put(root, path)
+      const { paths } = await sweep(ledger, commitDeps())
+      expect(paths.toSorted()).toEqual(ours.map((path) => path.replace('/part.json', '')).toSorted())
+      for (const path of [...foreign, later]) expect(readFileSync(join(root, path), 'utf8')).toBe('mine')
+      ledger.close()
+    })
+  })
+
+  test('follows no link, whether the folder or a file in it is one', async () => {
+    await inFolder(async (home) => {
+      const root = join(home, 'lake')
+      const ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), commitDeps())
+      put(home, 'other/snapshot/0000000001-r.json.zst')
+      put(home, 'other/20240301t060000004z-7/part.json')
+      mkdirSync(join(root, 'registry'))
+      symlinkSync(join(home, 'other'), join(root, 'registry/raw'))
+      symlinkSync(join(home, 'other/snapshot'), join(root, 'assets'))
+      rmSync(join(root, 'spool'), { recursive: true, force: true })
+      symlinkSync(join(home, 'other'), join(root, 'spool'))
+      symlinkSync(join(home, 'other/snapshot/0000000001-r.json.zst'), join(root, 'points/0000000001-r.parquet'))
+      expect((await sweep(ledger, commitDeps())).paths).toEqual([])
+      expect(Object.keys(content(join(home, 'other')))).toHaveLength(2)
+      ledger.close()
+    })
+  })
+
+  test('is left to the lake whose marker the folder bears', async () => {
+    await inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), commitDeps())
+      put(root, 'assets/0000000001-r.parquet')
+      expect(await findOrphans(ledger)).toEqual(['assets/0000000001-r.parquet'])
+      put(root, 'lake.json', JSON.stringify({ lake: 'f'.repeat(32) }))
+      expect(await findOrphans(ledger)).toEqual([])
+      const [exit, message] = await code(async () => await commit(ledger, draftOf(root, 1), commitDeps()))
+      expect([exit, message]).toEqual([2, expect.stringContaining('lake.json')])
+      ledger.close()
+    })
+  })
+
+  test('takes the spool of a run that was killed before the first commit, by its lock', async () => {
+    await inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      const spool = await openSpool(root, 'r', commitDeps())
+      put(root, spool.path('x'))
+      expect((await sweep(ledger, commitDeps())).paths).toEqual([])
+      await spool.close()
+      put(root, 'spool/r/x')
+      put(root, 'locks/spool-r.lock', '')
+      expect((await sweep(ledger, commitDeps())).paths).toEqual(['spool/r'])
+      ledger.close()
+    })
+  })
+})
+
+describe('the marker', () => {
+  test('comes with the first commit, before any file, and never changes', async () => {
+    await inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      expect(existsSync(join(root, 'lake.json'))).toBe(false)
+      const dying = { ...realDisk, move: async (): Promise<never> => await Promise.reject(new Error('killed')) }
+      await expect(commit(ledger, draftOf(root, 0), commitDeps({ disk: dying }))).rejects.toThrow('killed')
+      const marker = readFileSync(join(root, 'lake.json'), 'utf8')
+      put(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet')
+      ledger.close()
+      const again = await Ledger.open(root)
+      await sweep(again, commitDeps())
+      expect(existsSync(join(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet'))).toBe(false)
+      await commit(again, draftOf(root, 1), commitDeps())
+      expect(JSON.parse(marker)).toMatchObject({ lake: (await readEntry(root, 1)).entry.lake })
+      await commit(again, draftOf(root, 2), commitDeps())
+      expect(readFileSync(join(root, 'lake.json'), 'utf8')).toBe(marker)
+      again.close()
+    })
+  })
+
+  test('a lake of before gets it with its next commit, and is swept until then', async () => {
+    await withKept('1/plain', async (root) => {
+      const ledger = await Ledger.open(root)
+      put(root, 'assets/0000000001-r.parquet')
+      expect((await sweep(ledger, commitDeps())).paths).toEqual(['assets/0000000001-r.parquet'])
+      expect(existsSync(join(root, 'lake.json'))).toBe(false)
+      const provider = ledger.head().provider ?? { synthetic: true }
+      await commit(ledger, { job: 'test', run: 'r', provider, state: { n: 1 } }, commitDeps())
+      expect(JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8'))).toMatchObject({ lake: frozen('1/plain').lake })
+      ledger.close()
+    })
+  })
+})
+
+test.each(['1/plain', '1/registry', '1/begun'])(
+  'journal and ledger of %s lost: no job begins anew over the data, exit 4',
+  async (kept) => {
+    await withKept(kept, async (root) => {
+      rmSync(inLake(root, 'journal'), { recursive: true })
+      rmSync(inLake(root, 'ledger.sqlite'))
+      const before = content(root)
+      for (const marked of [false, true]) {
+        if (marked) put(root, 'lake.json', JSON.stringify({ lake: frozen(kept).lake }))
+        const [exit, message] = await code(async () => await Ledger.open(root))
+        expect([exit, message]).toEqual([4, expect.stringContaining('run pitlake doctor')])
+      }
+      rmSync(join(root, 'lake.json'))
+      expect(content(root)).toEqual(before)
+    })
+  },
+)
+
+test('a journal that was lost with its newest entries: their files are no orphans', async () => {
+  await withKept('1/registry', async (root) => {
+    rmSync(inLake(root, 'journal/0000000002.json'))
+    rmSync(inLake(root, 'journal/0000000003.json'))
+    rmSync(inLake(root, 'ledger.sqlite'))
+    const ledger = await Ledger.rebuild(root)
+    expect(ledger.head().version).toBe(1)
+    const { paths } = await sweep(ledger, commitDeps())
+    expect(paths.filter((path) => path.includes('0000000003-'))).toEqual([])
+    ledger.close()
+  })
+})
