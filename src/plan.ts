@@ -1,6 +1,7 @@
 import { availableAt } from './catalog/availability.ts'
 import type { Endpoint } from './catalog/catalogue.ts'
 import type { Series, Wanted } from './catalog/series.ts'
+import { isOfHeld, isTriedAgain, readRefusal, refusalPatience, type Standing, standingRefusal } from './refusals.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from './time.ts'
 import { bridge, minus, union, type Window } from './windows.ts'
 
@@ -10,10 +11,14 @@ export interface Answered extends Window {
   /** `awaiting` and `gap`: covered, but points are missing. */
   readonly reason: string | null
   readonly asked_at: Instant
+  /** The request that told; null where none did. */
+  readonly request: string | null
 }
 
 /** What the lake already knows of a series. */
 export interface Held {
+  readonly metric: string
+  readonly points: number
   readonly answers: readonly Answered[]
   /** The interval under which its points are stored, where the endpoint itself takes none. */
   readonly settled: Interval | null
@@ -52,6 +57,8 @@ export interface Blocked {
   readonly interval: Interval
   readonly window: Window
   readonly reason: string
+  /** The refusal that stands, which is not tried again yet; null where a name is not mapped. */
+  readonly refusal: Standing | null
 }
 
 /** The very object that `fetch` executes and `plan` prints. */
@@ -90,7 +97,6 @@ const bytesPerPoint = 56
 const week = 7 * day
 const gapPatience = 90 * day
 const emptyPatience = 30 * day
-const unsupportedPatience = 30 * day
 
 /** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
 export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>, limits: Limits, now: Instant): Plan {
@@ -98,6 +104,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   const blocked: Blocked[] = []
   let windows = 0
   const horizons = new Map<string, Horizon>()
+  const paths = refusedPaths(held, now)
   for (const want of wanted) {
     const known = held.get(want.series.id)
     const interval = want.series.interval ?? known?.settled ?? '24h'
@@ -109,19 +116,49 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
       until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.settled),
     }
     if (range.since >= range.until) continue
-    const reason = limits.blocked(want.series, want.endpoint)
-    const missing = missingWindows(range, known?.answers ?? [], want.endpoint, interval, limits, now, reason !== null)
+    const unmapped = limits.blocked(want.series, want.endpoint)
+    const missing = missingWindows(range, known, want.endpoint, interval, limits, now, unmapped !== null)
     if (missing.length === 0) continue
-    if (reason !== null) {
-      blocked.push(
-        ...missing.map((window) => ({ series: want.series, endpoint: want.endpoint, interval, window, reason })),
-      )
+    const refusal = unmapped === null && !limits.gapsOnly ? refusalOf(want, known, paths, now) : null
+    const reason = unmapped ?? refusal?.reason
+    if (reason !== undefined) {
+      const { series, endpoint } = want
+      blocked.push(...missing.map((window) => ({ series, endpoint, interval, window, reason, refusal })))
       continue
     }
     windows += missing.length
     asks.push(...requestsFor(want, interval, missing, known, horizon, limits))
   }
   return { asks, blocked, totals: totalsOf(wanted.length, windows, asks, limits), notes: notesOf(wanted) }
+}
+
+/** The paths that are refused to series without points, by what any such series was told. */
+function refusedPaths(held: ReadonlyMap<string, Held>, now: Instant): Map<string, Standing> {
+  const told = Map.groupBy(
+    [...held.values()].filter(({ points, answers }) => points <= 0 && answers.length > 0),
+    ({ metric }) => metric,
+  )
+  const refused = new Map<string, Standing>()
+  for (const [path, series] of told) {
+    const standing = standingRefusal(series.flatMap(({ answers }) => answers))
+    if (standing?.scope === 'path' && !isTriedAgain(standing, now)) refused.set(path, standing)
+  }
+  return refused
+}
+
+/** The refusal for which a series is left alone now: its own, or its path's while it never had a point. */
+function refusalOf(
+  { endpoint }: Wanted,
+  known: Held | undefined,
+  paths: ReadonlyMap<string, Standing>,
+  now: Instant,
+): Standing | null {
+  const path = (known?.points ?? 0) > 0 ? undefined : paths.get(endpoint.path)
+  if (path !== undefined) return path
+  const own = known === undefined ? null : standingRefusal(known.answers)
+  // Told before it had points: nothing that an alarm may rest upon.
+  if (own === null || ((known?.points ?? 0) > 0 && own.since === null)) return null
+  return isTriedAgain(own, now) ? null : own
 }
 
 /** `settled`: end of the newest interval whose availability instant has passed; `complete`: of the newest that has ended. */
@@ -151,23 +188,24 @@ export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Int
 
 function missingWindows(
   range: Window,
-  answers: readonly Answered[],
+  known: Held | undefined,
   endpoint: Endpoint,
   interval: Interval,
   { gapsOnly, weekStart }: Limits,
   now: Instant,
   blocked: boolean,
 ): Window[] {
+  const { answers = [], points = 0 } = known ?? {}
   const tolerance = toleranceOf(endpoint, interval)
   const age = (answer: Answered) =>
     now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval, weekStart), interval, -1), interval)
   if (gapsOnly) {
-    const gaps = answers.filter((answer) => isHole(answer) && age(answer) > tolerance)
+    const gaps = answers.filter((answer) => (isHole(answer) ? age(answer) > tolerance : isAlarm(answer, points)))
     return minus([range], minus([range], gaps))
   }
   return minus(
     [range],
-    answers.filter((answer) => isSettled(answer, age(answer), tolerance, now, blocked)),
+    answers.filter((answer) => isSettled(answer, { age: age(answer), tolerance, now, blocked, points })),
   )
 }
 
@@ -175,14 +213,29 @@ function isHole(answer: Answered): boolean {
   return answer.state === 'covered' && answer.reason !== null
 }
 
-/** Whether an answer stands for now: `age` is the time since the availability instant of its last point. */
-function isSettled(answer: Answered, age: number, tolerance: number, now: Instant, blocked: boolean): boolean {
-  const since = now - answer.asked_at
+/** Whether points of a series that has some were refused here. */
+function isAlarm({ state, reason }: Answered, points: number): boolean {
+  return points > 0 && (state === 'failed' || state === 'unsupported') && isOfHeld(reason)
+}
+
+interface Against {
+  /** The time since the availability instant of the answer's last point. */
+  readonly age: number
+  readonly tolerance: number
+  readonly now: Instant
+  readonly blocked: boolean
+  readonly points: number
+}
+
+/** Whether an answer stands for now; one of a far future (a clock was wrong) does not. */
+function isSettled(answer: Answered, { age, tolerance, now, blocked, points }: Against): boolean {
+  const since = Math.abs(now - answer.asked_at)
   switch (answer.state) {
     case 'failed':
       return false
     case 'unsupported':
-      return answer.reason?.startsWith(placeholderReason) === true ? blocked : since < unsupportedPatience
+      if (answer.reason?.startsWith(placeholderReason) === true) return blocked
+      return since < refusalPatience && !(points > 0 && isStale(answer))
     case 'empty':
       return age > tolerance && since < emptyPatience
     case 'covered':
@@ -192,6 +245,12 @@ function isSettled(answer: Answered, age: number, tolerance: number, now: Instan
     default:
       return answer.state satisfies never
   }
+}
+
+/** Whether a series was refused as one that never had points. */
+function isStale({ reason }: Answered): boolean {
+  const refusal = readRefusal(reason)
+  return refusal !== null && refusal.scope !== 'range' && refusal.since === null
 }
 
 /** How the reason of a window begins that was not asked because a placeholder has no real name yet. */

@@ -7,8 +7,10 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import type { RequestRow } from '../lake/entry.ts'
 import type { Spool } from '../lake/sweep.ts'
 import type { Ask } from '../plan.ts'
+import { type RefusalScope, refusalWords } from '../refusals.ts'
 import type { Settings } from '../settings.ts'
 import type { Answered } from './answered.ts'
+import { isRecent, isShort, isSmall, type Known, probeOf, settleRefusal } from './refused.ts'
 import { type Asked, knownAt, settleFailure, settleWhole } from './settle.ts'
 import { halve } from './split.ts'
 
@@ -23,8 +25,8 @@ export interface Asking {
   readonly catalogue: Catalogue
   readonly asker: Asker
   readonly spool: Spool
-  /** What is covered of a series already, so that a failure takes nothing away. */
-  readonly covered: (series: string) => readonly { since: number; until: number }[]
+  /** What is known of a series already, so that a failure takes nothing away and a refusal is judged by it. */
+  readonly known: (series: string) => Known
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly onRequest: (id: string, ask: Ask, url: string) => void
@@ -41,8 +43,15 @@ export interface Asking {
 /** What the requests so far have taught. */
 export interface AskingState {
   asked: number
-  /** Paths of which one request said that they are outside the plan or gone, with the provider's words. */
-  readonly closed: Map<string, string>
+  /**
+   * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
+   * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
+   */
+  readonly closed: Map<string, Refused>
+  /** Series that were answered in this run. */
+  readonly answering: Set<string>
+  /** Up to where short windows of a series were refused, although others are answered. */
+  readonly refusedBefore: Map<string, { readonly until: number; readonly words: string }>
   /** Failures to connect in a row. */
   unreachable: number
   /** Whether anything at all has been answered. */
@@ -57,6 +66,8 @@ export function newAskingState(): AskingState {
   return {
     asked: 0,
     closed: new Map(),
+    answering: new Set(),
+    refusedBefore: new Map(),
     unreachable: 0,
     reached: false,
     first: { answers: 0, forbidden: 0, paths: new Set() },
@@ -75,7 +86,7 @@ const halvingsAfterFaults = 2
  */
 export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth = 0): Promise<Answered[]> {
   const { state } = asking
-  const closed = state.closed.get(ask.endpoint.path)
+  const closed = closedFor(asking, ask)
   if (closed !== undefined) return [unasked(asking, ask, closed)]
   if (state.stopped === null && !asking.affords(ask.credits)) state.stopped = { by: 'budget', until: null, words: null }
   if (state.stopped !== null) return []
@@ -103,23 +114,18 @@ interface Reply {
 }
 
 async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
-  const { ask, outcome, depth } = reply
+  const { outcome, depth } = reply
   switch (outcome.kind) {
     case 'body':
       return [answered(reply, [], outcome)]
     case 'no_content':
       if (asking.comparesNothing) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
-      return [answered(reply, whole(asking, reply, 'empty', null))]
+      return [answered(reply, nothing(asking, reply))]
     case 'forbidden':
     case 'gone':
-      return [
-        answered(
-          reply,
-          whole(asking, reply, 'unsupported', asking.state.closed.get(ask.endpoint.path) ?? outcome.words),
-        ),
-      ]
+      return [refusedPart(asking, reply, { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })]
     case 'refused':
-      return [answered(reply, whole(asking, reply, 'unsupported', `400: ${outcome.words}`))]
+      return await afterRefusal(asking, reply, outcome.words)
     case 'too_large':
       return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
     case 'again':
@@ -149,6 +155,60 @@ async function emptyBody(
   return { ...outcome, kind: 'body', file, bytes: 0 }
 }
 
+/** A refusal, and what it is about. */
+interface Refused {
+  readonly scope: RefusalScope
+  readonly words: string
+}
+
+function refusedPart(asking: Asking, reply: Reply, refused: Refused): Answered {
+  const known = asking.known(reply.ask.series.id)
+  return answered(reply, settleRefusal(reply.ask, refused, known, askedOf(asking, reply)))
+}
+
+/** The key under which a path is closed to series like this one. */
+function pathKey(asking: Asking, { series, endpoint }: Ask): string {
+  return `${asking.known(series.id).points > 0 ? 'held' : 'new'} ${endpoint.path}`
+}
+
+function closedFor(asking: Asking, ask: Ask): Refused | undefined {
+  const { closed, refusedBefore } = asking.state
+  if (closed.size === 0 && refusedBefore.size === 0) return undefined
+  const before = refusedBefore.get(ask.series.id)
+  if (before !== undefined && ask.window !== null && ask.window.until <= before.until)
+    return { scope: 'range', words: before.words }
+  return closed.get(ask.series.id) ?? closed.get(pathKey(asking, ask)) ?? closed.get(`held ${ask.endpoint.path}`)
+}
+
+/**
+ * A 400 is about the whole series only once a short recent window was refused, too; a long window of a series that is
+ * answered is halved, the newer half first, and what lies before a short refused part counts as refused with it.
+ */
+async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise<Answered[]> {
+  const { ask, depth } = reply
+  const { state } = asking
+  const { id } = ask.series
+  const { at, weekStart } = askedOf(asking, reply)
+  const own: Refused = { scope: 'series', words: refusalWords('refused', said) }
+  const parts: Answered[] = []
+  if (!state.answering.has(id)) {
+    if (asking.comparesNothing || (isShort(ask) && isRecent(ask, at))) state.closed.set(id, own)
+    else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
+    if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
+    // What the refusal is about is not known: asked again with the next run.
+    if (!state.answering.has(id)) return state.stopped === null ? [...parts, failed(asking, reply)] : parts
+  }
+  const two = isSmall(ask) || depth >= mostHalvings ? null : halve(ask)
+  if (two === null) {
+    const words = refusalWords('range', said)
+    state.refusedBefore.set(id, { until: ask.window?.until ?? 0, words })
+    return [...parts, refusedPart(asking, reply, { scope: 'range', words })]
+  }
+  parts.push(answered(reply, []))
+  for (const half of two.toReversed()) parts.push(...(await askWindow(asking, half, reply.again, depth + 1)))
+  return parts
+}
+
 async function halves(asking: Asking, reply: Reply, most: number): Promise<Answered[] | null> {
   const two = reply.depth < most ? halve(reply.ask) : null
   if (two === null) return null
@@ -167,8 +227,9 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
   if (outcome.kind === 'unauthorised') stop('unauthorised', outcome.words)
   if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
   if (outcome.kind === 'stopped') stop(outcome.by === 'signal' ? 'signal' : 'max_requests', null)
-  if (outcome.kind === 'forbidden') state.closed.set(ask.endpoint.path, `403, outside the plan: ${outcome.words}`)
-  if (outcome.kind === 'gone') state.closed.set(ask.endpoint.path, `404, gone: ${outcome.words}`)
+  if (outcome.kind === 'forbidden' || outcome.kind === 'gone')
+    state.closed.set(pathKey(asking, ask), { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })
+  if (outcome.kind === 'body' || outcome.kind === 'no_content') state.answering.add(ask.series.id)
   const lost = outcome.kind === 'again' && outcome.reason === 'connect'
   state.unreachable = lost ? state.unreachable + 1 : 0
   if ('status' in outcome && outcome.status !== null) state.reached = true
@@ -226,21 +287,16 @@ function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['
   return { ask: reply.ask, request: requestRow(reply), body, coverage, again: reply.again }
 }
 
-function whole(
-  asking: Asking,
-  reply: Reply,
-  state: 'empty' | 'unsupported',
-  reason: string | null,
-): Answered['coverage'] {
-  return settleWhole(reply.ask, state, reason, askedOf(asking, reply))
+function nothing(asking: Asking, reply: Reply): Answered['coverage'] {
+  return settleWhole(reply.ask, 'empty', null, askedOf(asking, reply))
 }
 
 function failed(asking: Asking, reply: Reply): Answered {
-  const covered = asking.covered(reply.ask.series.id)
+  const covered = asking.known(reply.ask.series.id).coverage.filter(({ state }) => state !== 'failed')
   return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
 }
 
-function unasked(asking: Asking, ask: Ask, reason: string): Answered {
+function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
   const id = `${asking.run}-${String(++asking.state.asked).padStart(6, '0')}`
   const reply: Reply = {
     ask,
@@ -257,7 +313,7 @@ function unasked(asking: Asking, ask: Ask, reason: string): Answered {
     request: { ...requestRow(reply), outcome: 'not asked' },
     body: null,
     again: false,
-    coverage: settleWhole(ask, 'unsupported', reason, askedOf(asking, reply)),
+    coverage: settleRefusal(ask, refused, asking.known(ask.series.id), askedOf(asking, reply)),
   }
 }
 

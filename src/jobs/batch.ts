@@ -25,7 +25,7 @@ import type { Answered } from './answered.ts'
 import { inferIntervals } from './infer.ts'
 import { quarantineBody } from './quarantine.ts'
 import { knownAt, settleBody, settleFailure } from './settle.ts'
-import { onlyMissing, unusedOf, verifiedRows } from './verified.ts'
+import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verified.ts'
 
 /** An answer with a body. */
 type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
@@ -84,7 +84,9 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       await convertAll(context, ticket, partitions(batch, refused), made)
       const settled = await settleBatch(context, batch, made.bodies, known)
       const verifying = context.job === 'verify'
-      coverage = verifying ? onlyMissing(context.ledger, batch, settled.coverage) : settled.coverage
+      coverage = verifying
+        ? onlyMissing(context.ledger, batch, settled.coverage)
+        : keepingProven(context.ledger, settled.coverage)
       verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
       again = settled.again
       return {

@@ -1,11 +1,12 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
-import type { Json } from '../lake/entry.ts'
+import type { CoverageRow, Json } from '../lake/entry.ts'
 import { statOf } from '../lake/disk.ts'
 import { heldCoverage, heldSeries, heldStamps, heldWeekStart, liveFiles, type Summary, summary } from '../lake/held.ts'
 import { heldRuns, heldVerified, type HeldRun, requestTotals } from '../lake/held-runs.ts'
 import { inLake } from '../lake/layout.ts'
 import type { Head, Ledger } from '../lake/ledger.ts'
 import { holderOf, isFree } from '../lake/lock.ts'
+import { readRefusal } from '../refusals.ts'
 import type { FreshCounts } from '../page/facts.ts'
 import type { CoverageCounts, Registry, RunFact, Standing } from '../page/standing.ts'
 import type { Settings } from '../settings.ts'
@@ -46,6 +47,7 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
     coverage: shareOf(countCoverage(series)),
     freshness: countFresh(series),
     verified: verifiedOf(ledger),
+    refused: refusedOf(heldCoverage(ledger)),
     requests: { ...requestTotals(ledger, now * 1_000_000), per_minute: settings.metrics.requestsPerMinute },
     registry: registryOf(ledger),
     stamps: heldStamps(ledger).length,
@@ -105,6 +107,26 @@ function countFresh(series: readonly SeriesStanding[]): Standing['freshness'] {
     overdue = Math.max(overdue, one.overdue)
   }
   return { ...counts, overdue_seconds: overdue }
+}
+
+/** The series that have points and are refused, and those that were withdrawn. */
+function refusedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): Standing['refused'] {
+  const told = [...coverage].flatMap(([series, rows]) =>
+    rows.flatMap(({ state, reason }) => {
+      const refusal = state === 'failed' || state === 'unsupported' ? readRefusal(reason) : null
+      return refusal === null || refusal.since === null ? [] : [{ ...refusal, since: refusal.since, series }]
+    }),
+  )
+  const now = told.filter(({ withdrawn }) => !withdrawn)
+  const first = now.toSorted((a, b) => a.since - b.since)[0]
+  const count = (rows: readonly { readonly series: string }[]): number => new Set(rows.map(({ series }) => series)).size
+  return {
+    series: count(now),
+    windows: now.length,
+    since: first === undefined ? null : formatInstant(first.since),
+    words: first?.words ?? null,
+    withdrawn: count(told.filter(({ withdrawn }) => withdrawn)),
+  }
 }
 
 function verifiedOf(ledger: Ledger): Standing['verified'] {

@@ -1,6 +1,7 @@
 import type { Outcome } from '../fetch/outcome.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../lake/entry.ts'
 import type { Ask } from '../plan.ts'
+import { isOfHeld } from '../refusals.ts'
 import type { AskingState, StoppedBy } from './asking.ts'
 import type { BatchResult } from './batch.ts'
 
@@ -16,6 +17,8 @@ export interface IngestSummary {
   readonly violations: number
   /** Accepted ones that were seen again. */
   readonly accepted: number
+  /** Series that have points and are refused now. */
+  readonly refused: number
   readonly stopped_by: StoppedBy | null
   /** When a spent quota comes back, Unix milliseconds. */
   readonly resume_at: number | null
@@ -51,6 +54,7 @@ export class Tally {
   #credits = 0
   #bytes = 0
   #commits = 0
+  readonly #refused = new Set<string>()
   #stopped: AskingState['stopped'] = null
   readonly #windows: Record<CoverageState, number> = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
 
@@ -80,6 +84,8 @@ export class Tally {
     this.#files += version.files_added
     for (const violation of violations) this.#violations.add(violationId(violation))
     for (const id of accepted) this.#accepted.add(id)
+    for (const { series, state, reason } of coverage)
+      if (state === 'failed' && isOfHeld(reason)) this.#refused.add(series)
     const windows = windowsOf(coverage)
     for (const state of ['covered', 'empty', 'unsupported', 'failed'] as const) this.#windows[state] += windows[state]
   }
@@ -115,6 +121,7 @@ export class Tally {
       windows: { ...this.#windows },
       violations: this.#violations.size,
       accepted: this.#accepted.size,
+      refused: this.#refused.size,
       stopped_by: this.#stopped?.by ?? null,
       resume_at: this.#stopped?.until ?? null,
       words: this.#stopped?.words ?? null,

@@ -26,8 +26,15 @@ function damage({ files_damaged }: Facts): Reason[] {
   return [{ level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
 }
 
-function upstream({ violations, windows }: Facts): Reason[] {
+function upstream({ violations, windows, refused }: Facts): Reason[] {
   const found: Reason[] = []
+  if (refused.series > 0)
+    found.push({
+      level: 'look',
+      word: 'look',
+      text: `${several(refused.series, 'series', 'series')} that ${refused.series === 1 ? 'has' : 'have'} points ${refused.series === 1 ? 'is' : 'are'} refused since ${refused.since}: ${refused.words}`,
+      next: 'pitlake violations list',
+    })
   if (violations > 0)
     found.push({
       level: 'look',
@@ -35,13 +42,9 @@ function upstream({ violations, windows }: Facts): Reason[] {
       text: `${several(violations, 'stored value')} differ upstream; both are kept, the stored one holds`,
       next: 'pitlake violations list',
     })
-  if (windows.failed > 0)
-    found.push({
-      level: 'look',
-      word: 'look',
-      text: `${several(windows.failed, 'window')} failed`,
-      next: 'pitlake fetch',
-    })
+  const failed = windows.failed - refused.windows
+  if (failed > 0)
+    found.push({ level: 'look', word: 'look', text: `${several(failed, 'window')} failed`, next: 'pitlake fetch' })
   return found
 }
 
@@ -84,6 +87,12 @@ function remarks(facts: Facts): Reason[] {
   const note = (text: string, next: string | null) => found.push({ level: 'note', word: null, text, next })
   if (facts.synthetic) note('the data are synthetic: for trying out, not for research', null)
   if (facts.running.length > 0) note(`a ${facts.running.join(' and a ')} job is at work`, null)
+  const { withdrawn } = facts.refused
+  if (withdrawn > 0)
+    note(
+      `${several(withdrawn, 'series', 'series')} ${withdrawn === 1 ? 'was' : 'were'} withdrawn by the provider`,
+      "pitlake sql 'FROM coverage'",
+    )
   if (facts.coverage.held > 0 && facts.verified.windows === 0) note('nothing was verified yet', 'pitlake verify')
   return found
 }

@@ -4,7 +4,7 @@ import type { IngestSummary } from './tally.ts'
 
 /** The error that a fetch ends with after its work, with what to do next; null where all is well. */
 export function verdict(summary: IngestSummary): LakeError | null {
-  const { stopped_by, words, violations, windows } = summary
+  const { stopped_by, words, violations, windows, refused } = summary
   const said = words === null || words === '' ? undefined : words
   if (stopped_by === 'unauthorised') {
     const next = 'check PITLAKE_METRICS_KEY'
@@ -20,6 +20,11 @@ export function verdict(summary: IngestSummary): LakeError | null {
   }
   if (stopped_by !== null)
     return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary) })
+  if (refused > 0) {
+    const subject = `${refused} series that ${refused === 1 ? 'has' : 'have'} points ${refused === 1 ? 'is' : 'are'} refused`
+    const next = 'asked again each day; pitlake violations list says which, accept takes note of a withdrawal'
+    return new LakeError('incomplete', { subject, next })
+  }
   if (windows.failed === 0) return null
   const next = 'run the same command again; pitlake sql "FROM coverage WHERE state = \'failed\'" gives the reasons'
   return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })

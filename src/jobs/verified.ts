@@ -2,7 +2,7 @@ import type { BodyResult } from '../lake/convert-job.ts'
 import type { CoverageRow, Verified, Violation } from '../lake/entry.ts'
 import { heldCoverage } from '../lake/held.ts'
 import type { Ledger } from '../lake/ledger.ts'
-import { minus } from '../windows.ts'
+import { minus, type Window } from '../windows.ts'
 import type { Answered } from './answered.ts'
 
 /** What can come of a window that is asked again, the gravest first. */
@@ -52,9 +52,29 @@ export function onlyMissing(
   const told = coverage.filter((row) => row.state !== 'failed' && row.request !== null && brought.has(row.request))
   const held = heldCoverage(ledger, [...new Set(told.map(({ series }) => series))])
   return told.flatMap((row) => {
-    const plain = (held.get(row.series) ?? []).filter(({ state, reason }) => state === 'covered' && reason === null)
+    const plain = (held.get(row.series) ?? []).filter(isPlain)
     return minus([row], plain).map((window) => ({ ...row, ...window }))
   })
+}
+
+/**
+ * The rows without what they would take away: where a window is plainly covered, by the lake or by an earlier row, each
+ * of its points is held, and no answer unmakes that.
+ */
+export function keepingProven(ledger: Ledger, coverage: readonly CoverageRow[]): CoverageRow[] {
+  const plain = new Map<string, Window[]>()
+  for (const [series, rows] of heldCoverage(ledger, [...new Set(coverage.map((row) => row.series))]))
+    plain.set(series, rows.filter(isPlain))
+  return coverage.flatMap((row) => {
+    const proven = plain.get(row.series) ?? []
+    if (!isPlain(row)) return minus([row], proven).map((window) => ({ ...row, ...window }))
+    plain.set(row.series, [...proven, row])
+    return [row]
+  })
+}
+
+function isPlain({ state, reason }: CoverageRow): boolean {
+  return state === 'covered' && reason === null
 }
 
 /** Why the last answer of a series could not be used, by series. */

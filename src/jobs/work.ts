@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { CoverageRow, Json, Rules } from '../lake/entry.ts'
-import { heldCoverage } from '../lake/held.ts'
+import type { Json, Rules } from '../lake/entry.ts'
+import { heldCoverage, heldSeries } from '../lake/held.ts'
+import type { Ledger } from '../lake/ledger.ts'
 import { describeOutcome } from '../fetch/outcome.ts'
 import type { Ask, Blocked, Plan } from '../plan.ts'
+import { standingRefusal } from '../refusals.ts'
 import { type Asking, type AskingState, newAskingState } from './asking.ts'
 import { isListingDue } from './assets.ts'
 import type { Answered } from './answered.ts'
 import { type BatchContext, commitBatch } from './batch.ts'
 import { execute, type Execution } from './execute.ts'
 import { unmapped } from './prepare.ts'
+import type { Known } from './refused.ts'
 import { settleWhole } from './settle.ts'
 import { windowsOf } from './tally.ts'
 import { type Bench, learn, list, named, type Tools } from './tools.ts'
@@ -100,7 +103,6 @@ function askingOf(tools: Tools, state: AskingState): Asking {
   const { bench, asker, spool, attempts, tell } = tools
   const { input, deps, ledger, run, url, tally, job } = bench
   let priced = 0
-  const settled = (row: CoverageRow): boolean => row.state !== 'failed'
   return {
     run,
     base: url,
@@ -108,7 +110,7 @@ function askingOf(tools: Tools, state: AskingState): Asking {
     catalogue: input.catalogue,
     asker,
     spool,
-    covered: (series) => (heldCoverage(ledger, [series]).get(series) ?? []).filter(settled),
+    known: (series) => knownOf(ledger, series),
     now: deps.now,
     onRequest: (id, ask, address) => tell({ kind: 'request', id, ask, url: address }),
     onAnswer: (ask, outcome) => {
@@ -128,6 +130,16 @@ function askingOf(tools: Tools, state: AskingState): Asking {
       return times
     },
     state,
+  }
+}
+
+/** What the ledger says of a series now. */
+function knownOf(ledger: Ledger, series: string): Known {
+  const coverage = heldCoverage(ledger, [series]).get(series) ?? []
+  return {
+    points: heldSeries(ledger, [series]).get(series)?.points ?? 0,
+    coverage,
+    standing: standingRefusal(coverage),
   }
 }
 
@@ -156,16 +168,23 @@ function rulesOf({ input }: Bench): Rules {
 }
 
 function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Blocked {
-  return { series, endpoint, interval, window: settles, reason: reason ?? '' }
+  return { series, endpoint, interval, window: settles, reason: reason ?? '', refusal: null }
 }
 
-/** What is recorded of windows that are not asked. */
+/** What is recorded of windows that are not asked: a refusal that stands keeps the instant at which it was told. */
 function unasked({ run, deps, input }: Bench, blocked: readonly Blocked[]): Answered[] {
   const at = Math.floor(deps.now() / 1000)
   const { weekStart } = input.settings.metrics
-  return blocked.map(({ series, endpoint, interval, window, reason }, i) => {
+  return blocked.map(({ series, endpoint, interval, window, reason, refusal }, i) => {
     const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
-    const coverage = settleWhole(ask, 'unsupported', reason, { at, request: `${run}-b${i}`, weekStart })
-    return { ask, request: null, body: null, again: false, coverage }
+    const { state, asked_at, request } = refusal ?? { state: 'unsupported', asked_at: at, request: `${run}-b${i}` }
+    const rows = settleWhole(ask, state, reason, { at, request: '', weekStart })
+    return {
+      ask,
+      request: null,
+      body: null,
+      again: false,
+      coverage: rows.map((row) => ({ ...row, asked_at, request })),
+    }
   })
 }

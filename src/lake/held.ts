@@ -84,21 +84,24 @@ export function heldSeries(index: Index, ids?: readonly string[]): Map<string, H
 
 /** The live coverage of one series, as planning wants it, and the interval under which its points stand. */
 export interface HeldAnswers {
+  readonly metric: string
+  readonly points: number
   readonly settled: Interval | null
-  readonly answers: Pick<CoverageRow, 'since' | 'until' | 'state' | 'reason' | 'asked_at'>[]
+  readonly answers: Pick<CoverageRow, 'since' | 'until' | 'state' | 'reason' | 'asked_at' | 'request'>[]
 }
 
 /** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
 export function heldAnswers(index: Index): Map<string, HeldAnswers> {
   const byNumber = new Map<Cell | undefined, HeldAnswers>()
   const held = new Map<string, HeldAnswers>()
-  for (const { n, id, settled } of index.statement('SELECT n, id, settled FROM series').iterate()) {
-    const one = { settled: settled as Interval | null, answers: [] }
+  for (const { n, ...row } of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
+    const { id, metric, points, settled } = row
+    const one = { metric: String(metric), points: Number(points), settled: settled as Interval | null, answers: [] }
     byNumber.set(n, one)
     held.set(String(id), one)
   }
   const rows = index.statement(
-    `SELECT series AS n, since, until, state, reason, asked_at FROM coverage
+    `SELECT series AS n, since, until, state, reason, asked_at, request FROM coverage
      WHERE removed_version IS NULL ORDER BY series, since`,
   )
   for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(row as never)

@@ -77,6 +77,15 @@ export interface Standing {
     readonly overdue_seconds: number
   }
   readonly verified: { readonly windows: number; readonly differing: number; readonly last_at: string | null }
+  /** Series that have points and are refused now (with their windows and the first refusal), and withdrawn ones. */
+  readonly refused: {
+    readonly series: number
+    readonly windows: number
+    /** RFC 3339. */
+    readonly since: string | null
+    readonly words: string | null
+    readonly withdrawn: number
+  }
   readonly requests: {
     readonly total: number
     readonly credits: number

@@ -15,6 +15,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/windows.ts': 0.2,
   'src/intervals-sql.ts': 0.2,
   'src/catalog/': 1,
+  'src/refusals.ts': 2,
   'src/config.ts': 2,
   'src/settings.ts': 2.1,
   'src/plan.ts': 2.2,

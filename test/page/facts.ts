@@ -30,6 +30,7 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     newest: '2024-06-04T00:00:00Z',
     coverage: { due: 1210, held: 1200, verified: 600, share: 1200 / 1210, verified_share: 0.5 },
     freshness: { fresh: 2, awaited: 1, behind: 0, stopped: 0, overdue_seconds: 0 },
+    refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0 },
     verified: { windows: 3, differing: 0, last_at: '2024-06-05T10:00:00.000Z' },
     requests: { total: 30, credits: 45, day: 10, day_credits: 15, busiest_minute: 10, per_minute: 600 },
     registry: {

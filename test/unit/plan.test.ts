@@ -37,11 +37,24 @@ function want(selection: Partial<Selection> = {}, change: Partial<Endpoint> = {}
 }
 
 function planned(wanted: Wanted, answers: readonly Answered[], change: Partial<Limits> = {}, when = now): Plan {
-  return plan([wanted], new Map([[wanted.series.id, { answers, settled: null }]]), { ...limits, ...change }, when)
+  return plan(
+    [wanted],
+    new Map([[wanted.series.id, { metric: wanted.endpoint.path, points: 1, answers, settled: null }]]),
+    { ...limits, ...change },
+    when,
+  )
 }
 
 function answer(since: string, until: string, rest: Partial<Answered> = {}): Answered {
-  return { since: at(since), until: at(until), state: 'covered', reason: null, asked_at: now - hour, ...rest }
+  return {
+    since: at(since),
+    until: at(until),
+    state: 'covered',
+    reason: null,
+    asked_at: now - hour,
+    request: null,
+    ...rest,
+  }
 }
 
 const dates = (found: Plan) =>
@@ -122,6 +135,7 @@ const cases: fc.Arbitrary<Case> = fc
           state: hole ? 'covered' : state,
           reason: hole ? state : null,
           asked_at: when - asked,
+          request: null,
         })
       t = until
     }
@@ -296,7 +310,8 @@ test('prices: per asset, by the star, by one', () => {
 
 test('a series without an interval of its own is planned on the interval that it settled on', () => {
   const wanted = want({ paths: ['options/50delta_skew_call_put_all_pit'] })
-  const held = new Map([[wanted.series.id, { answers: [answer('2009-01-03', '2024-03-10')], settled: '1h' as const }]])
+  const known = { metric: 'm', points: 1, answers: [answer('2009-01-03', '2024-03-10')], settled: '1h' as const }
+  const held = new Map([[wanted.series.id, known]])
   const [ask] = plan([wanted], held, limits, now).asks
   expect(ask).toMatchObject({ interval: '1h', window: null, settles: { since: at('2024-03-10') } })
 })
@@ -316,7 +331,10 @@ test('a small plan', () => {
     { assets: ['BTC'], paths: ['options/50delta_skew_call_put_all_pit'] },
   ])
   const held = new Map([
-    ['supply/current_pit|BTC|24h|native|||', { answers: [answer('2024-03-01', '2024-03-08')], settled: null }],
+    [
+      'supply/current_pit|BTC|24h|native|||',
+      { metric: 'm', points: 1, answers: [answer('2024-03-01', '2024-03-08')], settled: null },
+    ],
   ])
   const small = plan(wanted, held, limits, now)
   const ranges = dates(small)

@@ -1,0 +1,276 @@
+import { expect, test } from 'vitest'
+import { heldCoverage, heldVersions } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { type Judged, readStanding } from '../../src/jobs/status.ts'
+import { acceptViolations, listViolations } from '../../src/jobs/violations.ts'
+import { verdict } from '../../src/jobs/verdict.ts'
+import { depsAt, settingsAt } from '../helpers/fetching.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+
+const day = 86_400
+const hour = 3600
+const start = Date.UTC(2026, 0, 5) / 1000
+const count = 'blockchain/block_count_pit'
+const height = 'blockchain/block_height_pit'
+const selection = { assets: ['BTC'], paths: [count], since: start }
+
+/** All days of the asked range that have ended by now. */
+const daily = (own: OwnProvider, query: URLSearchParams): object[] => {
+  const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
+  const ended = Math.floor((own.clock.now - start) / day)
+  return Array.from({ length: Math.max(0, ended) }, (_, n) => ({ t: start + n * day, v: n })).filter(
+    ({ t }) => t >= since && t < until,
+  )
+}
+
+/** Answers as it should but where `refuse` gives a status. */
+const answering =
+  (own: OwnProvider, refuse: (path: string, query: URLSearchParams) => number | null) =>
+  (path: string, query: URLSearchParams): unknown => {
+    if (path === 'assets') return { status: 404 }
+    const status = refuse(path, query)
+    return status === null ? daily(own, query) : { status, text: 'no, said the provider' }
+  }
+
+/** The asked windows in days, of requests since the last look. */
+function asked(own: OwnProvider): string[] {
+  const urls = own.seen.splice(0).filter((url) => !url.endsWith('/assets'))
+  return urls.map((url) => {
+    const { pathname, searchParams } = new URL(url, 'http://x')
+    const [since, until] = ['s', 'u'].map((key) => (Number(searchParams.get(key)) - start) / day)
+    const name = pathname.endsWith('height_pit') ? 'height ' : ''
+    return `${name}${searchParams.get('a') === 'BTC' ? '' : `${searchParams.get('a')} `}${since}..${until}`
+  })
+}
+
+async function coverage(own: OwnProvider): Promise<string[]> {
+  const ledger = await Ledger.openToRead(own.root)
+  const rows = [...heldCoverage(ledger)].filter(([series]) => series.includes('|BTC|')).flatMap(([, held]) => held)
+  ledger.close()
+  return rows.map(
+    ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${state} ${reason ?? ''}`,
+  )
+}
+
+async function standing(own: OwnProvider): Promise<Judged['standing']> {
+  const ledger = await Ledger.openToRead(own.root)
+  const settings = settingsAt({ root: own.root, url: own.url, now: () => own.clock.now })
+  try {
+    return (await readStanding(ledger, { settings, catalogue, now: own.clock.now })).standing
+  } finally {
+    ledger.close()
+  }
+}
+
+async function versions(own: OwnProvider): Promise<number> {
+  const ledger = await Ledger.openToRead(own.root)
+  try {
+    return heldVersions(ledger).length
+  } finally {
+    ledger.close()
+  }
+}
+
+test.each([
+  [400, '400: no, said the provider'],
+  [403, '403, outside the plan: no, said the provider'],
+  [404, '404, gone: no, said the provider'],
+])('%i to a series that has points is an alarm, and takes nothing away', async (status, words) =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    let refusing = false
+    own.answer(answering(own, () => (refusing ? status : null)))
+    await own.fetch(selection)
+    refusing = true
+    own.clock.now += day
+    const since = '2026-02-15T02:00:00Z'
+    const refused = await own.fetch(selection)
+    expect(refused).toMatchObject({ windows: { failed: 1, unsupported: 0 }, refused: 1 })
+    expect(verdict(refused)).toMatchObject({ kind: 'incomplete', message: expect.stringContaining('refused') })
+    const alarm = ['0..40 covered ', `40..41 failed refused since ${since}: ${words}`]
+    expect(await coverage(own)).toEqual(alarm)
+    const { trust, reasons, refused: told } = await standing(own)
+    expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0 }])
+    expect(reasons[0]?.text).toBe(`1 series that has points is refused since ${since}: ${words}`)
+    const made = await versions(own)
+    asked(own)
+    // With each run for a day; the same refusal again is no news.
+    own.clock.now += hour
+    expect(await own.fetch(selection)).toMatchObject({ windows: { failed: 1 } })
+    expect(asked(own)).toHaveLength(1)
+    expect(await versions(own)).toBe(made)
+    // Then daily, and the runs between are told the same.
+    own.clock.now += day
+    await own.fetch(selection)
+    expect(asked(own)).toHaveLength(1)
+    own.clock.now += 6 * hour
+    expect(verdict(await own.fetch(selection))).toMatchObject({ kind: 'incomplete' })
+    expect(asked(own)).toEqual([])
+    own.clock.now += day - 6 * hour
+    expect(await own.fetch(selection, { input: { gapsOnly: true } })).toMatchObject({ windows: { failed: 1 } })
+    expect(asked(own)).toHaveLength(1)
+    refusing = false
+    own.clock.now += day
+    const back = await own.fetch(selection)
+    expect(back).toMatchObject({ violations: 0, windows: { failed: 0 } })
+    expect(verdict(back)).toBeNull()
+    expect(await coverage(own)).toEqual(['0..44 covered '])
+  }),
+)
+
+test(
+  'after 30 days of refusals a series is withdrawn: an answer, tried again every 30 days',
+  async () =>
+    withProvider(start + 40 * day + 2 * hour, async (own) => {
+      let refusing = false
+      own.answer(answering(own, () => (refusing ? 403 : null)))
+      await own.fetch(selection)
+      refusing = true
+      for (let n = 0; n < 30; n++) {
+        own.clock.now += day
+        expect((await own.fetch(selection)).windows).toMatchObject({ failed: 1 })
+      }
+      asked(own)
+      own.clock.now += day
+      const last = await own.fetch(selection)
+      expect(last).toMatchObject({ windows: { failed: 0, unsupported: 1 }, refused: 0 })
+      expect(verdict(last)).toBeNull()
+      expect(asked(own)).toHaveLength(1)
+      expect(await coverage(own)).toEqual([
+        '0..40 covered ',
+        expect.stringMatching(
+          /^40..71 unsupported withdrawn, refused since 2026-02-15T02:00:00Z: 403, outside the plan/,
+        ),
+      ])
+      for (let n = 0; n < 29; n++) {
+        own.clock.now += day
+        expect(verdict(await own.fetch(selection))).toBeNull()
+      }
+      expect((await standing(own)).refused).toMatchObject({ series: 0, withdrawn: 1 })
+      expect(asked(own)).toEqual([])
+      own.clock.now += day
+      await own.fetch(selection)
+      expect(asked(own)).toHaveLength(1)
+      refusing = false
+      expect(await own.fetch(selection, { input: { gapsOnly: true } })).toMatchObject({ violations: 0 })
+      expect(await coverage(own)).toEqual(['0..101 covered '])
+    }),
+  60_000,
+)
+
+test('one request closes a path, each series is judged by its own points', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    let refusing = false
+    own.answer(answering(own, () => (refusing ? 403 : null)))
+    await own.fetch(selection)
+    refusing = true
+    own.clock.now += day
+    asked(own)
+    const both = { ...selection, assets: ['BTC', 'ETH'] }
+    expect(await own.fetch(both)).toMatchObject({ windows: { failed: 1, unsupported: 1 }, refused: 1 })
+    expect(asked(own)).toEqual(['35..41'])
+    // A path that is refused to a newcomer is still asked for those that have points.
+    refusing = false
+    own.answer(answering(own, (_, query) => (query.get('a') === 'BTC' ? null : 403)))
+    own.clock.now += 31 * day
+    await own.fetch({ ...both, assets: ['ETH', 'BTC'] })
+    expect((await coverage(own)).filter((row) => row.includes('failed'))).toEqual([])
+  }))
+
+test(
+  '403 and 404 are remembered by path, 400 by series: new days and new assets are not asked for 30 days',
+  async () =>
+    withProvider(start + 40 * day + 2 * hour, async (own) => {
+      const paths = [count, height]
+      own.answer(answering(own, (path, query) => (path === height ? 403 : query.get('a') === 'BTC' ? 400 : null)))
+      const run = async (assets: string[]) => await own.fetch({ ...selection, paths, assets })
+      await run(['BTC', 'ETH'])
+      expect(asked(own).filter((ask) => ask.startsWith('height'))).toHaveLength(1)
+      for (let n = 0; n < 28; n++) {
+        own.clock.now += day
+        const { windows } = await run(['BTC', 'ETH'])
+        expect(windows).toMatchObject({ failed: 0, covered: 1 })
+      }
+      expect(asked(own).filter((ask) => !ask.startsWith('ETH'))).toEqual([])
+      await run(['BTC', 'ETH', 'LTC'])
+      expect(asked(own).map((ask) => ask.split(' ')[0])).toEqual(['LTC'])
+      expect((await coverage(own)).filter((row) => row.includes('403')).length).toBeLessThanOrEqual(2)
+      own.clock.now += 2 * day
+      await run(['BTC', 'ETH', 'LTC'])
+      expect(asked(own).filter((ask) => ask.startsWith('height'))).toHaveLength(1)
+    }),
+  60_000,
+)
+
+test('a long window that is refused is halved, once a short recent one shows that the series is answered', async () =>
+  withProvider(start + 800 * day + 2 * hour, async (own) => {
+    const border = start + 530 * day
+    own.answer(
+      answering(own, (_, query) => {
+        const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
+        return since < border || until - since > 300 * day ? 400 : null
+      }),
+    )
+    const { windows } = await own.fetch(selection)
+    expect(windows).toMatchObject({ failed: 0 })
+    const rows = await coverage(own)
+    expect(rows.at(-1)).toMatch(/^53\d..800 covered $/)
+    expect(rows.slice(0, -1).every((row) => row.includes('unsupported 400 to this range: no'))).toBe(true)
+    expect(rows[0]).toMatch(/^0../)
+    expect(asked(own).length).toBeLessThan(16)
+    own.clock.now += day
+    expect(await own.fetch(selection)).toMatchObject({ requests: 1, windows: { failed: 0 } })
+  }))
+
+test('a long window and a short recent one refused: the series is unsupported after two requests', async () =>
+  withProvider(start + 800 * day + 2 * hour, async (own) => {
+    own.answer(answering(own, () => 400))
+    expect((await own.fetch(selection)).windows).toMatchObject({ failed: 0 })
+    expect(asked(own)).toEqual(['0..800', '790..800'])
+    expect(await coverage(own)).toEqual(['0..800 unsupported 400: no, said the provider'])
+  }))
+
+test('a run that ends between a refusal and its probe settles nothing of the series', async () =>
+  withProvider(start + 800 * day + 2 * hour, async (own) => {
+    own.answer(answering(own, () => 400))
+    await own.fetch(selection, { input: { maxRequests: 1 } })
+    expect(asked(own)).toEqual(['0..800'])
+    expect((await own.fetch(selection)).windows).toMatchObject({ failed: 0, unsupported: 1 })
+    expect(asked(own)).toEqual(['0..800', '790..800'])
+  }))
+
+test(
+  'a person accepts that a series was withdrawn: no alarm any more, and tried again after 30 days',
+  async () =>
+    withProvider(start + 40 * day + 2 * hour, async (own) => {
+      let refusing = false
+      own.answer(answering(own, () => (refusing ? 403 : null)))
+      await own.fetch(selection)
+      refusing = true
+      own.clock.now += day
+      await own.fetch(selection)
+      const ledger = await Ledger.open(own.root)
+      const [one] = listViolations(ledger, { paths: null, assets: null })
+      const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
+      await acceptViolations(ledger, { ids: [one?.id ?? ''], why: 'the plan was changed' }, deps)
+      ledger.close()
+      expect(await coverage(own)).toEqual([
+        '0..40 covered ',
+        expect.stringMatching(/^40..41 unsupported withdrawn, refused since /),
+      ])
+      asked(own)
+      for (let n = 0; n < 29; n++) {
+        own.clock.now += day
+        expect(verdict(await own.fetch(selection))).toBeNull()
+      }
+      expect(asked(own)).toEqual([])
+      expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { series: 0, withdrawn: 1 } })
+      own.clock.now += day
+      expect(verdict(await own.fetch(selection))).toBeNull()
+      expect(asked(own)).toHaveLength(1)
+      refusing = false
+      expect(await own.fetch(selection, { input: { gapsOnly: true } })).toMatchObject({ windows: { failed: 0 } })
+      expect(await coverage(own)).toEqual(['0..71 covered '])
+    }),
+  60_000,
+)
