@@ -4,6 +4,7 @@ import type { CoverageRow, Verified } from '../lake/entry.ts'
 import type { HeldSeries } from '../lake/held.ts'
 import type { FreshCounts } from '../page/facts.ts'
 import { horizonOf, toleranceOf } from '../plan.ts'
+import { isOfHeld } from '../refusals.ts'
 import { count, end, floor, type Instant, type Interval, monthIndex, step, type Weekday } from '../time.ts'
 import { intersect, type Window } from '../windows.ts'
 
@@ -20,7 +21,7 @@ export interface SeriesStanding {
   readonly failed: readonly Window[]
   /** Where what is held was asked again with the same answer. */
   readonly verified: readonly Window[]
-  /** Null for a series without points. */
+  /** Null for a series without points, and for one that was withdrawn. */
   readonly fresh: keyof FreshCounts | null
   /** For how long its next point has been due without being asked for, in seconds. */
   readonly overdue: number
@@ -65,7 +66,9 @@ function judge(
   const empty = { metric, interval, points, newest: last_t, due: null, held: [], failed: [], verified: [] }
   if (points <= 0 || first_t === null || last_t === null) return { ...empty, fresh: null, overdue: 0 }
   const reached = end(last_t, interval)
-  const due = { since: first_t, until: Math.max(reached, against.horizon) }
+  const withdrawn = rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
+  // Of what was withdrawn nothing more is due.
+  const due = { since: first_t, until: withdrawn ? reached : Math.max(reached, against.horizon) }
   const held = rows.filter((row) => row.state === 'covered' && row.reason === null)
   const failed = rows.filter((row) => row.state === 'failed')
   const same = verified.filter((row) => row.result === 'identical')
@@ -75,7 +78,7 @@ function judge(
     held: intersect([due], held),
     failed: intersect([due], failed),
     verified: intersect(held, same),
-    ...freshness(reached, interval, rows, against),
+    ...(withdrawn ? { fresh: null, overdue: 0 } : freshness(reached, interval, rows, against)),
   }
 }
 
