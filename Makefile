@@ -11,10 +11,15 @@ PITLAKE := npm run -s pitlake --
 INSTALLED := node_modules/.package-lock.json
 TESTS := .cache/tests.json
 
-.PHONY: audit lake fetch registry views status sql notebooks test torture check pack bench sandbox clean help
+LINKED := node_modules/.bin/pitlake
 
-lake: $(INSTALLED) ## brings the lake up to date; without a provider in the environment from the sandbox
+.PHONY: audit lake shell fetch registry views status sql notebooks test torture check pack bench sandbox clean help
+
+lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
+
+shell: $(LINKED) ## opens a shell in which pitlake is a command and Python finds lake.py
+	@scripts/shell.sh
 
 fetch: $(INSTALLED) ## brings the metrics selected in pitlake.yaml up to date
 	@$(PITLAKE) fetch
@@ -72,3 +77,8 @@ $(INSTALLED): package-lock.json
 	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@test -e node_modules/.bin/node || npm rebuild --ignore-scripts --loglevel=error >/dev/null
 	@touch $@
+
+# Also what makes `npx pitlake` work in this folder.
+$(LINKED): $(INSTALLED)
+	@ln -sf ../../scripts/pitlake.sh $@
+	@touch -h $@

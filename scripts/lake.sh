@@ -13,7 +13,10 @@ if [ -z "${PITLAKE_METRICS_URL:-}${PITLAKE_REGISTRY_URL:-}" ]; then
   synthetic=1
   echo "No provider in the environment: the sandbox answers, with synthetic data."
   line=$(mktemp)
-  node -r ./scripts/node24.cjs src/main.ts sandbox >"$line" &
+  # A lake that a sandbox filled goes on with the same world.
+  seed=
+  [ ! -d "$data/journal" ] || seed=$(pitlake status --data "$data" --json 2>/dev/null | sed -n 's/.*"provider": *"sandbox:\([0-9]*\)".*/\1/p' | head -n 1)
+  node -r ./scripts/node24.cjs src/main.ts sandbox --seed "${seed:-1}" >"$line" &
   sandbox=$!
   trap 'kill "$sandbox" 2>/dev/null || true; wait "$sandbox" 2>/dev/null || true; rm -f "$line"' EXIT
   for _ in $(seq 100); do [ -s "$line" ] && break; sleep 0.1; done
@@ -56,10 +59,12 @@ pitlake status --html "$data/status.html"
 cat <<END
 
 Try next:
-  npm run -s pitlake -- sql                                          a session in the lake; .help inside
-  npm run -s pitlake -- panel --calendar 2024-01-01,2024-02-01,1d --assets BTC,ETH --metrics price_usd,addresses/active_count_pit
-                                                                     what was knowable at each midnight
-  npm run -s pitlake -- lookahead notebooks/leak.sql                 a query that looks ahead, found out
-  make notebooks                                                     six stories with pictures, as HTML
-  open $data/status.html                                             can the lake be trusted today?
+  make shell                            a shell in which pitlake is a command; in it:
+  pitlake sql                           a session in the lake; .help inside
+  pitlake panel --calendar 2024-01-01,2024-02-01,1d --assets BTC,ETH --metrics price_usd,addresses/active_count_pit
+                                        what was knowable at each midnight
+  pitlake lookahead notebooks/leak.sql  a query that looks ahead, found out
+  make notebooks                        six stories with pictures, as HTML
+  $data/status.html
+                                        can the lake be trusted today? open it in a browser
 END

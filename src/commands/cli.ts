@@ -66,7 +66,9 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   const command = await entry.load()
   if (rest.includes('--help') || rest.includes('-h')) return deps.stdout(helpText(command))
   const input = parseCommand(command, rest)
-  return command.run(input, deps)
+  if (command.asks !== true) return command.run(input, deps)
+  const { withProvider } = await import('./on-demand.ts')
+  return withProvider(input, deps, async (own) => command.run(input, own))
 }
 
 function findEntry(first: string, second: string | undefined): CommandEntry {

@@ -10,6 +10,7 @@ import { askingWorld } from './world.ts'
 /** `fetch`: brings the selected metrics up to date. */
 export const fetchCommand: CommandSpec = {
   name: 'fetch',
+  asks: true,
   summary: 'Bring the metrics up to date; resumable at any instant.',
   options: [
     ...selectionOptions,

@@ -22,6 +22,7 @@ const jobOptions: readonly OptionSpec[] = [
 /** `registry snapshot`: the whole registry as it is now, as dated tables. */
 export const snapshotCommand: CommandSpec = {
   name: 'registry snapshot',
+  asks: true,
   summary: 'Take a dated snapshot of the whole registry.',
   options: jobOptions,
   details:
@@ -33,6 +34,7 @@ export const snapshotCommand: CommandSpec = {
 /** `registry sync`: the change feed up to its tail. */
 export const syncCommand: CommandSpec = {
   name: 'registry sync',
+  asks: true,
   summary: 'Follow the change feed of the registry to its tail.',
   options: jobOptions,
   details:

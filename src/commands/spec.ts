@@ -48,6 +48,8 @@ export interface CommandSpec {
   readonly options: readonly OptionSpec[]
   /** A longer explanation under the option list. */
   readonly details?: string
+  /** It asks a provider: where none is set and the lake is synthetic, a sandbox answers while it runs. */
+  readonly asks?: true
   /** Its work; an exit code where one is said without an error. */
   readonly run: (input: Input, deps: Deps) => Promise<number | void>
 }

@@ -15,6 +15,7 @@ const usualBudget = 300
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
 export const verifyCommand: CommandSpec = {
   name: 'verify',
+  asks: true,
   summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
   options: [
     { flags: '--all', about: 'everything that the lake holds, whatever it costs' },

@@ -1,9 +1,3 @@
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Lake, openLake } from '../../src/index.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
@@ -22,8 +16,6 @@ afterAll(async () => {
   await lake.close()
   await remove()
 })
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
 
 describe('values come as typed Arrow columns', () => {
   test('every kind, and NULL', async () => {
@@ -204,26 +196,4 @@ describe('panel, points, universe', () => {
     await expect(endless).rejects.toMatchObject({ kind: 'stopped' })
     expect((await after).get(0)?.a).toBe(1)
   })
-})
-
-test('the examples of the guide run and print what they say', async () => {
-  const guide = await readFile(join(root, 'docs', 'typescript.md'), 'utf8')
-  const blocks = [...guide.matchAll(/```ts\n([^]*?)```/g)].map((match) => match[1] ?? '')
-  expect(blocks.length).toBeGreaterThan(3)
-  const home = await mkdtemp(join(tmpdir(), 'pitlake-guide-'))
-  const example = join(home, 'example.ts')
-  const parts = blocks.map(
-    (block) =>
-      `{\n${block.replace(/^import .*$/gm, '').replaceAll("openLake('data'", `openLake(${JSON.stringify(folder)}`)}\n}`,
-  )
-  const index = JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)
-  await writeFile(example, `import { LakeError, openLake } from ${index}\n${parts.join('\n')}`)
-  try {
-    const node = join(dirname(process.execPath), 'node')
-    const { stdout } = await promisify(execFile)(node, [example])
-    const said = blocks.flatMap((block) => [...block.matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1]))
-    expect(stdout.trimEnd().split('\n')).toEqual(said)
-  } finally {
-    await rm(home, { recursive: true, force: true })
-  }
 })

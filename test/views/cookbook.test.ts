@@ -13,7 +13,7 @@ const recipes = [...text.matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].m
   ([, title = '', sql = '']): [string, string] => [title, sql],
 )
 /** Recipes about things that a sound small lake has none of. */
-const maybeEmpty = new Set(['Gaps', 'The state of every window', 'What the provider rewrote', 'Plan against actual'])
+const maybeEmpty = new Set(['Gaps', 'The state of every window', 'Plan against actual'])
 
 let home: string
 let root: string
@@ -53,7 +53,7 @@ beforeAll(async () => {
         ...rows('indicators/sopr_adjusted_pit', {}, (n, day) => ({ v: 1 + n + day / 100 })),
         ...rows('supply/current_pit', { currency: 'native' }, (n, day) => ({ v: 1e6 + n + day })),
         ...rows('supply/current_pit', { currency: 'usd' }, (n, day) => ({ v: (1e6 + n + day) * (40 + day) })),
-        ...rows('distribution/balance_by_wallet_size_pit', {}, (n, day) => ({
+        ...rows('addresses/supply_distribution_relative_pit', {}, (n, day) => ({
           v: null,
           o: `{"small":${day},"large":${n}}`,
         })),

@@ -1,0 +1,114 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openQuery } from '../../src/query/lake.ts'
+import { runScript } from '../../src/query/run.ts'
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 })
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const page = (name: string): string => readFileSync(join(root, name), 'utf8')
+const home = mkdtempSync(join(tmpdir(), 'pitlake-first-hour-'))
+const data = join(home, 'data')
+const env: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith('PITLAKE_') && name !== 'PYTHONPATH'),
+)
+env['PITLAKE_DATA'] = data
+env['PYTHONDONTWRITEBYTECODE'] = '1'
+
+/** The lake that `make lake` makes, without installing anything. */
+beforeAll(() => {
+  execFileSync('make', ['-o', 'node_modules/.package-lock.json', '-s', 'lake'], { cwd: root, env, stdio: 'pipe' })
+})
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+/** What a person types into a shell in the root of the project. */
+function typed(lines: string, ...shell: readonly string[]) {
+  const [program = 'bash', ...words] = shell
+  return spawnSync(program, words, { cwd: root, env, input: `set -o pipefail\n${lines}\n`, encoding: 'utf8' })
+}
+
+/** What stands in the blocks of a language, one text each. */
+function blocks(text: string, language: string): readonly string[] {
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, block = '']) => block)
+}
+
+const makeShell = ['make', '-o', 'node_modules/.package-lock.json', '-s', 'shell'] as const
+
+test('every line of the README works in a fresh shell in the root', () => {
+  const readme = page('README.md')
+  const makes = blocks(readme, 'sh').flatMap((block) =>
+    [...block.matchAll(/^(.*?)\s*(?:#.*)?$/gm)].map(([, line]) => line),
+  )
+  const targets = [...page('Makefile').matchAll(/^([a-z]+):.*## /gm)].map(([, name]) => `make ${name}`)
+  for (const line of makes.filter((one) => one !== '')) expect(targets).toContain(line)
+  const session = blocks(readme, 'console').flatMap((block) =>
+    [...block.matchAll(/^\$ (.*(?:\n {4}.*)*)$/gm)].map(([, command = '']) => command),
+  )
+  expect(session.length).toBeGreaterThan(3)
+  for (const command of session) {
+    const inShell = typed(command, ...makeShell)
+    const byNpx = typed(command.replace(/^pitlake/, 'npx pitlake'), 'bash')
+    for (const { status, stdout, stderr } of [inShell, byNpx]) {
+      expect(stdout.trim().split('\n').length, command).toBeGreaterThan(2)
+      expect(stderr, command).not.toMatch(/not found/)
+      // `make` ends with 2 where its shell ended with another code than 0.
+      if (command.includes('lookahead')) expect([2, 4], stderr).toContain(status)
+      else expect(status, stderr).toBe(0)
+      if (command.startsWith('pitlake fetch'))
+        expect(stderr).toMatch(/this lake is synthetic: a sandbox with its seed 1 answers/)
+    }
+  }
+})
+
+const python = join(root, '.cache/peers-venv/bin/python')
+const there = existsSync(python)
+if (!there) process.stderr.write('no Python with DuckDB: the Python of the README is not run (scripts/peers.sh)\n')
+
+test.runIf(there)('the Python of the README and of the quick start works from the root', () => {
+  for (const name of ['README.md', 'docs/quick-start.md']) {
+    const [block] = blocks(page(name), 'python')
+    const sound = 'assert len(frame) > 300 and frame.notna().mean().min() > 0.9 and len(frame.columns) == 4'
+    const run = spawnSync(python, ['-W', 'error::UserWarning', '-c', `${block}\n${sound}`], {
+      cwd: root,
+      env,
+      encoding: 'utf8',
+    })
+    expect(run.status, run.stderr).toBe(0)
+  }
+})
+
+const recipes = [...page('docs/cookbook.md').matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
+  ([, title = '', sql = '']): [string, string] => [title, sql],
+)
+
+test('every recipe of the cookbook finds something', async () => {
+  expect(recipes.length).toBeGreaterThan(20)
+  const empty: string[] = []
+  for (const [title, sql] of recipes) {
+    const engine = await openQuery(data)
+    try {
+      const ready = await runScript(engine, sql, { folder: data, sleep: async () => await Promise.resolve() })
+      if ((await engine.rows(`FROM (${ready.text.replace(/;\s*$/, '')}) LIMIT 1`)).length === 0) empty.push(title)
+    } finally {
+      engine.close()
+    }
+  }
+  expect(empty).toEqual([])
+})
+
+test('the examples of the TypeScript guide run as they stand and print what they say', () => {
+  const examples = blocks(page('docs/typescript.md'), 'ts')
+  expect(examples.length).toBeGreaterThan(3)
+  const parts = examples.map((block) => `{\n${block.replace(/^import .*$/gm, '')}\n}`)
+  const index = JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)
+  const file = join(home, 'example.ts')
+  writeFileSync(file, `import { LakeError, openLake } from ${index}\n${parts.join('\n')}`)
+  const run = spawnSync(join(dirname(process.execPath), 'node'), [file], { cwd: home, encoding: 'utf8' })
+  expect(run.stderr).toBe('')
+  const said = examples.flatMap((block) => [...block.matchAll(/\/\/ → (.*)$/gm)].map((match) => match[1]))
+  expect(run.stdout.trimEnd().split('\n')).toEqual(said)
+})

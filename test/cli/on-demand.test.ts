@@ -1,0 +1,95 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
+import { dispatch } from '../../src/commands/cli.ts'
+import { exitCode } from '../../src/errors.ts'
+import { commit } from '../../src/lake/commit.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { withBench } from '../helpers/fetching.ts'
+import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const now = Date.UTC(2026, 2, 10, 12)
+
+async function run(cwd: string, env: Readonly<Record<string, string>>, ...argv: readonly string[]) {
+  let out = ''
+  let notes = ''
+  try {
+    await dispatch(argv, {
+      now: () => now,
+      sleep: async (ms) => await setTimeout(Math.min(ms, 100)),
+      random: Math.random,
+      env,
+      stdout: (text) => (out += text),
+      stderr: (text) => (notes += text),
+      live: () => undefined,
+      isTerminal: false,
+      signal: new AbortController().signal,
+      cwd,
+    })
+    return { code: 0, out, notes, message: '' }
+  } catch (error) {
+    return { code: exitCode(error), out, notes, message: error instanceof Error ? error.message : '' }
+  }
+}
+
+const asked = ['fetch', '--assets', 'BTC', '--paths', 'supply/current_pit', '--since', '2026-03-01'] as const
+
+test('a lake of a sandbox is asked of a sandbox with the seed on record, and that is said', async () =>
+  await withBench(now / 1000, async (bench) => {
+    await bench.fetch({ assets: ['BTC'], paths: ['supply/current_pit'], since: now / 1000 - 20 * 86_400 })
+    const before = (await bench.stored()).length
+    const data = ['--data', bench.root]
+    const same = await run(bench.root, {}, ...asked, '--intervals', '24h,1h', '--json', ...data)
+    expect(same).toMatchObject({ code: 0, message: '' })
+    expect(same.notes).toMatch(/no provider is set and this lake is synthetic: a sandbox with its seed 7 answers/)
+    expect(JSON.parse(same.out)).toMatchObject({ violations: 0, stopped_by: null })
+    expect(await bench.stored()).toEqual(
+      [
+        ...bench.truth({ assets: ['BTC'], paths: ['supply/current_pit'], since: now / 1000 - 20 * 86_400 }),
+        ...bench.truth({
+          assets: ['BTC'],
+          paths: ['supply/current_pit'],
+          intervals: ['1h'],
+          since: Date.UTC(2026, 2) / 1000,
+        }),
+      ].toSorted(),
+    )
+    expect((await bench.stored()).length).toBeGreaterThan(before)
+    const synced = await run(bench.root, {}, 'registry', 'sync', '--json', ...data)
+    expect(synced).toMatchObject({ code: 0, notes: expect.stringContaining('its seed 7 answers') })
+
+    const variables = ['URL', 'KEY', 'KEY_FILE'].flatMap((part) => [
+      `PITLAKE_METRICS_${part}`,
+      `PITLAKE_REGISTRY_${part}`,
+    ])
+    writeFileSync(join(bench.root, 'key'), 'k')
+    for (const name of variables) {
+      const value = name.endsWith('URL') ? 'http://127.0.0.1:1' : name.endsWith('FILE') ? join(bench.root, 'key') : 'k'
+      const left = await run(bench.root, { [name]: value }, ...asked, '--max-requests', '1', ...data)
+      expect(left.code, name).not.toBe(0)
+      expect(left.notes, name).not.toMatch(/sandbox/)
+    }
+    writeFileSync(join(bench.root, 'pitlake.yaml'), 'registry: { url: "http://127.0.0.1:1" }')
+    expect((await run(bench.root, {}, ...asked, ...data)).notes).not.toMatch(/sandbox/)
+  }))
+
+test('never for an empty folder, nor for a lake of a real provider', async () =>
+  await inFolder(async (root) => {
+    for (const name of ['none', 'empty']) {
+      if (name === 'empty') mkdirSync(join(root, name))
+      const told = await run(root, {}, ...asked, '--data', name)
+      expect(told).toMatchObject({ code: 2, message: expect.stringContaining('PITLAKE_METRICS_URL'), notes: '' })
+    }
+    expect(readdirSync(root)).toEqual(['empty'])
+    expect(readdirSync(join(root, 'empty'))).toEqual([])
+    const data = join(root, 'real')
+    const ledger = await Ledger.open(data)
+    const provider = { metrics: 'https://api.example', synthetic: false }
+    await commit(ledger, { ...draftOf(data, 1), provider }, commitDeps())
+    ledger.close()
+    const told = await run(root, {}, ...asked, '--data', 'real')
+    expect(told).toMatchObject({ code: 2, message: expect.stringContaining('PITLAKE_METRICS_URL'), notes: '' })
+  }))
