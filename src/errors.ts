@@ -70,18 +70,3 @@ function sentence(complaint: Complaint): string {
   const line = complaint.next === undefined ? body : `${body}; ${complaint.next}`
   return line.replaceAll(/\s*\n\s*/g, ' ')
 }
-
-const hiddenParameters = /([?&;](?:api[_-]?key|key|token)=)[^&\s"'<>]+/gi
-const hiddenHeaders = /((?:x-api-key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',}]+/gi
-
-/** The text with every given secret, key parameter and key header replaced by `[key]`. */
-export function redact(text: string, secrets: readonly string[] = []): string {
-  let clean = text
-  for (const secret of secrets) {
-    if (secret.length === 0) continue
-    for (const form of new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])) {
-      clean = clean.replaceAll(form, '[key]')
-    }
-  }
-  return clean.replaceAll(hiddenParameters, '$1[key]').replaceAll(hiddenHeaders, '$1[key]')
-}

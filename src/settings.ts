@@ -7,6 +7,7 @@ import { type PlacedRule, resolveRules, ruleTime } from './catalog/rules.ts'
 import { type Selection, seriesId } from './catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, usage } from './errors.ts'
+import { shortestKey } from './secrets.ts'
 import { suggestion } from './suggestion.ts'
 import { type Interval, intervals, type Weekday } from './time.ts'
 
@@ -50,6 +51,8 @@ export interface Settings {
   /** Absolute paths of the user's catalogue files. */
   readonly catalogs: readonly string[]
   readonly select: readonly Selection[]
+  /** Every key that this process was given, whichever API it is for: none of them may be written. */
+  readonly secrets: readonly string[]
   /** Where a key of the config file stands: `pitlake.yaml:12: metrics.paths`. */
   readonly where: (path: readonly string[]) => string
   /** In the order of the documentation, with their origins; no secrets. */
@@ -118,6 +121,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
     },
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
     select: config.select ?? [],
+    secrets: givenKeys(env),
     where,
     effective,
   }
@@ -288,8 +292,27 @@ function readKey(name: string, env: Sources['env']): string | null {
   }
 }
 
-/** A key is sent as a header value: visible ASCII only. */
+/** Every key that the environment holds or names the file of, for whatever must not show one; reads what it can. */
+export function givenKeys(env: Sources['env']): string[] {
+  const found = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].flatMap((name) => {
+    const file = env[`${name}_FILE`]
+    return [env[name]?.trim() ?? '', file ? readQuietly(file).trim() : '']
+  })
+  return [...new Set(found.filter((key) => key !== ''))]
+}
+
+function readQuietly(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** A key is sent as a header value: visible ASCII only; a short one could not be told from data by chance. */
 function checkKey(name: string, key: string): string {
+  if (key.length > 0 && key.length < shortestKey)
+    throw usage(name, { expected: `a key of at least ${shortestKey} characters`, got: String(key.length) })
   if (!/^[\x21-\x7e]+$/.test(key))
     throw usage(name, {
       expected: 'a key of visible ASCII characters',

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { type Complaint, exitCode, LakeError, redact, usage } from '../errors.ts'
+import { type Complaint, exitCode, LakeError, usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { json } from './print.ts'
@@ -38,8 +37,9 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   try {
     return (await dispatch(argv, deps)) ?? 0
   } catch (error) {
-    report(error, deps)
-    if (argv.includes('--json') && !printed) deps.stdout(failure(error, deps))
+    const clean = await cleaner(deps)
+    report(error, deps, clean)
+    if (argv.includes('--json') && !printed) deps.stdout(clean(failure(error)))
     return exitCode(error)
   } finally {
     process.off('SIGINT', onSignal)
@@ -117,19 +117,22 @@ function overview(): string {
 }
 
 /** The document of a run that ended before it had one of its own. */
-function failure(error: unknown, deps: Deps): string {
+function failure(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error)
   const { kind, complaints } =
     error instanceof LakeError ? error : { kind: 'unexpected', complaints: [{ subject: said }] }
   const told = complaints.map(({ subject, expected, got, next }: Complaint) => ({ subject, expected, got, next }))
-  return redact(json({ error: { kind, exit_code: exitCode(error), complaints: told } }), keysOf(deps))
+  return json({ error: { kind, exit_code: exitCode(error), complaints: told } })
 }
 
-function keysOf(deps: Deps): string[] {
-  return ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].flatMap((name) => secretsOf(name, deps))
+/** Takes every key out of a text; loaded only where there is something to tell. */
+async function cleaner(deps: Deps): Promise<(text: string) => string> {
+  const [{ redact }, { givenKeys }] = await Promise.all([import('../secrets.ts'), import('../settings.ts')])
+  const keys = givenKeys(deps.env)
+  return (text) => redact(text, keys)
 }
 
-function report(error: unknown, deps: Deps): void {
+function report(error: unknown, deps: Deps, clean: (text: string) => string): void {
   const verbose = deps.env['PITLAKE_LOG'] === 'debug'
   const text =
     error instanceof LakeError && !verbose
@@ -137,19 +140,7 @@ function report(error: unknown, deps: Deps): void {
       : error instanceof Error
         ? (error.stack ?? error.message)
         : String(error)
-  for (const line of redact(text, keysOf(deps)).split('\n')) deps.stderr(`pitlake: ${line}\n`)
-}
-
-/** The key of one API, from the variable and from the file that the other one names. */
-function secretsOf(name: string, deps: Deps): string[] {
-  const file = deps.env[`${name}_FILE`]
-  const direct = deps.env[name]?.trim() ?? ''
-  if (!file) return [direct]
-  try {
-    return [direct, readFileSync(file, 'utf8').trim()]
-  } catch {
-    return [direct]
-  }
+  for (const line of clean(text).split('\n')) deps.stderr(`pitlake: ${line}\n`)
 }
 
 /** A reader that closed the pipe (`| head`) is no error. */

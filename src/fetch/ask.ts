@@ -176,6 +176,8 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
     reply = await deps.http.get({ url, file, etag, parameters, signal: deps.signal })
   } catch (error) {
     record(run, request, { kind: 'lost', at: deps.now(), ticket })
+    // A disk that takes nothing ends the run: nobody waits for another try of a request that cannot land.
+    end(run, { kind: 'stopped', by: 'signal' })
     throw error
   }
   const at = deps.now()

@@ -1,20 +1,9 @@
-import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { type Readable, Transform, Writable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { type Dispatcher, EnvHttpProxyAgent, errors } from 'undici'
-import { LakeError, redact } from '../errors.ts'
-import { header, type Headers } from './limits.ts'
-import {
-  type AgainReason,
-  classify,
-  type Context,
-  type Outcome,
-  type Parameter,
-  startBytes,
-  wordsOf,
-} from './outcome.ts'
+import { LakeError } from '../errors.ts'
+import { redact } from '../secrets.ts'
+import { DecodingError, emptyCompressed, readStart, spoolBody } from './body.ts'
+import type { Headers } from './limits.ts'
+import { type AgainReason, classify, type Context, type Outcome, type Parameter, wordsOf } from './outcome.ts'
 
 /** The only way a key travels. */
 export interface KeyHeader {
@@ -43,6 +32,8 @@ export interface HttpOptions {
   /** Requests go to this origin and no other. */
   readonly base: string
   readonly key: KeyHeader
+  /** What else must not be written: the keys of this process for other providers, too. */
+  readonly secrets: readonly string[]
   readonly userAgent: string
   readonly connections: number
   /** Where it says nothing: 10 s to connect, 2 min to the first byte, 30 s without a byte, 30 min in all. */
@@ -80,20 +71,24 @@ export interface Http {
   readonly close: () => Promise<void>
 }
 
-/** How long the words of an error answer are waited for. */
-const wordsMs = 5_000
-
 /** A pool of connections to one provider. What the provider does is an outcome; a disk that fails is thrown. */
 export function createHttp(options: HttpOptions): Http {
   const origin = new URL(options.base).origin
-  const secrets = [options.key.key, ...proxySecrets(options.proxy)].filter((secret) => secret.length > 0)
+  const all = [options.key.key, ...options.secrets, ...proxySecrets(options.proxy)]
+  const secrets = [...new Set(all.filter((secret) => secret.length > 0))]
   const dispatcher = createDispatcher(options)
+  const closing = new AbortController()
   return {
     get: async (request) => {
       refuseForeign(request.url, origin, secrets)
-      return await send(request, options, dispatcher, secrets)
+      const signal = request.signal ? AbortSignal.any([request.signal, closing.signal]) : closing.signal
+      return await send({ ...request, signal }, options, dispatcher, secrets)
     },
-    close: async () => await dispatcher.destroy(),
+    // What is under way then ends as if it had been stopped: nobody shall try it again.
+    close: async () => {
+      closing.abort()
+      await dispatcher.destroy()
+    },
   }
 }
 
@@ -191,14 +186,32 @@ async function send(
   } catch (error) {
     return { outcome: fault(flight, error, null), status: null, headers: {} }
   }
-  const { statusCode: status, headers } = response
+  const { statusCode: status } = response
+  const headers = withoutKeys(response.headers, secrets)
   const at = options.now()
-  const outcome = await land(flight, response, at)
+  const outcome = await land(flight, { status, headers, body: response.body }, at)
   return { outcome, status, headers }
 }
 
-async function land(flight: Flight, response: Dispatcher.ResponseData, at: number): Promise<Outcome> {
-  const { statusCode: status, headers, body } = response
+/** What a header says beside a number may be stored: no key may stand in it. */
+function withoutKeys(headers: Headers, secrets: readonly string[]): Headers {
+  const clean = (value: string): string => (/^[\s\d.]*$/.test(value) ? value : redact(value, secrets))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? clean(value) : value?.map(clean),
+    ]),
+  )
+}
+
+/** An answer whose head was read. */
+interface Landing {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Dispatcher.ResponseData['body']
+}
+
+async function land(flight: Flight, { status, headers, body }: Landing, at: number): Promise<Outcome> {
   const context = (): Context => ({
     at,
     requestMs: flight.options.now() - flight.started,
@@ -211,141 +224,13 @@ async function land(flight: Flight, response: Dispatcher.ResponseData, at: numbe
     const verdict = classify(status, headers, start, context())
     if (verdict.kind !== 'body') return verdict
   }
-  const spooled = await spool(flight, body, headers)
+  const { secrets, signal, request, options } = flight
+  const spooled = await spoolBody(body, headers, { file: request.file, maxBytes: options.maxBytes, secrets, signal })
   if (spooled.kind === 'fault') return fault(flight, spooled.error, status)
   const verdict = classify(status, headers, '', context())
   if (verdict.kind !== 'body') return verdict
-  if (spooled.kind === 'ceiling') {
-    return { ...verdict, kind: 'too_large', by: 'ceiling', words: '', code: null }
-  }
+  if (spooled.kind !== 'whole') return { ...verdict, kind: 'too_large', by: spooled.kind, words: '', code: null }
   return { ...verdict, file: flight.request.file, bytes: spooled.bytes }
-}
-
-type Spooled =
-  | { readonly kind: 'whole'; readonly bytes: number }
-  | { readonly kind: 'ceiling' }
-  | { readonly kind: 'fault'; readonly error: unknown }
-
-/** Streams the body to the file with backpressure; whatever is not whole leaves no file. */
-async function spool(flight: Flight, body: Readable, headers: Headers): Promise<Spooled> {
-  const { maxBytes } = flight.options
-  const counter = new Counter(maxBytes)
-  const file = createWriteStream(flight.request.file)
-  let diskError: unknown
-  file.once('error', (error) => {
-    // A stream that ended early closes the file with its own error; only the first one tells.
-    if (isDiskError(error)) diskError = error
-  })
-  try {
-    const decoders = decodersFor(headers)
-    if (Number(header(headers, 'content-length') ?? 0) > maxBytes) throw new CeilingError()
-    await pipeline([body, ...decoders, counter, file], { signal: flight.signal })
-    if (decoders.length > 0 && counter.bytes === 0) throw new DecodingError('empty compressed body')
-    return { kind: 'whole', bytes: counter.bytes }
-  } catch (error) {
-    body.on('error', () => undefined).destroy()
-    await closed(file)
-    const removed = rm(flight.request.file, { force: true })
-    if (diskError !== undefined) {
-      await removed.catch(() => undefined)
-      throw diskFailure(flight.request.file, diskError)
-    }
-    await removed
-    return error instanceof CeilingError ? { kind: 'ceiling' } : { kind: 'fault', error }
-  }
-}
-
-/** A file that is still being opened would come back after its removal. */
-async function closed(file: ReturnType<typeof createWriteStream>): Promise<void> {
-  if (file.closed) return
-  await new Promise<void>((resolve) => {
-    file.once('close', resolve)
-    file.destroy()
-  })
-}
-
-class CeilingError extends Error {}
-class DecodingError extends Error {}
-
-/** Passes bytes through, counts them, and fails beyond the ceiling. */
-class Counter extends Transform {
-  bytes = 0
-  readonly #ceiling: number
-
-  constructor(ceiling: number) {
-    super()
-    this.#ceiling = ceiling
-  }
-
-  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
-    this.bytes += chunk.length
-    if (this.bytes > this.#ceiling) done(new CeilingError())
-    else done(null, chunk)
-  }
-}
-
-/** undici's own decompression prints a warning and hides the end of the stream; zlib tells a cut body apart. */
-function decodersFor(headers: Headers): Transform[] {
-  const value = headers['content-encoding']
-  const names = (typeof value === 'string' ? value : (value ?? []).join(',')).toLowerCase().split(',')
-  return names
-    .map((name) => name.trim())
-    .filter((name) => name !== '' && name !== 'identity')
-    .toReversed()
-    .map((name) => {
-      if (name === 'gzip' || name === 'x-gzip') return createGunzip()
-      if (name === 'deflate') return createInflate()
-      if (name === 'br') return createBrotliDecompress()
-      throw new DecodingError('unknown content encoding')
-    })
-}
-
-/** The beginning of an error body as text; whatever goes wrong with it, the status stands. */
-async function readStart(body: Readable, headers: Headers, signal: AbortSignal): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  const collector = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      chunks.push(chunk)
-      size += chunk.length
-      done(size >= startBytes ? new CeilingError() : null)
-    },
-  })
-  try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(wordsMs)])
-    await pipeline([body, ...decodersFor(headers), collector], { signal: limit })
-  } catch {
-    // A cut, stalled or endless error body: the words end where it was left.
-    body.on('error', () => undefined).destroy()
-  }
-  return Buffer.concat(chunks).toString('utf8').slice(0, startBytes)
-}
-
-const diskCodes = new Set([
-  'ENOSPC',
-  'EACCES',
-  'EROFS',
-  'EDQUOT',
-  'ENOENT',
-  'EIO',
-  'EMFILE',
-  'ENFILE',
-  'EPERM',
-  'EISDIR',
-  'ENOTDIR',
-])
-
-function isDiskError(error: unknown): boolean {
-  const { code, syscall } = error as { code?: string; syscall?: string }
-  return code !== undefined && diskCodes.has(code) && syscall !== 'connect' && syscall !== 'getaddrinfo'
-}
-
-function diskFailure(file: string, cause: unknown): LakeError {
-  const got = String((cause as { code?: string }).code)
-  const full = got === 'ENOSPC' || got === 'EDQUOT'
-  const first = full ? 'make room' : got === 'ENOENT' ? 'see that the folder is in place' : 'see to the disk'
-  const next = `${first}, then run the same command again: nothing committed is lost`
-  return new LakeError('incomplete', { subject: `cannot write ${file}`, got, next, cause })
 }
 
 /** What went wrong below HTTP, in one word for the program and one line for people. */
@@ -386,7 +271,7 @@ const connectCodes = new Set([
 
 function reasonOf(code: string, error: unknown, answered: boolean): AgainReason {
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return 'timeout'
-  if (error instanceof DecodingError && error.message !== 'empty compressed body') return 'protocol'
+  if (error instanceof DecodingError && error.message !== emptyCompressed) return 'protocol'
   if (answered) return 'cut'
   if (connectCodes.has(code) || code.startsWith('CERT_') || code.includes('CERT') || code.startsWith('ERR_TLS'))
     return 'connect'

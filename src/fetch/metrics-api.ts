@@ -1,7 +1,7 @@
 import type { Endpoint, Wire } from '../catalog/catalogue.ts'
 import { queryKeys } from '../catalog/catalogue.ts'
 import type { Series } from '../catalog/series.ts'
-import { redact } from '../errors.ts'
+import { redact } from '../secrets.ts'
 import type { Window } from '../windows.ts'
 
 /** One request to the metrics API, in the catalogue's names and, where they differ, in the provider's. */

@@ -1,4 +1,4 @@
-import { redact } from '../errors.ts'
+import { redact, withoutHalfKey } from '../secrets.ts'
 import { formatInstant, type Instant } from '../time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './limits.ts'
 
@@ -39,8 +39,8 @@ export type Outcome =
   | ({ readonly kind: 'gone' } & Answer & Words)
   /** 400 or 422; `parameter` is the canonical name of the query parameter that the words name, if any. */
   | ({ readonly kind: 'refused'; readonly parameter: string | null } & Answer & Words)
-  /** 413, 414, 504, or a body beyond the byte ceiling (`by`): ask for less. */
-  | ({ readonly kind: 'too_large'; readonly by: 'status' | 'ceiling' } & Answer & Words)
+  /** 413, 414, 504, or a body beyond the byte ceiling (`by`): ask for less; a bomb is no smaller then. */
+  | ({ readonly kind: 'too_large'; readonly by: 'status' | 'ceiling' | 'bomb' } & Answer & Words)
   /** 429; `waitMs` is what the provider asks for, never shortened; null where it does not say. */
   | ({ readonly kind: 'limited'; readonly waitMs: number | null } & Answer & Words)
   /** A spent quota or a very long wait: nothing more is sent before `until` (milliseconds since 1970). */
@@ -143,28 +143,12 @@ export const startBytes = 16_384
 const shownCharacters = 300
 /** At most 300 characters of the text on one line, secrets replaced before anything is cut off. */
 export function wordsOf(text: string, secrets: readonly string[]): string {
-  const line = withoutHalfSecret(redact(text, secrets), secrets)
+  const line = withoutHalfKey(redact(text, secrets), secrets)
     .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()
   return Array.from(line.slice(0, shownCharacters * 2))
     .slice(0, shownCharacters)
     .join('')
-}
-
-/** A body that was left in the middle of a key must not show the half that was read. */
-function withoutHalfSecret(text: string, secrets: readonly string[]): string {
-  let shown = text.length
-  for (const secret of secrets) {
-    for (const form of new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])) {
-      for (let size = Math.min(form.length, text.length); size >= 4; size--) {
-        if (text.endsWith(form.slice(0, size))) {
-          shown = Math.min(shown, text.length - size)
-          break
-        }
-      }
-    }
-  }
-  return text.slice(0, shown)
 }
 
 /** The error code of a JSON body: `code` at top level, under `error`, or in `errors[0]`. */
@@ -216,6 +200,11 @@ function locationOf(headers: Headers): string | null {
   return elsewhere ? 'another address' : 'another path of the same host'
 }
 
+const largeWords: Partial<Record<Extract<Outcome, { kind: 'too_large' }>['by'], string>> = {
+  ceiling: 'the body is larger than the ceiling',
+  bomb: 'a compressed body that would fill the disk',
+}
+
 /** What a person reads: one line without any secret. */
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
@@ -233,7 +222,7 @@ export function describeOutcome(outcome: Outcome): string {
     case 'unexpected':
       return `unexpected status ${outcome.status}${outcome.location === null ? '' : ` (redirect to ${outcome.location})`}: ${outcome.words}`
     case 'too_large':
-      return outcome.by === 'ceiling' ? 'the body is larger than the ceiling' : `${outcome.status}: ${outcome.words}`
+      return largeWords[outcome.by] ?? `${outcome.status}: ${outcome.words}`
     default:
       return `${outcome.status}: ${outcome.words}`
   }

@@ -151,7 +151,7 @@ async function emptyBody(
   outcome: Extract<Outcome, { kind: 'no_content' }>,
 ): Promise<NonNullable<Answered['body']>> {
   const file = spool.file(`${id}.json`)
-  await writeFile(file, '[]')
+  await writeFile(file, '[]', { mode: 0o600 })
   return { ...outcome, kind: 'body', file, bytes: 0 }
 }
 

@@ -58,6 +58,7 @@ async function askListing({ settings, catalogue, path }: DriftInput, deps: Drift
   const http = createHttp({
     base: url,
     key: { name: 'X-Api-Key', key },
+    secrets: settings.secrets,
     userAgent: deps.program.replace(' ', '/'),
     connections: 1,
     maxBytes,

@@ -246,9 +246,9 @@ async function takeSnapshot(bench: RegistryBench, tally: Tally, newEpoch: boolea
 }
 
 function contextOf(bench: RegistryBench, job: string, resources: Resources): Parameters<typeof commitPoll>[0] {
-  const { ledger, withEngine, spool, run, secrets, deps, input } = bench
+  const { ledger, withEngine, spool, run, deps, input } = bench
   const frame = { providerMoved: input.providerMoved, rawDays: input.settings.registry.rawDays }
-  return { ledger, withEngine, spool, resources, run, job, provider: bench.provider(), secrets, deps, ...frame }
+  return { ledger, withEngine, spool, resources, run, job, provider: bench.provider(), deps, ...frame }
 }
 
 /** Where the user accepts it, an array that is missing is an empty one. */

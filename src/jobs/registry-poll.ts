@@ -20,7 +20,6 @@ export interface PollContext {
   readonly provider: Provider
   readonly providerMoved: boolean
   readonly rawDays: number
-  readonly secrets: readonly string[]
   readonly deps: CommitDeps
 }
 

@@ -4,7 +4,6 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
-import { redact } from '../errors.ts'
 import type { StagedFile } from '../lake/commit.ts'
 import { liveFiles } from '../lake/held.ts'
 import { inLake, rawFile } from '../lake/layout.ts'
@@ -28,7 +27,7 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
 export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags> {
   const { finished, context, date, files } = drafting
   const { raws, whole, tags } = finished
-  const { spool, secrets, ledger } = context
+  const { spool, ledger } = context
   const name = fileName(drafting)
   const next: Record<string, Tags[string]> = { ...tags }
   for (const body of raws) if (body.known) listAgain(drafting, 'raw', tags[body.address]?.raw ?? '')
@@ -36,7 +35,7 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
   if (received.length === 0) return next
   if (whole === null || whole === 'lists') {
     const feed = received.filter(({ address }) => address.startsWith('/changes?'))
-    if (fresh && feed.length > 0) files.push(await stageRaw(spool, 'feed', name, date, feed, secrets))
+    if (fresh && feed.length > 0) files.push(await stageRaw(spool, 'feed', name, date, feed))
   }
   const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
   if (whole === 'snapshot' && !fresh && held) {
@@ -46,7 +45,7 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
   const others = received.filter(({ address }) => !address.startsWith('/changes'))
   for (const [i, body] of others.entries()) {
     const own = whole === 'snapshot' ? name : `${name}-${i}`
-    const staged = await stageRaw(spool, whole ?? 'feed', own, date, [body], secrets)
+    const staged = await stageRaw(spool, whole ?? 'feed', own, date, [body])
     files.push(staged)
     if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
   }
@@ -60,13 +59,12 @@ async function stageRaw(
   name: string,
   date: string,
   bodies: readonly RawBody[],
-  secrets: readonly string[],
 ): Promise<StagedFile> {
   const file = `${name}.json.zst`
   const compressor = createZstdCompress(zstd)
-  const written = pipeline(compressor, createWriteStream(spool.file(file)))
+  const written = pipeline(compressor, createWriteStream(spool.file(file), { mode: 0o600 }))
   try {
-    await Promise.race([written, feed(compressor, bodies, secrets)])
+    await Promise.race([written, feed(compressor, bodies)])
     compressor.end()
     await written
   } finally {
@@ -88,7 +86,7 @@ async function stageRaw(
 }
 
 /** Hands the bodies on, all in the same memory: each is taken in before the next is read. */
-async function feed(compressor: Writable, bodies: readonly RawBody[], secrets: readonly string[]): Promise<void> {
+async function feed(compressor: Writable, bodies: readonly RawBody[]): Promise<void> {
   const take = async (bytes: Buffer): Promise<void> =>
     await new Promise((done, failed) => {
       compressor.write(bytes, (error) => (error ? failed(error) : done()))
@@ -98,7 +96,7 @@ async function feed(compressor: Writable, bodies: readonly RawBody[], secrets: r
     if (i > 0) await take(Buffer.from('\n'))
     const { size } = await stat(file)
     if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
-    await take(clean(await readInto(file, memory.subarray(0, size)), secrets))
+    await take(await readInto(file, memory.subarray(0, size)))
   }
 }
 
@@ -115,12 +113,6 @@ async function readInto(file: string, memory: Buffer): Promise<Buffer> {
   } finally {
     await handle.close()
   }
-}
-
-/** The bytes of a body; a key that was echoed in it is replaced. */
-function clean(bytes: Buffer, secrets: readonly string[]): Buffer {
-  if (!secrets.some((secret) => secret !== '' && bytes.includes(secret))) return bytes
-  return Buffer.from(redact(bytes.toString('latin1'), secrets), 'latin1')
 }
 
 /** The raw files that are older than the configured days, each label of theirs. */

@@ -11,6 +11,7 @@ import { headAsk, type RegistryAsk, registryUrl } from '../fetch/registry-api.ts
 import { usualRetries } from '../fetch/retry.ts'
 import { describeSkew, watchSkew } from '../fetch/skew.ts'
 import { commit, type CommitDeps, noteRunFacts } from '../lake/commit.ts'
+import { diskError } from '../lake/disk.ts'
 import type { Provider, RequestRow } from '../lake/entry.ts'
 import { liveFiles } from '../lake/held.ts'
 import { Ledger } from '../lake/ledger.ts'
@@ -93,7 +94,9 @@ export async function withRegistry<T>(
     try {
       await sweep(ledger, deps)
       const before = ledger.head().version
-      const value = await inSpool(job, { input, deps, ledger, url, key }, work)
+      const value = await inSpool(job, { input, deps, ledger, url, key }, work).catch((error: unknown) => {
+        throw diskError(error, job)
+      })
       await deps.afterCommits?.({ ledger, commits: ledger.head().version - before, requests: 1 })
       return value
     } finally {
@@ -113,7 +116,7 @@ export async function readFeedHead(
   const failed = (words: string): Stopped => ({ kind: 'stopped', by: 'failed', until: null, words })
   if (url === null || key === null) return failed('no address or no key is set')
   const folder = await mkdtemp(join(tmpdir(), 'pitlake-head-'))
-  const http = httpOf({ deps, url, key })
+  const http = httpOf({ input, deps, url, key })
   try {
     const file = join(folder, 'head.json')
     const { outcome } = await http.get({ url: registryUrl(url, headAsk), file, signal: deps.signal })
@@ -164,10 +167,11 @@ async function inSpool<T>(
   }
 }
 
-function httpOf({ deps, url, key }: Pick<Opened, 'deps' | 'url' | 'key'>): Http {
+function httpOf({ input, deps, url, key }: Pick<Opened, 'input' | 'deps' | 'url' | 'key'>): Http {
   return createHttp({
     base: url,
     key: { name: 'Authorization', key },
+    secrets: input.settings.secrets,
     userAgent: deps.program.replace(' ', '/'),
     connections: 1,
     maxBytes: maxBodyBytes,
@@ -177,7 +181,8 @@ function httpOf({ deps, url, key }: Pick<Opened, 'deps' | 'url' | 'key'>): Http 
 }
 
 function benchOf(opened: Opened, run: string, spool: Spool, http: Http): RegistryBench {
-  const { input, deps, ledger, url, key } = opened
+  const { input, deps, ledger, url } = opened
+  const { secrets } = input.settings
   const learnt: RegistryBench['learnt'] = { limits: {}, notModified: 0, snapshotLimit: null }
   const watched = watchSkew(clocksOf(opened))
   const asker = createAsker({
@@ -216,7 +221,7 @@ function benchOf(opened: Opened, run: string, spool: Spool, http: Http): Registr
         learnt.snapshotLimit = Math.ceil(deps.now() + outcome.waitMs)
       if (provider === null && 'sandbox' in outcome) provider = agree(outcome.sandbox)
     },
-    quarantine: async (body, request, reason) => await quarantineBody(ledger.root, body, request, reason, [key]),
+    quarantine: async (body, request, reason) => await quarantineBody(ledger.root, body, request, reason, secrets),
     now: deps.now,
   }
   return {
@@ -227,7 +232,7 @@ function benchOf(opened: Opened, run: string, spool: Spool, http: Http): Registr
     spool,
     asking,
     run,
-    secrets: [key],
+    secrets,
     provider: () => provider ?? ledger.head().provider ?? agree(null),
     learnt,
   }

@@ -1,7 +1,8 @@
-import { appendFile, mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { redact } from '../errors.ts'
-import { inLake, runLog } from '../lake/layout.ts'
+import { appendFile } from 'node:fs/promises'
+import { redact } from '../secrets.ts'
+import { realDisk } from '../lake/disk.ts'
+import { inLake, places, runLog } from '../lake/layout.ts'
+import { makeLakeFolder } from '../lake/private.ts'
 import type { IngestEvent } from './events.ts'
 
 /** The log of one run: a JSON object a line, `at` and `event` first. */
@@ -31,8 +32,8 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
     while (pending !== '') {
       const text = pending
       pending = ''
-      await mkdir(dirname(path), { recursive: true })
-        .then(async () => await appendFile(path, text))
+      await makeLakeFolder(realDisk, root, places.runs)
+        .then(async () => await appendFile(path, text, { mode: 0o600 }))
         .catch(() => undefined)
     }
     writing = null
@@ -40,7 +41,7 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
   return {
     note: (event, facts) => {
       const line = JSON.stringify({ at: new Date(now()).toISOString(), event, ...facts })
-      pending += `${redact(line, secrets)}\n`
+      pending += `${redact(line, secrets, 'data')}\n`
       writing ??= Promise.resolve().then(drain)
     },
     close: async () => {

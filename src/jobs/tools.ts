@@ -86,8 +86,9 @@ export interface Tools {
 
 /** Opens the tools and closes them whatever happens. */
 export async function withTools(bench: Bench, use: (tools: Tools) => Promise<void>): Promise<void> {
-  const { input, deps, run, key } = bench
-  const log = openRunLog(input.settings.data, run, { now: deps.now, secrets: [key] })
+  const { input, deps, run } = bench
+  const { secrets } = input.settings
+  const log = openRunLog(input.settings.data, run, { now: deps.now, secrets })
   try {
     const spool = await openSpool(input.settings.data, run, deps)
     try {
@@ -96,8 +97,9 @@ export async function withTools(bench: Bench, use: (tools: Tools) => Promise<voi
       try {
         await use(toolsOf(bench, log, { spool, engine, http }))
       } finally {
-        engine.close()
+        // First of all, so that no request is tried again on what is being closed.
         await http.close()
+        engine.close()
       }
     } finally {
       await spool.close()
@@ -183,6 +185,7 @@ function httpOf({ input, deps, url, key }: Bench): Http {
   return createHttp({
     base: url,
     key: { name: 'X-Api-Key', key },
+    secrets: input.settings.secrets,
     userAgent: deps.program.replace(' ', '/'),
     connections: input.settings.metrics.concurrency,
     maxBytes: maxBodyBytes,

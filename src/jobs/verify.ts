@@ -145,14 +145,14 @@ interface Parts {
 }
 
 function summaryOf(
-  { ledger, run, tally, url, key }: Bench,
+  { ledger, run, tally, url, input }: Bench,
   { budget }: VerifyInput,
   { seen, contents, chosen, findings }: Parts,
 ): VerifySummary {
   const done = tally.summary(run)
   const { requests, credits } = tally.actual(0)
   const damage = [...seen.damage, ...contents.findings]
-  const differences = findings.differences(ledger, { base: url, secrets: [key] })
+  const differences = findings.differences(ledger, { base: url, secrets: input.settings.secrets })
   const { verified, failures, left } = findings.windows(chosen.plan.asks, done.stopped_by !== null)
   const { metrics } = ledger.head().provider ?? {}
   return {

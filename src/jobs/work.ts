@@ -144,7 +144,7 @@ function knownOf(ledger: Ledger, series: string): Known {
 }
 
 function contextOf(bench: Bench): Omit<BatchContext, 'engine' | 'spool' | 'provider'> {
-  const { input, deps, ledger, key, run, job } = bench
+  const { input, deps, ledger, run, job } = bench
   const { timestamp, weekStart } = input.settings.metrics
   const { providerMoved } = input
   return {
@@ -156,7 +156,7 @@ function contextOf(bench: Bench): Omit<BatchContext, 'engine' | 'spool' | 'provi
     weekStart,
     rules: rulesOf(bench),
     deps,
-    secrets: [key],
+    secrets: input.settings.secrets,
   }
 }
 

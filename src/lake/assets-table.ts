@@ -40,7 +40,7 @@ export async function writeAssets(
     return `${JSON.stringify({ id, symbol, addresses: nested, record: JSON.stringify(record) })}\n`
   })
   const longest = text.reduce((most, line) => Math.max(most, line.length), 0)
-  await writeFile(lines, text.join(''))
+  await writeFile(lines, text.join(''), { mode: 0o600 })
   try {
     await engine.run(
       `COPY (

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { dirname } from 'node:path'
 import { LakeError } from '../errors.ts'
-import { type Disk, diskError, exists, makeFolder, realDisk, statOf } from './disk.ts'
+import { type Disk, diskError, exists, realDisk, statOf } from './disk.ts'
 import type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
 import type { CoverageRow, Entry, FileEntry, Micros } from './entry.ts'
 import { appendEntry } from './journal.ts'
@@ -12,6 +12,7 @@ import { lockCommit } from './lock.ts'
 import { readMarker, setMarker } from './marker.ts'
 import { migration } from './migrate.ts'
 import { conflict, isNews, newsOf } from './news.ts'
+import { makeLakeFolder } from './private.ts'
 import { appendRunLines, type RunFacts, type RunLine } from './runlog.ts'
 
 export type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
@@ -100,7 +101,7 @@ async function place(root: string, disk: Disk, staged: StagedFile, moved: string
   const sha256 = await sha256File(source)
   if (temporary !== null) {
     await disk.sync(source)
-    await makeFolder(disk, dirname(target))
+    await makeLakeFolder(disk, root, dirname(file.path))
     await disk.move(source, target)
     moved.push(file.path)
   }

@@ -36,5 +36,5 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
       offset += chunk.length
     }
   }
-  await pipeline(createReadStream(loading.files[body] ?? ''), spelled, createWriteStream(copy))
+  await pipeline(createReadStream(loading.files[body] ?? ''), spelled, createWriteStream(copy, { mode: 0o600 }))
 }

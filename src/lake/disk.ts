@@ -15,7 +15,7 @@ export interface Disk {
   write(path: string, text: string | Uint8Array): Promise<void>
   /** Gives a written file its second, final name; false when that name is taken. */
   claim(from: string, to: string): Promise<boolean>
-  /** Adds text to the end of a file, made if need be, and forces it to the disk. */
+  /** Adds text to the end of a file, made for its owner alone if need be, and forces it to the disk. */
   append(path: string, text: string): Promise<void>
   /** Removes a file or a whole folder; what is not there is fine. */
   remove(path: string): Promise<void>
@@ -66,7 +66,7 @@ export const realDisk: Disk = {
     }
   },
   async append(path, text) {
-    const file = await fs.open(path, 'a+')
+    const file = await fs.open(path, 'a+', 0o600)
     try {
       const { size } = await file.stat()
       const tail = Buffer.alloc(1)
@@ -99,8 +99,8 @@ const anchored = new WeakMap<Disk, Set<string>>()
  * Makes the folder and its missing parents and forces the name of each to the disk, up to the mount point. A folder that
  * is there already may be what a killed run left: its name is forced too, once a process.
  */
-export async function makeFolder(disk: Disk, path: string): Promise<void> {
-  const first = await fs.mkdir(path, { recursive: true })
+export async function makeFolder(disk: Disk, path: string, mode = 0o777): Promise<void> {
+  const first = await fs.mkdir(path, { recursive: true, mode })
   const known = anchored.get(disk) ?? new Set()
   anchored.set(disk, known)
   for (let at = resolve(path); at !== dirname(at); at = dirname(at)) {
@@ -162,6 +162,9 @@ const sayings: Readonly<Record<string, readonly [got: string, next: string]>> = 
   EEXIST: ['it is there already', 'run pitlake doctor'],
   EIO: ['the disk reports an input/output error', 'check the disk, then run pitlake doctor'],
   EMFILE: ['too many open files', 'raise the limit (ulimit -n), then run the same command again'],
+  ENFILE: ['too many open files on this machine', 'close some programs, then run the same command again'],
+  EISDIR: ['there is a folder where a file belongs', 'move it away, then run the same command again'],
+  ENOTDIR: ['there is a file where a folder belongs', 'move it away, then run the same command again'],
 }
 
 /** What DuckDB and SQLite say in words only. */

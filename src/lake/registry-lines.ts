@@ -36,7 +36,7 @@ export class Lines {
     if (!open) {
       const file = this.#spool.file(`${name}.jsonl`)
       const block = Buffer.allocUnsafeSlow(blockBytes)
-      open = { file, handle: openSync(file, 'w'), block, used: 0, rows: 0, bytes: 0, longest: 0 }
+      open = { file, handle: openSync(file, 'w', 0o600), block, used: 0, rows: 0, bytes: 0, longest: 0 }
       this.#files.set(name, open)
     }
     const bytes = append(open, JSON.stringify(row))

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { type Disk, makeFolder, namesIn, statOf } from './disk.ts'
+import { type Disk, namesIn, statOf } from './disk.ts'
 import type { CoverageRow, Json, Micros, RequestRow, Verified } from './entry.ts'
 import { inLake, places, runFile } from './layout.ts'
+import { makeLakeFolder } from './private.ts'
 
 /** A run from its beginning to its end; what is not known yet is left out and added by a later line. */
 export interface RunFacts {
@@ -40,7 +41,7 @@ export interface PlacedLine {
 export async function appendRunLines(disk: Disk, root: string, run: string, lines: readonly RunLine[]): Promise<void> {
   if (lines.length === 0) return
   const folder = inLake(root, places.runs)
-  await makeFolder(disk, folder)
+  await makeLakeFolder(disk, root, places.runs)
   const path = inLake(root, runFile(run))
   const fresh = (await statOf(path)) === undefined
   await disk.append(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))

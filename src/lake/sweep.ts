@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs'
 import { lstat, rm } from 'node:fs/promises'
 import { dataPlaces, ownFilesBelow } from './begin.ts'
 import type { CommitDeps } from './commit.ts'
-import { diskError, entriesIn, makeFolder, realDisk, statOf } from './disk.ts'
+import { diskError, entriesIn, realDisk, statOf } from './disk.ts'
 import { filesOnDisk } from './held.ts'
 import { dataVersion, decodeSegment, holderFile, inLake, isRunName, lockFile, places, spoolFolder } from './layout.ts'
 import type { Ledger } from './ledger.ts'
 import { isFree, lockCommit, tryLock } from './lock.ts'
 import { readMarker } from './marker.ts'
+import { closePrivate, makeLakeFolder } from './private.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
 export interface Spool {
@@ -31,7 +32,7 @@ export async function openSpool(
   if (!lock) throw new Error(`run ${run} has a spool already`)
   const folder = spoolFolder(run)
   try {
-    await makeFolder(disk, inLake(root, folder))
+    await makeLakeFolder(disk, root, folder)
   } catch (error) {
     await lock.release()
     throw diskError(error, 'spool')
@@ -108,6 +109,7 @@ export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<Swept> {
   const { root } = ledger
   const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
+    await closePrivate(root)
     await ledger.catchUp()
     const paths = await findOrphans(ledger)
     let bytes = 0

@@ -48,7 +48,7 @@ async function assetOf(base: string, path: string): Promise<string> {
 }
 
 async function get(url: string): Promise<{ status: number; text: string }> {
-  const { statusCode, body } = await request(url, { dispatcher: agent, headers: { 'x-api-key': 'm-key' } })
+  const { statusCode, body } = await request(url, { dispatcher: agent, headers: { 'x-api-key': 'metrics-key' } })
   return { status: statusCode, text: await body.text() }
 }
 

@@ -15,7 +15,7 @@ describe.each(mounts)('both APIs over $name', (mount) => {
       const viaUndici = await metrics(path, week)
       const search = new URLSearchParams(Object.entries(week).map(([name, value]) => [name, String(value)]))
       const url = `${metricsUrl}/v1/metrics/${path}?${search}`
-      const viaFetch = await fetch(url, { headers: { 'x-api-key': 'm-key' } })
+      const viaFetch = await fetch(url, { headers: { 'x-api-key': 'metrics-key' } })
       expect(viaUndici.status).toBe(200)
       expect(viaUndici.json.length).toBeGreaterThan(4)
       expect(await viaFetch.json()).toEqual(viaUndici.json)
@@ -29,11 +29,11 @@ describe.each(mounts)('both APIs over $name', (mount) => {
       const bare = `${metricsUrl}/v1/metrics/${path}?a=BTC`
       expect((await ask(bare)).status).toBe(401)
       expect((await ask(bare, { 'x-api-key': 'wrong' })).status).toBe(401)
-      expect((await ask(`${bare}&api_key=m-key`)).status).toBe(200)
+      expect((await ask(`${bare}&api_key=metrics-key`)).status).toBe(200)
       expect((await metrics(path, { a: 'BTC' })).status).toBe(200)
       expect((await ask(`${registryUrl}/issuers`)).json.error.code).toBe('unauthorized')
-      expect((await ask(`${registryUrl}/issuers?api_key=r-key`)).status).toBe(401)
-      const revoked = await registry('/issuers', { authorization: 'Bearer revoked-r-key' })
+      expect((await ask(`${registryUrl}/issuers?api_key=registry-key`)).status).toBe(401)
+      const revoked = await registry('/issuers', { authorization: 'Bearer revoked-registry-key' })
       expect([revoked.status, revoked.json.error.code]).toEqual([403, 'forbidden'])
       expect(revoked.headers['x-request-id']).toBe(revoked.json.request_id)
       expect(revoked.headers['x-ratelimit-limit']).toBeDefined()
@@ -69,7 +69,7 @@ describe.each(mounts)('both APIs over $name', (mount) => {
   test('a long history is streamed: the first bytes come before the last are made', () =>
     withSandbox(mount, {}, async ({ metricsUrl }) => {
       const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
-      const response = await request(url, { headers: { 'x-api-key': 'm-key' } })
+      const response = await request(url, { headers: { 'x-api-key': 'metrics-key' } })
       const sizes: number[] = []
       for await (const chunk of response.body) sizes.push((chunk as Buffer).length)
       expect(sizes.length).toBeGreaterThan(20)
@@ -79,7 +79,7 @@ describe.each(mounts)('both APIs over $name', (mount) => {
   test('a caller who goes away stops the answer, and the next one is served', () =>
     withSandbox(mount, {}, async ({ metrics, metricsUrl }) => {
       const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
-      const response = await request(url, { headers: { 'x-api-key': 'm-key' } })
+      const response = await request(url, { headers: { 'x-api-key': 'metrics-key' } })
       response.body.on('error', () => undefined)
       response.body.destroy()
       await setTimeout(5)

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { helpText } from '../../src/commands/parse.ts'
 import { commandTable } from '../../src/commands/table.ts'
-import { redact } from '../../src/errors.ts'
+import { redact } from '../../src/secrets.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let folder = ''
@@ -158,7 +158,7 @@ test('catalog list, show, export and check', async () => {
   const [list, filtered, show, exported, check, wrong, unknown] = await Promise.all([
     pitlake(['catalog', 'list']),
     pitlake(['catalog', 'list', 'supply/*', '--currencies', 'usd', '--json']),
-    pitlake(['catalog', 'show', 'market/btc_dominance_pit'], { PITLAKE_METRICS_KEY: 'sk-55' }),
+    pitlake(['catalog', 'show', 'market/btc_dominance_pit'], { PITLAKE_METRICS_KEY: 'sk-555555' }),
     pitlake(['catalog', 'export', '--json']),
     pitlake(['catalog', 'check', '--json']),
     refused(['catalog', 'show', 'suply/current_pit']),
@@ -171,7 +171,7 @@ test('catalog list, show, export and check', async () => {
   for (const row of rows) expect([row.path.split('/')[0], row.currencies.includes('usd')]).toEqual(['supply', true])
   expect(show.out).toContain('daily at 10:15 UTC, 1 day after t')
   expect(show.out).toContain('GET {base}/v1/metrics/market/btc_dominance_pit?a=BTC')
-  expect(show.out).not.toContain('sk-55')
+  expect(show.out).not.toContain('sk-555555')
   expect(redact(show.out)).toBe(show.out)
   expect(JSON.parse(exported.out)).toHaveLength(112)
   expect(JSON.parse(check.out)).toMatchObject({ endpoints: 112 })

@@ -45,8 +45,8 @@ export async function withSandbox(
     now: () => noon,
     sleep: (ms) => setTimeout(ms),
     scale: 'demo',
-    metricsKey: 'm-key',
-    registryKey: 'r-key',
+    metricsKey: 'metrics-key',
+    registryKey: 'registry-key',
     ...options,
   })
   const mounted = await mount.start(sandbox)
@@ -57,10 +57,10 @@ export async function withSandbox(
       registryUrl: mounted.registryUrl,
       metrics: (path, query = {}, headers = {}) => {
         const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
-        return ask(`${mounted.metricsUrl}/v1/metrics/${path}?${search}`, { 'x-api-key': 'm-key', ...headers })
+        return ask(`${mounted.metricsUrl}/v1/metrics/${path}?${search}`, { 'x-api-key': 'metrics-key', ...headers })
       },
       registry: (path, headers = {}) =>
-        ask(`${mounted.registryUrl}${path}`, { authorization: 'Bearer r-key', ...headers }),
+        ask(`${mounted.registryUrl}${path}`, { authorization: 'Bearer registry-key', ...headers }),
     })
   } finally {
     await mounted.stop()

@@ -57,7 +57,9 @@ test('a key from the environment or a file is used and never among the effective
     expect(JSON.stringify(found.effective)).not.toContain(secret)
     expect(found.effective).toContainEqual({ name: 'metrics.key', value: 'set', origin: 'environment' })
   }
-  expect(resolve({ PITLAKE_METRICS_KEY: 'other', PITLAKE_METRICS_KEY_FILE: file }).metrics.key).toBe('other')
+  expect(resolve({ PITLAKE_METRICS_KEY: 'another-one', PITLAKE_METRICS_KEY_FILE: file }).metrics.key).toBe(
+    'another-one',
+  )
 })
 
 test('a key that cannot be a header value is refused without being shown', () => {

@@ -229,14 +229,16 @@ test('a stop by signal ends waits and requests under way', async () => {
   expect(requests).toHaveLength(4)
 })
 
-test('a disk that fails is thrown, the asker goes on', async () => {
-  const { asker, requests, run, drive } = bench((n) => (n === 1 ? new Error('cannot write') : ok))
+test('a disk that fails is thrown and ends the asker: nobody waits or asks any more', async () => {
+  const { asker, requests, run, drive } = bench((n) => (n === 2 ? new Error('cannot write') : { status: 503 }))
+  const repeated = asker.ask({ id: 'again', url: 'https://api.example/x', file: 'again' })
   const failing = asker.ask({ id: 'x', url: 'https://api.example/x', file: 'x' })
   const thrown: Promise<unknown> = failing.catch((error: unknown) => error)
   await drive(failing)
   expect(await thrown).toMatchObject({ message: 'cannot write' })
   expect(asker.state().inFlight).toBe(0)
-  expect(kinds(await run(1))).toEqual(['body'])
+  expect(await repeated).toMatchObject({ kind: 'stopped' })
+  expect(kinds(await run(1))).toEqual(['stopped'])
   expect(requests).toHaveLength(2)
 })
 

@@ -95,7 +95,7 @@ const deps = {
   temporary: process.env['TMPDIR'] ?? '/tmp',
 }
 
-const inputOf = (url: string, key = 'm-key') => {
+const inputOf = (url: string, key = 'metrics-key') => {
   const settings = resolveSettings({ flags: {}, env: {}, cwd: '/' })
   const asked = { ...settings, metrics: { ...settings.metrics, url, key } }
   return { settings: asked, catalogue, file: null, path: 'endpoints', all: false }

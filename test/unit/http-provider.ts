@@ -61,6 +61,7 @@ export function provider(): Provider {
     const made = createHttp({
       base,
       key: { name: 'X-Api-Key', key },
+      secrets: [],
       userAgent: 'pitlake/0.1',
       connections: 4,
       timeouts: { connectMs: 500, firstByteMs: 400, idleMs: 400, totalMs: 5_000 },

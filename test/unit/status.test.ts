@@ -148,7 +148,7 @@ test('it works while a fetch runs, and says so', async () =>
   }))
 
 async function poll(root: string, url: string, at: number, job: typeof registrySync): Promise<void> {
-  const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: 'r-key' }
+  const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: 'registry-key' }
   const settings = resolveSettings({ flags: { data: root }, env, cwd: '/' })
   const real = performance.now()
   const now = () => at * 1000 + (performance.now() - real)

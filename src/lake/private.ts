@@ -1,0 +1,46 @@
+import { chmod, readdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { codeOf, type Disk, makeFolder } from './disk.ts'
+import { inLake, places } from './layout.ts'
+
+/** What answers and runs leave there as it came is for the owner of the lake alone; all else follows the umask. */
+const privatePlaces = [places.spool, places.quarantine, places.runs, places.raw] as const
+
+const folderMode = 0o700
+const fileMode = 0o600
+
+/** Makes a folder of the lake, relative to it, and its missing parents, each of them durable; private ones closed. */
+export async function makeLakeFolder(disk: Disk, root: string, path: string): Promise<void> {
+  const place = privatePlaces.find((one) => isIn(path, one))
+  if (place === undefined) return await makeFolder(disk, inLake(root, path))
+  await makeFolder(disk, dirname(inLake(root, place)))
+  await makeFolder(disk, inLake(root, place), folderMode)
+  await makeFolder(disk, inLake(root, path), folderMode)
+}
+
+function isIn(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}/`)
+}
+
+/**
+ * Closes the private folders that an earlier program left open, their files first: a folder that is closed already is
+ * not looked through again. A folder that is not this user's is left as it is, and so is what is no folder.
+ */
+export async function closePrivate(root: string): Promise<void> {
+  for (const place of privatePlaces) await close(inLake(root, place))
+}
+
+async function close(folder: string): Promise<void> {
+  try {
+    const stats = await stat(folder)
+    if (!stats.isDirectory() || (stats.mode & 0o077) === 0) return
+    for (const item of await readdir(folder, { withFileTypes: true })) {
+      const path = join(folder, item.name)
+      if (item.isDirectory()) await close(path)
+      else if (item.isFile()) await chmod(path, fileMode)
+    }
+    await chmod(folder, folderMode)
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR', 'EPERM', 'EACCES', 'EROFS'].includes(codeOf(error) ?? '')) throw error
+  }
+}

@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createRedactor, type Kind, redact, redactBytes, withoutHalfKey } from '../../src/secrets.ts'
+
+// Every spelling is made here from the description of its encoding, not by the code that looks for it.
+
+const key = 'sk-Zq7/+"ta%l=='
+const other = 'registry.Key_0987654321'
+const keys = [key, other]
+
+const jsonEscape = (char: string, way: number): string => {
+  if (way === 1) return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  if (way === 2) return `\\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
+  return char === '"' || char === '\\' ? `\\${char}` : char === '/' && way === 3 ? '\\/' : char
+}
+const percentEscape = (char: string, way: number): string => {
+  const code = char.charCodeAt(0).toString(16)
+  return way === 1 ? `%${code.toUpperCase()}` : way === 2 || /[^\w.~-]/.test(char) ? `%${code}` : char
+}
+const each = (text: string, ways: readonly number[], spell: (char: string, way: number) => string): string =>
+  Array.from(text, (char, at) => spell(char, ways[at % ways.length] ?? 0)).join('')
+
+const base64 = (before: number, text: string, url: boolean): string => {
+  const bits = Array.from(`${'x'.repeat(before)}${text}yz`, (c) => c.charCodeAt(0).toString(2).padStart(8, '0')).join(
+    '',
+  )
+  const letters = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789${url ? '-_' : '+/'}`
+  return (bits.match(/.{6}/g) ?? []).map((six) => letters[Number.parseInt(six, 2)]).join('')
+}
+
+/** What of the key a reader could still learn: any eight characters of it, once everything is decoded. */
+function leaks(text: string, secret: string): boolean {
+  const unjson = text.replaceAll(/\\u([\da-fA-F]{4})|\\(.)/g, (_, code: string | undefined, char: string) =>
+    code === undefined ? char : String.fromCharCode(Number.parseInt(code, 16)),
+  )
+  const unpercent = (from: string): string =>
+    from.replaceAll(/%([\da-fA-F]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+  const seen = [text, unjson, unpercent(text), unpercent(unjson)]
+  return [0, 1, 2].some((before) =>
+    [true, false].some((url) => {
+      const core = base64(before, secret, url).slice(Math.ceil((before * 8) / 6), -4)
+      return seen.some((one) => one.includes(secret) || one.includes(core))
+    }),
+  )
+}
+
+const ways = fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 7 })
+const spelling = fc.oneof(
+  ways.map((w) => (secret: string) => each(secret, w, jsonEscape)),
+  ways.map((w) => (secret: string) => each(secret, w, percentEscape)),
+  fc.tuple(ways, ways).map(
+    ([w, v]) =>
+      (secret: string) =>
+        each(each(secret, w, percentEscape), v, jsonEscape),
+  ),
+  fc.tuple(fc.integer({ min: 0, max: 2 }), fc.boolean(), ways).map(
+    ([before, url, w]) =>
+      (secret: string) =>
+        each(base64(before, secret, url), w, jsonEscape),
+  ),
+  fc.constant((secret: string) => secret),
+)
+const filler = fc.string({ unit: fc.constantFrom('a', '1', ' ', '\\n', '\\"', '\\\\', '%', '%41', 'é', 'sk-Zq', '{}') })
+
+/** The text through a redactor in pieces of these sizes. */
+function inPieces(text: string, sizes: readonly number[], kind: Kind, secrets: readonly string[] = keys): string {
+  const bytes = Buffer.from(text)
+  const redactor = createRedactor(secrets, kind)
+  const parts: Buffer[] = []
+  for (let at = 0, n = 0; at < bytes.length; n++) {
+    const size = sizes[n % sizes.length] ?? 1
+    // A copy: what a stream hands over is not kept whole beside it.
+    parts.push(Buffer.from(redactor.push(Buffer.from(bytes.subarray(at, at + size)))))
+    at += size
+  }
+  return Buffer.concat([...parts, redactor.end()]).toString()
+}
+
+describe('every form of a key', () => {
+  test('is replaced wherever it is cut between chunks, and nothing else is touched', () => {
+    const part = fc.tuple(filler, spelling, fc.constantFrom(key, other), filler)
+    const sizes = fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 5 })
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 1, maxLength: 6 }), sizes, fc.nat(600), (parts, cuts, pad) => {
+        const text = parts.map(([a, spell, secret, b]) => `["${a}${spell(secret)}${b}"]`).join(' '.repeat(pad))
+        const clean = inPieces(text, cuts, 'data')
+        expect(leaks(clean, key) || leaks(clean, other)).toBe(false)
+        expect(clean).toBe(redactBytes(Buffer.from(text), keys, 'data').toString())
+        const counted = clean.split('[key]').length - 1
+        expect(counted).toBe(parts.length)
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  test('what holds no key comes out as it went in', () => {
+    fc.assert(
+      fc.property(filler, fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1 }), (text, sizes) => {
+        expect(inPieces(text, sizes, 'data')).toBe(text)
+      }),
+    )
+    const body = JSON.stringify(
+      Array.from({ length: 30_000 }, (_, i) => ({ t: i * 600, v: Math.sin(i), 'a\\"b': '/%41' })),
+    )
+    expect(inPieces(body, [65_536], 'data')).toBe(body)
+  })
+
+  test('a body of nothing but escapes is read in time that grows with its length', () => {
+    const body = `"${'\\u0073\\u006b%2d\\\\'.repeat(60_000)}${each(key, [1], jsonEscape)}"`
+    expect(leaks(inPieces(body, [65_536], 'data'), key)).toBe(false)
+  })
+})
+
+describe('a key of digits', () => {
+  const digits = '1234567890'
+  const redacted = (text: string, kind: Kind): string[] =>
+    [[1], [7, 3], [10_000]].map((sizes) => inPieces(text, sizes, kind, [digits]))
+
+  test('is replaced inside strings and left alone in numbers', () => {
+    const body = `[{"t":1234567890,"v":-11234567890.5},{"a \\" ${digits}":"x${digits}y","v":1234567890e1}]`
+    const clean = `[{"t":1234567890,"v":-11234567890.5},{"a \\" [key]":"x[key]y","v":1234567890e1}]`
+    for (const out of redacted(body, 'data')) expect(out).toBe(clean)
+    for (const out of redacted(`  ${body}`, 'data')) expect(out).toBe(`  ${clean}`)
+  })
+
+  test('is replaced everywhere in what is no JSON, and where words are told', () => {
+    for (const out of redacted(`<p>your key 1234567890 is bad</p>`, 'data')) expect(out).not.toContain(digits)
+    for (const out of redacted(`{"key":1234567890}`, 'text')) expect(out).toBe('{"key":[key]}')
+    expect(redact(`{"code":1234567890}`, [digits])).toBe('{"code":[key]}')
+  })
+})
+
+test('a text that ends inside a key does not show the half, in whatever form', () => {
+  for (const spell of [
+    (half: string) => half,
+    (half: string) => each(half, [1, 0, 2], jsonEscape),
+    (half: string) => each(half, [0, 1], percentEscape),
+  ])
+    for (let size = 4; size < key.length; size++) {
+      const words = withoutHalfKey(`refused: ${spell(key.slice(0, size))}`, keys)
+      expect('refused: '.startsWith(words) || words === 'refused: ').toBe(true)
+    }
+  const half = base64(1, key, false).slice(2, 14)
+  expect(withoutHalfKey(`got ${half}`, keys)).toBe('got ')
+  expect(withoutHalfKey('an ordinary end', keys)).toBe('an ordinary end')
+})
