@@ -1,4 +1,4 @@
-import { clusters, type View, viewsOf } from './spellings.ts'
+import { type Alphabet, alphabetOf, escapedRanges, type View, viewsOf } from './spellings.ts'
 
 /** What takes the place of a key. */
 export const keyMark = '[key]'
@@ -20,6 +20,7 @@ interface Wanted {
   /** By how many bytes the search may go on after these two. */
   readonly shift: Uint8Array
   readonly ends: ReadonlyMap<number, readonly Form[]>
+  readonly alphabet: Alphabet
   readonly shortest: number
   readonly longest: number
 }
@@ -63,7 +64,9 @@ function prepare(keys: readonly string[]): Wanted | null {
       if (at === shortest - 1) ends.set(pair, [...(ends.get(pair) ?? []), form])
     }
   }
-  return { forms: all, numeric: all.some(({ numeric }) => numeric), shift, ends, shortest, longest: Math.max(...sizes) }
+  const alphabet = alphabetOf(all.map(({ bytes }) => bytes))
+  const numeric = all.some((form) => form.numeric)
+  return { forms: all, numeric, shift, ends, alphabet, shortest, longest: Math.max(...sizes) }
 }
 
 function pairAt(bytes: Uint8Array, at: number): number {
@@ -112,10 +115,8 @@ function standsAt(form: Uint8Array, bytes: Uint8Array, start: number, limit: num
 /** Every place of these bytes that spells a key in whatever form, sorted, none over another. */
 function matchesIn(wanted: Wanted, bytes: Buffer): Match[] {
   const found = search(wanted, bytes, bytes.length)
-  for (const range of clusters(bytes, wanted.longest))
-    for (const view of viewsOf(bytes, range))
-      for (const { start, end } of search(wanted, view.bytes, view.length))
-        found.push({ start: placeOf(view, start), end: placeOf(view, end), numeric: false })
+  for (const range of escapedRanges(bytes, wanted.alphabet, wanted.longest))
+    for (const view of viewsOf(bytes, range)) found.push(...searchView(wanted, view))
   found.sort((a, b) => a.start - b.start || b.end - a.end)
   const matches: Match[] = []
   for (const match of found) {
@@ -126,8 +127,11 @@ function matchesIn(wanted: Wanted, bytes: Buffer): Match[] {
   return matches
 }
 
-function placeOf(view: View, at: number): number {
-  return view.places[at] as number
+/** What is found in a view, where it stood. */
+function searchView(wanted: Wanted, view: View): Match[] {
+  const seen = search(wanted, view.bytes, view.length)
+  const places = seen.length === 0 ? [] : view.placesOf(seen.flatMap(({ start, end }) => [start, end]))
+  return seen.map((_, n) => ({ start: places[2 * n] as number, end: places[2 * n + 1] as number, numeric: false }))
 }
 
 /** Replaces keys in a stream of bytes, also where they are cut between two chunks. */
@@ -257,12 +261,12 @@ export function withoutHalfKey(text: string, secrets: readonly string[]): string
         size--
       )
         if (standsAt(form.bytes.subarray(0, size), view.bytes, view.length - size, view.length)) {
-          shown = Math.min(shown, placeOf(view, view.length - size))
+          shown = Math.min(shown, ...view.placesOf([view.length - size]))
           break
         }
   return shown === bytes.length ? text : bytes.subarray(0, shown).toString('utf8')
 }
 
 function asItStands(bytes: Buffer): View {
-  return { bytes, length: bytes.length, places: Uint32Array.from({ length: bytes.length + 1 }, (_, at) => at) }
+  return { bytes, length: bytes.length, placesOf: (rising) => [...rising] }
 }

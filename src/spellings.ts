@@ -1,55 +1,64 @@
+/** Bytes as a reader of them understands them: `[0, length)` of the memory stand for `[from, to)` of what was read. */
+export interface View {
+  readonly bytes: Uint8Array
+  readonly length: number
+  /** Where these bytes of the view, or its end, stood; given and told in rising order. */
+  readonly placesOf: (rising: readonly number[]) => number[]
+}
+
+const backslash = 0x5c
+const percent = 0x25
+const none = -1
+
+/** Which bytes can stand in what is sought: an escape that means another one parts the text, and needs no reading. */
+export type Alphabet = Uint8Array
+
+/** The alphabet of some texts. */
+export function alphabetOf(texts: readonly Uint8Array[]): Alphabet {
+  const letters = new Uint8Array(256)
+  for (const text of texts) for (const byte of text) letters[byte] = 1
+  return letters
+}
+
 /** A part `[from, to)` of some bytes. */
 export interface Range {
   readonly from: number
   readonly to: number
 }
 
-/** Bytes as a reader of them understands them, and where each of the first `length`, and the end, stood. */
-export interface View {
-  readonly bytes: Uint8Array
-  readonly length: number
-  readonly places: Uint32Array
-}
-
-const backslash = 0x5c
-const percent = 0x25
-
-/** The parts with escapes of JSON or percent-encoding in them, each with `around` bytes before and after them. */
-export function clusters(bytes: Buffer, around: number): Range[] {
+/**
+ * The parts in which a text of this alphabet, at most `longest` bytes long, may be spelt with escapes of JSON or with
+ * percent-encoding. Most bodies have none, whatever else is escaped in them.
+ */
+export function escapedRanges(bytes: Buffer, alphabet: Alphabet, longest: number): Range[] {
+  if (!bytes.includes(backslash) && !bytes.includes(percent)) return []
   const found: Range[] = []
-  let [nextBackslash, nextPercent] = [bytes.indexOf(backslash), bytes.indexOf(percent)]
-  while (nextBackslash >= 0 || nextPercent >= 0) {
-    const first = nextPercent < 0 || (nextBackslash >= 0 && nextBackslash < nextPercent) ? nextBackslash : nextPercent
-    let last = first
-    const limit = bytes.length
-    for (let at = first + 1; at < limit && at - last <= around + longestEscape; at++)
-      if (bytes[at] === backslash || bytes[at] === percent) last = at
-    const to = Math.min(limit, last + longestEscape + around)
-    found.push({ from: Math.max(0, first - around), to })
-    if (nextBackslash >= 0 && nextBackslash <= last) nextBackslash = bytes.indexOf(backslash, last + 1)
-    if (nextPercent >= 0 && nextPercent <= last) nextPercent = bytes.indexOf(percent, last + 1)
+  const { length } = bytes
+  let [from, to] = [0, 0]
+  for (let at = 0; at < length; at++) {
+    const byte = bytes[at] as number
+    if (byte !== backslash && byte !== percent) continue
+    const size = byte === backslash ? escapeSize(bytes, at, length) : 1
+    if (size === 0 || !matters(bytes, at, byte, alphabet)) {
+      at += Math.max(0, size - 1)
+      continue
+    }
+    if (to > 0 && at - longest > to) found.push({ from, to })
+    if (to === 0 || at - longest > to) from = Math.max(0, at - longest)
+    to = Math.min(length, at + size + 2 + longest)
+    at += size - 1
   }
+  if (to > 0) found.push({ from, to })
   return found
 }
 
-/** `\u0025` is the longest thing that stands for one character. */
-const longestEscape = 6
-
-/** What the part says once the escapes of JSON are read, and what it says once percent-encoding is read, too. */
-export function viewsOf(bytes: Buffer, range: Range): View[] {
-  const views: View[] = []
-  let view: View | null = null
-  if (within(bytes, backslash, range)) views.push((view = unescaped(bytes, range)))
-  if (view === null) {
-    if (within(bytes, percent, range)) views.push(unquoted(bytes, range, null))
-  } else if (view.bytes.subarray(0, view.length).includes(percent))
-    views.push(unquoted(view.bytes, { from: 0, to: view.length }, view.places))
-  return views
-}
-
-function within(bytes: Buffer, byte: number, { from, to }: Range): boolean {
-  const at = bytes.indexOf(byte, from)
-  return at >= 0 && at < to
+/** Whether what stands there may be a part of a text of the alphabet; a percent sign may begin one once more. */
+function matters(bytes: Uint8Array, at: number, byte: number, alphabet: Alphabet): boolean {
+  const meant =
+    byte === backslash ? meaning(bytes, at, bytes.length) : hex(bytes, at + 1, at + 3 <= bytes.length ? 2 : 9)
+  // `%` with an escaped digit behind it says nothing yet.
+  if (byte === percent && meant === none) return bytes[at + 1] === backslash || bytes[at + 2] === backslash
+  return meant === percent || alphabet[meant] === 1
 }
 
 const named: Readonly<Record<string, number>> = { b: 8, t: 9, n: 10, f: 12, r: 13, '"': 0x22, '\\': 0x5c, '/': 0x2f }
@@ -57,44 +66,63 @@ const short = Uint8Array.from({ length: 256 }, (_, byte) => named[String.fromCha
 /** Stands for whatever is no ASCII: no key has it. */
 const foreign = 0xff
 
-function unescaped(bytes: Buffer, { from, to }: Range): View {
-  const out = new Uint8Array(to - from)
-  const places = new Uint32Array(to - from + 1)
-  let length = 0
-  for (let at = from; at < to; ) {
-    places[length] = at
-    const byte = bytes[at] as number
-    const after = at + 1 < to ? (bytes[at + 1] as number) : 0
-    if (byte === backslash && after === 0x75 && at + 6 <= to) {
-      const code = hex(bytes, at + 2, 4)
-      out[length++] = code < 0 ? byte : code < 0x80 ? code : foreign
-      at += code < 0 ? 1 : 6
-    } else if (byte === backslash && short[after] !== 0) {
-      out[length++] = short[after] as number
-      at += 2
-    } else {
-      out[length++] = byte
-      at++
-    }
-  }
-  places[length] = to
-  return { bytes: out, length, places }
+/** How many bytes the escape takes; 0 where it is none. */
+function escapeSize(bytes: Uint8Array, at: number, to: number): number {
+  const after = at + 1 < to ? (bytes[at + 1] as number) : 0
+  if (after === 0x75) return at + 6 <= to && hex(bytes, at + 2, 4) >= 0 ? 6 : 0
+  return short[after] === 0 ? 0 : 2
 }
 
-/** Percent-encoding read once; `origins` says where the given bytes stood themselves. */
-function unquoted(bytes: Uint8Array, { from, to }: Range, origins: Uint32Array | null): View {
+/** What an escape of JSON means. */
+function meaning(bytes: Uint8Array, at: number, to: number): number {
+  const after = bytes[at + 1] as number
+  if (after !== 0x75) return short[after] as number
+  const code = at + 6 <= to ? hex(bytes, at + 2, 4) : none
+  return code < 0x80 ? code : foreign
+}
+
+/** What the part says once the escapes of JSON are read, and what it says once percent-encoding is read, too. */
+export function viewsOf(bytes: Buffer, range: Range): View[] {
+  const plain = decoded(bytes, range, jsonStep)
+  if (!plain.bytes.subarray(0, plain.length).includes(percent)) return [plain]
+  const inner = decoded(plain.bytes, { from: 0, to: plain.length }, percentStep)
+  return [plain, { ...inner, placesOf: (rising) => plain.placesOf(inner.placesOf(rising)) }]
+}
+
+/** How many bytes the next character takes, and what it means. */
+type Step = (bytes: Uint8Array, at: number, to: number) => number
+
+/** The size in the upper bits, the byte in the lowest eight. */
+const jsonStep: Step = (bytes, at, to) => {
+  const byte = bytes[at] as number
+  if (byte !== backslash) return 256 + byte
+  const size = escapeSize(bytes, at, to)
+  return size === 0 ? 256 + byte : size * 256 + meaning(bytes, at, to)
+}
+
+const percentStep: Step = (bytes, at, to) => {
+  const byte = bytes[at] as number
+  const code = byte === percent && at + 3 <= to ? hex(bytes, at + 1, 2) : none
+  return code === none ? 256 + byte : 3 * 256 + code
+}
+
+function decoded(bytes: Uint8Array, { from, to }: Range, step: Step): View {
   const out = new Uint8Array(to - from)
-  const places = new Uint32Array(to - from + 1)
-  const origin = (at: number): number => (origins === null ? at : (origins[at] as number))
   let length = 0
   for (let at = from; at < to; ) {
-    places[length] = origin(at)
-    const code = bytes[at] === percent && at + 3 <= to ? hex(bytes, at + 1, 2) : -1
-    out[length++] = code < 0 ? (bytes[at] as number) : code
-    at += code < 0 ? 1 : 3
+    const next = step(bytes, at, to)
+    out[length++] = next & 0xff
+    at += next >> 8
   }
-  places[length] = origin(to)
-  return { bytes: out, length, places }
+  // Nearly never asked for: what is found is rare.
+  const placesOf = (rising: readonly number[]): number[] => {
+    let [at, n] = [from, 0]
+    return rising.map((wanted) => {
+      for (; n < wanted; n++) at += step(bytes, at, to) >> 8
+      return at
+    })
+  }
+  return { bytes: out, length, placesOf }
 }
 
 /** The number that these hexadecimal digits write; -1 where one of them is none. */
@@ -103,8 +131,8 @@ function hex(bytes: Uint8Array, from: number, digits: number): number {
   for (let at = from; at < from + digits; at++) {
     const byte = bytes[at] as number
     const low = byte | 0x20
-    const digit = byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : low >= 0x61 && low <= 0x66 ? low - 0x57 : -1
-    if (digit < 0) return -1
+    const digit = byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : low >= 0x61 && low <= 0x66 ? low - 0x57 : none
+    if (digit === none) return none
     value = value * 16 + digit
   }
   return value

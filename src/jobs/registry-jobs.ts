@@ -1,9 +1,10 @@
 import { LakeError } from '../errors.ts'
 import { Lines } from '../lake/registry-lines.ts'
 import { readHeld, readLastEvents } from '../lake/registry-held.ts'
-import type { FeedEvent, Resources } from '../registry/bodies.ts'
+import { canBeAsked, type FeedEvent, type Resources } from '../registry/bodies.ts'
 import { newPoll, observeEvent, observeState, type Poll } from '../registry/history.ts'
 import { textHash } from '../registry/record.ts'
+import { redact } from '../secrets.ts'
 import { type RegistryBench, type RegistryDeps, type RegistryInput, withRegistry } from './registry.ts'
 import type { Stopped } from './registry-asking.ts'
 import { type Committed, commitPoll } from './registry-commit.ts'
@@ -137,7 +138,8 @@ function add(bench: RegistryBench, tally: Tally, done: Committed): void {
 async function followFeed(bench: RegistryBench, tally: Tally): Promise<Stopped | null> {
   for (let epochs = 0; ; epochs++) {
     const { cursor } = registryState(bench.ledger)
-    if (cursor !== null) {
+    // An earlier program stored what a provider sent, even a key, which no address may show.
+    if (cursor !== null && canBeAsked(redact(cursor, bench.secrets))) {
       const feed = await takeFeed(bench, tally, cursor)
       if (!feed.invalid) return feed.stopped
       tally.newEpoch = true

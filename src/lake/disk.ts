@@ -170,6 +170,7 @@ const sayings: Readonly<Record<string, readonly [got: string, next: string]>> = 
 /** What DuckDB and SQLite say in words only. */
 const inWords: readonly (readonly [RegExp, string])[] = [
   [/no space left on device|database or disk is full/i, 'ENOSPC'],
+  [/too many open files/i, 'EMFILE'],
   [/permission denied/i, 'EACCES'],
   [/read-only file system|attempt to write a readonly database/i, 'EROFS'],
   [/no such file or directory|disk i\/o error|unable to open database file/i, 'ENOENT'],

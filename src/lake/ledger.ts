@@ -1,5 +1,16 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
@@ -54,7 +65,7 @@ export class Ledger implements Index {
       const ledger = new Ledger(root, openDatabase(path))
       return await ledger.#ready()
     } catch (error) {
-      throw explain(error, `lake ${root}`)
+      throw explain(error, `lake ${root}`, inLake(root, places.ledger))
     }
   }
 
@@ -137,7 +148,7 @@ export class Ledger implements Index {
       await rename(fresh, path)
     } catch (error) {
       removeDatabase(fresh)
-      throw explain(error, 'rebuilding the ledger')
+      throw explain(error, 'rebuilding the ledger', path)
     }
     return Ledger.open(root)
   }
@@ -166,7 +177,8 @@ export class Ledger implements Index {
       work()
       this.exec('COMMIT')
     } catch (error) {
-      this.exec('ROLLBACK')
+      // A disk that is full has rolled back already: then the first error is the one to tell.
+      if (this.#database.isTransaction) this.exec('ROLLBACK')
       throw error
     }
   }
@@ -309,13 +321,14 @@ const held = new Set<DatabaseSync>()
 
 /** Takes the file for this process alone; undefined while another holds it. */
 export function holdFile(path: string): Hold | undefined {
-  const database = new DatabaseSync(path, { timeout: 0 })
+  let database: DatabaseSync | undefined
   try {
+    database = new DatabaseSync(path, { timeout: 0 })
     database.exec('BEGIN EXCLUSIVE')
   } catch (error) {
-    database.close()
+    database?.close()
     if ((error as { errcode?: number }).errcode === 5) return undefined
-    throw explain(error, `lock ${path}`)
+    throw explain(error, `lock ${path}`, path)
   }
   held.add(database)
   return {
@@ -359,15 +372,27 @@ function removeDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
 }
 
-/** SQLite's words for a damaged file, a full disk and a folder that cannot be written. */
-function explain(error: unknown, doing: string): unknown {
+/** SQLite's words for a damaged file, a full disk and a file that cannot be opened or written. */
+function explain(error: unknown, doing: string, path: string): unknown {
   if (codeOf(error) !== 'ERR_SQLITE_ERROR') return diskError(error, doing)
   const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
   if (result === 11 || result === 26) return damaged('cannot be read', error)
-  if (result === 13) return diskError(Object.assign(new Error('full', { cause: error }), { code: 'ENOSPC' }), doing)
-  if (result === 8 || result === 14)
-    return diskError(Object.assign(new Error('read-only', { cause: error }), { code: 'EACCES' }), doing)
-  return error
+  const codes: Readonly<Record<number, string>> = { 8: 'EACCES', 10: 'EIO', 13: 'ENOSPC', 14: 'EMFILE' }
+  const usual = codes[result]
+  if (usual === undefined) return error
+  // A file that can be opened now could not be a moment ago: so many were open.
+  const code = usual === 'ENOSPC' ? usual : (systemCode(path) ?? usual)
+  return diskError(Object.assign(new Error(code, { cause: error }), { code }), doing)
+}
+
+/** What the system says itself where SQLite says only that it cannot; undefined where it finds nothing wrong now. */
+function systemCode(path: string): string | undefined {
+  try {
+    closeSync(openSync(existsSync(path) ? path : dirname(path), existsSync(path) ? 'r+' : 'r'))
+    return statfsSync(dirname(path)).bavail === 0 ? 'ENOSPC' : undefined
+  } catch (error) {
+    return codeOf(error)
+  }
 }
 
 function unwritable(cause: unknown): boolean {

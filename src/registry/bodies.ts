@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
+import { keyMark } from '../secrets.ts'
 import { cutBody, textStart } from './cut.ts'
 import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
 import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'
@@ -101,7 +102,16 @@ function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
       }
     return null
   }
-  return { as_of: find(['as_of', 'asOf']), cursor: find(cursorKeys) }
+  const cursor = find(cursorKeys)
+  if (cursor !== null && !canBeAsked(cursor)) throw new BadBody('a cursor that cannot be asked for')
+  return { as_of: find(['as_of', 'asOf']), cursor }
+}
+
+const longestCursor = 4096
+
+/** Whether a cursor can be stored and sent back as it is: whole text of sensible length, without a key in it. */
+export function canBeAsked(cursor: string): boolean {
+  return cursor.length <= longestCursor && cursor.isWellFormed() && !cursor.includes(keyMark)
 }
 
 /**

@@ -18,7 +18,7 @@ export async function fullBody(): Promise<string> {
     now: () => start,
     sleep: async () => undefined,
     scale: 'full',
-    metricsKey: 'm',
+    metricsKey: 'a-metrics-key',
     registryKey,
   })
   const headers = { authorization: `Bearer ${registryKey}` }

@@ -46,6 +46,8 @@ export interface Bench {
 
 /** The key of every sandbox here; no written byte may hold it. */
 export const fetchKey = 'a-key-that-must-not-be-written'
+/** The same process's key for the registry. */
+export const otherKey = 'Other/key+that~must"not.be_written'
 
 /** Runs the test and takes everything down again. */
 export async function withBench(now: number, test: (bench: Bench) => Promise<void>): Promise<void> {
@@ -58,7 +60,7 @@ export async function withBench(now: number, test: (bench: Bench) => Promise<voi
     sleep: async (ms) => await setTimeout(Math.min(ms, 500)),
     scale: 'demo',
     metricsKey: fetchKey,
-    registryKey: 'r',
+    registryKey: otherKey,
   })
   const port = mounts.find((mount) => mount.name === 'port')
   const mounted = await port?.start(sandbox)
@@ -115,7 +117,8 @@ export async function fetchOnce(place: Place, selection: Selection, changes: Cha
 
 /** The settings of a job there, fast enough for a test. */
 export function settingsAt({ root, url }: Place, changes: Changes = {}): Settings {
-  const env = { PITLAKE_METRICS_URL: url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: changes.data ?? root }
+  const keys = { PITLAKE_METRICS_KEY: fetchKey, PITLAKE_REGISTRY_KEY: otherKey }
+  const env = { PITLAKE_METRICS_URL: url, ...keys, PITLAKE_DATA: changes.data ?? root }
   const settings = resolveSettings({ flags: {}, env, cwd: tmpdir() })
   return { ...settings, metrics: { ...settings.metrics, requestsPerMinute: 60_000, ...changes.metrics } }
 }

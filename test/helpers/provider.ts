@@ -7,7 +7,7 @@ import type { Selection } from '../../src/catalog/series.ts'
 import type { IngestSummary } from '../../src/jobs/tally.ts'
 import { type Changes, fetchOnce } from './fetching.ts'
 
-/** What a provider of a test answers to a path: JSON, or a status with text. */
+/** What a provider of a test answers to a path: JSON, or a status with text and headers; the text in pieces of `size`. */
 export type Answers = (path: string, query: URLSearchParams) => unknown
 
 /** An answer with a status of its own, or a body with headers of its own. */
@@ -16,6 +16,7 @@ interface Special {
   readonly text?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
+  readonly size?: number
 }
 
 /** A provider on loopback that does not call itself a sandbox, and a lake. */
@@ -27,6 +28,15 @@ export interface OwnProvider {
   readonly clock: { now: number }
   answer(answers: Answers): void
   fetch(selection: Selection, changes?: Changes): Promise<IngestSummary>
+}
+
+async function inPieces(response: ServerResponse, { text = '', size = text.length }: Special): Promise<void> {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += Math.max(1, size)) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve))
+    response.write(bytes.subarray(at, at + Math.max(1, size)))
+  }
+  response.end()
 }
 
 /** Runs the test against a server that answers what it is told; an answer `{status, text}` is one with that status, `{headers, body}` one with those headers. */
@@ -42,7 +52,7 @@ export async function withProvider(now: number, test: (own: OwnProvider) => Prom
     const special = answer as Special | null
     response.setHeader('date', new Date(clock.now * 1000).toUTCString())
     for (const [name, value] of Object.entries(special?.headers ?? {})) response.setHeader(name, value)
-    if (typeof special?.status === 'number') response.writeHead(special.status).end(special.text ?? '')
+    if (typeof special?.status === 'number') void inPieces(response.writeHead(special.status), special)
     else response.setHeader('content-type', 'application/json').end(JSON.stringify(special?.body ?? answer))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -20,6 +20,8 @@ import { catalogue } from './sandbox-client.ts'
 
 /** No written byte may hold it. */
 export const registryKey = 'a-registry-key-that-stays-secret'
+/** The same process's key for the metrics API. */
+export const metricsKey = 'A/metrics+key~that%stays"secret'
 
 /** What a run of a registry job may be given. */
 export interface Extra {
@@ -66,7 +68,7 @@ export async function withRegistryBench(
     sleep: async (ms) => await setTimeout(Math.min(ms, 50)),
     scale: 'demo',
     limits,
-    metricsKey: 'm',
+    metricsKey,
     registryKey,
   })
   const handle = async (request: Request): Promise<Response> => {
@@ -101,7 +103,8 @@ export async function withRegistryBench(
 }
 
 function jobOf(root: string, url: string, clock: { now: number }, extra: Extra): Parameters<typeof registrySnapshot> {
-  const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: extra.key ?? registryKey, PITLAKE_DATA: root }
+  const keys = { PITLAKE_REGISTRY_KEY: extra.key ?? registryKey, PITLAKE_METRICS_KEY: metricsKey }
+  const env = { PITLAKE_REGISTRY_URL: url, ...keys, PITLAKE_DATA: root }
   const settings = resolveSettings({ flags: {}, env, cwd: root })
   const real = performance.now()
   const input = {

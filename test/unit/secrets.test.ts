@@ -1,48 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createRedactor, type Kind, redact, redactBytes, withoutHalfKey } from '../../src/secrets.ts'
-
-// Every spelling is made here from the description of its encoding, not by the code that looks for it.
+import { base64, each, jsonEscape, leaks, percentEscape } from '../helpers/spellings.ts'
 
 const key = 'sk-Zq7/+"ta%l=='
 const other = 'registry.Key_0987654321'
 const keys = [key, other]
-
-const jsonEscape = (char: string, way: number): string => {
-  if (way === 1) return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
-  if (way === 2) return `\\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
-  return char === '"' || char === '\\' ? `\\${char}` : char === '/' && way === 3 ? '\\/' : char
-}
-const percentEscape = (char: string, way: number): string => {
-  const code = char.charCodeAt(0).toString(16)
-  return way === 1 ? `%${code.toUpperCase()}` : way === 2 || /[^\w.~-]/.test(char) ? `%${code}` : char
-}
-const each = (text: string, ways: readonly number[], spell: (char: string, way: number) => string): string =>
-  Array.from(text, (char, at) => spell(char, ways[at % ways.length] ?? 0)).join('')
-
-const base64 = (before: number, text: string, url: boolean): string => {
-  const bits = Array.from(`${'x'.repeat(before)}${text}yz`, (c) => c.charCodeAt(0).toString(2).padStart(8, '0')).join(
-    '',
-  )
-  const letters = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789${url ? '-_' : '+/'}`
-  return (bits.match(/.{6}/g) ?? []).map((six) => letters[Number.parseInt(six, 2)]).join('')
-}
-
-/** What of the key a reader could still learn: any eight characters of it, once everything is decoded. */
-function leaks(text: string, secret: string): boolean {
-  const unjson = text.replaceAll(/\\u([\da-fA-F]{4})|\\(.)/g, (_, code: string | undefined, char: string) =>
-    code === undefined ? char : String.fromCharCode(Number.parseInt(code, 16)),
-  )
-  const unpercent = (from: string): string =>
-    from.replaceAll(/%([\da-fA-F]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-  const seen = [text, unjson, unpercent(text), unpercent(unjson)]
-  return [0, 1, 2].some((before) =>
-    [true, false].some((url) => {
-      const core = base64(before, secret, url).slice(Math.ceil((before * 8) / 6), -4)
-      return seen.some((one) => one.includes(secret) || one.includes(core))
-    }),
-  )
-}
 
 const ways = fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 7 })
 const spelling = fc.oneof(
