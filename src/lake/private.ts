@@ -1,4 +1,4 @@
-import { chmod, readdir, stat } from 'node:fs/promises'
+import { chmod, lstat, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { codeOf, type Disk, makeFolder } from './disk.ts'
 import { inLake, places } from './layout.ts'
@@ -24,7 +24,7 @@ function isIn(path: string, place: string): boolean {
 
 /**
  * Closes the private folders that an earlier program left open, their files first: a folder that is closed already is
- * not looked through again. A folder that is not this user's is left as it is, and so is what is no folder.
+ * not looked through again. A folder that is not this user's is left as it is, and so is a link.
  */
 export async function closePrivate(root: string): Promise<void> {
   for (const place of privatePlaces) await close(inLake(root, place))
@@ -32,7 +32,7 @@ export async function closePrivate(root: string): Promise<void> {
 
 async function close(folder: string): Promise<void> {
   try {
-    const stats = await stat(folder)
+    const stats = await lstat(folder)
     if (!stats.isDirectory() || (stats.mode & 0o077) === 0) return
     for (const item of await readdir(folder, { withFileTypes: true })) {
       const path = join(folder, item.name)

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { umask } from 'node:process'
 import { expect, test } from 'vitest'
@@ -91,10 +91,15 @@ test('private folders are closed, files in them too; what an earlier program lef
     const before = umask(0o022)
     try {
       own.answer(echoes)
+      await own.fetch({ assets: ['BTC'], paths: ['addresses/loss_count_pit'], since })
       for (const place of ['spool', 'quarantine', 'runs', 'registry/raw/snapshot']) {
         mkdirSync(join(own.root, place), { recursive: true })
         if (place !== 'spool') writeFileSync(join(own.root, place, 'old'), 'x')
       }
+      for (const place of ['spool', 'quarantine', 'runs', 'registry/raw']) chmodSync(join(own.root, place), 0o755)
+      const outside = join(own.root, 'outside')
+      mkdirSync(outside)
+      symlinkSync(outside, join(own.root, 'registry/raw/link'))
       await own.fetch({ assets: ['BTC'], paths: ['blockchain/*'], since })
       const mode = (path: string): string => (statSync(join(own.root, path)).mode & 0o777).toString(8)
       for (const place of ['spool', 'quarantine', 'runs', 'registry/raw', 'registry/raw/snapshot'])
@@ -104,7 +109,8 @@ test('private folders are closed, files in them too; what an earlier program lef
       expect(inside.length).toBeGreaterThan(5)
       expect(inside.filter((path) => mode(path) !== '600')).toEqual([])
       expect(files.filter((path) => !inside.includes(path) && mode(path) !== '644')).toEqual([])
-      for (const place of ['registry', 'journal', 'points']) expect([place, mode(place)]).toEqual([place, '755'])
+      for (const place of ['registry', 'journal', 'points', 'outside'])
+        expect([place, mode(place)]).toEqual([place, '755'])
     } finally {
       umask(before)
     }
