@@ -33,7 +33,7 @@ export async function spoolBody(body: Readable, headers: Headers, target: Target
   const sent = new Meter()
   const cleaner = new Cleaner(maxBytes, sent, createRedactor(secrets, 'data'))
   const file = createWriteStream(target.file, { mode: 0o600 })
-  let diskError: unknown
+  let diskError: Error | undefined
   file.once('error', (error) => {
     // A stream that ended early closes the file with its own error; only the first one tells.
     if (isDiskError(error)) diskError = error

@@ -33,6 +33,8 @@ export function filesIn(root: string): string[] {
 }
 
 async function contentOf(engine: Engine, path: string): Promise<string> {
-  const rows = await engine.rows(`SELECT to_json(content)::VARCHAR AS text FROM read_parquet(${quote(path)}) content`)
-  return rows.map(({ text }) => String(text)).join('\n')
+  const rows = await engine.rows<{ text: string }>(
+    `SELECT to_json(content)::VARCHAR AS text FROM read_parquet(${quote(path)}) content`,
+  )
+  return rows.map((row) => row.text).join('\n')
 }
