@@ -32,7 +32,7 @@ export function base64(before: number, text: string, url: boolean): string {
 export function leaks(text: string, secret: string): boolean {
   const seen = [text]
   if (text.includes('\\')) seen.push(unescaped(text))
-  for (const one of [...seen]) if (one.includes('%')) seen.push(unquoted(one))
+  seen.push(...seen.filter((one) => one.includes('%')).map(unquoted))
   const cores = [0, 1, 2].flatMap((before) =>
     [true, false].map((url) => base64(before, secret, url).slice(Math.ceil((before * 8) / 6), -4)),
   )
