@@ -1,27 +1,17 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  statSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
 import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
 import { refuseStranger } from './begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
-import { codeOf, diskError, realDisk } from './disk.ts'
+import { realDisk } from './disk.ts'
 import type { Provider } from './entry.ts'
 import { entriesAfter, listJournal, readEntry } from './journal.ts'
 import { inLake, places } from './layout.ts'
 import { type PlacedLine, readRunLines } from './runlog.ts'
+import { damaged, explain, unwritable } from './sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/sql/ledger: an index of another shape is made anew from the journal. */
@@ -372,47 +362,12 @@ function removeDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
 }
 
-/** SQLite's words for a damaged file, a full disk and a file that cannot be opened or written. */
-function explain(error: unknown, doing: string, path: string): unknown {
-  if (codeOf(error) !== 'ERR_SQLITE_ERROR') return diskError(error, doing)
-  const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
-  if (result === 11 || result === 26) return damaged('cannot be read', error)
-  const codes: Readonly<Record<number, string>> = { 8: 'EACCES', 10: 'EIO', 13: 'ENOSPC', 14: 'EMFILE' }
-  const usual = codes[result]
-  if (usual === undefined) return error
-  // A file that can be opened now could not be a moment ago: so many were open.
-  const code = usual === 'ENOSPC' ? usual : (systemCode(path) ?? usual)
-  return diskError(Object.assign(new Error(code, { cause: error }), { code }), doing)
-}
-
-/** What the system says itself where SQLite says only that it cannot; undefined where it finds nothing wrong now. */
-function systemCode(path: string): string | undefined {
-  try {
-    closeSync(openSync(existsSync(path) ? path : dirname(path), existsSync(path) ? 'r+' : 'r'))
-    return statfsSync(dirname(path)).bavail === 0 ? 'ENOSPC' : undefined
-  } catch (error) {
-    return codeOf(error)
-  }
-}
-
-function unwritable(cause: unknown): boolean {
-  return ['EACCES', 'EROFS', 'EPERM'].includes(codeOf(cause) ?? '')
-}
-
 function ahead(held: number, newest: number): LakeError {
   return new LakeError('integrity', {
     subject: 'journal',
     expected: `version ${held}, which the ledger has seen`,
     got: newest === 0 ? 'no entry' : `version ${newest} as the newest`,
     next: 'put the missing entries back from a copy, or run pitlake doctor',
-  })
-}
-
-function damaged(what: string, cause: unknown): LakeError {
-  return new LakeError('integrity', {
-    subject: `${places.ledger} ${what}`,
-    next: 'run pitlake doctor --rebuild-ledger',
-    cause,
   })
 }
 
