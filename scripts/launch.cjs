@@ -11,7 +11,7 @@ const program = existsSync(packed) ? packed : join(__dirname, '../src/main.ts')
 
 if (newEnough) {
   require('node:module').enableCompileCache?.()
-  import(pathToFileURL(program).href)
+  void import(pathToFileURL(program).href)
 } else {
   const { spawn } = require('node:child_process')
   const { constants } = require('node:os')
