@@ -11,7 +11,7 @@ export async function commandPages(): Promise<string> {
     '# Commands',
     '',
     'This page is made from the option tables of the program (`node scripts/command-pages.ts`); `--help` prints the same.',
-    '`npm run -s pitlake -- <command>` inside the repository, `pitlake <command>` where the package is installed.',
+    '`pitlake <command>` in `make shell` and where the package is installed, `npx pitlake <command>` inside the repository.',
     '',
     '| exit code | meaning |',
     '| --- | --- |',

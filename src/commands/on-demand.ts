@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { loadCatalogue } from '../catalog/load.ts'
 import { LakeError } from '../errors.ts'
+import { registryStatus } from '../jobs/registry-status.ts'
 import { inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
 import { runningClock } from '../sandbox/clock.ts'
@@ -15,20 +16,26 @@ const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
   ['URL', 'KEY', 'KEY_FILE'].map((part) => `PITLAKE_${api}_${part}`),
 )
 
+interface World {
+  readonly seed: number
+  readonly scale: 'demo' | 'full'
+}
+
 /**
  * Runs work that asks a provider. Where none is named in the environment or the configuration and the lake is known to
  * hold a sandbox's data, that sandbox answers while the work lasts: never for a folder without a lake.
  */
 export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Deps) => Promise<T>): Promise<T> {
-  const seed = await seedFor(input, deps)
-  if (seed === undefined) return work(deps)
+  const world = await worldFor(input, deps)
+  if (world === undefined) return work(deps)
+  const { seed, scale } = world
   const served = await serve(
     createSandbox({
       catalogue: loadCatalogue(),
       seed,
       now: runningClock(deps.now, null, 1),
       sleep: deps.sleep,
-      scale: 'demo',
+      scale,
       metricsKey: sandboxKeys.metrics,
       registryKey: sandboxKeys.registry,
     }),
@@ -49,30 +56,38 @@ export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Dep
   }
 }
 
-/** The seed that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
-async function seedFor(input: Input, deps: Deps): Promise<number | undefined> {
+/** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
+async function worldFor(input: Input, deps: Deps): Promise<World | undefined> {
   if (providerVariables.some((name) => (deps.env[name] ?? '').trim() !== '')) return undefined
   const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
   const { data, metrics, registry } = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
   if (metrics.url !== null || registry.url !== null || !existsSync(inLake(data, places.journal))) return undefined
-  const provider = await providerOf(data)
-  if (provider?.synthetic !== true) return undefined
-  const seeds = new Set([provider.metrics, provider.registry].filter((name) => name !== undefined))
-  const [seed] = [...seeds].map((name) => /^sandbox:(\d+)$/.exec(name)?.[1])
-  return seeds.size === 1 && seed !== undefined ? Number(seed) : undefined
+  return readWorld(data, deps)
 }
 
 /** A lake that cannot be read says so to the command itself. */
-async function providerOf(data: string) {
+async function readWorld(data: string, deps: Deps): Promise<World | undefined> {
   try {
     const ledger = await Ledger.openToRead(data)
     try {
-      return ledger.head().provider
+      const { provider } = ledger.head()
+      if (provider?.synthetic !== true) return undefined
+      const names = [provider.metrics, provider.registry].filter((name) => name !== undefined)
+      const seed = /^sandbox:(\d+)$/.exec(names[0] ?? '')?.[1]
+      if (seed === undefined || new Set(names).size > 1) return undefined
+      return { seed: Number(seed), scale: await scaleOf(ledger, deps) }
     } finally {
       ledger.close()
     }
   } catch (error) {
-    if (error instanceof LakeError) return null
+    if (error instanceof LakeError) return undefined
     throw error
   }
+}
+
+/** Nobody wrote down how large the registry was that filled the lake, but the two sizes are far apart. */
+async function scaleOf(ledger: Ledger, deps: Deps): Promise<World['scale']> {
+  if (ledger.head().provider?.registry === undefined) return 'demo'
+  const { records } = await registryStatus(ledger, loadCatalogue(), deps.now(), null)
+  return (records['products'] ?? 0) > 2000 ? 'full' : 'demo'
 }
