@@ -328,6 +328,13 @@ function checkFolder(path: string, origin: Origin): string {
     file: 'data',
     default: 'data',
   }
+  // DuckDB takes what follows for options of its own.
+  if (path.includes('?'))
+    throw usage(names[origin], {
+      expected: 'a folder without ? in its path',
+      got: path,
+      next: 'rename it, or name another',
+    })
   for (let at = path; ; at = dirname(at)) {
     const stats = look(names[origin], at)
     if (stats && !stats.isDirectory()) throw usage(names[origin], { expected: 'a folder', got: `the file ${at}` })

@@ -16,6 +16,8 @@ export const init: CommandSpec = {
   ],
   run: async (input, deps) => {
     if (flagOption(input, 'schema')) return deps.stdout(json(configJsonSchema()))
+    if (deps.cwd.includes('?'))
+      throw usage('init', { expected: 'a folder without ? in its path', got: deps.cwd, next: 'rename it' })
     const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(deps.cwd, name) }))
     const taken = files.filter((file) => existsSync(file.path))
     if (taken.length > 0 && !flagOption(input, 'force')) {

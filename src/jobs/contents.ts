@@ -1,4 +1,5 @@
 import { type Counted, countSeries, footersOf } from '../lake/census.ts'
+import { readPoints } from '../lake/views/relations.ts'
 import { paramsText } from '../lake/convert-order.ts'
 import type { Damage } from '../lake/damage.ts'
 import { Engine } from '../lake/engine.ts'
@@ -33,7 +34,10 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
   const engine = await Engine.open()
   try {
     const findings = await checkFooters(engine, ledger, readable)
-    const counted = await countSeries(engine, [...new Set(sound.map(({ path }) => inLake(ledger.root, path)))])
+    const counted = await countSeries(
+      engine,
+      readPoints(ledger.root, [...new Map(sound.map((file) => [file.path, file])).values()]),
+    )
     findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage))
     return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
   } finally {

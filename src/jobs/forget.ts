@@ -137,7 +137,7 @@ async function islands(engine: Engine, interval: Interval, paths: readonly strin
   const rows = await engine.rows(
     `WITH point AS (
        SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
-       FROM read_parquet(${quoteList(paths)})
+       FROM read_parquet(${quoteList(paths)}, hive_partitioning = false)
        WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
      ), island AS (
        SELECT *, count(*) FILTER (WHERE expected IS DISTINCT FROM t)

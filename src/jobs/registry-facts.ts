@@ -30,7 +30,7 @@ function universeSql(paths: readonly string[]): string {
     WITH step AS (
       SELECT id, "at", step_file, file_row_number,
         CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired' ELSE 'active' END AS state
-      FROM read_parquet(${quoteList(paths)}, union_by_name = true, filename = 'step_file', file_row_number = true)
+      FROM read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false, filename = 'step_file', file_row_number = true)
       QUALIFY row_number() OVER (PARTITION BY id, "at" ORDER BY step_file DESC, file_row_number DESC) = 1
     ), move AS (
       SELECT "at", state, coalesce(lag(state) OVER (PARTITION BY id ORDER BY "at"), 'gone') AS before FROM step

@@ -1,10 +1,10 @@
 import type { Rule } from '../catalog/availability.ts'
 import { ruleFor } from '../catalog/availability.ts'
 import { parseSeriesId } from '../catalog/series.ts'
-import { Engine, quoteList } from '../lake/engine.ts'
+import { Engine } from '../lake/engine.ts'
 import { heldCoverage, heldSeries, heldVersions, heldViolations, liveFiles } from '../lake/held.ts'
+import { readPoints } from '../lake/views/relations.ts'
 import { heldRuns } from '../lake/held-runs.ts'
-import { inLake } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import { ruledSql } from '../lake/stored-clocks.ts'
 import type {
@@ -180,8 +180,7 @@ async function readLags(ledger: Ledger, input: StatusInput): Promise<{ lags: Map
     await engine.run('CREATE TEMP TABLE rule (metric VARCHAR, interval VARCHAR, seconds DOUBLE)')
     for (const [key, { metric, interval, seconds }] of rules)
       if (key !== '') await engine.run('INSERT INTO rule VALUES ($1, $2, $3)', [metric, interval, seconds])
-    const paths = files.map((file) => inLake(ledger.root, file.path))
-    await engine.run(`CREATE TEMP VIEW arrival AS ${arrivalSql(paths)}`)
+    await engine.run(`CREATE TEMP VIEW arrival AS ${arrivalSql(readPoints(ledger.root, files))}`)
     const rows = (await engine.rows(lagSql)).map(lagRow)
     const bins = await engine.rows(binSql)
     return {
@@ -227,9 +226,9 @@ function lagOf(rule: Rule, interval: Interval, now: Instant): number {
 }
 
 /** Points whose arrival somebody saw: the provider's own clock, or this lake's. Backfilled ones say nothing of the lag. */
-function arrivalSql(paths: readonly string[]): string {
+function arrivalSql(points: string): string {
   return `SELECT p.metric, p.interval, (epoch_us(available_at) - ${endSql('epoch_us(t)', 'p.interval', micros)}) / 1e6 AS lag, seconds AS rule
-    FROM read_parquet(${quoteList(paths)}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}) p
+    FROM ${points} p
     LEFT JOIN rule ON rule.metric = p.metric AND rule.interval = p.interval
     WHERE basis IN ('provider', 'observed') AND ${ruledSql()} >= available_at`
 }

@@ -18,7 +18,7 @@ export async function heldAssets(ledger: Ledger, engine: Engine): Promise<Map<st
   const files = liveFiles(ledger, { table: 'metric_assets' }).map((file) => inLake(ledger.root, file.path))
   if (files.length === 0) return new Map()
   const rows = await engine.rows<{ id: string; record: string }>(
-    `SELECT id, arg_max(record, observed_at) AS record FROM read_parquet(${quoteList(files)})
+    `SELECT id, arg_max(record, observed_at) AS record FROM read_parquet(${quoteList(files)}, hive_partitioning = false)
      GROUP BY id ORDER BY min(observed_at), id`,
   )
   return new Map(rows.map(({ id, record }) => [id, canonical(JSON.parse(record))]))
@@ -45,7 +45,7 @@ export async function writeAssets(
     await engine.run(
       `COPY (
          SELECT id, symbol, addresses, record, make_timestamptz(${observedAt}) AS observed_at
-         FROM read_json(${quote(lines)}, format = 'newline_delimited', maximum_object_size = ${Math.max(usualObject, 4 * longest)},
+         FROM read_json(${quote(lines)}, format = 'newline_delimited', hive_partitioning = false, maximum_object_size = ${Math.max(usualObject, 4 * longest)},
            columns = {id: 'VARCHAR', symbol: 'VARCHAR', addresses: 'VARCHAR', record: 'VARCHAR'})
          ORDER BY id
        ) TO ${quote(out)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)`,

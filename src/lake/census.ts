@@ -41,14 +41,12 @@ export interface Counted {
   readonly last: number
 }
 
-/** Counts the points of every series in these points files. */
-export async function countSeries(engine: Engine, paths: readonly string[]): Promise<Counted[]> {
-  if (paths.length === 0) return []
+/** Counts the points of every series in a relation over points files. */
+export async function countSeries(engine: Engine, points: string): Promise<Counted[]> {
   const rows = await engine.rows<Omit<Counted, Numbers> & Record<Numbers, bigint>>(
     `SELECT metric, "interval", asset, currency, exchange, network, params, count(*) AS points, epoch_us(min(t)) // 1000000 AS first,
        epoch_us(max(t)) // 1000000 AS last
-     FROM read_parquet(${quoteList(paths)}, hive_partitioning = true,
-       hive_types = {metric: VARCHAR, interval: VARCHAR}) GROUP BY ALL`,
+     FROM ${points} GROUP BY ALL`,
   )
   return rows.map(({ points, first, last, ...names }) => ({
     ...names,

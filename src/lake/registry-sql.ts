@@ -31,5 +31,5 @@ export function relation(table: string, files: readonly string[]): string {
   const empty = `(SELECT ${columns.map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`).join(', ')} WHERE false)`
   if (files.length === 0) return empty
   // Files of an earlier time may lack a column.
-  return `(FROM ${empty} UNION ALL BY NAME FROM read_parquet(${quoteList(files)}, union_by_name = true))`
+  return `(FROM ${empty} UNION ALL BY NAME FROM read_parquet(${quoteList(files)}, union_by_name = true, hive_partitioning = false))`
 }

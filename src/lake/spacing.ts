@@ -40,7 +40,7 @@ export async function weekdayOf(engine: Engine, file: string): Promise<Weekday |
 }
 
 function timesOf(file: string): string {
-  const read = `read_json(${quote(file)}, format = 'array', compression = 'uncompressed', columns = {t: 'DOUBLE'})`
+  const read = `read_json(${quote(file)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', columns = {t: 'DOUBLE'})`
   return `(SELECT t FROM ${read} WHERE t IS NOT NULL)`
 }
 

@@ -6,10 +6,10 @@ import { expand, type Selection } from '../../src/catalog/series.ts'
 import { ingest } from '../../src/jobs/ingest.ts'
 import type { IngestSummary } from '../../src/jobs/tally.ts'
 import type { IngestDeps, IngestInput } from '../../src/jobs/tools.ts'
-import { Engine, quoteList } from '../../src/lake/engine.ts'
+import { Engine } from '../../src/lake/engine.ts'
 import { heldCoverage, liveFiles } from '../../src/lake/held.ts'
-import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
+import { readPoints } from '../../src/lake/views/relations.ts'
 import { computedSql } from '../../src/lake/stored-clocks.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
@@ -150,14 +150,14 @@ async function failedWindows(root: string): Promise<string[]> {
 /** Every stored point as text, sorted. */
 export async function storedPoints(root: string): Promise<string[]> {
   const ledger = await Ledger.openToRead(root)
-  const files = liveFiles(ledger, { table: 'points' }).map((file) => inLake(root, file.path))
+  const files = liveFiles(ledger, { table: 'points' })
   ledger.close()
   if (files.length === 0) return []
   const engine = await Engine.open()
   try {
     const rows = await engine.rows(
       `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(${computedSql()})::BIGINT AS computed
-       FROM read_parquet(${quoteList(files)}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR})`,
+       FROM ${readPoints(root, files)}`,
     )
     return rows.map((row) => line(row, valueText(row['v'], row['o']))).toSorted()
   } finally {

@@ -9,6 +9,7 @@ import type { SeriesRow } from '../../src/lake/entry.ts'
 import { liveFiles } from '../../src/lake/held.ts'
 import { inLake, pointsFile } from '../../src/lake/layout.ts'
 import type { Ledger } from '../../src/lake/ledger.ts'
+import { readPoints } from '../../src/lake/views/relations.ts'
 import { datedPointsSql, earlierDatings } from '../../src/lake/redated.ts'
 import { computedSql, ruledSql } from '../../src/lake/stored-clocks.ts'
 import { commitDeps } from './lakes.ts'
@@ -134,8 +135,10 @@ export function seriesId(metric: string, asset: number): string {
 export function pointsAt(ledger: Ledger, observedAsOf: number | null): string {
   const files = liveFiles(ledger)
   const read = (paths: readonly string[]): string =>
-    `read_parquet(${quoteList(paths.map((path) => inLake(ledger.root, path)))}, hive_partitioning = true,
-     hive_types = {metric: VARCHAR, interval: VARCHAR})`
+    readPoints(
+      ledger.root,
+      paths.map((path) => ({ path })),
+    )
   const newest = read(files.filter((file) => file.table === 'points').map((file) => file.path))
   const at = observedAsOf === null ? 'CAST(NULL AS TIMESTAMPTZ)' : `make_timestamptz(${observedAsOf}::BIGINT)`
   return `(SELECT * FROM ${datedPointsSql(newest, earlierDatings(files), read, at)}

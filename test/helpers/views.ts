@@ -148,7 +148,7 @@ async function writeParquet(
   const out = inLake(ledger.root, temporary)
   await mkdir(dirname(out), { recursive: true })
   writeFileSync(`${out}.jsonl`, rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
-  const read = `read_json(${quote(`${out}.jsonl`)}, format = 'newline_delimited', columns = {${columns}})`
+  const read = `read_json(${quote(`${out}.jsonl`)}, hive_partitioning = false, format = 'newline_delimited', columns = {${columns}})`
   await engine.run(`COPY (SELECT * FROM ${read} ${order}) TO ${quote(out)} (FORMAT parquet)`)
   return temporary
 }

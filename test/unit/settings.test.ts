@@ -255,6 +255,9 @@ test('unreadable files and folders that are files are refused by name', () => {
     /^PITLAKE_DATA: expected a folder, got the file/,
   )
   expect(refusal(() => settings(null, {}, { data: 'file/below' }))).toMatch(/^--data: expected a folder, got the file/)
+  expect(refusal(() => settings(null, {}, { data: 'a?/lake' }))).toMatch(
+    /^--data: expected a folder without \? in its path/,
+  )
   expect(refusal(() => loadCatalogue(settings('catalogs: [none.yaml]').catalogs))).toContain('readable catalogue file')
 })
 

@@ -73,7 +73,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
       catalogue,
       weekStart,
       files: tables.get('points') ?? [],
-      points: (list) => pointsIn(list),
+      points: (newest) => pointsIn(newest),
       price: () => body('price_usd'),
     }),
     ...clockWords,
@@ -114,9 +114,9 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     const object = texts.find((text) => text.name === 'points')
     return fillIn(object?.file ?? 'points', found(object?.body, 'points'), narrow)
   }
-  /** Of a list of files that an expression gives while the query is bound. */
-  const pointsIn = (list: string | undefined): string => {
-    const relation = listedPointsSql(root, list, earlier)
+  /** Of a relation whose text is put together while the query is bound. */
+  const pointsIn = (newest: string | undefined): string => {
+    const relation = listedPointsSql(root, newest, earlier)
     const narrow: Fill = (word, argument) =>
       word === 'files' && argument === 'points' ? relation : fill(word, argument)
     const object = texts.find((text) => text.name === 'points')

@@ -113,7 +113,7 @@ function copySql(from: string, to: string, columns: Exported['columns']): string
   const typed = columns.map(([name, type]) =>
     type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
   )
-  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(from)}, format = 'newline_delimited',
+  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(from)}, format = 'newline_delimited', hive_partitioning = false,
     maximum_object_size = 268435456, columns = {${raw.join(', ')}}))
     TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`
 }

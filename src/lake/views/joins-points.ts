@@ -2,7 +2,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import { type Interval, intervals, type Weekday } from '../../time.ts'
 import { quote } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
-import { literalPath } from './relations.ts'
+import { literalPath, relationText } from './relations.ts'
 
 /** What the macros of the joins are made from. */
 export interface JoinSources {
@@ -12,8 +12,8 @@ export interface JoinSources {
   readonly weekStart: Weekday
   /** The live points files. */
   readonly files: readonly HeldFile[]
-  /** The body of the view `points` over the list of files that an SQL expression gives; undefined where there are none. */
-  readonly points: (list: string | undefined) => string
+  /** The body of the view `points` over this relation; undefined where there are no files. */
+  readonly points: (newest: string | undefined) => string
   /** The body of the view `price_usd`. */
   readonly price: () => string
 }
@@ -123,7 +123,7 @@ export function pointsOf(sources: JoinSources, facts: Facts, names: string, inte
       ${mistakes(names, interval)}
       ELSE ${filesOf(sources, facts, interval)} END, chr(9))))), chr(9))`
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
-  const text = said(storedText(sources, false), { files: chosen, names: paths, interval })
+  const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
   const prices = `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = '${price}')) > 0 THEN ${said(` UNION ALL ${priceText(sources)}`, { interval })} ELSE '' END`
   return `query(list_transform([${factsFor(facts, names)}], lambda facts: CASE
       WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty') ELSE concat(${text}, ${prices}) END)[1])`
@@ -132,9 +132,9 @@ export function pointsOf(sources: JoinSources, facts: Facts, names: string, inte
 /** The text for the one metric that `fact` is about. */
 function textOfOne(sources: JoinSources, facts: Facts, interval: Sql): Sql {
   const own = { names: "fact['name']", interval }
-  const files = filesOf(sources, facts, interval)
+  const files = filesText(sources, filesOf(sources, facts, interval))
   return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
-      ELSE ${said(storedText(sources, true), { ...own, files })} END`
+      ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
 }
 
 /**
@@ -217,14 +217,27 @@ function fallback({ files: [first] }: JoinSources): string {
 
 const columns = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'network', 't', 'available_at', 'v', 'o']
 
+/** The place that takes a text as it is. */
+const relation = 'relation'
+
+/** The text of a relation over the files that an SQL expression gives by tab. */
+function filesText({ root }: JoinSources, files: Sql): Sql {
+  const [before = '', after = ''] =
+    `list_transform(string_split(\u0002, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`.split(
+      '\u0002',
+    )
+  const listed = (list: Sql): Sql =>
+    `concat(${quote(before)}, ${literal(`array_to_string(${list}, chr(9))`)}, ${quote(after)})`
+  return relationText(root, `string_split(${files}, chr(9))`, listed)
+}
+
 /** The place of a literal in the text of a query. */
 function slot(name: string): string {
   return `\u0001${name}\u0001`
 }
 
-function storedText({ root, files, points }: JoinSources, one: boolean): string {
-  const list = `list_transform(string_split(${slot('files')}, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`
-  const body = files.length === 0 ? points(undefined) : points(list)
+function storedText({ files, points }: JoinSources, one: boolean): string {
+  const body = files.length === 0 ? points(undefined) : points(slot(relation))
   const own = one
     ? `known_points.metric = ${slot('names')}`
     : `list_contains(string_split(${slot('names')}, chr(9)), known_points.metric)`
@@ -242,11 +255,11 @@ function someOf(body: string): string {
 
 /** The text of a query as an SQL expression: each place holds, as a literal of the text, what its expression gives. */
 function said(text: string, places: Readonly<Record<string, Sql>>): Sql {
-  const pieces = text.split('\u0001').map((piece, n) => {
-    if (n % 2 === 0) return quote(piece)
-    const place = places[piece]
-    if (place === undefined) throw new RangeError(`nothing stands for ${piece} in a query`)
-    return literal(`CAST(${place} AS VARCHAR)`)
+  const pieces = text.split('\u0001').map((name, n) => {
+    if (n % 2 === 0) return quote(name)
+    const place = places[name]
+    if (place === undefined) throw new RangeError(`nothing stands for ${name} in a query`)
+    return name === relation ? place : literal(`CAST(${place} AS VARCHAR)`)
   })
   return `concat(${pieces.join(', ')})`
 }

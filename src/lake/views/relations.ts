@@ -1,6 +1,7 @@
 import { quote, quoteName } from '../engine.ts'
 import type { FileEntry } from '../entry.ts'
 import { datedPointsSql, type EarlierDating } from '../redated.ts'
+import { places } from '../layout.ts'
 import { columnsMark } from '../registry-columns.ts'
 import { columnsOf, isDated } from './columns.ts'
 import { instantSql } from './template.ts'
@@ -23,7 +24,28 @@ export function filesSql(root: string, table: string, files: readonly Listed[]):
   return readSql(root, table, files, '')
 }
 
-const hive = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
+/** The engine takes partitions from the whole path, also from folders above the lake: it may do so nowhere but here. */
+const bare = 'hive_partitioning = false'
+const own = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
+const placed = `${places.points}/metric=`
+
+/** Whether no folder above the lake looks like a partition: then the engine finds ours alone, and opens no other file. */
+function isPlain(root: string): boolean {
+  return !root.includes('=')
+}
+
+/** The SELECT over files of partitions, told by their last two folders: a list of absolute paths, as SQL. */
+function placedSql(list: string): string {
+  const folder = (key: string, behind: string): string =>
+    `url_decode(regexp_extract(path_of_file, '/${key}=([^/]*)/${behind}[^/]*$', 1))`
+  return `SELECT * EXCLUDE (path_of_file), ${folder('metric', '[^/]*/')} AS metric, ${folder('interval', '')} AS "interval"
+    FROM read_parquet(${list}, ${bare}, filename = 'path_of_file')`
+}
+
+/** The SELECT over files of many metrics, which hold both names as columns. */
+function mixedSql(list: string): string {
+  return `SELECT * FROM read_parquet(${list}, ${bare})`
+}
 
 /**
  * The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. Where a
@@ -45,9 +67,23 @@ export function pointsSql(
   return datedSqlOf(root, newest, earlier)
 }
 
-/** The same over the list of absolute paths that an SQL expression gives; undefined where there are no files. */
-export function listedPointsSql(root: string, list: string | undefined, earlier: readonly EarlierDating[]): string {
-  return datedSqlOf(root, list === undefined ? readPoints(root, []) : `read_parquet(${list}, ${hive})`, earlier)
+/** The same over a relation that stands for the newest files; undefined where there are none. */
+export function listedPointsSql(root: string, relation: string | undefined, earlier: readonly EarlierDating[]): string {
+  return datedSqlOf(root, relation ?? readPoints(root, []), earlier)
+}
+
+/**
+ * An SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake, and
+ * `listed` makes of an SQL list the text of the list of their absolute paths.
+ */
+export function relationText(root: string, paths: string, listed: (list: string) => string): string {
+  if (isPlain(root)) return `concat('read_parquet(', ${listed(paths)}, ', ${own})')`
+  const part = (sql: (list: string) => string, condition: string): string => {
+    const list = `list_filter(${paths}, lambda path_listed: ${condition}starts_with(path_listed, ${quote(placed)}))`
+    const [before = '', after = ''] = sql('\u0002').split('\u0002')
+    return `CASE WHEN len(${list}) > 0 THEN concat(${quote(before)}, ${listed(list)}, ${quote(after)}) END`
+  }
+  return `'(' || concat_ws(' UNION ALL BY NAME ', ${part(placedSql, '')}, ${part(mixedSql, 'NOT ')}) || ')'`
 }
 
 function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDating[]): string {
@@ -62,12 +98,18 @@ function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDatin
 /** The relation over points files alone. */
 export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return emptySql(columnsOf('points'))
-  return `read_parquet(${pathList(root, files)}, ${hive})`
+  if (isPlain(root)) return `read_parquet(${pathList(root, files)}, ${own})`
+  const parts = Map.groupBy(files, ({ path }) => path.startsWith(placed))
+  const reads = [true, false].flatMap((inPartition) => {
+    const some = parts.get(inPartition)
+    return some === undefined ? [] : [(inPartition ? placedSql : mixedSql)(pathList(root, some))]
+  })
+  return `(${reads.join('\n  UNION ALL BY NAME ')})`
 }
 
 /** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
 function readSql(root: string, table: string, files: readonly Listed[], options: string): string {
-  const read = `read_parquet(${pathList(root, files)}, union_by_name = true${options})`
+  const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bare}${options})`
   return `(FROM ${emptySql(columnsOf(table))} UNION ALL BY NAME FROM ${read})`
 }
 
@@ -92,7 +134,7 @@ function readDated(root: string, table: string, files: readonly Listed[]): strin
   const mark = columnsMark(table)
   if (files.every(({ meta }) => meta['columns'] === mark))
     return `read_parquet(${pathList(root, files)}, hive_partitioning = false, filename = true)`
-  return readSql(root, table, files, ', hive_partitioning = false, filename = true')
+  return readSql(root, table, files, ', filename = true')
 }
 
 /** A relation of these columns without a row. */
@@ -114,5 +156,5 @@ export function literalPath(path: string): string {
 
 /** The relation over one Parquet file, for FROM. */
 export function fileSql(path: string): string {
-  return `read_parquet(${quote(literalPath(path))})`
+  return `read_parquet(${quote(literalPath(path))}, ${bare})`
 }

@@ -6,5 +6,5 @@ SELECT body, CASE WHEN sent = floor(sent) AND abs(sent) < 1e11 AND {{on_grid}} T
   {{v}} AS v, {{o}} AS o, CAST(NULL AS VARCHAR) AS extra, {{computed}} AS computed
 FROM (
   SELECT {{body}} AS body, t AS sent, TRY_CAST(t AS BIGINT) AS mark, * EXCLUDE (t)
-  FROM read_json({{files}}, format = 'array', compression = 'uncompressed', maximum_object_size = 1048576, columns = {{columns}})
+  FROM read_json({{files}}, format = 'array', hive_partitioning = false, compression = 'uncompressed', maximum_object_size = 1048576, columns = {{columns}})
 )

@@ -8,6 +8,6 @@ SELECT {{body}}, m['t'], m['v'], m['o'], m['computed_at'], has_t, has_v, has_o,
 FROM (
   SELECT file_index, m, cardinality(m) AS keys, map_contains(m, 't') AS has_t, map_contains(m, 'v') AS has_v,
     map_contains(m, 'o') AS has_o, has_t::INTEGER + has_v::INTEGER + has_o::INTEGER + map_contains(m, 'computed_at')::INTEGER AS known
-  FROM read_json({{files}}, format = 'array', records = false, compression = 'uncompressed',
+  FROM read_json({{files}}, format = 'array', hive_partitioning = false, records = false, compression = 'uncompressed',
     columns = {m: 'MAP(VARCHAR, JSON)'})
 )

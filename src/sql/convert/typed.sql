@@ -3,4 +3,4 @@
 -- law: L7. Texts, booleans, further keys do not occur here; a key that a point has twice makes the reading fail.
 INSERT INTO typed
 SELECT {{body}}, t, {{v}}, {{o}}, computed_at
-FROM read_json({{files}}, format = 'array', compression = 'uncompressed', columns = {t: 'DOUBLE', {{columns}}, computed_at: 'DOUBLE'})
+FROM read_json({{files}}, format = 'array', hive_partitioning = false, compression = 'uncompressed', columns = {t: 'DOUBLE', {{columns}}, computed_at: 'DOUBLE'})

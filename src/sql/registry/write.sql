@@ -4,5 +4,5 @@
 --   keep long records out of memory, and for them the lowest level of zstd is as small as the usual one.
 COPY (
   SELECT {{columns}}
-  FROM read_json({{lines}}, format = 'newline_delimited', columns = {{types}}, maximum_object_size = {{longest}})
+  FROM read_json({{lines}}, format = 'newline_delimited', hive_partitioning = false, columns = {{types}}, maximum_object_size = {{longest}})
 ) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 4096, KV_METADATA {{metadata}})

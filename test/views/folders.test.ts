@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { checkContents } from '../../src/jobs/contents.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { makeLake, makeViews, type PointRow, type Step } from '../helpers/views.ts'
+import { trustMetric, trustTables } from '../helpers/trust-lake.ts'
+
+// Generous: other work may hold the machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+const home = mkdtempSync(join(tmpdir(), 'pitlake-folders-'))
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+const point = (metric: string, asset: string, day: number): PointRow => ({
+  metric,
+  asset,
+  interval: '24h',
+  t: `2024-01-${String(day).padStart(2, '0')}`,
+  available_at: `2024-01-${String(day + 1).padStart(2, '0')}T00:10:00Z`,
+  v: day + (asset === 'BTC' ? 100 : 200),
+})
+const all = (days: readonly number[]): PointRow[] =>
+  [trustMetric, 'm/Other x'].flatMap((metric) =>
+    ['BTC', 'ETH'].flatMap((asset) => days.map((day) => point(metric, asset, day))),
+  )
+const steps: readonly Step[] = [
+  { at: '2024-12-01T00:00:00', points: all([1, 2, 3]) },
+  { at: '2024-12-02T00:00:00', tables: trustTables(['BTC']) },
+  { at: '2024-12-03T00:00:00', points: all([4, 5]) },
+]
+
+const queries = [
+  'FROM points ORDER BY ALL',
+  `SELECT count(*) AS n FROM points WHERE metric = 'm/Other x' AND "interval" = '24h' AND asset = 'ETH'`,
+  `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-02', '2024-01-06', '6h')) SELECT ts, t, v FROM pit_join('d', '${trustMetric}', '24h') ORDER BY ALL`,
+  `WITH d AS (SELECT 'ETH' AS asset, ts FROM calendar('2024-01-02', '2024-01-06', '6h')) SELECT ts, metric, t, v FROM pit_long('d', ['${trustMetric}', 'm/Other x'], '24h') ORDER BY ALL`,
+  `SELECT * FROM resample('${trustMetric}', '24h', '1w') ORDER BY ALL`,
+  'FROM snapshots.products ORDER BY ALL',
+  'FROM history.products ORDER BY ALL',
+  'FROM universe ORDER BY ALL',
+  'FROM metric_assets',
+]
+
+async function answers(folder: string): Promise<unknown[]> {
+  const root = join(home, folder)
+  await makeLake(root, steps)
+  await makeViews(root)
+  const engine = await openQuery(root)
+  const ledger = await Ledger.openToRead(root)
+  try {
+    const told: unknown[] = []
+    for (const sql of queries) told.push(await engine.rows(sql))
+    const { series, points } = await checkContents(ledger, new Set())
+    return [...told, { series, points }]
+  } finally {
+    engine.close()
+    ledger.close()
+  }
+}
+
+let plain: unknown[] = []
+beforeAll(async () => {
+  plain = await answers('plain/lake')
+})
+
+test.each([
+  'asset=ETH/metric=foo/lake',
+  'interval=1h/currency=x/snapshot_date=2020-01-01/lake',
+  'points/metric=m%2FOther x/interval=1h/lake',
+  "a [1] b*c/it's [x",
+])('folders above a lake mean nothing: %s', async (folder) => {
+  expect(await answers(folder)).toEqual(plain)
+})
+
+test('there is something to compare', () => {
+  expect(plain.slice(0, queries.length).map((rows) => (rows as readonly unknown[]).length > 0)).toEqual(
+    queries.map((sql) => !sql.includes('snapshots.')),
+  )
+})
