@@ -323,7 +323,7 @@ class Run:
 
 def command(*arguments: str) -> list[str]:
     """The words that run the command line of this project."""
-    return ["node", "-r", str(PROJECT / "scripts" / "node24.cjs"), str(PROJECT / "src" / "main.ts"), *map(str, arguments)]
+    return ["node", str(PROJECT / "scripts" / "launch.cjs"), *map(str, arguments)]
 
 
 def pitlake(*arguments: str, data: Path | str | None = None, env: dict[str, str] | None = None) -> Run:

@@ -1,12 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-
-/** What the package starts: on an old Node the pinned one takes over before any module of the program is linked. */
-const entry = "#!/usr/bin/env node\nimport './node24.cjs'\nawait import('./program.js')\n"
 
 function emit(): void {
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
@@ -29,9 +26,7 @@ if (import.meta.main) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   emit()
   copyAssets()
-  copyFileSync(join(root, 'scripts/node24.cjs'), join(root, 'dist/node24.cjs'))
-  const main = join(root, 'dist/main.js')
-  renameSync(main, join(root, 'dist/program.js'))
-  writeFileSync(main, entry)
-  chmodSync(main, 0o755)
+  // What the package starts: on an old Node the pinned one takes over before any module of the program is linked.
+  for (const name of ['launch.cjs', 'pinned.cjs']) copyFileSync(join(root, 'scripts', name), join(root, 'dist', name))
+  chmodSync(join(root, 'dist/launch.cjs'), 0o755)
 }

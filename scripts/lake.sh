@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-pitlake() { node -r ./scripts/node24.cjs src/main.ts "$@"; }
+pitlake() { node scripts/launch.cjs "$@"; }
 title() { printf '\n\033[1m%s\033[0m\n' "$1"; }
 [ -t 1 ] || title() { printf '\n== %s\n' "$1"; }
 
@@ -16,7 +16,7 @@ if [ -z "${PITLAKE_METRICS_URL:-}${PITLAKE_REGISTRY_URL:-}" ]; then
   # A lake that a sandbox filled goes on with the same world.
   seed=
   [ ! -d "$data/journal" ] || seed=$(pitlake status --data "$data" --json 2>/dev/null | sed -n 's/.*"provider": *"sandbox:\([0-9]*\)".*/\1/p' | head -n 1)
-  node -r ./scripts/node24.cjs src/main.ts sandbox --seed "${seed:-1}" >"$line" &
+  node scripts/launch.cjs sandbox --seed "${seed:-1}" >"$line" &
   sandbox=$!
   trap 'kill "$sandbox" 2>/dev/null || true; wait "$sandbox" 2>/dev/null || true; rm -f "$line"' EXIT
   for _ in $(seq 100); do [ -s "$line" ] && break; sleep 0.1; done

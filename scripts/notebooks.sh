@@ -31,7 +31,7 @@ if ! fresh "$lake" "$wanted" || [ ! -f "$lake/lake.duckdb" ] || [ ! -f "$lake.pr
   echo "$wanted" >"$lake.made"
 elif ! grep -qF "$lake" "$lake/lake.sql"; then
   # The checkout was moved: the views name files by their full path.
-  node -r ./scripts/node24.cjs src/main.ts views --data "$lake"
+  node scripts/launch.cjs views --data "$lake"
 fi
 
 export PITLAKE_DATA=$lake PYTHONPYCACHEPREFIX=$cache/pycache

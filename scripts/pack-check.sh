@@ -25,6 +25,6 @@ expect() {
 }
 expect usage npx --no-install pitlake --help
 expect supply/current_pit npx --no-install pitlake catalog list
-expect usage node node_modules/pitlake/dist/main.js --help
+expect usage node node_modules/pitlake/dist/launch.cjs --help
 expect openLake "$(npm root)/.bin/node" -p "Object.keys(require('pitlake')).join()"
 echo "pack check: the package works in an empty folder ($(du -h "$folder"/*.tgz | cut -f1), system node $(node --version))"

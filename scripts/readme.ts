@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const page = join(root, 'README.md')
-const program = ['-r', join(root, 'scripts/node24.cjs'), join(root, 'src/main.ts')]
+const program = [join(root, 'scripts/launch.cjs')]
 const session = /(<!-- session: made by scripts\/readme\.ts -->\n```console\n)([\s\S]*?)(```\n<!-- end -->)/
 
 /** The README with the output that the commands of its session give now, on a lake of their own. */

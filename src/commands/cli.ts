@@ -9,12 +9,11 @@ import { commandTable, type CommandEntry } from './table.ts'
 /** Runs one command line with the real world behind it; returns the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const stop = new AbortController()
-  const onSignal = () => {
-    if (stop.signal.aborted) process.exit(5)
-    stop.abort()
-  }
+  const onStop = stopCounter(stop)
+  const onSignal = () => onStop(1)
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
+  heedLauncher(onStop)
   process.stdout.on('error', quietPipe)
   // Nobody reads the log any more: no reason to give up the work.
   process.stderr.on('error', () => undefined)
@@ -45,6 +44,29 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     process.off('SIGINT', onSignal)
     process.off('SIGTERM', onSignal)
   }
+}
+
+/** The first stop ends the work in good order, the second at once. */
+function stopCounter(stop: AbortController): (own: number, told?: number) => void {
+  const seen = { own: 0, told: 0 }
+  return (own, told = 0) => {
+    seen.own += own
+    seen.told = Math.max(seen.told, told)
+    // A terminal stops the launcher and this process, a kill often the launcher alone: that is one stop, not two.
+    const stops = Math.max(seen.own, seen.told)
+    if (stops > 1) process.exit(5)
+    if (stops > 0) stop.abort()
+  }
+}
+
+/** A launcher tells how often it was stopped; one that is gone counts as a stop. */
+function heedLauncher(onStop: (own: number, told: number) => void): void {
+  if (process.channel === undefined) return
+  process.on('message', (message: { stops?: unknown } | null) => {
+    if (typeof message?.stops === 'number') onStop(0, message.stops)
+  })
+  process.on('disconnect', () => onStop(0, 1))
+  process.channel?.unref()
 }
 
 /** Finds the command, parses its options by its own table, runs it. */

@@ -87,7 +87,7 @@ function startUp(): Pair {
     if (done.status !== 0) throw new Error(done.stderr)
     return done.stdout
   }
-  const ours = node(['-r', './scripts/node24.cjs', 'src/main.ts', '--help'])
+  const ours = node(['scripts/launch.cjs', '--help'])
   return {
     name: 'pitlake --help',
     baseline: 'node -e 0',

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -70,7 +70,8 @@ describe('an old Node', () => {
 
   test('without the pinned one it says in one line what to do', () => {
     const lonely = join(folder, 'node24.cjs')
-    writeFileSync(lonely, spawnSync('cat', [preload], { encoding: 'utf8' }).stdout)
+    copyFileSync(preload, lonely)
+    copyFileSync(preload.replace('node24', 'pinned'), join(folder, 'pinned.cjs'))
     const { status, stdout, stderr } = run(lonely)
     expect(stdout).toBe('')
     expect(stderr).toBe('pitlake: expected Node 24 or later, got 20.9.0; install Node 24 and run npm ci again\n')

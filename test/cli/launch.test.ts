@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+const launcher = fileURLToPath(new URL('../../scripts/launch.cjs', import.meta.url))
+let folder = ''
+const started: ChildProcess[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'pitlake-launch-'))
+  // The first process says that it is Node 20; what it starts says the truth.
+  writeFileSync(
+    join(folder, 'old.cjs'),
+    "if (!process.env.SEEN) Object.defineProperty(process.versions, 'node', { value: '20.9.0' })\nprocess.env.SEEN = '1'\n",
+  )
+})
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Launched {
+  readonly child: ChildProcess
+  readonly ended: Promise<{ code: number | null; signal: string | null; stderr: string }>
+}
+
+/** Starts the program as on an old Node, as the head of a process group of its own. */
+function launch(args: readonly string[], env: Readonly<Record<string, string>> = {}): Launched {
+  const child = spawn(process.execPath, ['-r', join(folder, 'old.cjs'), launcher, ...args], {
+    detached: true,
+    cwd: folder,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  started.push(child)
+  let stderr = ''
+  child.stderr?.on('data', (text: Buffer) => (stderr += text.toString()))
+  const ended = new Promise<Awaited<Launched['ended']>>((resolve) =>
+    child.on('exit', (code, signal) => resolve({ code, signal, stderr })),
+  )
+  return { child, ended }
+}
+
+/** The one process that the launcher started. */
+function childOf(pid: number | undefined): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])
+}
+
+async function gone(pid: number): Promise<boolean> {
+  for (let n = 0; n < 400 && existsSync(`/proc/${pid}`); n++) await setTimeout(25)
+  return !existsSync(`/proc/${pid}`)
+}
+
+/** A fetch that waits for its first answer until it is let go. */
+async function waitingFetch(test: (fetch: Launched, letGo: () => void) => Promise<void>): Promise<void> {
+  const held: ServerResponse[] = []
+  let arrived: () => void = () => undefined
+  const asked = new Promise<void>((resolve) => (arrived = resolve))
+  const server = createServer((_, response) => {
+    held.push(response)
+    arrived()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const env = { PITLAKE_METRICS_URL: url, PITLAKE_METRICS_KEY: 'a-key-of-a-test', PITLAKE_DATA: join(folder, 'lake') }
+  try {
+    const fetch = launch(['fetch', '--assets', 'BTC,ETH', '--paths', 'supply/current_pit'], env)
+    await asked
+    await test(fetch, () => {
+      for (const response of held.splice(0)) response.end('[]')
+    })
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+describe.skipIf(process.platform !== 'linux')('on an old Node', { timeout: 60_000 }, () => {
+  test('arguments, output and exit code pass through', async () => {
+    const { child, ended } = launch(['no such command'])
+    let out = ''
+    child.stdout?.on('data', (text: Buffer) => (out += text.toString()))
+    expect(await ended).toMatchObject({ code: 2, stderr: expect.stringContaining('no such command') as string })
+    const help = launch(['--help'])
+    help.child.stdout?.on('data', (text: Buffer) => (out += text.toString()))
+    expect(await help.ended).toMatchObject({ code: 0 })
+    expect(out).toContain('Usage: pitlake')
+  })
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s to the launcher alone ends the job in good order', async (signal) =>
+    waitingFetch(async ({ child, ended }, letGo) => {
+      child.kill(signal)
+      await setTimeout(300)
+      expect(child.exitCode).toBeNull()
+      letGo()
+      expect(await ended).toMatchObject({ code: 5, stderr: expect.stringContaining('stopped early') as string })
+    }),
+  )
+
+  test('Ctrl-C, which reaches both, is one stop; a second one ends at once', async () =>
+    waitingFetch(async ({ child, ended }) => {
+      const group = -(child.pid ?? 0)
+      process.kill(group, 'SIGINT')
+      await setTimeout(500)
+      expect(child.exitCode).toBeNull()
+      process.kill(group, 'SIGINT')
+      expect(await ended).toMatchObject({ code: 5 })
+    }))
+
+  test('a launcher that was killed leaves nobody behind', async () =>
+    waitingFetch(async ({ child, ended }, letGo) => {
+      const job = childOf(child.pid)
+      child.kill('SIGKILL')
+      await ended
+      letGo()
+      expect(await gone(job)).toBe(true)
+      expect(existsSync(join(folder, 'lake', 'locks', 'metrics.json'))).toBe(false)
+    }))
+
+  test('a job that a signal ended says so by its exit code', async () =>
+    waitingFetch(async ({ child, ended }) => {
+      process.kill(childOf(child.pid), 'SIGKILL')
+      expect(await ended).toMatchObject({ code: 128 + 9, signal: null })
+    }))
+})
+
+test('on a Node that is new enough there is one process, and it is stopped itself', { timeout: 60_000 }, async () => {
+  writeFileSync(join(folder, 'old.cjs'), '')
+  await waitingFetch(async ({ child, ended }, letGo) => {
+    if (process.platform === 'linux') expect(childOf(child.pid)).toBe(0)
+    child.kill('SIGTERM')
+    letGo()
+    expect(await ended).toMatchObject({ code: 5 })
+  })
+})
