@@ -65,11 +65,15 @@ test('a lake of a sandbox is asked of a sandbox with the seed on record, and tha
       `PITLAKE_METRICS_${part}`,
       `PITLAKE_REGISTRY_${part}`,
     ])
-    writeFileSync(join(bench.root, 'key'), 'k')
+    writeFileSync(join(bench.root, 'key'), 'key-of-somebody')
     for (const name of variables) {
-      const value = name.endsWith('URL') ? 'http://127.0.0.1:1' : name.endsWith('FILE') ? join(bench.root, 'key') : 'k'
+      const value = name.endsWith('URL')
+        ? 'http://127.0.0.1:1'
+        : name.endsWith('FILE')
+          ? join(bench.root, 'key')
+          : 'key-of-somebody'
       const left = await run(bench.root, { [name]: value }, ...asked, '--max-requests', '1', ...data)
-      expect(left.code, name).not.toBe(0)
+      expect(left, name).toMatchObject({ code: 2, message: expect.stringMatching(/got nothing/) })
       expect(left.notes, name).not.toMatch(/sandbox/)
     }
     writeFileSync(join(bench.root, 'pitlake.yaml'), 'registry: { url: "http://127.0.0.1:1" }')

@@ -180,6 +180,20 @@ describe('availability rules against arrivals', () => {
     expect(row).toMatchObject({ verdict: 'disproved', late: 59, observations: 59, proposed_lag: '30m' })
   })
 
+  test('a launch that took days, and older history added years later, leave the evidence of the points between', async () => {
+    const launch = at('2024-01-01 00:00:00')
+    const day = 86_400
+    const row = await audited(
+      Array.from({ length: 160 }, (_, i) => {
+        const t = launch + (i - 60) * day
+        // Thirty days added in 2025, thirty computed at launch until January 5, and what became due meanwhile with them.
+        const told = i < 30 ? launch + 500 * day : i < 60 ? launch + (i - 30) * 0.15 * day : t + day + 300
+        return { t: text(t), computed: text(i === 60 || i === 61 ? launch + 3.5 * day + i : told) }
+      }),
+    )
+    expect(row).toMatchObject({ verdict: 'kept', late: 0, max: 300, backfilled: 64, observations: 96 })
+  })
+
   test('points that came in time unseen count against one that was seen to be late', async () => {
     const first = '2024-01-03 00:00:00'
     const quiet = days(() => 0).map(({ t }, i) => ({ t, stored: i < 2 ? first : '2024-05-01 00:00:00' }))
