@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit lake shell fetch registry views status sql notebooks test torture check pack bench sandbox clean help
+.PHONY: audit lake shell daily fetch registry views status sql notebooks test torture check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -26,6 +26,9 @@ fetch: $(INSTALLED) ## brings the metrics selected in pitlake.yaml up to date
 
 registry: $(INSTALLED) ## brings the registry up to date: the change feed, with a snapshot where there is none yet
 	@$(PITLAKE) registry sync
+
+daily: $(INSTALLED) ## what cron calls: fetch, registry, views, merge, a sample of verify, the status page
+	@$(PITLAKE) daily
 
 views: $(INSTALLED) ## makes lake.duckdb and lake.sql anew
 	@$(PITLAKE) views

@@ -86,11 +86,15 @@ const selection = z
   })
   .refine((s) => s.since === undefined || s.until === undefined || s.since < s.until, 'since before until')
 
+/** What the daily run does beside what it always does. */
+const daily = z.strictObject({ vacuum: z.boolean().optional() })
+
 /** `pitlake.yaml`: what a person may set. Keys to the APIs have no place in it. */
 export const configSchema = z.strictObject({
   data: word.optional(),
   metrics: metrics.nullish().transform((value) => value ?? undefined),
   registry: registry.nullish().transform((value) => value ?? undefined),
+  daily: daily.nullish().transform((value) => value ?? undefined),
   catalogs: z.array(word).optional(),
   select: z.array(selection).min(1).optional(),
 })

@@ -48,6 +48,8 @@ export interface Settings {
     readonly shrinkLimit: number
     readonly rawDays: number
   }
+  /** Whether the daily run takes away superseded files. */
+  readonly daily: { readonly vacuum: boolean }
   /** Absolute paths of the user's catalogue files. */
   readonly catalogs: readonly string[]
   readonly select: readonly Selection[]
@@ -119,6 +121,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       shrinkLimit: number('registry.shrink_limit', config.registry?.shrink_limit, 0.2),
       rawDays: number('registry.raw_days', config.registry?.raw_days, 90),
     },
+    daily: { vacuum: config.daily?.vacuum ?? false },
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
     select: config.select ?? [],
     secrets: givenKeys(env),

@@ -51,6 +51,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import('./fetch.ts')).fetchCommand,
   },
   {
+    name: 'daily',
+    summary: 'what cron calls: everything that keeps a lake fresh',
+    load: async () => (await import('./daily.ts')).dailyCommand,
+  },
+  {
     name: 'verify',
     summary: 'ask again for stored history and compare; prove every file',
     load: async () => (await import('./verify.ts')).verifyCommand,

@@ -10,7 +10,8 @@ import { type CommandSpec, flagOption, type Input, listOption, textOption } from
 import { reportOf, toldOf } from './verify-report.ts'
 import { askingWorld, requireLake } from './world.ts'
 
-const usualBudget = 300
+/** The most credits that a verify spends unless it is told otherwise. */
+export const usualBudget = 300
 
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
 export const verifyCommand: CommandSpec = {

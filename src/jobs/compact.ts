@@ -86,6 +86,11 @@ function dueMerge(files: readonly HeldFile[]): readonly HeldFile[] {
   return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
 }
 
+/** How many partitions `mergeSmallFiles` would take up now. */
+export function dueMerges(ledger: Ledger): number {
+  return partitions(ledger).filter((files) => dueMerge(files).length > 0).length
+}
+
 /** A file that was written by a whole merge needs no other. */
 function settled(file: HeldFile): boolean {
   return measuredEncoding(file) !== undefined

@@ -1,0 +1,266 @@
+import { join } from 'node:path'
+import { exitCode, gravest, usage } from '../errors.ts'
+import { dueMerges, judgeMerge, mergeSmallFiles } from '../jobs/compact.ts'
+import type { IngestSummary } from '../jobs/tally.ts'
+import type { VacuumSummary } from '../jobs/vacuum.ts'
+import type { VerifySummary } from '../jobs/verify.ts'
+import type { RegistrySummary } from '../jobs/registry-jobs.ts'
+import { Ledger } from '../lake/ledger.ts'
+import { buildViews } from '../lake/views/build.ts'
+import type { Standing } from '../page/standing.ts'
+import type { Totals } from '../plan.ts'
+import { redact } from '../secrets.ts'
+import { givenKeys } from '../settings.ts'
+import { readContext } from './context.ts'
+import { fetchCommand } from './fetch.ts'
+import { planCommand } from './plan.ts'
+import { bytes, json } from './print.ts'
+import { syncCommand } from './registry.ts'
+import { type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { statusCommand } from './status.ts'
+import { vacuumCommand } from './vacuum.ts'
+import { usualBudget, verifyCommand } from './verify.ts'
+import { lakeWorld, requireLake } from './world.ts'
+
+/** What became of one step. */
+interface Told<T = unknown> {
+  readonly code: number
+  /** One line without the step's name. */
+  readonly line: string
+  /** The document of the command behind it; null where it has none. */
+  readonly report: T | null
+}
+
+/** What the steps work with. */
+interface Day {
+  readonly input: Input
+  readonly deps: Deps
+  readonly dry: boolean
+  readonly context: ReturnType<typeof readContext>
+  /** APIs that are neither set up nor in the lake, with the variable that is missing. */
+  readonly absent: ReadonlyMap<'metrics' | 'registry', string>
+}
+
+/** Superseded files are kept for so long: whoever copies or reads an older version has that time. */
+const vacuumKeep = '30d'
+
+/** `daily`: what cron calls. */
+export const dailyCommand: CommandSpec = {
+  name: 'daily',
+  summary: 'What cron calls: fetch, registry sync, views, merge when due, a sample of verify, the status page.',
+  asks: true,
+  options: [
+    { flags: '--dry-run', about: 'say what each step would do; asks nobody, writes nothing' },
+    { flags: '--json', about: 'one JSON document on stdout' },
+  ],
+  details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
+pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
+  run: async (input, deps) => {
+    const day = begin(input, deps)
+    const told: (Told & { step: string })[] = []
+    const scripted = flagOption(input, 'json')
+    for (const [step, run] of steps(day)) {
+      const done = deps.signal.aborted ? interrupted : await run()
+      told.push({ step, ...done })
+      if (!scripted) deps.stdout(`${step.padEnd(14)} ${done.code}  ${done.line}\n`)
+    }
+    const code = gravest(told.map((one) => one.code))
+    if (scripted) {
+      const list = told.map((one) => ({ step: one.step, exit_code: one.code, line: one.line, report: one.report }))
+      deps.stdout(json({ exit_code: code, steps: list }))
+    }
+    return code
+  },
+}
+
+const interrupted: Told = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
+
+function begin(input: Input, deps: Deps): Day {
+  const context = readContext(input, deps)
+  const { settings } = context
+  const known = providersOf(settings.data)
+  const missing = (['metrics', 'registry'] as const).filter(
+    (api) => settings[api].url === null && settings[api].key === null && !known.has(api),
+  )
+  const absent = new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`] as const))
+  if (absent.size === 2)
+    throw usage('pitlake daily', {
+      expected: 'a provider in the environment',
+      got: 'none',
+      next: 'set PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY, or those of the registry',
+    })
+  return { input, deps, dry: flagOption(input, 'dryRun'), context, absent }
+}
+
+/** The APIs that the lake holds data of; an unreadable lake is told by the steps. */
+function providersOf(root: string): Set<string> {
+  const ledger = Ledger.asLeft(root)
+  const provider = ledger?.head().provider ?? {}
+  ledger?.close()
+  return new Set(Object.keys(provider))
+}
+
+function steps(day: Day): (readonly [string, () => Promise<Told>])[] {
+  const { context, dry } = day
+  const page = join(context.settings.data, 'status.html')
+  return [
+    ['fetch', async () => unless(day, 'metrics', async () => (dry ? plannedFetch(day) : fetched(day)))],
+    [
+      'registry sync',
+      async () => unless(day, 'registry', async () => (dry ? would('follow the change feed') : synced(day))),
+    ],
+    ['views', async () => (dry ? would('be made anew where the lake has moved on') : viewed(day))],
+    ['merge', async () => merged(day)],
+    [
+      'verify',
+      async () =>
+        unless(day, 'metrics', async () => (dry ? would(`compare within ${usualBudget} credits`) : verified(day))),
+    ],
+    ['status page', async () => (dry ? would(`write ${page}`) : paged(day, page))],
+    ...(context.settings.daily.vacuum ? [['vacuum', async () => vacuumed(day)] as const] : []),
+  ]
+}
+
+async function would(text: string): Promise<Told> {
+  return await Promise.resolve({ code: 0, line: `would ${text}`, report: null })
+}
+
+async function unless({ absent }: Day, api: 'metrics' | 'registry', work: () => Promise<Told>): Promise<Told> {
+  const variable = absent.get(api)
+  return variable === undefined ? await work() : { code: 0, line: `skipped: ${variable} is not set`, report: null }
+}
+
+const count = (value: number): string => value.toLocaleString('en-US')
+
+async function plannedFetch(day: Day): Promise<Told> {
+  return await command<Totals>(
+    day,
+    planCommand,
+    {},
+    (plan) =>
+      `would send ${count(plan.requests)} requests for ${count(plan.credits)} credits, about ${count(plan.points)} points`,
+  )
+}
+
+async function fetched(day: Day): Promise<Told> {
+  return await command<IngestSummary>(
+    day,
+    fetchCommand,
+    {},
+    ({ points_added, requests, version }) =>
+      `${count(points_added)} points added with ${count(requests)} requests, version ${version}`,
+  )
+}
+
+async function synced(day: Day): Promise<Told> {
+  return await command<RegistrySummary>(
+    day,
+    syncCommand,
+    {},
+    ({ events, opened, updated, closed }) =>
+      `${count(events)} events: ${count(opened)} opened, ${count(updated)} updated, ${count(closed)} closed`,
+  )
+}
+
+async function verified(day: Day): Promise<Told> {
+  return await command<VerifySummary>(
+    day,
+    verifyCommand,
+    {},
+    ({ checked, windows }) =>
+      `${count(checked.files)} files sound, ${count(windows.verified)} windows compared, nothing differs`,
+  )
+}
+
+async function paged(day: Day, page: string): Promise<Told> {
+  return await command<Standing>(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
+}
+
+async function vacuumed(day: Day): Promise<Told> {
+  const verb = day.dry ? 'would be freed' : 'freed'
+  return await command<VacuumSummary>(
+    day,
+    vacuumCommand,
+    { keep: vacuumKeep, yes: !day.dry },
+    ({ data, journal, exports }) => `${bytes(data.bytes + journal.bytes + exports.bytes)} ${verb}`,
+  )
+}
+
+/** Runs a command as if it had been typed with --json; its document, or its complaint, becomes the line. */
+async function command<T>(
+  { input, deps }: Day,
+  spec: CommandSpec,
+  options: Readonly<Record<string, unknown>>,
+  line: (report: T) => string,
+): Promise<Told<T>> {
+  let text = ''
+  const { config, data, verbose } = input.options
+  const own: Deps = {
+    ...deps,
+    stdout: (part) => void (text += part),
+    stderr: (part) => void ((verbose === true || part.startsWith('note: ')) && deps.stderr(part)),
+    live: () => undefined,
+    isTerminal: false,
+  }
+  const told = await attempt(deps, async () => {
+    const code = await spec.run({ args: [], options: { config, data, verbose, json: true, ...options } }, own)
+    return { code: code ?? 0, line: line(JSON.parse(text) as T), report: null }
+  })
+  // Also a run that ends with a complaint has its document by then.
+  return { ...told, report: text === '' ? null : (JSON.parse(text) as T) }
+}
+
+async function viewed({ context, deps }: Day): Promise<Told> {
+  return await attempt(deps, async () =>
+    withLake(context.settings.data, async (ledger) => {
+      const built = await buildViews(ledger, { catalogue: context.catalogue, deps: lakeWorld(deps, 'daily') })
+      return { code: 0, line: `of version ${built.version}`, report: built }
+    }),
+  )
+}
+
+async function merged({ context, deps, dry }: Day): Promise<Told> {
+  const root = context.settings.data
+  if (dry) return await attempt(deps, async () => dueNow(root))
+  return await attempt(deps, async () =>
+    withLake(root, async (ledger) => {
+      const world = lakeWorld(deps, 'daily')
+      const done = await mergeSmallFiles(ledger, world)
+      if (done.versions_made > 0) await buildViews(ledger, { catalogue: context.catalogue, deps: world })
+      judgeMerge(done)
+      const line =
+        done.partitions === 0 ? 'nothing due' : `${count(done.files_removed)} files became ${count(done.files_added)}`
+      return { code: 0, line, report: done }
+    }),
+  )
+}
+
+async function dueNow(root: string): Promise<Told> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    const due = dueMerges(ledger)
+    return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${count(due)} partitions`, report: null }
+  } finally {
+    ledger.close()
+  }
+}
+
+async function withLake(root: string, work: (ledger: Ledger) => Promise<Told>): Promise<Told> {
+  requireLake(root)
+  const ledger = await Ledger.open(root)
+  try {
+    return await work(ledger)
+  } finally {
+    ledger.close()
+  }
+}
+
+/** A failure is a line, too: the next step does not wait for anybody to read it. */
+async function attempt(deps: Deps, work: () => Promise<Told>): Promise<Told> {
+  try {
+    return await work()
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    return { code: exitCode(error), line: redact(text, givenKeys(deps.env)).replaceAll('\n', '; '), report: null }
+  }
+}

@@ -1,0 +1,177 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { dispatch } from '../../src/commands/cli.ts'
+import { exitCode } from '../../src/errors.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { lockJob } from '../../src/lake/lock.ts'
+import { type Bench, otherKey, fetchKey, withBench } from '../helpers/fetching.ts'
+
+const day = 86_400
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const timeout = 300_000
+const select = 'select: [{ assets: [BTC], paths: [supply/current_pit], since: 2026-02-01 }]\n'
+
+interface Ended {
+  readonly code: number
+  readonly lines: readonly string[]
+  readonly err: string
+}
+
+/** The daily run in a folder beside the lake, with both APIs of the sandbox unless told otherwise. */
+async function daily(bench: Bench, { argv = [], config = select, env = {}, signal }: Changes = {}): Promise<Ended> {
+  writeFileSync(join(bench.root, 'pitlake.yaml'), config)
+  let [out, err] = ['', '']
+  const world = {
+    PITLAKE_METRICS_URL: bench.url,
+    PITLAKE_METRICS_KEY: fetchKey,
+    PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1`,
+    PITLAKE_REGISTRY_KEY: otherKey,
+  }
+  const code = await dispatch(['daily', '--data', lakeOf(bench), ...argv], {
+    now: () => bench.clock.now * 1000,
+    sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
+    random: Math.random,
+    env: { ...world, ...env },
+    stdout: (text) => void (out += text),
+    stderr: (text) => void (err += text),
+    live: () => undefined,
+    isTerminal: false,
+    signal: signal ?? new AbortController().signal,
+    cwd: bench.root,
+  }).catch((error: unknown) => {
+    err += String(error)
+    return exitCode(error)
+  })
+  for (const key of [fetchKey, otherKey]) expect(out + err).not.toContain(key)
+  return { code: code ?? 0, lines: out.split('\n').slice(0, -1), err }
+}
+
+interface Changes {
+  readonly argv?: readonly string[]
+  readonly config?: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly signal?: AbortSignal
+}
+
+const lakeOf = (bench: Bench): string => join(bench.root, 'lake')
+const names = (lines: readonly string[]): string[] => lines.map((line) => line.slice(0, 14).trim())
+const codes = (lines: readonly string[]): number[] => lines.map((line) => Number(/^.{14} (\d)  \S/.exec(line)?.[1]))
+const six = ['fetch', 'registry sync', 'views', 'merge', 'verify', 'status page']
+
+test('begins a lake, keeps it fresh, and a line for each step says so', { timeout }, async () =>
+  withBench(now, async (bench) => {
+    const first = await daily(bench)
+    expect([first.code, names(first.lines), codes(first.lines)]).toEqual([0, six, [0, 0, 0, 0, 0, 0]])
+    expect(first.lines[0]).toMatch(/\d+ points added with \d+ requests, version \d/)
+    expect(first.lines[4]).toMatch(/files sound, 1 windows compared, nothing differs/)
+    expect(first.lines[5]).toMatch(/status\.html written; trust: yes/)
+    expect(readFileSync(join(lakeOf(bench), 'status.html'), 'utf8')).toContain('<html')
+    bench.clock.now += day
+    const second = await daily(bench, { argv: ['--json'] })
+    const document = JSON.parse(second.lines.join('\n')) as {
+      exit_code: number
+      steps: { step: string; exit_code: number; report: Record<string, unknown> | null }[]
+    }
+    expect([second.code, document.exit_code, document.steps.map(({ step }) => step)]).toEqual([0, 0, six])
+    expect(document.steps[0]?.report).toMatchObject({ points_added: 1, violations: 0 })
+    expect(document.steps[5]?.report).toMatchObject({ trust: 'yes' })
+  }),
+)
+
+test('each step runs whatever the others said; the weightiest code is that of the run', { timeout }, async () =>
+  withBench(now, async (bench) => {
+    await daily(bench)
+    bench.clock.now += day
+    bench.faults(`rewrite@supply/*:t=${now - (now % day) - 2 * day},v=101`)
+    const found = await daily(bench, { env: { PITLAKE_REGISTRY_KEY: 'wrong' } })
+    expect([found.code, names(found.lines), codes(found.lines)]).toEqual([4, six, [4, 3, 0, 0, 0, 0]])
+    expect(found.lines[0]).toContain('pitlake violations list')
+    expect(found.lines[1]).toContain('check PITLAKE_REGISTRY_KEY')
+    expect(found.lines[5]).toContain('trust: look')
+    const lock = await lockJob(lakeOf(bench), 'registry', { pid: 1, host: 'h', command: 'pitlake x', since: 1 })
+    bench.faults()
+    const busy = await daily(bench)
+    await lock.release()
+    expect([busy.code, codes(busy.lines)]).toEqual([7, [0, 7, 0, 0, 0, 0]])
+    expect(busy.lines[1]).toMatch(/another registry job is at work.*run the same command again/)
+  }),
+)
+
+test('--dry-run asks nobody and writes nothing, with a lake and without', { timeout }, async () =>
+  withBench(now, async (bench) => {
+    const none = await daily(bench, { argv: ['--dry-run'], config: `${select}daily: { vacuum: true }\n` })
+    expect(names(none.lines)).toEqual([...six, 'vacuum'])
+    expect(none.lines[0]).toMatch(/would send 1 requests for 1 credits, about \d+ points/)
+    expect(existsSync(lakeOf(bench))).toBe(false)
+    await daily(bench)
+    rmSync(join(lakeOf(bench), 'status.html'))
+    bench.clock.now += day
+    const sent = bench.sandbox.requests().length
+    const version = await versionOf(bench)
+    const files = readdirSync(lakeOf(bench)).toSorted()
+    const dry = await daily(bench, { argv: ['--dry-run'] })
+    expect([dry.code, codes(dry.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
+    for (const [i, line] of dry.lines.entries()) expect(line).toMatch(i === 3 ? /would merge|nothing due/ : /would /)
+    expect(bench.sandbox.requests().length).toBe(sent)
+    expect([await versionOf(bench), readdirSync(lakeOf(bench)).toSorted()]).toEqual([version, files])
+  }),
+)
+
+async function versionOf(bench: Bench): Promise<number> {
+  const ledger = await Ledger.openToRead(lakeOf(bench))
+  const { version } = ledger.head()
+  ledger.close()
+  return version
+}
+
+test('vacuum is a step only where the config says so, and keeps thirty days', { timeout }, async () =>
+  withBench(now, async (bench) => {
+    const config = `${select}daily: { vacuum: true }\n`
+    for (let run = 0; run < 3; run++) {
+      const done = await daily(bench, { config })
+      expect([names(done.lines), done.code]).toEqual([[...six, 'vacuum'], 0])
+      bench.clock.now += day
+    }
+    const ledger = await Ledger.openToRead(lakeOf(bench))
+    const dropped = () =>
+      Number(ledger.statement('SELECT count(*) AS n FROM files WHERE dropped_version IS NOT NULL').get()?.['n'])
+    expect(dropped()).toBe(0)
+    ledger.close()
+    const wrong = await daily(bench, { config: `${select}daily: { vacum: true }\n` })
+    expect([wrong.code, wrong.lines]).toEqual([2, []])
+    expect(wrong.err).toContain('vacum')
+  }),
+)
+
+test(
+  'an API that is neither set up nor in the lake is skipped; one that is in the lake is missed',
+  { timeout },
+  async () =>
+    withBench(now, async (bench) => {
+      const metricsOnly = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
+      const skipped = await daily(bench, { env: metricsOnly })
+      expect([skipped.code, skipped.lines[1]]).toEqual([
+        0,
+        expect.stringContaining('skipped: PITLAKE_REGISTRY_URL is not set'),
+      ])
+      await daily(bench)
+      expect(codes((await daily(bench, { env: metricsOnly })).lines)).toEqual([0, 2, 0, 0, 0, 0])
+      const nothing = { ...metricsOnly, PITLAKE_METRICS_URL: undefined, PITLAKE_METRICS_KEY: undefined }
+      rmSync(lakeOf(bench), { recursive: true })
+      const none = await daily(bench, { env: nothing })
+      expect([none.code, none.lines]).toEqual([2, []])
+      expect(none.err).toContain('PITLAKE_METRICS_URL')
+    }),
+)
+
+test('an interrupt ends the run after the step at work', { timeout }, async () =>
+  withBench(now, async (bench) => {
+    const stop = new AbortController()
+    stop.abort()
+    const { code, lines } = await daily(bench, { signal: stop.signal })
+    expect([code, codes(lines)]).toEqual([5, [5, 5, 5, 5, 5, 5]])
+    expect(lines[0]).toContain('run the same command again')
+  }),
+)
