@@ -8,6 +8,44 @@ export function suggestion(word: string, known: readonly string[]): string | und
   return best && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
 }
 
+/**
+ * Up to three paths that somebody may have meant: those that hold every word typed, or nearly, the nearest first; else
+ * the one whose whole name is near.
+ */
+export function nearPaths(typed: string, paths: readonly string[]): readonly string[] {
+  const words = wordsOf(typed)
+  if (words.length === 0) return []
+  const scored = paths.flatMap((path) => {
+    const parts = wordsOf(path)
+    const exact = words.filter((word) => parts.some((part) => part.startsWith(word))).length
+    const near = words.filter((word) => parts.some((part) => part.startsWith(word) || isNear(word, part))).length
+    return near === words.length ? [{ path, misses: near - exact, length: path.length }] : []
+  })
+  const best = scored.toSorted((a, b) => a.misses - b.misses || a.length - b.length || (a.path < b.path ? -1 : 1))
+  const whole = best.length > 0 ? undefined : suggestion(typed, paths)
+  return whole === undefined ? best.slice(0, 3).map(({ path }) => path) : [whole]
+}
+
+/** The advice that names them. */
+export function didYouMean(found: readonly string[], otherwise: string): string {
+  if (found.length === 0) return otherwise
+  const quoted = found.map((one) => `\`${one}\``)
+  return `did you mean ${quoted.length === 1 ? quoted[0] : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`}?`
+}
+
+/** The words of a name; `pit` ends every path and tells nothing. */
+function wordsOf(name: string): string[] {
+  return name
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word.length > 1 && word !== 'pit')
+}
+
+/** One slip in a word of four letters or more. */
+function isNear(word: string, part: string): boolean {
+  return word.length >= 4 && Math.abs(word.length - part.length) <= 1 && editDistance(word, part) <= 1
+}
+
 /** Edits between two short words; two swapped neighbours count once. */
 function editDistance(a: string, b: string): number {
   let before: number[] = []

@@ -1,7 +1,7 @@
 import { type LakeError, usage } from '../errors.ts'
 import { formatInstant, type Instant, type Interval, isInterval } from '../time.ts'
 import type { Catalogue, Endpoint } from './catalogue.ts'
-import { suggestion } from '../suggestion.ts'
+import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { globTest } from './globs.ts'
 
 /** One series: the unit of coverage. Dimensions that the endpoint does not take are null. */
@@ -118,11 +118,10 @@ export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endp
   for (const [index, test] of tests.entries()) {
     if (!paths.some(test)) {
       const glob = globs[index] ?? ''
-      const near = suggestion(glob, paths)
       throw usage(`paths: ${glob}`, {
         expected: 'a path or glob that matches an endpoint',
         got: 'no match',
-        next: near === undefined ? 'see `pitlake catalog list`' : `did you mean \`${near}\`?`,
+        next: didYouMean(nearPaths(glob, paths), 'see `pitlake catalog list`'),
       })
     }
   }

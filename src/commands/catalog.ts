@@ -4,7 +4,7 @@ import type { Catalogue, Endpoint, Link, Resource } from '../catalog/catalogue.t
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { expand, matchPaths } from '../catalog/series.ts'
 import { type LakeError, usage } from '../errors.ts'
-import { suggestion } from '../suggestion.ts'
+import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval } from '../time.ts'
 import { readContext } from './context.ts'
 import { json, table } from './print.ts'
@@ -145,8 +145,9 @@ function groupOf(endpoint: Endpoint): string {
 function pick(catalogue: Catalogue, path: string): Endpoint {
   const endpoint = catalogue.endpoints.get(path)
   if (endpoint) return endpoint
-  const best = suggestion(path, [...catalogue.endpoints.keys()])
-  const next = best === undefined ? 'see `pitlake catalog list`' : `did you mean \`${best}\`?`
+  const resource = suggestion(path, [...catalogue.resources.keys()])
+  const near = resource === undefined ? nearPaths(path, [...catalogue.endpoints.keys()]) : [resource]
+  const next = didYouMean(near, 'see `pitlake catalog list`')
   throw usage(`catalog show ${path}`, { expected: 'a path of the catalogue', got: path, next })
 }
 

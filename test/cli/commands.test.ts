@@ -93,6 +93,19 @@ test('typos are suggested in one line with exit 2', async () => {
   expect(excess).toContain('too many arguments')
 })
 
+test('a name that is only part of a path is found, a resource too', async () => {
+  const [part, resource, selected, none] = await Promise.all([
+    refused(['catalog', 'show', 'sopr']),
+    refused(['catalog', 'show', 'isuers']),
+    refused(['plan', '--assets', 'BTC', '--paths', 'sopr']),
+    refused(['catalog', 'show', 'zzzz']),
+  ])
+  expect(part).toContain('did you mean `indicators/sopr_adjusted_pit`?')
+  expect(resource).toContain('did you mean `issuers`?')
+  expect(selected).toContain('did you mean `indicators/sopr_adjusted_pit`?')
+  expect(none).toContain('see `pitlake catalog list`')
+})
+
 test('bad input: one line, exit 2, nothing written', async () => {
   write('pitlake.yaml', 'select:\n  - { assets: [BTC], paths: [supply/current_pit] }\n')
   write('broken.yaml', 'metrics: { a: [ }\n')

@@ -192,7 +192,7 @@ test('snapshot against feed: the newest observation wins and the disagreement is
   })
 })
 
-test('TIME 50, 51: three answers, an unknown type and an additive key', { timeout: 300_000 }, async () => {
+test('TIME 50, TIME 51: three answers, an unknown type and an additive key', { timeout: 300_000 }, async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     const answers = ['not disclosed', 'None (self-custodied)', 'Alpine Custody AG', 'not disclosed at all']

@@ -69,7 +69,7 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati'])
     ["'2099-01-01'", 4],
     ["'infinity'", 4],
     ['NULL', 4],
-  ])('TIME 29, 58: as_of = %s', async (value, count) => {
+  ])('TIME 29, TIME 58: as_of = %s', async (value, count) => {
     await withViews(root, async (engine) => {
       await engine.run(`SET TimeZone = '${zone}'; SET VARIABLE as_of = ${value}`)
       expect(await known(engine)).toHaveLength(count)

@@ -102,7 +102,7 @@ const opened = (work: (engine: Engine) => Promise<void>) => async () => await wi
 
 describe('cases', () => {
   test(
-    'TIME 1, 2, 3: a day is not known while it lasts, nor before its lag',
+    'TIME 1, TIME 2, TIME 3: a day is not known while it lasts, nor before its lag',
     opened(async (engine) => {
       const asked = [
         '03-01 12:00',
@@ -117,7 +117,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 4, 5, 6: months and weeks end where the calendar says',
+    'TIME 4, TIME 5, TIME 6: months and weeks end where the calendar says',
     opened(async (engine) => {
       const monthly = { metric: long, interval: '1month' }
       expect(await at(engine, 'MONTH', ['02-29 23:59:59', '03-01 00:00'], monthly)).toEqual([null, 4])
@@ -129,7 +129,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 7, 8, 9: lags longer than the interval, clock rules, computed_at',
+    'TIME 7, TIME 8, TIME 9: lags longer than the interval, clock rules, computed_at',
     opened(async (engine) => {
       expect(await at(engine, 'TEN', ['03-01 12:25'], { interval: '10m', column: 't' })).toEqual([
         '2024-03-01T11:50:00.000000Z',
@@ -140,7 +140,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 11, 12, 13: late points and ties',
+    'TIME 11, TIME 12, TIME 13: late points and ties',
     opened(async (engine) => {
       expect(await at(engine, 'LATE', ['03-05 01:00'])).toEqual([200])
       await engine.run(
@@ -159,7 +159,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 18, 19, 20, 21, 22: every row comes back once; keys match whole',
+    'TIME 18, TIME 19, TIME 20, TIME 21, TIME 22: every row comes back once; keys match whole',
     opened(async (engine) => {
       await engine.run(
         `CREATE TEMP TABLE odd AS SELECT * FROM (VALUES ('BTC', TIMESTAMPTZ '2024-03-02 00:20:00Z'), ('BTC', '2024-03-02 00:20:00Z'), (NULL, '2024-03-02 00:20:00Z'), ('BTC', NULL), ('nobody', '2024-03-02 00:20:00Z'), ('BTC_', '2024-03-02 00:20:00Z')) AS odd (asset, ts)`,
@@ -183,7 +183,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 23, 24: a null is the latest knowledge; doubles keep their bits',
+    'TIME 23, TIME 24: a null is the latest knowledge; doubles keep their bits',
     opened(async (engine) => {
       expect(await at(engine, 'NULLS', ['03-04 01:00'])).toEqual([null])
       expect(await at(engine, 'NULLS', ['03-04 01:00'], { column: 't' })).toEqual(['2024-03-03T00:00:00.000000Z'])
@@ -195,7 +195,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 25, 26, 27: max_age is inclusive and never falls back; latency',
+    'TIME 25, TIME 26, TIME 27: max_age is inclusive and never falls back; latency',
     opened(async (engine) => {
       const options = `, max_age := INTERVAL 2 DAY`
       expect(await at(engine, 'BTC', ['03-05 00:00:00', '03-05 00:00:00.000001'], { options })).toEqual([200, null])
@@ -207,7 +207,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 28, 30: four session zones, and days of 86,400 s when clocks change',
+    'TIME 28, TIME 30: four session zones, and days of 86,400 s when clocks change',
     opened(async (engine) => {
       const asked = ['03-10 23:59', '03-11 00:00', '03-12 00:00', '11-03 23:59', '11-04 00:00', '11-05 00:00']
       for (const zone of ['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati']) {
@@ -222,7 +222,7 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 29, 58: as_of of any type, far away too',
+    'TIME 29, TIME 58: as_of of any type, far away too',
     opened(async (engine) => {
       const texts = [
         `'2024-03-03'`,

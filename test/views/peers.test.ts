@@ -90,13 +90,16 @@ test.each(zones)('TIME 28: `pitlake sql` sees the same in %s', (zone) => {
 const there = existsSync(python)
 if (!there) process.stderr.write('no Python with DuckDB: peers are not asked (scripts/peers.sh)\n')
 
-test.runIf(there)('TIME 28, 29: Python and the duckdb command line see what Node sees, in four zones', async () => {
-  const some = settings.flatMap(([set], n) => (n % 2 === 0 || n === 5 ? [set] : []))
-  const said = execFileSync(python, ['test/python/peers.py', root, ...some], { cwd: project, encoding: 'utf8' })
-  const lines = said.trim().split('\n')
-  expect(lines).toHaveLength(some.length)
-  for (const [n, set] of some.entries()) expect(JSON.parse(lines[n] ?? '')).toEqual(await byNode(set))
-})
+test.runIf(there)(
+  'TIME 28, TIME 29: Python and the duckdb command line see what Node sees, in four zones',
+  async () => {
+    const some = settings.flatMap(([set], n) => (n % 2 === 0 || n === 5 ? [set] : []))
+    const said = execFileSync(python, ['test/python/peers.py', root, ...some], { cwd: project, encoding: 'utf8' })
+    const lines = said.trim().split('\n')
+    expect(lines).toHaveLength(some.length)
+    for (const [n, set] of some.entries()) expect(JSON.parse(lines[n] ?? '')).toEqual(await byNode(set))
+  },
+)
 
 test.runIf(there)('the functions of the notebooks give the same with pandas and with polars', () => {
   const said = execFileSync(python, ['test/python/frames.py', metric], {
