@@ -25,6 +25,9 @@ expect() {
 }
 expect usage npx --no-install pitlake --help
 expect supply/current_pit npx --no-install pitlake catalog list
+for page in README.md CHANGELOG.md ARCHITECTURE.md docs/trust.md docs/decisions/0003-redate.md; do
+  [ -f "node_modules/pitlake/$page" ] || { echo "pack check: the package lacks $page" >&2; exit 1; }
+done
 expect usage node node_modules/pitlake/dist/launch.cjs --help
 expect openLake "$(npm root)/.bin/node" -p "Object.keys(require('pitlake')).join()"
 echo "pack check: the package works in an empty folder ($(du -h "$folder"/*.tgz | cut -f1), system node $(node --version))"

@@ -14,6 +14,10 @@ exports.pinnedNode = () => {
     const file = join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
     if (existsSync(file)) return file
   } catch {}
-  console.error(`pitlake: expected Node 24 or later, got ${process.versions.node}; install Node 24 and run npm ci again`)
+  const here = `${process.platform}-${process.arch}`
+  console.error(
+    `pitlake: expected Node 24 or later, got ${process.versions.node}, and npm has brought none for ${here}; ` +
+      'install Node 24 (nodejs.org, or `nvm install 24`) and run the same command again',
+  )
   process.exit(2)
 }

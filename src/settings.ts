@@ -88,8 +88,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
     ['file', config.data && resolve(base, config.data)],
     ['default', 'data'],
   ])
-  const where = (path: readonly string[]) =>
-    `${file === undefined ? '' : `${file.yaml.where(path)}: `}${path.join('.')}`
+  const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
   const api = (name: 'metrics' | 'registry'): ApiSettings => {
     const variable = `PITLAKE_${name.toUpperCase()}`
     const url = choose(`${name}.url`, [

@@ -74,7 +74,9 @@ describe('an old Node', () => {
     copyFileSync(preload.replace('node24', 'pinned'), join(folder, 'pinned.cjs'))
     const { status, stdout, stderr } = run(lonely)
     expect(stdout).toBe('')
-    expect(stderr).toBe('pitlake: expected Node 24 or later, got 20.9.0; install Node 24 and run npm ci again\n')
+    expect(stderr).toMatch(
+      /expected Node 24 or later, got 20\.9\.0, and npm has brought none for \w+-\w+; install Node 24 .*same command again\n$/,
+    )
     expect(status).toBe(2)
   })
 })
