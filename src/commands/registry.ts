@@ -147,6 +147,7 @@ function verdictOf(summary: RegistrySummary): LakeError | null {
       })
     case 'signal':
     case 'max_requests':
+    case 'budget':
     case 'quota': {
       const next =
         resume_at === null

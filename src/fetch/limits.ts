@@ -48,8 +48,16 @@ export function readLimits(headers: Headers, now: number): LimitSigns {
   }
 }
 
+/** No instant beyond the year 9999 can be written down; what is further away, or no instant at all, is that far. */
+const lastMs = Date.UTC(9999, 11, 31)
+
 /** Milliseconds until what the text names: seconds left, Unix seconds or milliseconds, an HTTP date, an ISO date. */
 export function distance(text: string | null, clock: number): number | null {
+  const far = farTo(text, clock)
+  return far === null ? null : Math.min(far, Math.max(0, lastMs - clock))
+}
+
+function farTo(text: string | null, clock: number): number | null {
   if (text === null) return null
   if (/^-?\d+(?:\.\d+)?$/.test(text)) {
     const value = Number(text)

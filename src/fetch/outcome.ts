@@ -49,6 +49,8 @@ export type Outcome =
       readonly kind: 'again'
       readonly reason: AgainReason
       readonly status: number | null
+      /** The provider's own name of the request, where it gave one. */
+      readonly requestId?: string | null
       /** The least wait the provider asks for before the next try; null where it does not say. */
       readonly waitMs: number | null
       readonly words: string
@@ -78,7 +80,7 @@ export type Verdict = Exclude<Outcome, { kind: 'body' }> | ({ readonly kind: 'bo
 
 /** Decides on the status alone; `start` is the beginning of the body and only supplies the words. */
 export function classify(status: number, headers: Headers, start: string, context: Context): Verdict {
-  const answer = answerOf(status, headers, context)
+  const answer = { ...answerOf(status, headers, context), requestId: requestIdOf(headers, start, context.secrets) }
   const words = { words: wordsOf(start, context.secrets), code: codeOf(start, context.secrets) }
   switch (status) {
     case 200:
@@ -107,7 +109,15 @@ export function classify(status: number, headers: Headers, start: string, contex
     default:
       if (status === 408 || status === 425 || status >= 500) {
         const waitMs = readLimits(headers, context.at).retryAfterMs
-        return { kind: 'again', reason: 'status', status, waitMs, words: words.words, requestMs: context.requestMs }
+        return {
+          kind: 'again',
+          reason: 'status',
+          status,
+          waitMs,
+          words: words.words,
+          requestMs: context.requestMs,
+          requestId: answer.requestId,
+        }
       }
       return { kind: 'unexpected', location: locationOf(headers), ...answer, ...words }
   }
@@ -153,12 +163,18 @@ export function wordsOf(text: string, secrets: readonly string[]): string {
 
 /** The error code of a JSON body: `code` at top level, under `error`, or in `errors[0]`. */
 function codeOf(text: string, secrets: readonly string[]): string | null {
+  const code = stringIn(text, [['code'], ['error', 'code'], ['errors', '0', 'code'], ['error']], /^[\w.-]{1,64}$/)
+  return code === null ? null : redact(code, secrets)
+}
+
+/** The first of these members of a JSON body that is such a text. */
+function stringIn(text: string, paths: readonly (readonly string[])[], shape: RegExp): string | null {
   if (!/^\s*[{[]/.test(text)) return null
   try {
     const body: unknown = JSON.parse(text)
-    for (const path of [['code'], ['error', 'code'], ['errors', '0', 'code'], ['error']]) {
-      const code = path.reduce<unknown>(member, body)
-      if (typeof code === 'string' && /^[\w.-]{1,64}$/.test(code)) return redact(code, secrets)
+    for (const path of paths) {
+      const found = path.reduce<unknown>(member, body)
+      if (typeof found === 'string' && shape.test(found)) return found
     }
   } catch {
     return null
@@ -203,6 +219,27 @@ function locationOf(headers: Headers): string | null {
 const largeWords: Partial<Record<Extract<Outcome, { kind: 'too_large' }>['by'], string>> = {
   ceiling: 'the body is larger than the ceiling',
   bomb: 'a compressed body that would fill the disk',
+}
+
+/** What a request's row says of an answer that brought nothing: what happened, and by which name to ask about it. */
+export function describeFailure(outcome: Outcome): string {
+  return `${describeOutcome(outcome)}${requestIdWords(outcome)}`
+}
+
+/** The provider's own name of the request as the end of a sentence; empty where it gave none. */
+export function requestIdWords(outcome: Outcome): string {
+  const id = 'requestId' in outcome ? outcome.requestId : null
+  return id ? ` (request id ${id})` : ''
+}
+
+const idHeaders = ['x-request-id', 'request-id', 'x-amzn-requestid', 'x-correlation-id', 'cf-ray'] as const
+const idKeys = [['request_id'], ['requestId'], ['error', 'request_id'], ['error', 'requestId']] as const
+
+/** The provider's own name of the request, for its support: from a header, else from the body of a refusal. */
+function requestIdOf(headers: Headers, start: string, secrets: readonly string[]): string | null {
+  const named = idHeaders.map((name) => header(headers, name)).find((value) => value !== null)
+  const told = named ?? stringIn(start, idKeys, /^[\w.:/+=-]{1,128}$/)
+  return told === null || told === undefined ? null : wordsOf(told, secrets)
 }
 
 /** What a person reads: one line without any secret. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
 import type { Asker } from '../fetch/ask.ts'
-import { clockOf, describeOutcome, type Outcome } from '../fetch/outcome.ts'
+import { clockOf, describeFailure, describeOutcome, type Outcome } from '../fetch/outcome.ts'
 import { knownParameters, metricsUrl } from '../fetch/metrics-api.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { RequestRow } from '../lake/entry.ts'
@@ -75,6 +75,8 @@ export function newAskingState(): AskingState {
   }
 }
 
+/** The largest body that is kept; a larger one is asked for in halves. */
+export const maxBodyBytes = 1_000_000_000
 const patience = 5
 const firstAnswers = 10
 const mostHalvings = 12
@@ -114,7 +116,7 @@ interface Reply {
 }
 
 async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
-  const { outcome, depth } = reply
+  const { ask, outcome, depth } = reply
   switch (outcome.kind) {
     case 'body':
       return [answered(reply, [], outcome)]
@@ -127,6 +129,7 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
     case 'refused':
       return await afterRefusal(asking, reply, outcome.words)
     case 'too_large':
+      if (isAbsurd(ask, outcome.by)) return [failed(asking, reply)]
       return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
     case 'again':
       if (outcome.reason === 'connect' || depth >= halvingsAfterFaults) return [failed(asking, reply)]
@@ -142,6 +145,14 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
     default:
       return outcome satisfies never
   }
+}
+
+/** So many bytes no point takes: a body beyond the ceiling that holds fewer points is no list of them. */
+const pointBytes = 1_000_000
+
+/** Whether asking for less would bring as much again: one such body is enough to judge. */
+function isAbsurd(ask: Ask, by: Extract<Outcome, { kind: 'too_large' }>['by']): boolean {
+  return by === 'bomb' || (by === 'ceiling' && ask.points * pointBytes < maxBodyBytes)
 }
 
 /** An answer without content as the list without points that it stands for. */
@@ -342,7 +353,7 @@ function requestRow(reply: Reply): RequestRow {
     attempts: reply.attempts,
     asked_at: Math.floor(reply.at * 1000),
     seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
-    detail: outcome.kind === 'body' ? null : describeOutcome(outcome),
+    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
     ...clockOf(outcome),
   }
 }

@@ -5,7 +5,7 @@ import { usage } from '../errors.ts'
 import type { Asker } from '../fetch/ask.ts'
 import { readAssets } from '../fetch/assets-listing.ts'
 import { assetsUrl } from '../fetch/metrics-api.ts'
-import { clockOf, describeOutcome, type Outcome } from '../fetch/outcome.ts'
+import { clockOf, describeFailure, describeOutcome, type Outcome } from '../fetch/outcome.ts'
 import { type AssetRow, heldAssets, writeAssets } from '../lake/assets-table.ts'
 import { commit, type CommitDeps, type Version } from '../lake/commit.ts'
 import { Engine } from '../lake/engine.ts'
@@ -120,7 +120,7 @@ function requestRow(listing: Listing, url: string, outcome: Outcome, assets: num
     attempts: 1,
     asked_at: Math.floor('at' in outcome ? outcome.at * 1000 : listing.deps.nowMicros()),
     seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
-    detail: outcome.kind === 'body' ? null : describeOutcome(outcome),
+    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
     ...clockOf(outcome),
   }
 }

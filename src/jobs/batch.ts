@@ -19,6 +19,7 @@ import { weekdayOf } from '../lake/spacing.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Spool } from '../lake/sweep.ts'
 import type { Ask } from '../plan.ts'
+import { requestIdWords } from '../fetch/outcome.ts'
 import { endingSeconds } from '../fetch/skew.ts'
 import type { Instant, Interval, Weekday } from '../time.ts'
 import type { Answered } from './answered.ts'
@@ -100,7 +101,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         coverage,
         violations: made.violations,
         findings: made.findings,
-        requests: batch.flatMap(({ request }) => (request === null ? [] : [withPoints(request, made.bodies)])),
+        requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
         rules: context.rules,
         verified,
       }
@@ -284,13 +285,14 @@ function progressOf(bodies: readonly BodyResult[]): Progress[] {
   )
 }
 
-function withPoints(request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
-  const result = bodies.find((body) => body.request === request.id)
+function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
+  const result = bodies.find((one) => one.request === request.id)
   if (!result) return request
+  const poison = result.state === 'poison'
   return {
     ...request,
     points: result.points,
-    outcome: result.state === 'poison' ? 'poison' : request.outcome,
-    detail: result.reason,
+    outcome: poison ? 'poison' : request.outcome,
+    detail: poison && body ? `${result.reason ?? ''}${requestIdWords(body)}` : result.reason,
   }
 }

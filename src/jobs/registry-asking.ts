@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Asker } from '../fetch/ask.ts'
-import { clockOf, describeOutcome, type Outcome } from '../fetch/outcome.ts'
+import { clockOf, describeFailure, describeOutcome, type Outcome, requestIdWords } from '../fetch/outcome.ts'
 import { type RegistryAsk, registryParameters, registryUrl } from '../fetch/registry-api.ts'
 import type { RequestRow } from '../lake/entry.ts'
 import type { Spool } from '../lake/sweep.ts'
@@ -10,6 +10,7 @@ import type { Read } from '../registry/bodies.ts'
 export type RegistryStop =
   | 'signal'
   | 'max_requests'
+  | 'budget'
   | 'quota'
   | 'unauthorised'
   | 'unreachable'
@@ -38,7 +39,7 @@ export interface RawBody {
 
 /** What came of one request of the registry. */
 export type Got<T> =
-  | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody }
+  | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody; readonly bytes: number }
   | { readonly kind: 'invalid_cursor'; readonly words: string }
   | { readonly kind: 'refused'; readonly parameter: string | null; readonly words: string }
   | { readonly kind: 'snapshot_limit'; readonly waitMs: number | null; readonly words: string }
@@ -77,8 +78,12 @@ export async function askRegistry<T>(
     const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
     const bytes = known && held ? await held.read() : await readFile(file)
     const decoded = read(bytes)
-    if (decoded.ok) return { kind: 'read', value: decoded.value, raw }
-    asking.requests[asking.requests.length - 1] = { ...row, outcome: 'poison', detail: decoded.reason }
+    if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
+    asking.requests[asking.requests.length - 1] = {
+      ...row,
+      outcome: 'poison',
+      detail: `${decoded.reason}${requestIdWords(outcome)}`,
+    }
     if (!again) continue
     await asking.quarantine(raw, row, decoded.reason)
     const words = `${ask.path}: ${decoded.reason} (the body is in quarantine/${row.id}.body)`
@@ -159,7 +164,7 @@ function requestRow(asking: RegistryAsking, ask: RegistryAsk, id: string, url: s
     attempts: 1,
     asked_at: Math.floor(at * 1000),
     seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
-    detail: outcome.kind === 'body' ? null : describeOutcome(outcome),
+    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
     ...clockOf(outcome),
   }
 }

@@ -184,15 +184,16 @@ async function readEvents(
   const { ledger, withEngine, asking, input } = bench
   const last = await withEngine(async (engine) => await readLastEvents(ledger, engine))
   let position = 0
-  const onEvent = (event: FeedEvent): void => {
+  const onEvent = (event: FeedEvent): boolean => {
     const { type, resource, id, op, incoming, text } = event
     const name = `${type} ${id}`
     const hash = textHash(incoming ? incoming.hash : 'deleted')
     observeEvent(poll, event)
-    if (last.get(name) === hash) return
+    if (last.get(name) === hash) return false
     last.set(name, hash)
     if (resource === null) tally.unknown[type] = (tally.unknown[type] ?? 0) + 1
     lines.add('events', { position: position++, entity_type: type, resource, entity_id: id, op, hash, event: text })
+    return true
   }
   const feed = await readFeed(asking, input.catalogue.resources, cursor, input.settings.registry.pageLimit, onEvent)
   tally.events += feed.events

@@ -39,8 +39,8 @@ function failed(words: string): Stopped {
   return { kind: 'stopped', by: 'failed', until: null, words }
 }
 
-/** Pages of one list beyond which something goes round in circles. */
-const mostPages = 20_000
+/** All lists together are held in memory. */
+const mostListBytes = 1_000_000_000
 
 async function readLists(
   asking: RegistryAsking,
@@ -53,22 +53,29 @@ async function readLists(
   if (head.kind !== 'read') return failed(head.words)
   const arrays = new Map<string, Value[]>()
   const raws: RawBody[] = []
+  const until = asking.now() + mostFeedMs
   let as_of: string | null = null
+  let bytes = 0
   for (const resource of resources.values()) {
     const records: Value[] = []
+    const seen = new Set<string>()
     let cursor: string | null = null
-    for (let page = 0; ; page++) {
+    for (;;) {
       const ask = listAsk(resource.path, cursor, pageLimit)
       const got: Got<ListPage> = await askRegistry(asking, ask, (bytes) => readList(bytes, resource))
       if (got.kind === 'stopped') return got
       if (got.kind !== 'read') return failed(`${resource.path}: ${got.words}`)
       raws.push(got.raw)
+      bytes += got.bytes
       for (const record of got.value.records) records.push(record)
       as_of = got.value.as_of ?? as_of
       const next: string | null = got.value.cursor
       if (next === null || next === cursor || !got.value.hasMore) break
-      if (page >= mostPages) return failed(`${resource.path}: more than ${mostPages} pages`)
+      if (seen.has(next) || (got.value.records.length === 0 && seen.size >= mostIdlePages))
+        return failed(`${resource.path}: pages without an end`)
+      if (bytes > mostListBytes || asking.now() > until) return failed(`${resource.path}: too much for one run`)
       cursor = next
+      seen.add(next)
     }
     arrays.set(resource.name, records)
   }
@@ -91,22 +98,30 @@ export interface FeedRead {
   readonly invalid: boolean
 }
 
-const mostFeedPages = 1_000_000
-const mostIdlePages = 10_000
+/** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
+const mostIdlePages = 1_000
+/** So much of a feed is read at once; what came until then is kept, and the next sync goes on from there. */
+const mostFeedMs = 6 * 3_600_000
+const mostFeedBytes = 10_000_000_000
 
-/** Reads the feed from a cursor until it says that there is no more; events are handed on in their order. */
+/**
+ * Reads the feed from a cursor until it says that there is no more; events are handed on in their order, and whoever
+ * takes one says whether it was news.
+ */
 export async function readFeed(
   asking: RegistryAsking,
   resources: Resources,
   since: string,
   pageLimit: number,
-  onEvent: (event: FeedEvent) => void,
+  onEvent: (event: FeedEvent) => boolean,
 ): Promise<FeedRead> {
   const raws: RawBody[] = []
+  const until = asking.now() + mostFeedMs
   let cursor = since
   let limit: number | null = pageLimit
   let as_of: string | null = null
   let events = 0
+  let bytes = 0
   let idle = 0
   const ended = (stopped: Stopped | null, invalid = false): FeedRead => ({
     cursor,
@@ -117,8 +132,9 @@ export async function readFeed(
     stopped,
     invalid,
   })
-  for (let page = 0; page < mostFeedPages; page++) {
-    const got = await askRegistry(asking, changesAsk(cursor, limit), (bytes) => readPage(bytes, resources))
+  while (idle < mostIdlePages) {
+    if (bytes > mostFeedBytes || asking.now() > until) return ended(enough)
+    const got = await askRegistry(asking, changesAsk(cursor, limit), (body) => readPage(body, resources))
     if (got.kind === 'stopped') return ended(got)
     if (got.kind === 'invalid_cursor') return ended(null, true)
     if (got.kind === 'refused' && limit !== null && got.parameter !== 'since') {
@@ -128,13 +144,15 @@ export async function readFeed(
     if (got.kind !== 'read') return ended(failed(`/changes: ${got.words}`))
     const { value } = got
     raws.push(got.raw)
-    for (const event of value.events) onEvent(event)
+    const news = value.events.filter((event) => onEvent(event)).length
     events += value.events.length
+    bytes += got.bytes
     as_of = value.as_of ?? as_of
-    idle = value.cursor === cursor && value.events.length === 0 ? idle + 1 : 0
+    idle = news === 0 ? idle + 1 : 0
     cursor = value.cursor ?? cursor
     if (!value.hasMore) return ended(null)
-    if (idle >= mostIdlePages) break
   }
-  return ended(failed('/changes: has_more without an end'))
+  return ended(failed(`/changes: has_more without an end, and nothing new on ${mostIdlePages} pages`))
 }
+
+const enough: Stopped = { kind: 'stopped', by: 'budget', until: null, words: 'the feed is longer than one run reads' }

@@ -9,7 +9,7 @@ import type { Provider } from '../lake/entry.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import { agreeProvider } from '../lake/provider.ts'
 import { openSpool, type Spool } from '../lake/sweep.ts'
-import { isLoopback } from '../settings.ts'
+import { maxBodyBytes } from './asking.ts'
 import { type Listed, refreshAssets } from './assets.ts'
 import type { BatchResult } from './batch.ts'
 import type { IngestEvent } from './events.ts'
@@ -45,8 +45,6 @@ export interface IngestDeps extends CommitDeps {
   readonly afterCommits?: (end: RunEnd) => Promise<void>
 }
 
-/** The largest body that is kept; a larger one is asked for in halves. */
-const maxBodyBytes = 1_000_000_000
 /** Requests a minute for the listing of assets, which stands in a bucket of its own. */
 const listingPerMinute = 1_200
 
@@ -168,10 +166,9 @@ export function learn({ bench, who }: Tools, sandbox: string | null): Provider {
   return who.provider
 }
 
-/** Under whose name answers are committed now; null while nobody on this machine has said who answers. */
+/** Under whose name answers are committed now; null while nobody has answered: silence gives a lake no name. */
 export function named({ bench, who }: Tools): Provider | null {
-  const known = who.provider ?? bench.ledger.head().provider
-  return known ?? (isLoopback(bench.url) ? null : agreed(bench, null))
+  return who.provider ?? bench.ledger.head().provider
 }
 
 /** Who answers: the sandbox says so itself, everybody else is an address. */

@@ -13,7 +13,7 @@ export type Answers = (path: string, query: URLSearchParams) => unknown
 /** An answer with a status of its own, or a body with headers of its own. */
 interface Special {
   readonly status?: number
-  readonly text?: string
+  readonly text?: string | Buffer
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly size?: number
@@ -31,7 +31,7 @@ export interface OwnProvider {
 }
 
 async function inPieces(response: ServerResponse, { text = '', size = text.length }: Special): Promise<void> {
-  const bytes = Buffer.from(text)
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
   for (let at = 0; at < bytes.length; at += Math.max(1, size)) {
     if (at > 0) await new Promise((resolve) => setImmediate(resolve))
     response.write(bytes.subarray(at, at + Math.max(1, size)))

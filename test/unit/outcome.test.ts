@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { governor, newGovernor, nextSlot, parked } from '../../src/fetch/governor.ts'
 import { type Headers, readLimits } from '../../src/fetch/limits.ts'
 import {
   classify,
   type Context,
+  describeFailure,
   describeOutcome,
   namedParameter,
   type Outcome,
@@ -196,4 +198,41 @@ test('a redirect tells where, without host, credentials or query', () => {
   const outcome = see(302, '', { location: 'https://user:pw@elsewhere.example/x?api_key=abc' })
   expect(outcome.kind === 'unexpected' && outcome.location).toBe('another address')
   expect(describeOutcome(outcome)).not.toMatch(/elsewhere|abc|pw/)
+})
+
+const endless = ['9999999999999999', '9'.repeat(400), '99999999999', 'Fri, 31 Dec 275759 23:59:59 GMT']
+
+test.each(endless)('a wait until %s ends at an instant that can be written', (text) => {
+  for (const headers of [
+    { 'retry-after': text },
+    { 'x-ratelimit-limit': '9', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': text },
+  ]) {
+    const sent = governor(newGovernor({ perMinute: 600 }), { kind: 'request-sent', at })
+    const told = governor(sent, { kind: 'response', at, ticket: 1, status: 429, headers })
+    const until = parked(told, at)
+    expect(until).toBeGreaterThan(at + 86_400_000)
+    expect(nextSlot(told, at)).toBeLessThan(Number.MAX_SAFE_INTEGER)
+    expect(describeOutcome({ kind: 'parked', until: until ?? 0, words: 'wait' })).toMatch(/before \d{4}-\d\d-\d\dT/)
+  }
+})
+
+test.each<[number, Headers, string]>([
+  [400, { 'x-request-id': 'req-1' }, '{"error":"no"}'],
+  [403, { 'x-amzn-requestid': 'req-1' }, ''],
+  [404, {}, '{"error":{"code":"gone","request_id":"req-1"}}'],
+  [429, { 'request-id': 'req-1' }, '{"request_id":"another"}'],
+  [500, {}, '{"requestId":"req-1"}'],
+  [503, { 'x-correlation-id': 'req-1' }, '<html>'],
+  [504, { 'cf-ray': 'req-1' }, ''],
+])('a failed request keeps the provider\u2019s name for it: %i %j %s', (status, headers, body) => {
+  expect(describeFailure(see(status, body, headers))).toMatch(/ \(request id req-1\)$/)
+  expect(describeOutcome(see(status, body, headers))).not.toContain('(request id')
+})
+
+test('a request id that is a key is not told', () => {
+  const long = 'abcdefgh-12345678'
+  const outcome = (headers: Headers, body: string): Outcome =>
+    classify(500, headers, body, { ...context, secrets: [long] }) as Outcome
+  expect(describeFailure(outcome({}, `{"request_id":"${long}"}`))).toContain('(request id [key])')
+  expect(describeFailure(outcome({ 'x-request-id': `x-${long}` }, ''))).toContain('(request id x-[key])')
 })

@@ -1,0 +1,152 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import type { Outcome } from '../../src/fetch/outcome.ts'
+import type { RegistryAsking } from '../../src/jobs/registry-asking.ts'
+import { readFeed, readWhole } from '../../src/jobs/registry-reading.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { fetchOnce } from '../helpers/fetching.ts'
+import { type Answers, withProvider } from '../helpers/provider.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const since = now - 30 * 86_400
+
+test('a compressed body that would fill the disk is judged once, not halved down to its days', async () =>
+  withProvider(now, async (own) => {
+    const bomb = gzipSync(Buffer.alloc(200_000_000, ' '))
+    const answers: Answers = (path) => {
+      if (path === 'assets') return ['BTC']
+      return { status: 200, text: bomb, headers: { 'content-encoding': 'gzip' } }
+    }
+    own.answer(answers)
+    const done = await own.fetch({ assets: ['BTC'], paths: ['supply/current_pit'], since })
+    expect(done).toMatchObject({ requests: 1, windows: { failed: 1 }, points_added: 0 })
+  }))
+
+test('an address that never answered gives a lake no name', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'pitlake-nobody-'))
+  try {
+    const place = { root, url: 'https://nobody.example/api', now: () => now }
+    const deps = { proxy: { https: 'http://127.0.0.1:9' } }
+    const done = await fetchOnce(place, { assets: ['BTC'], paths: ['supply/*'], since }, { deps })
+    expect(done).toMatchObject({ stopped_by: 'unreachable', version: 0 })
+    const ledger = await Ledger.openToRead(root)
+    expect(ledger.head().provider).toBeNull()
+    ledger.close()
+    await withProvider(now, async (own) => {
+      own.answer((path, query) => (path === 'assets' ? ['BTC'] : [{ t: Number(query.get('s')), v: 1 }]))
+      const there = { ...place, url: own.url }
+      expect(await fetchOnce(there, { assets: ['BTC'], paths: ['supply/current_pit'], since })).toMatchObject({
+        stopped_by: null,
+        version: expect.any(Number) as number,
+      })
+    })
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
+})
+
+/** The asking of a registry that answers each request with what it is told to. */
+async function registry(
+  answer: (n: number, url: URL) => unknown,
+  work: (asking: RegistryAsking, asked: () => number) => Promise<void>,
+  clock: () => number = () => now * 1000,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'pitlake-circles-'))
+  let asked = 0
+  const told = {
+    status: 200,
+    at: 0,
+    date: null,
+    requestMs: 1,
+    etag: null,
+    requestId: null,
+    sandbox: null,
+    age: 0,
+  } as const
+  const ask = async ({ url, file }: { url: string; file: string }): Promise<Outcome> => {
+    writeFileSync(file, JSON.stringify(answer(++asked, new URL(url))))
+    return { kind: 'body', file, bytes: readFileSync(file).length, contentType: null, ...told }
+  }
+  const unused = (): never => {
+    throw new Error('not of this test')
+  }
+  const asking: RegistryAsking = {
+    run: 'r',
+    base: 'http://127.0.0.1/v1',
+    asker: { ask, drain: unused, sent: () => asked, state: unused },
+    spool: { path: unused, file: () => join(folder, 'body.json'), close: unused },
+    requests: [],
+    nextId: () => `r-${asked}`,
+    held: () => undefined,
+    onOutcome: () => undefined,
+    quarantine: unused,
+    now: clock,
+  }
+  try {
+    await work(asking, () => asked)
+    expect(existsSync(folder)).toBe(true)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const issuer = { entity_type: 'issuer', entity_id: 'i1', op: 'updated', record: { id: 'i1', name: 'x' } }
+const { resources } = catalogue
+
+test.each<[string, (n: number) => unknown]>([
+  ['a new one each time, and nothing on the pages', (n) => ({ data: [], next_cursor: `c${n}`, has_more: true })],
+  ['a new one each time, and the same event again', (n) => ({ data: [issuer], next_cursor: `c${n}`, has_more: true })],
+  ['two by turns', (n) => ({ data: [issuer], next_cursor: `c${n % 2}`, has_more: true })],
+])('a feed whose cursors have no end (%s) is left', { timeout: 60_000 }, async (_, answer) =>
+  registry(answer, async (asking, asked) => {
+    const seen = new Set<string>()
+    const news = ({ id }: { id: string }): boolean => seen.size < seen.add(id).size
+    const feed = await readFeed(asking, resources, 'c', 500, news)
+    expect(feed.stopped).toMatchObject({ by: 'failed', words: expect.stringContaining('without an end') as string })
+    expect(asked()).toBeLessThanOrEqual(1_001)
+    expect(feed.pages).toBe(asked())
+  }),
+)
+
+test('a feed with news on every page is read for so long, and goes on from there', async () => {
+  let time = now * 1000
+  await registry(
+    (n) => ({
+      data: [{ ...issuer, entity_id: `i${n}`, record: { id: `i${n}` } }],
+      next_cursor: `c${n}`,
+      has_more: true,
+    }),
+    async (asking, asked) => {
+      const feed = await readFeed(asking, resources, 'c', 500, () => true)
+      expect(feed).toMatchObject({ stopped: { by: 'budget' }, cursor: `c${asked()}`, events: asked(), invalid: false })
+      expect(asked()).toBeLessThanOrEqual(361)
+    },
+    () => (time += 60_000),
+  )
+})
+
+test('a list whose cursors go round ends the reading of the lists', async () =>
+  registry(
+    (n, url) =>
+      url.pathname.endsWith('/head')
+        ? { cursor: 'h' }
+        : { data: [{ id: `i${n}`, name: 'x' }], next_cursor: `c${n % 3}`, has_more: true },
+    async (asking, asked) => {
+      const head = { status: 429, at: 0, date: null, age: 0, requestMs: 1, etag: null, requestId: null } as const
+      const words = { sandbox: null, contentType: null, words: 'limited', code: 'snapshot_limit' } as const
+      const limited: Outcome = { kind: 'limited', waitMs: null, ...head, ...words }
+      const { ask } = asking.asker
+      const asker = {
+        ...asking.asker,
+        ask: async (request: Parameters<typeof ask>[0]) =>
+          request.url.includes('/snapshot') ? limited : await ask(request),
+      }
+      const whole = await readWhole({ ...asking, asker }, resources, 500)
+      expect(whole).toMatchObject({ kind: 'stopped', by: 'failed' })
+      expect(asked()).toBeLessThan(10)
+    },
+  ))
