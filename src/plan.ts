@@ -256,6 +256,11 @@ function isStale({ reason }: Answered): boolean {
 /** How the reason of a window begins that was not asked because a placeholder has no real name yet. */
 export const placeholderReason = 'placeholder'
 
+/** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
+export function priceOf(credits: Limits['credits'], asset: string): number {
+  return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
+}
+
 function requestsFor(
   want: Wanted,
   interval: Interval,
@@ -265,7 +270,7 @@ function requestsFor(
   limits: Limits,
 ): Ask[] {
   const { series, endpoint } = want
-  const price = limits.credits[series.asset] ?? limits.credits['*'] ?? 1
+  const price = priceOf(limits.credits, series.asset)
   const first = missing[0]
   const last = missing.at(-1)
   if (!first || !last) return []

@@ -67,6 +67,11 @@ interface Sources {
   readonly cwd: string
 }
 
+/** A map without prototype: names that a provider gives are looked up in it, `constructor` among them. */
+function bare<T>(map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+  return Object.assign(Object.create(null) as Record<string, T>, map)
+}
+
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
 export function resolveSettings({ flags, env, cwd }: Sources): Settings {
   const file = readConfig(flags.config, cwd)
@@ -108,11 +113,11 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       weekStart: config.metrics?.week_start ?? 'monday',
       requestsPerMinute: number('metrics.requests_per_minute', config.metrics?.requests_per_minute, 600),
       concurrency: number('metrics.concurrency', config.metrics?.concurrency, 8),
-      credits: config.metrics?.credits ?? { BTC: 1, '*': 2 },
-      paths: config.metrics?.paths ?? {},
-      exchanges: config.metrics?.exchanges ?? {},
+      credits: bare(config.metrics?.credits ?? { BTC: 1, '*': 2 }),
+      paths: bare(config.metrics?.paths ?? {}),
+      exchanges: bare(config.metrics?.exchanges ?? {}),
       queryKeys: config.metrics?.query_keys ?? {},
-      availability: config.metrics?.availability ?? {},
+      availability: bare(config.metrics?.availability ?? {}),
     },
     registry: {
       ...api('registry'),

@@ -1,15 +1,17 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
+import { checkStrays, unfitDamage, unfitEntry } from '../lake/aside.ts'
 import type { CommitDeps } from '../lake/commit.ts'
 import { checkJournal, type Damage, type JournalHealth } from '../lake/damage.ts'
 import { checkFiles, checkLocks, checkOrphans, checkViews, type FilesHealth } from '../lake/damage-files.ts'
-import { inLake, places } from '../lake/layout.ts'
+import { entryFile, inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
 import type { Row } from '../lake/apply.ts'
 import { checkStamps } from '../lake/damage-stamps.ts'
 import { isFromNote } from '../lake/stamps.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
+import { clearJournal } from './repair-aside.ts'
 import { mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 
 /** What the doctor is asked to look at and to mend. */
@@ -51,7 +53,9 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   const first = await look(input, deps)
   if (!(input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
   const mended: string[] = []
-  if (input.repair) mended.push(...(await mendJournal(input.data, first.journal, deps)))
+  if (input.repair) mended.push(...(await clearJournal(input.data, deps)))
+  const journal = mended.length === 0 ? first.journal : await checkJournal(input.data)
+  if (input.repair) mended.push(...(await mendJournal(input.data, journal, deps)))
   if (input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
   let forgotten: Forgotten | null = null
   const ledger = await openSound(input.data)
@@ -106,9 +110,13 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
   const journal = await checkJournal(root)
   const nothing: FilesHealth = { damaged: [], files: 0, bytes: 0 }
   if (journal.newer) return { diagnosis: told(undefined, nothing, journal.findings, input), journal, files: nothing }
-  const { ledger, findings } = await openAnyhow(root, journal)
+  const unfit = await unfitEntry(root)
+  const { ledger, findings } = unfit
+    ? { ledger: Ledger.asLeft(root), findings: [unfitDamage(unfit)] }
+    : await openAnyhow(root, journal)
   try {
-    const found = [...journal.findings, ...findings]
+    const before = journal.findings.filter(({ path }) => !unfit || path !== entryFile(unfit.version))
+    const found = [...before, ...findings, ...(await checkStrays(root))]
     let files = nothing
     if (ledger) {
       files = await checkFiles(ledger, input.thorough)

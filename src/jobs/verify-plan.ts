@@ -6,7 +6,7 @@ import type { CoverageRow, Micros, Verified } from '../lake/entry.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../lake/held.ts'
 import { heldVerified } from '../lake/held-runs.ts'
 import type { Ledger } from '../lake/ledger.ts'
-import { type Ask, type Plan, totalsOf } from '../plan.ts'
+import { type Ask, type Plan, priceOf, totalsOf } from '../plan.ts'
 import type { Settings } from '../settings.ts'
 import { ceil, count, type Instant, type Interval } from '../time.ts'
 import { intersect, minus, type Window } from '../windows.ts'
@@ -196,7 +196,7 @@ function askOf(series: HeldSeries, endpoint: Endpoint, settles: Window, { settin
     window: endpoint.since || endpoint.until ? settles : null,
     settles,
     points: count(settles.since, settles.until, stored),
-    credits: prices[asset] ?? prices['*'] ?? 1,
+    credits: priceOf(prices, asset),
   }
 }
 

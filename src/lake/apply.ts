@@ -114,10 +114,17 @@ function applyFiles(index: Index, entry: Entry): void {
 }
 
 function applyCoverage(index: Index, entry: Entry): void {
+  const numbers = new Map<string, number>()
+  // Nothing that holds of a series reaches behind this instant: a window behind it lies over nothing.
+  const ends = new Map<number, number>()
+  const end = index.statement('SELECT max(until) AS until FROM coverage WHERE series = ? AND removed_version IS NULL')
   for (const row of entry.coverage) {
-    const n = seriesNumber(index, row.series)
-    if (n === undefined) throw unnamed(entry, row.series)
-    changeCoverage(index, n, layOver(liveCoverage(index, n, row), row), entry.version)
+    const n = numbers.get(row.series) ?? named(index, entry, row.series)
+    numbers.set(row.series, n)
+    const before = ends.get(n) ?? Number(end.get(n)?.['until'] ?? Number.NEGATIVE_INFINITY)
+    if (row.since > before && row.until > row.since) insertCoverage(index, n, row, entry.version)
+    else changeCoverage(index, n, layOver(liveCoverage(index, n, row), row), entry.version)
+    ends.set(n, Math.max(before, row.until))
   }
 }
 

@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 import { LakeError } from '../errors.ts'
 import { type Disk, diskError, exists, realDisk, statOf } from './disk.ts'
 import type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
-import type { CoverageRow, Entry, FileEntry, Micros } from './entry.ts'
-import { appendEntry } from './journal.ts'
+import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Micros } from './entry.ts'
+import { appendEntry, asideDigest } from './journal.ts'
 import { entryFile, inLake } from './layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from './lock.ts'
@@ -70,7 +70,10 @@ function nothingNew(head: Head): Version {
   return { made: false, version: head.version, committed_at: head.committed_at, ...none }
 }
 
-/** Moves the files in, writes the entry, lets the index follow. What fails before the entry leaves no file behind. */
+/**
+ * Moves the files in, writes the entry, lets the index follow: an entry that cannot be read back, or that the index does
+ * not take, is never made visible. What fails before the entry leaves no file behind.
+ */
 async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): Promise<Version> {
   const moved: string[] = []
   try {
@@ -78,11 +81,14 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     const add: FileEntry[] = []
     for (const file of draft.add ?? []) add.push(await place(ledger.root, disk, file, moved))
     for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)
-    const entry: Entry = { ...news, files: { ...news.files, add } }
-    const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'))
+    const replaced = await asideDigest(ledger.root, news.version)
+    const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
+    const sealed = encodeEntry(entry)
+    const own = ledger.rehearse(sealed.text, entryFile(entry.version))
+    const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), sealed)
     if (digest === false) throw conflict(entryFile(entry.version), 'the next free version', 'one that is taken')
     await noteLines(ledger, disk, entry, draft, new Set(entry.coverage))
-    await ledger.catchUp()
+    await ledger.catchUp(entry.version, own)
     return resultOf(entry)
   } catch (error) {
     await takeBack(ledger.root, disk, news.version, moved)

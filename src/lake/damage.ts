@@ -12,6 +12,8 @@ export type DamageKind =
   | 'ledger_differs'
   | 'entry_lost'
   | 'entry_torn'
+  | 'entry_unfit'
+  | 'entry_stray'
   | 'checkpoint_torn'
   | 'newer_version'
   | 'file_lost'

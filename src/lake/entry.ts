@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
 import type { Instant, Interval } from '../time.ts'
+import { checkEntry } from './entry-shape.ts'
 
 /** Unix microseconds, UTC: the unit of every commit's clock. */
 export type Micros = number
@@ -172,6 +173,8 @@ export interface Entry {
   readonly version: number
   /** SHA-256 of the entry before; null for the first. */
   readonly previous: string | null
+  /** SHA-256 of the entry of this number that was set aside because it could not be applied. */
+  readonly replaces?: string
   /** Strictly increasing from version to version, even if the clock steps back. */
   readonly committed_at: Micros
   /** Name and version of the program that wrote it. */
@@ -219,9 +222,13 @@ export function openSealed(text: string, name: string): { body: string; digest: 
   return { body, digest }
 }
 
-/** The entry's file. */
+/** The entry's file; half surrogates, which JSON writes as escapes, become the replacement sign that the index makes of them. */
 export function encodeEntry(entry: Entry): { text: string; digest: string } {
-  return seal(JSON.stringify(entry))
+  const body = JSON.stringify(entry)
+  const halves = body.includes(String.raw`\ud`)
+  return seal(
+    halves ? body.replaceAll(/(\\\\)|\\ud[89a-f][0-9a-f]{2}/g, (_, slashes) => String(slashes ?? '\uFFFD')) : body,
+  )
 }
 
 /** Reads an entry and proves that no byte of it changed; `name` is used in messages. */
@@ -229,6 +236,7 @@ export function decodeEntry(text: string, name: string): { entry: Entry; digest:
   const { body, digest } = openSealed(text, `journal entry ${name}`)
   const entry = JSON.parse(body) as Entry
   refuseNewer(entry.schema_version, name)
+  checkEntry(entry, name)
   return { entry, digest }
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
-import { type Disk, makeFolder, entriesIn } from './disk.ts'
+import { type Disk, entriesIn, makeFolder, namesIn } from './disk.ts'
 import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
 import { checkpointFile, entryFile, inLake, parseJournalName, places } from './layout.ts'
 
@@ -69,8 +69,13 @@ export async function* entriesAfter(
  * Writes an entry durably and makes it visible in one step: that step is the commit.
  * False when another writer took the version first; nothing is left behind then.
  */
-export async function appendEntry(disk: Disk, root: string, entry: Entry, mark: string): Promise<string | false> {
-  const { text, digest } = encodeEntry(entry)
+export async function appendEntry(
+  disk: Disk,
+  root: string,
+  entry: Entry,
+  mark: string,
+  { text, digest } = encodeEntry(entry),
+): Promise<string | false> {
   const folder = inLake(root, places.journal)
   const temporary = inLake(root, `${places.journal}/.tmp-${entry.version}-${mark}`)
   await makeFolder(disk, folder)
@@ -86,6 +91,15 @@ export async function appendEntry(disk: Disk, root: string, entry: Entry, mark: 
   }
   await disk.syncFolder(folder)
   return digest
+}
+
+/** The digest of the entry of this number that was set aside; of several the last in the order of names, null for none. */
+export async function asideDigest(root: string, version: number): Promise<string | null> {
+  const digests = (await namesIn(inLake(root, places.aside))).flatMap((name) => {
+    const [, number, digest] = /^(\d{10,15})-([0-9a-f]{64})\.json$/.exec(name) ?? []
+    return digest !== undefined && Number(number) === version ? [digest] : []
+  })
+  return digests.at(-1) ?? null
 }
 
 function lost(version: number, cause: unknown): LakeError {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -6,10 +6,11 @@ import { LakeError } from '../errors.ts'
 import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
 import { refuseStranger } from './begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
+import { busyMilliseconds, openDatabase, removeDatabase, versionLeft } from './database.ts'
 import { realDisk } from './disk.ts'
-import type { Provider } from './entry.ts'
-import { entriesAfter, listJournal, readEntry } from './journal.ts'
-import { inLake, places } from './layout.ts'
+import { decodeEntry, type Provider } from './entry.ts'
+import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
+import { entryFile, inLake, places } from './layout.ts'
 import { type PlacedLine, readRunLines } from './runlog.ts'
 import { damaged, explain, unwritable } from './sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
@@ -17,7 +18,6 @@ import { takeStamps } from './stamps.ts'
 /** Raised with every change of src/sql/ledger: an index of another shape is made anew from the journal. */
 const indexSchema = 2
 const sqlFolder = fileURLToPath(new URL('../sql/ledger/', import.meta.url))
-const busyMilliseconds = 20_000
 
 /** The newest version that the index holds. */
 export interface Head {
@@ -186,7 +186,7 @@ export class Ledger implements Index {
   }
 
   /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
-  async catchUp(until: number = Number.POSITIVE_INFINITY): Promise<Head> {
+  async catchUp(until: number = Number.POSITIVE_INFINITY, own?: Sealed): Promise<Head> {
     const { entries, checkpoints } = await listJournal(this.root)
     const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
     if (this.head().version > newest) throw ahead(this.head().version, newest)
@@ -197,14 +197,43 @@ export class Ledger implements Index {
     if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
     const pending = await readRunLines(this.root, this.#runOffsets())
     let next = this.#applyLines(pending, 0, head.version)
-    for await (const sealed of entriesAfter(this.root, head.version, head.digest, goal)) {
+    const follows = own?.entry.version === head.version + 1 && own.entry.previous === head.digest
+    for await (const sealed of follows ? [own] : entriesAfter(this.root, head.version, head.digest, goal)) {
       this.transaction(() => {
-        if (this.head().version === sealed.entry.version - 1) applyEntry(this, sealed)
+        if (this.head().version === sealed.entry.version - 1) this.#apply(sealed)
       })
       next = this.#applyLines(pending, next, sealed.entry.version)
     }
     await takeStamps(this, this.root, this.head())
     return this.head()
+  }
+
+  /** Applies the text of an entry as it will be read, and takes everything back: what fails here must not be committed. */
+  rehearse(text: string, name: string): Sealed {
+    const sealed = decodeEntry(text, name)
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      this.#apply(sealed)
+    } finally {
+      this.exec('ROLLBACK')
+    }
+    return sealed
+  }
+
+  /** Failures of the disk stay what they are; anything else is the entry's. */
+  #apply(sealed: Sealed): void {
+    try {
+      applyEntry(this, sealed)
+    } catch (error) {
+      const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+      if (error instanceof LakeError || [5, 8, 10, 11, 13, 14].includes(result)) throw error
+      throw new LakeError('integrity', {
+        subject: `journal entry ${entryFile(sealed.entry.version)} cannot be applied`,
+        got: error instanceof Error ? error.message : String(error),
+        next: 'run pitlake doctor',
+        cause: error,
+      })
+    }
   }
 
   #applyLines(pending: readonly PlacedLine[], from: number, version: number): number {
@@ -299,67 +328,6 @@ export class Ledger implements Index {
     const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
     return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()
   }
-}
-
-/** An exclusive hold on a file, given back by the operating system when its process ends, however it ends. */
-export interface Hold {
-  release(): void
-}
-
-/** Keeps the holds from being collected, which would give them back. */
-const held = new Set<DatabaseSync>()
-
-/** Takes the file for this process alone; undefined while another holds it. */
-export function holdFile(path: string): Hold | undefined {
-  let database: DatabaseSync | undefined
-  try {
-    database = new DatabaseSync(path, { timeout: 0 })
-    database.exec('BEGIN EXCLUSIVE')
-  } catch (error) {
-    database?.close()
-    if ((error as { errcode?: number }).errcode === 5) return undefined
-    throw explain(error, `lock ${path}`, path)
-  }
-  held.add(database)
-  return {
-    release: () => {
-      if (held.delete(database)) database.close()
-    },
-  }
-}
-
-function openDatabase(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: busyMilliseconds })
-  try {
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536')
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
-}
-
-/** The version that an index of ours has seen, 0 while another process makes it; undefined where none stands. */
-function versionLeft(path: string): number | undefined {
-  if (!existsSync(path)) return undefined
-  let database: DatabaseSync | undefined
-  try {
-    database = new DatabaseSync(path, { timeout: busyMilliseconds })
-    const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()
-    if (tables.length === 0) return 0
-    if (!['meta', 'versions', 'files', 'series'].every((own) => tables.some(({ name }) => name === own)))
-      return undefined
-    return Number(database.prepare("SELECT value FROM meta WHERE key = 'version'").get()?.['value'] ?? 0)
-  } catch (error) {
-    const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
-    return result === 11 || result === 26 ? undefined : 0
-  } finally {
-    database?.close()
-  }
-}
-
-function removeDatabase(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
 }
 
 function ahead(held: number, newest: number): LakeError {

@@ -4,7 +4,7 @@ import { LakeError } from '../errors.ts'
 import { diskError } from './disk.ts'
 import type { Micros } from './entry.ts'
 import { holderFile, inLake, lockFile, places } from './layout.ts'
-import { type Hold, holdFile } from './ledger.ts'
+import { type Hold, holdFile } from './database.ts'
 
 /** Who holds a lock, for people; the lock itself is the operating system's and dies with its process. */
 export interface Holder {

@@ -163,7 +163,10 @@ function timeOf(name: string, text: string | undefined): number | undefined {
 
 /** Decisions given as records, each field with one type for all of them. */
 function decisionsFromList(given: readonly Decision[]): Decisions {
-  const types: Record<string, string> = { asset: 'VARCHAR', ts: 'VARCHAR' }
+  const types: Record<string, string> = Object.assign(Object.create(null) as Record<string, string>, {
+    asset: 'VARCHAR',
+    ts: 'VARCHAR',
+  })
   for (const one of given) {
     for (const [name, value] of Object.entries(one)) {
       const seen = typeOf(name, value)

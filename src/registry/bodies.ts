@@ -290,7 +290,9 @@ export function embedded(deployments: readonly Pick<Incoming, 'id' | 'text'>[]):
 /** One of the two may be an extract: only what both say can disagree. */
 function disagree(own: string, b: Fields): boolean {
   const a = JSON.parse(own) as Fields
-  return Object.keys(b).some((key) => a[key] !== undefined && sortedText(a[key]) !== sortedText(b[key] ?? null))
+  return Object.keys(b).some(
+    (key) => Object.hasOwn(a, key) && sortedText(a[key] ?? null) !== sortedText(b[key] ?? null),
+  )
 }
 
 function accept<T>(read: T | string): T {

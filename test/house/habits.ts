@@ -11,7 +11,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   dgram: [],
   undici: ['src/fetch/http.ts'],
   '@duckdb/node-api': ['src/lake/engine.ts'],
-  sqlite: ['src/lake/ledger.ts'],
+  sqlite: ['src/lake/database.ts', 'src/lake/ledger.ts'],
   child_process: [],
   worker_threads: [],
   cluster: [],
