@@ -81,7 +81,7 @@ function newTally({ ledger }: RegistryBench): Tally {
     date: null,
     events: 0,
     pages: 0,
-    unknown: {},
+    unknown: Object.create(null) as Tally['unknown'],
     opened: 0,
     updated: 0,
     closed: 0,
@@ -138,10 +138,9 @@ function add(bench: RegistryBench, tally: Tally, done: Committed): void {
 async function followFeed(bench: RegistryBench, tally: Tally): Promise<Stopped | null> {
   for (let epochs = 0; ; epochs++) {
     const { cursor } = registryState(bench.ledger)
-    // An earlier program stored what a provider sent, even a key, which no address may show.
-    if (cursor !== null && canBeAsked(redact(cursor, bench.secrets))) {
-      const feed = await takeFeed(bench, tally, cursor)
-      if (!feed.invalid) return feed.stopped
+    if (cursor !== null) {
+      const feed = isUsable(bench, cursor) ? await takeFeed(bench, tally, cursor) : null
+      if (feed && !feed.invalid) return feed.stopped
       tally.newEpoch = true
       if (epochs >= 2) return { kind: 'stopped', by: 'failed', until: null, words: 'every cursor is refused at once' }
       bench.deps.onEvent({
@@ -203,7 +202,15 @@ async function readEvents(
   return feed
 }
 
-async function takeSnapshot(bench: RegistryBench, tally: Tally, newEpoch: boolean): Promise<Stopped | null> {
+/**
+ * Whether a held cursor can be sent back. An earlier program stored what a provider sent, even a key, which no address may
+ * show, and half a character, of which the index made the replacement sign: then only a snapshot helps.
+ */
+function isUsable({ secrets }: RegistryBench, cursor: string): boolean {
+  return canBeAsked(redact(cursor, secrets)) && !cursor.includes('\uFFFD')
+}
+
+async function takeSnapshot(bench: RegistryBench, tally: Tally, refused: boolean): Promise<Stopped | null> {
   const { ledger, withEngine, asking, input, spool } = bench
   const { resources } = input.catalogue
   const whole = await readWhole(asking, resources, input.settings.registry.pageLimit)
@@ -214,6 +221,7 @@ async function takeSnapshot(bench: RegistryBench, tally: Tally, newEpoch: boolea
       text: `the snapshot is refused (${whole.limited}): the lists were read instead`,
     })
   const state = registryState(ledger)
+  const newEpoch = refused || (state.cursor !== null && !isUsable(bench, state.cursor))
   const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
   const records = input.acceptShrink ? withMissing(whole, resources) : whole.records
   const first = state.last === null

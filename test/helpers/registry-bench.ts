@@ -49,7 +49,7 @@ export interface RegistryTestBench {
 export interface Provider {
   readonly registry?: Partial<ApiLimit>
   /** Answers instead of the sandbox where it gives something. */
-  readonly instead?: (request: Request) => Response | undefined
+  readonly instead?: (request: Request) => Response | undefined | Promise<Response>
 }
 
 /** Runs the test against a provider on a port and takes everything down again. */
@@ -72,7 +72,7 @@ export async function withRegistryBench(
     registryKey,
   })
   const handle = async (request: Request): Promise<Response> => {
-    const answer = provider.instead?.(request)
+    const answer = await provider.instead?.(request)
     if (answer === undefined) return await sandbox.handle(request)
     if (!answer.headers.has('date')) answer.headers.set('date', new Date(clock.now * 1000).toUTCString())
     return answer

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { exitCode, LakeError } from '../../src/errors.ts'
+import { exitCode, type LakeError } from '../../src/errors.ts'
 import { type DoctorInput, examine } from '../../src/jobs/doctor.ts'
 import { priceOf } from '../../src/plan.ts'
 import { commit, type Draft } from '../../src/lake/commit.ts'

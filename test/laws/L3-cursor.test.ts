@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { commit } from '../../src/lake/commit.ts'
+import { heldState } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { registryState } from '../../src/jobs/registry-state.ts'
+import { parseInstant } from '../../src/time.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { everyByte, registryKey, withRegistryBench } from '../helpers/registry-bench.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+
+const start = parseInstant('2026-06-01T12:00Z') as number
+const unusable: readonly (readonly [string, string])[] = [
+  ['half a surrogate', 'e0.\ud83d'],
+  ['the key itself', registryKey],
+  ['the key inside', `x${registryKey}y`],
+  ['the mark of a key that was taken out', 'e0.[key]'],
+  ['so long that no address holds it', 'e'.repeat(50_000)],
+]
+
+/** A small registry whose cursors are replaced while `bad` is set. */
+function liar(): { answer: (request: Request) => Promise<Response>; bad: string | null; small: SmallRegistry } {
+  const small = new SmallRegistry()
+  const world = {
+    small,
+    bad: null as string | null,
+    answer: async (request: Request): Promise<Response> => {
+      const response = small.answer(request)
+      if (world.bad === null || response.status !== 200) return response
+      const body = (await response.json()) as Record<string, unknown>
+      for (const key of ['cursor', 'next_cursor']) if (typeof body[key] === 'string') body[key] = world.bad
+      return Response.json(body)
+    },
+  }
+  return world
+}
+
+async function cursorOf(root: string): Promise<string | null> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    return registryState(ledger).cursor
+  } finally {
+    ledger.close()
+  }
+}
+
+describe.each(unusable)('a cursor that cannot be sent back: %s', (_, bad) => {
+  test('is a body that cannot be read: nothing is committed, and the next poll goes on', {
+    timeout: 60_000,
+  }, async () => {
+    const world = liar()
+    await withRegistryBench(
+      start,
+      async ({ root, snapshot, sync, clock }) => {
+        world.bad = bad
+        expect(await snapshot()).toMatchObject({ stopped_by: 'undecodable', version: 0 })
+        world.bad = null
+        await sync()
+        const before = await cursorOf(root)
+        world.small.world.put('products', 'p1', { name: 'renamed', issuer_id: 'i1' })
+        clock.now += 3600
+        world.bad = bad
+        expect(await sync()).toMatchObject({ stopped_by: 'undecodable', updated: 0 })
+        expect(await cursorOf(root)).toBe(before)
+        world.bad = null
+        expect(await sync()).toMatchObject({ stopped_by: null, updated: 1 })
+        expect(everyByte(root)).not.toContain(registryKey)
+      },
+      { instead: async (request) => await world.answer(request) },
+    )
+  })
+
+  test.each(['sync', 'snapshot'] as const)(
+    'that an older program committed: %s begins a new epoch',
+    { timeout: 60_000 },
+    async (job) => {
+      const world = liar()
+      await withRegistryBench(
+        start,
+        async (bench) => {
+          await bench.sync()
+          const ledger = await Ledger.open(bench.root)
+          const provider = ledger.head().provider ?? { synthetic: true }
+          const state = { 'registry.cursor': bad }
+          await commit(ledger, { job: 'registry sync', run: 'old', provider, state }, commitDeps())
+          expect(heldState(ledger, 'registry.cursor')).toBe(bad.toWellFormed())
+          ledger.close()
+          world.small.world.put('products', 'p1', { name: 'renamed', issuer_id: 'i1' })
+          bench.clock.now += 3600
+          expect(await bench[job]()).toMatchObject({ stopped_by: null, updated: 1 })
+          world.small.world.put('products', 'p2', { name: 'renamed', issuer_id: 'i2' })
+          expect(await bench.sync()).toMatchObject({ stopped_by: null, updated: 1, source: null })
+        },
+        { instead: async (request) => await world.answer(request) },
+      )
+    },
+  )
+})
