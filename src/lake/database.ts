@@ -1,4 +1,5 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { explain } from './sqlite-errors.ts'
 
@@ -46,6 +47,15 @@ export function openDatabase(path: string): DatabaseSync {
 
 /** The version that an index of ours has seen, 0 while another process makes it; undefined where none stands. */
 export function versionLeft(path: string): number | undefined {
+  return metaLeft(path, 'version')
+}
+
+/** The shape of an index of ours as its file tells it; undefined where none stands. */
+export function shapeLeft(path: string): number | undefined {
+  return metaLeft(path, 'schema')
+}
+
+function metaLeft(path: string, key: string): number | undefined {
   if (!existsSync(path)) return undefined
   let database: DatabaseSync | undefined
   try {
@@ -54,13 +64,26 @@ export function versionLeft(path: string): number | undefined {
     if (tables.length === 0) return 0
     if (!['meta', 'versions', 'files', 'series'].every((own) => tables.some(({ name }) => name === own)))
       return undefined
-    return Number(database.prepare("SELECT value FROM meta WHERE key = 'version'").get()?.['value'] ?? 0)
+    return Number(database.prepare('SELECT value FROM meta WHERE key = ?').get(key)?.['value'] ?? 0)
   } catch (error) {
     const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
     return result === 11 || result === 26 ? undefined : 0
   } finally {
     database?.close()
   }
+}
+
+/** Puts a closed index in place of another; nothing of this process comes in between. */
+export function replaceDatabase(fresh: string, path: string): void {
+  removeDatabase(path)
+  renameSync(fresh, path)
+}
+
+/** Takes away what killed processes left of indexes that were to be. */
+export function removeUnfinished(path: string): void {
+  const begin = `${basename(path)}.rebuild`
+  for (const name of readdirSync(dirname(path)))
+    if (name.startsWith(begin)) rmSync(join(dirname(path), name), { force: true })
 }
 
 /** Removes an index's file and what stands beside it. */

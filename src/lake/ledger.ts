@@ -1,12 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
 import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
 import { refuseStranger } from './begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
-import { busyMilliseconds, openDatabase, removeDatabase, versionLeft } from './database.ts'
+import {
+  busyMilliseconds,
+  openDatabase,
+  removeDatabase,
+  removeUnfinished,
+  replaceDatabase,
+  shapeLeft,
+  versionLeft,
+} from './database.ts'
 import { realDisk } from './disk.ts'
 import { decodeEntry, type Provider } from './entry.ts'
 import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
@@ -123,19 +131,23 @@ export class Ledger implements Index {
     return undefined
   }
 
-  /** Makes the index anew from the journal and puts it in place of the old one. Hold the commit lock. */
-  static async rebuild(root: string): Promise<Ledger> {
+  /**
+   * Makes the index anew from the journal and puts it in place of the old one. Whoever opens a lake of another shape does
+   * so too, several at once perhaps: each makes its own, and one that finds the new shape in place leaves it (`unless`).
+   * Without `unless` hold the commit lock.
+   */
+  static async rebuild(root: string, unless?: (path: string) => boolean): Promise<Ledger> {
     const path = inLake(root, places.ledger)
-    const fresh = `${path}.rebuild`
-    removeDatabase(fresh)
+    if (!unless) removeUnfinished(path)
+    const fresh = `${path}.rebuild-${randomUUID()}`
     try {
       const ledger = new Ledger(root, openDatabase(fresh))
       ledger.#createTables()
       await ledger.catchUp()
       ledger.#database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
       ledger.close()
-      removeDatabase(path)
-      await rename(fresh, path)
+      if (unless?.(path) === true) removeDatabase(fresh)
+      else replaceDatabase(fresh, path)
     } catch (error) {
       removeDatabase(fresh)
       throw explain(error, 'rebuilding the ledger', path)
@@ -145,7 +157,7 @@ export class Ledger implements Index {
 
   close(): void {
     this.#statements.clear()
-    this.#database.close()
+    if (this.#database.isOpen) this.#database.close()
   }
 
   exec(sql: string): void {
@@ -263,7 +275,7 @@ export class Ledger implements Index {
       const shape = this.#hasTables() ? this.#meta('schema') : undefined
       if (shape !== undefined && shape !== indexSchema) {
         this.close()
-        return await Ledger.rebuild(this.root)
+        return await Ledger.rebuild(this.root, (path) => shapeLeft(path) === indexSchema)
       }
       if (shape === undefined) this.#createTables()
       await this.#prove()

@@ -10,7 +10,7 @@ import { Ledger } from '../../src/lake/ledger.ts'
 import { migration } from '../../src/lake/migrate.ts'
 import { pitlake } from '../helpers/command.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
-import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 
 const run = async (root: string, ...argv: readonly string[]) => await pitlake(root, [...argv, '--data', root])
 
@@ -108,5 +108,20 @@ test('a lake of a later layout is refused by every command that opens its ledger
     expect((await run(root, 'doctor')).message).toContain('update the program')
     expect(journalOf(root)).toContain('0000000004.json')
     expect(journalOf(root)).toHaveLength(version + 1)
+  })
+})
+
+test('an index of another shape is made anew by many at once, and none is in the way of another', async () => {
+  await withKept('1/stamped', async (root) => {
+    const ledgers = await Promise.all(Array.from({ length: 6 }, async () => await Ledger.openToRead(root)))
+    const { version } = frozen('1/stamped')
+    expect(ledgers.map((ledger) => ledger.head().version)).toEqual(Array.from({ length: 6 }, () => version))
+    const tables = ledgers.map((ledger) => JSON.stringify(dump(ledger)))
+    expect(new Set(tables).size).toBe(1)
+    for (const ledger of ledgers) ledger.close()
+    expect(readdirSync(root).filter((name) => name.includes('rebuild'))).toEqual([])
+    writeFileSync(join(root, 'ledger.sqlite.rebuild-left'), 'x')
+    ;(await Ledger.rebuild(root)).close()
+    expect(readdirSync(root).filter((name) => name.includes('rebuild'))).toEqual([])
   })
 })
