@@ -6,6 +6,8 @@ export interface Mergeable {
 
 /** Up to how many files a partition may keep before the choice becomes less patient. */
 const patience = 8
+/** Every question opens all recent files: fewer of them may stay. */
+export const recentPatience = 4
 /** A file of this size is left alone: merging it again would gain nothing. */
 const fullBytes = 1 << 30
 
@@ -14,10 +16,10 @@ const fullBytes = 1 << 30
  * that stays holds more rows than all smaller ones together, so that their number is logarithmic in the rows, and a
  * row that is rewritten finds itself in a file of at least twice the size, so that it is rewritten logarithmically often.
  */
-export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
+export function tieredMerge<T extends Mergeable>(files: readonly T[], most = patience): readonly T[] {
   const sorted = mergeable(files)
   let chosen = suffix(sorted, 1)
-  for (let factor = 2; sorted.length - chosen.length + 1 > patience && chosen.length < sorted.length; factor *= 2)
+  for (let factor = 2; sorted.length - chosen.length + 1 > most && chosen.length < sorted.length; factor *= 2)
     chosen = suffix(sorted, factor)
   return chosen
 }
@@ -60,30 +62,6 @@ function suffix<T extends Mergeable>(sorted: readonly T[], factor: number): read
     smaller += rows
   }
   return sorted.slice(0, count)
-}
-
-/** From so many files on a view gains by one file in their place; below, reading two relations costs as much. */
-const worthGathering = 16
-/** Up to so many rows a file is small beside what opening it costs. */
-const gatheredRows = 65_536
-/** What a run may write again at its end. */
-const gatheredSum = { rows: 400_000, bytes: 32_000_000 }
-
-/**
- * The small files that a view reads faster from one file that holds the rows of them all: in every partition all but
- * the largest, as far as they are small and their sum is, smallest first; none where they are few.
- */
-export function gatherable<T extends Mergeable>(partitions: readonly (readonly T[])[]): readonly T[] {
-  const small = partitions.flatMap((files) => files.toSorted((a, b) => a.rows - b.rows).slice(0, -1))
-  const chosen: T[] = []
-  const left = { ...gatheredSum }
-  for (const file of small.filter(({ rows }) => rows <= gatheredRows).toSorted((a, b) => a.rows - b.rows)) {
-    left.rows -= file.rows
-    left.bytes -= file.bytes
-    if (left.rows < 0 || left.bytes < 0) break
-    chosen.push(file)
-  }
-  return chosen.length < worthGathering ? [] : chosen
 }
 
 /** When a file was in the view. The same path may be listed several times. */

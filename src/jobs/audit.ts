@@ -4,8 +4,8 @@ import { globTest } from '../catalog/globs.ts'
 import { type Arrivals, arrivalsOf } from '../lake/arrivals.ts'
 import { Engine } from '../lake/engine.ts'
 import { liveFiles } from '../lake/held.ts'
-import { inLake } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
+import { partitionSql, partitionsOf } from '../lake/points-files.ts'
 import type { Override } from '../config.ts'
 import { day, floor, formatDuration, parseDuration, type Instant, type Interval, intervals, step } from '../time.ts'
 
@@ -81,25 +81,17 @@ export async function auditAvailability(
   { catalogue, paths, overrides, now }: AuditInput,
 ): Promise<AuditReport> {
   const wanted = paths?.map(globTest)
-  const partitions = Map.groupBy(
-    liveFiles(ledger, { table: 'points' }),
-    ({ metric, interval }) => `${metric} ${interval}`,
-  )
+  const partitions = partitionsOf(liveFiles(ledger, { table: 'points' }))
   const engine = await Engine.open()
   const rows: AuditRow[] = []
   const changes: Change[] = []
   try {
-    for (const files of partitions.values()) {
-      const { metric, interval } = files[0] ?? {}
-      const endpoint = catalogue.endpoints.get(metric ?? '')
-      if (!endpoint || !interval || (wanted && !wanted.some((matches) => matches(endpoint.path)))) continue
+    for (const partition of partitions.values()) {
+      const { metric, interval } = partition
+      const endpoint = catalogue.endpoints.get(metric)
+      if (!endpoint || (wanted && !wanted.some((matches) => matches(endpoint.path)))) continue
       const rules = endpoint.rules[interval]
-      const arrivals = await arrivalsOf(
-        engine,
-        files.map(({ path }) => inLake(ledger.root, path)),
-        interval,
-        rules,
-      )
+      const arrivals = await arrivalsOf(engine, partitionSql(ledger.root, partition), interval, rules)
       const row = judge(endpoint.path, interval, rules, arrivals)
       rows.push(row)
       changes.push(...changeOf(row, rules, arrivals.ruled, now))

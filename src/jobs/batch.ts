@@ -1,10 +1,11 @@
 import { commit, type CommitDeps, type StagedFile, type Ticket, type Version } from '../lake/commit.ts'
 import { convert } from '../lake/convert.ts'
-import type { Body, BodyResult, ConvertPart } from '../lake/convert-job.ts'
+import type { Body, BodyResult, ConvertPart, Existing, WrittenFile } from '../lake/convert-job.ts'
 import type { Engine } from '../lake/engine.ts'
 import type {
   CoverageRow,
   Finding,
+  Json,
   Progress,
   Provider,
   RequestRow,
@@ -13,8 +14,10 @@ import type {
   Verified,
   Violation,
 } from '../lake/entry.ts'
-import { heldCoverage, heldSeries, type HeldSeries, liveFiles, sortViolations } from '../lake/held.ts'
-import { inLake, pointsFile } from '../lake/layout.ts'
+import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, sortViolations } from '../lake/held.ts'
+import { inLake, pointsFile, recentFile } from '../lake/layout.ts'
+import { footerSchema } from '../lake/merge.ts'
+import { isRecent, type Partition, partitionsOf, sharesMeta } from '../lake/points-files.ts'
 import { weekdayOf } from '../lake/spacing.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import type { Spool } from '../lake/sweep.ts'
@@ -135,9 +138,11 @@ function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, strin
   })
 }
 
+/** By partition, in the order in which a recent file is sorted. */
 function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly Brought[])[] {
   const brought = batch.filter(isBrought).filter(({ request }) => !refused.has(request.id))
-  return [...Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`).values()]
+  const parts = Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
+  return [...parts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
 }
 
 /** Reads, compares and writes all bodies of the batch together. */
@@ -148,42 +153,63 @@ async function convertAll(
   made: Made,
 ): Promise<void> {
   const { ledger, spool, timestamp, weekStart } = context
-  const coverage = heldCoverage(
-    ledger,
-    answers.flat().map(({ ask }) => ask.series.id),
-  )
-  const live = Map.groupBy(liveFiles(ledger, { table: 'points' }), ({ metric, interval }) => `${metric} ${interval}`)
+  const held = liveFiles(ledger, { table: 'points' })
   const name = `${String(ticket.version).padStart(10, '0')}-${context.run}`
-  const parts = answers.flatMap((part, n): (ConvertPart & { readonly temporary: string })[] => {
+  const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))))
+  const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
+  const metadata = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
+  const observedAt = BigInt(ticket.committed_at)
+  const result = await convert(context.engine, { parts, recent, timestamp, weekStart, observedAt, metadata })
+  made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
+  made.violations.push(...result.violations)
+  made.findings.push(...result.findings)
+  for (const [p, { metric, interval }] of parts.entries()) {
+    const file = result.files[p]
+    if (file)
+      made.files.push(staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval }))
+  }
+  if (!result.recent) return
+  const { shares, ...file } = result.recent
+  const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
+  made.files.push(staged(context, recentName, recentFile(name), whole))
+}
+
+const recentName = 'recent.parquet'
+
+function ownName(p: number): string {
+  return `${p}.parquet`
+}
+
+/** The partitions that the answers are about. */
+function partsOf(
+  { ledger, spool, provider }: BatchContext,
+  answers: readonly (readonly Brought[])[],
+  held: ReadonlyMap<string, Partition<HeldFile>>,
+): ConvertPart[] {
+  const ids = answers.flat().map(({ ask }) => ask.series.id)
+  const coverage = heldCoverage(ledger, ids)
+  return answers.flatMap((part, p): ConvertPart[] => {
     const [first] = part
     if (!first) return []
     const { interval, endpoint } = first.ask
     const { path: metric, overlap } = endpoint
-    const existing = (live.get(`${metric} ${interval}`) ?? []).map(({ path, min_t, max_t }) => ({
-      path: inLake(ledger.root, path),
-      min_t,
-      max_t,
-    }))
-    const { synthetic } = context.provider
-    const bodies = part.map((answered) => bodyOf(answered, coverage.get(answered.ask.series.id) ?? [], synthetic))
-    const temporary = `${n}-${name}.parquet`
-    const out = spool.file(temporary)
-    return [{ metric, interval, rules: endpoint.rules[interval], overlap, bodies, existing, out, temporary }]
+    const bodies = part.map((one) => bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic))
+    const files = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
+    const out = spool.file(ownName(p))
+    return [{ metric, interval, rules: endpoint.rules[interval], overlap, bodies, existing: files, out }]
   })
-  const metadata = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: '1' }
-  const observedAt = BigInt(ticket.committed_at)
-  const result = await convert(context.engine, { parts, timestamp, weekStart, observedAt, metadata })
-  made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
-  made.violations.push(...result.violations)
-  made.findings.push(...result.findings)
-  for (const [p, { metric, interval, temporary }] of parts.entries()) {
-    const file = result.files[p]
-    if (!file) continue
-    const { rows, digest, min_t, max_t, ...meta } = file
-    const path = pointsFile(metric, interval, name)
-    const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
-    made.files.push({ ...place, rows, min_t, max_t, digest, meta: { ...meta } })
-  }
+}
+
+function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+  return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
+}
+
+type Written = WrittenFile & Pick<StagedFile, 'metric' | 'interval'> & { readonly shares?: Json }
+
+function staged({ spool }: BatchContext, temporary: string, path: string, file: Written): StagedFile {
+  const { metric, interval, rows, digest, min_t, max_t, ...meta } = file
+  const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
+  return { ...place, rows, min_t, max_t, digest, meta }
 }
 
 /** A week that begins on another day than the lake's is told by its name. */

@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { LakeError } from '../errors.ts'
 import { commit, type StagedFile } from '../lake/commit.ts'
 import { foldJournal } from '../lake/fold.ts'
@@ -6,10 +7,13 @@ import { liveFiles } from '../lake/held.ts'
 import { Ledger } from '../lake/ledger.ts'
 import { busy, tryLock } from '../lake/lock.ts'
 import { mergeFiles } from '../lake/merge.ts'
+import { mergeRecentFiles } from '../lake/merge-recent.ts'
+import { isRecent, portionRows } from '../lake/points-files.ts'
+import { pointsFile, recentFile } from '../lake/layout.ts'
 import { isHistory } from '../lake/merge-history.ts'
 import { measuredEncoding } from '../lake/merge-encode.ts'
 import { sweep } from '../lake/sweep.ts'
-import { historyMerge, tieredMerge, wholeMerge } from '../merge-plan.ts'
+import { historyMerge, recentPatience, tieredMerge, wholeMerge } from '../merge-plan.ts'
 import type { Interval } from '../time.ts'
 import { type Bench, footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
 
@@ -51,8 +55,15 @@ export async function compact(root: string, deps: RewriteDeps): Promise<MergeSum
     const ledger = await Ledger.open(root)
     try {
       await sweep(ledger, deps)
-      const chosen = partitions(ledger).map((files) => wholeMerge(files, settled))
-      const summary = await mergeParts(ledger, deps, { job: 'compact', measure: true, chosen })
+      const outcome = await dissolve(ledger, deps, 'compact')
+      const left = outcome.stopped || outcome.abandoned.length > 0
+      const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, settled))
+      const summary = await mergeParts(
+        ledger,
+        deps,
+        { job: 'compact', measure: true, portion: portionRows, chosen },
+        outcome,
+      )
       await foldJournal(ledger, deps)
       return summary
     } finally {
@@ -68,7 +79,7 @@ export async function compact(root: string, deps: RewriteDeps): Promise<MergeSum
  * merge is at work it does nothing. Failing costs nothing but the merge: the old files stay.
  */
 export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promise<MergeSummary> {
-  const none = { job: 'merge', measure: false, chosen: [] }
+  const none = { job: 'merge', measure: false, portion: portionRows, chosen: [] }
   const lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
   if (!lock) return mergeParts(ledger, deps, none)
   try {
@@ -83,7 +94,8 @@ export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promis
 
 /** The files of a partition that are to be merged at the end of a run. */
 function dueMerge(files: readonly HeldFile[]): readonly HeldFile[] {
-  return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
+  if (files.every(({ table }) => isHistory(table))) return historyMerge(files)
+  return files.every(isRecent) ? tieredMerge(files, recentPatience) : tieredMerge(files)
 }
 
 /** How many partitions `mergeSmallFiles` would take up now. */
@@ -128,13 +140,15 @@ function partitions(ledger: Ledger): HeldFile[][] {
 interface Choice {
   readonly job: string
   readonly measure: boolean
+  /** From so many rows on, what recent files hold of a partition moves to a file of its own. */
+  readonly portion: number
   readonly chosen: readonly (readonly HeldFile[])[]
 }
 
 /** A merge that is written and waits for its commit. */
 interface Ready {
   readonly inputs: readonly HeldFile[]
-  readonly staged: StagedFile
+  readonly staged: readonly StagedFile[]
 }
 
 interface Outcome {
@@ -144,9 +158,30 @@ interface Outcome {
   stopped: boolean
 }
 
-async function mergeParts(ledger: Ledger, deps: RewriteDeps, choice: Choice): Promise<MergeSummary> {
+/** Moves everything that recent files hold to its partitions, in one version of its own. */
+async function dissolve(ledger: Ledger, deps: RewriteDeps, job: string): Promise<Outcome> {
+  const outcome = newOutcome()
+  const chosen = [liveFiles(ledger, { table: 'points' }).filter(isRecent)]
+  await mergeParts(ledger, deps, { job, measure: false, portion: 1, chosen }, outcome)
+  return outcome
+}
+
+/** The same for a job that needs every point in its partition; hold the lock of merges. */
+export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, job: string): Promise<void> {
+  judgeMerge(summaryOf(ledger, await dissolve(ledger, deps, job)))
+}
+
+function newOutcome(): Outcome {
+  return { abandoned: [], merged: [], versions: 0, stopped: false }
+}
+
+async function mergeParts(
+  ledger: Ledger,
+  deps: RewriteDeps,
+  choice: Choice,
+  outcome: Outcome = newOutcome(),
+): Promise<MergeSummary> {
   const chosen = choice.chosen.filter((files) => files.length > 0)
-  const outcome: Outcome = { abandoned: [], merged: [], versions: 0, stopped: false }
   if (chosen.length > 0)
     await withBench(ledger, deps, choice.job, async (bench) => await mergeAll(bench, choice, chosen, outcome))
   return summaryOf(ledger, outcome)
@@ -171,7 +206,7 @@ async function mergeAll(
       outcome.stopped = true
       break
     }
-    const one = await mergeOne(bench, choice.measure, n, files)
+    const one = await mergeOne(bench, choice, n, files)
     if ('reason' in one) outcome.abandoned.push(one)
     else ready.push(one)
     waiting += files.reduce((sum, file) => sum + file.bytes, 0)
@@ -182,11 +217,12 @@ async function mergeAll(
 
 async function mergeOne(
   bench: Bench,
-  measure: boolean,
+  { measure, portion }: Choice,
   n: number,
   files: readonly HeldFile[],
 ): Promise<Ready | Abandoned> {
   const { ledger, spool, engine } = bench
+  if (files.every(isRecent)) return await mergeRecent(bench, portion, n, files)
   const merged = await mergeFiles(engine, {
     root: ledger.root,
     files,
@@ -198,7 +234,32 @@ async function mergeOne(
     const { table = '', metric = null, interval = null } = files[0] ?? {}
     return { table, metric, interval, reason: merged.reason }
   }
-  return { inputs: files, staged: replacement(bench, n, files, merged.file) }
+  return { inputs: files, staged: [replacement(bench, n, files, merged.file)] }
+}
+
+async function mergeRecent(
+  { ledger, spool, engine, run }: Bench,
+  portion: number,
+  n: number,
+  files: readonly HeldFile[],
+): Promise<Ready | Abandoned> {
+  const name = (i: number): string => `${n}-${i}.parquet`
+  const merged = await mergeRecentFiles(engine, {
+    root: ledger.root,
+    files,
+    portion,
+    out: (i) => spool.file(name(i)),
+    metadata: footerOf(ledger, files),
+  })
+  if (merged.kind === 'abandoned') return { table: 'points', metric: null, interval: null, reason: merged.reason }
+  const version = String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')
+  const staged = merged.files.map(({ out: _, ...file }, i): StagedFile => {
+    const { metric, interval } = file
+    const id = `${version}-${run}-${n}-${i}`
+    const path = metric === null || interval === null ? recentFile(id) : pointsFile(metric, interval, id)
+    return { temporary: spool.path(name(i)), path, table: 'points', label: '', ...file }
+  })
+  return { inputs: files, staged }
 }
 
 /** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
@@ -216,7 +277,7 @@ async function exchangeFiles(bench: Bench, job: string, batch: readonly Ready[],
         job,
         run,
         provider: providerOf(ledger),
-        add: made.map(({ staged }) => staged),
+        add: made.flatMap(({ staged }) => staged),
         remove: made.flatMap(({ inputs }) => inputs.map((file) => file.path)),
       }
     },
@@ -230,16 +291,20 @@ async function exchangeFiles(bench: Bench, job: string, batch: readonly Ready[],
 function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
   const { merged, abandoned, versions, stopped } = outcome
   const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
-  const inputs = merged.flatMap((one) => one.inputs)
+  // What one step wrote and the next one replaced is neither.
+  const staged = merged.flatMap((one) => one.staged)
+  const added = staged.filter(({ path }) => written.has(path))
+  const passing = new Set(staged.map(({ path }) => path))
+  const inputs = merged.flatMap((one) => one.inputs).filter(({ path }) => !passing.has(path))
   return {
     version: ledger.head().version,
     versions_made: versions,
-    partitions: merged.length,
-    rows: merged.reduce((sum, { staged }) => sum + staged.rows, 0),
+    partitions: new Set(added.map(({ path }) => posix.dirname(path))).size,
+    rows: added.reduce((sum, { rows }) => sum + rows, 0),
     files_removed: inputs.length,
-    files_added: merged.length,
+    files_added: added.length,
     bytes_before: inputs.reduce((sum, file) => sum + file.bytes, 0),
-    bytes_after: merged.reduce((sum, { staged }) => sum + (written.get(staged.path) ?? 0), 0),
+    bytes_after: added.reduce((sum, { path }) => sum + (written.get(path) ?? 0), 0),
     abandoned,
     stopped,
   }

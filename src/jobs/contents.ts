@@ -1,5 +1,4 @@
 import { type Counted, countSeries, footersOf } from '../lake/census.ts'
-import { readPoints } from '../lake/views/relations.ts'
 import { paramsText } from '../lake/convert-order.ts'
 import type { Damage } from '../lake/damage.ts'
 import { Engine } from '../lake/engine.ts'
@@ -7,6 +6,8 @@ import type { CoverageRow } from '../lake/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
 import { inLake } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
+import { partitionsOf } from '../lake/points-files.ts'
+import { readPoints } from '../lake/views/relations.ts'
 import { count } from '../time.ts'
 import { intersect } from '../windows.ts'
 import { partitionOf } from './verify-plan.ts'
@@ -28,16 +29,14 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
   const { files, series, coverage } = factsOf(ledger)
   const readable = files.filter(({ path }) => path.endsWith('.parquet') && !damaged.has(path))
   const points = files.filter(({ table }) => table === 'points')
-  const lost = new Set(points.filter(({ path }) => damaged.has(path)).map(partitionOfFile))
-  const sound = points.filter((file) => !lost.has(partitionOfFile(file)))
+  const lost = new Set(partitionsOf(points.filter(({ path }) => damaged.has(path))).keys())
+  const sound = points.filter(({ path }) => !damaged.has(path))
   const known = series.filter((one) => !lost.has(partitionOf(one)))
   const engine = await Engine.open()
   try {
     const findings = await checkFooters(engine, ledger, readable)
-    const counted = await countSeries(
-      engine,
-      readPoints(ledger.root, [...new Map(sound.map((file) => [file.path, file])).values()]),
-    )
+    const all = await countSeries(engine, readPoints(ledger.root, sound))
+    const counted = all.filter((one) => !lost.has(`${one.metric} ${one.interval}`))
     findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage))
     return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
   } finally {
@@ -58,10 +57,6 @@ function factsOf(ledger: Ledger): Facts {
     const facts = { files: liveFiles(ledger), series: [...heldSeries(ledger).values()], coverage: heldCoverage(ledger) }
     if (ledger.head().version === version || attempt > 10) return facts
   }
-}
-
-function partitionOfFile({ metric, interval }: HeldFile): string {
-  return `${metric} ${interval}`
 }
 
 function damage(kind: Damage['kind'], path: string, found: string, remedy = rebuild): Damage {

@@ -1,11 +1,11 @@
-import { Engine, quoteList } from '../lake/engine.ts'
+import { Engine } from '../lake/engine.ts'
 import type { CommitDeps, Draft } from '../lake/commit.ts'
 import { commit } from '../lake/commit.ts'
 import { type DamagedFile, isForgettable } from '../lake/damage-files.ts'
 import type { CoverageRow, Json, Progress } from '../lake/entry.ts'
-import { heldCoverage, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
-import { inLake } from '../lake/layout.ts'
+import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles } from '../lake/held.ts'
 import type { Ledger } from '../lake/ledger.ts'
+import { type Partition, partitionSql, partitionsOf } from '../lake/points-files.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import { end, type Interval, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
@@ -44,7 +44,10 @@ export async function forgetLost(
   const version = await commit(
     ledger,
     async (ticket) => {
-      parts = await lostParts(ledger, new Set(paths), partitionsOf(lost))
+      const points = lost
+        .map(({ file }) => file)
+        .filter((file) => file.table === 'points' && file.removed_version === null)
+      parts = await lostParts(ledger, new Set(paths), [...partitionsOf(points).values()])
       const live = lost.filter(({ file }) => file.removed_version === null).map(({ file }) => file.path)
       const draft: Draft = {
         job: 'doctor',
@@ -66,25 +69,10 @@ export async function forgetLost(
   return { version: version.version, files: paths, points, series: parts }
 }
 
-interface Partition {
-  readonly metric: string
-  readonly interval: Interval
-}
-
-function partitionsOf(lost: readonly DamagedFile[]): Partition[] {
-  const found = new Map<string, Partition>()
-  for (const { file } of lost) {
-    const { metric, interval } = file
-    if (file.table !== 'points' || file.removed_version !== null || metric === null || interval === null) continue
-    found.set(`${metric} ${interval}`, { metric, interval })
-  }
-  return [...found.values()]
-}
-
 async function lostParts(
   ledger: Ledger,
   lost: ReadonlySet<string>,
-  partitions: readonly Partition[],
+  partitions: readonly Partition<HeldFile>[],
 ): Promise<LostPart[]> {
   const engine = await Engine.open()
   try {
@@ -101,14 +89,12 @@ async function lostOf(
   ledger: Ledger,
   engine: Engine,
   lost: ReadonlySet<string>,
-  { metric, interval }: Partition,
+  { metric, interval }: Partition<HeldFile>,
 ): Promise<LostPart[]> {
-  const rest = liveFiles(ledger, { table: 'points', metric, interval }).filter((file) => !lost.has(file.path))
-  const left = await islands(
-    engine,
-    interval,
-    rest.map((file) => inLake(ledger.root, file.path)),
-  )
+  const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
+  const kept = partitionsOf(rest).get(`${metric} ${interval}`)
+  const left =
+    kept === undefined ? new Map<string, Left>() : await islands(engine, interval, partitionSql(ledger.root, kept))
   const own = [...heldSeries(ledger).values()].filter(
     (s) => s.metric === metric && (s.settled ?? s.interval) === interval,
   )
@@ -117,11 +103,11 @@ async function lostOf(
     own.map((series) => series.id),
   )
   return own.flatMap((series): LostPart[] => {
-    const kept = left.get(keyOf(series)) ?? { points: 0, windows: [] }
-    const points = series.points - kept.points
+    const there = left.get(keyOf(series)) ?? { points: 0, windows: [] }
+    const points = series.points - there.points
     if (points <= 0) return []
     const covered = (coverage.get(series.id) ?? []).filter((row) => row.state === 'covered' && row.reason === null)
-    return [{ series: series.id, points, windows: minus(covered, kept.windows) }]
+    return [{ series: series.id, points, windows: minus(covered, there.windows) }]
   })
 }
 
@@ -131,13 +117,12 @@ interface Left {
 }
 
 /** The stored runs of every series: from their first point to the end of their last one. */
-async function islands(engine: Engine, interval: Interval, paths: readonly string[]): Promise<Map<string, Left>> {
+async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Left>> {
   const found = new Map<string, Left>()
-  if (paths.length === 0) return found
   const rows = await engine.rows(
     `WITH point AS (
        SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
-       FROM read_parquet(${quoteList(paths)}, hive_partitioning = false)
+       FROM ${source}
        WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
      ), island AS (
        SELECT *, count(*) FILTER (WHERE expected IS DISTINCT FROM t)

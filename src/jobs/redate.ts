@@ -7,8 +7,10 @@ import { Ledger } from '../lake/ledger.ts'
 import { busy, tryLock } from '../lake/lock.ts'
 import { redateFiles } from '../lake/merge-redate.ts'
 import { redatedLabel } from '../lake/redated.ts'
+import { isRecent } from '../lake/points-files.ts'
 import { sweep } from '../lake/sweep.ts'
 import type { Interval } from '../time.ts'
+import { dissolveRecent } from './compact.ts'
 import { type Bench, footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
 
 /** A partition that got other dates. */
@@ -39,13 +41,25 @@ export async function redate(root: string, catalogue: Catalogue, deps: RewriteDe
     const ledger = await Ledger.open(root)
     try {
       await sweep(ledger, deps)
-      return await redateAll(ledger, catalogue, deps)
+      return await redateSettled(ledger, catalogue, deps)
     } finally {
       ledger.close()
     }
   } finally {
     await lock.release()
   }
+}
+
+/** A fetch may bring recent points while partitions are dated: those move to their partitions too, then all begins anew. */
+const attempts = 5
+
+async function redateSettled(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps): Promise<RedateSummary> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    await dissolveRecent(ledger, deps, 'redate')
+    const done = await redateAll(ledger, catalogue, deps)
+    if (done !== null) return done
+  }
+  throw await busy(ledger.root, 'metrics', 'this lake grows while it is dated anew')
 }
 
 interface Dated {
@@ -55,11 +69,13 @@ interface Dated {
   readonly part: RedatedPart
 }
 
-async function redateAll(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps): Promise<RedateSummary> {
+/** Null where recent points came meanwhile. */
+async function redateAll(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps): Promise<RedateSummary | null> {
   const { version, provider } = ledger.head()
   if (!provider) return { version, made: false, partitions: [], unknown: [] }
   const unknown = new Set<string>()
   const made: Dated[] = []
+  let overtaken = false
   const done = await withBench(ledger, deps, 'redate', async (bench) => {
     let count = 0
     const dateNow = async (files: readonly HeldFile[]): Promise<Dated | null> =>
@@ -73,6 +89,8 @@ async function redateAll(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps
     return await commit(
       ledger,
       async (ticket) => {
+        overtaken = liveFiles(ledger, { table: 'points' }).some(isRecent)
+        if (overtaken) return null
         // What was fetched or merged meanwhile is dated again: from this instant on all of a partition counts as dated.
         for (const [key, files] of pointsParts(ledger)) {
           const early = prepared.get(key)
@@ -84,6 +102,7 @@ async function redateAll(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps
       deps,
     )
   })
+  if (overtaken) return null
   const partitions = made.map(({ part }) => part)
   return { version: done.version, made: done.made, partitions, unknown: [...unknown].toSorted() }
 }

@@ -3,9 +3,10 @@ import { ruleFor } from '../catalog/availability.ts'
 import { parseSeriesId } from '../catalog/series.ts'
 import { Engine } from '../lake/engine.ts'
 import { heldCoverage, heldSeries, heldVersions, heldViolations, liveFiles } from '../lake/held.ts'
-import { readPoints } from '../lake/views/relations.ts'
 import { heldRuns } from '../lake/held-runs.ts'
 import type { Ledger } from '../lake/ledger.ts'
+import { sharesOf } from '../lake/points-files.ts'
+import { readPoints } from '../lake/views/relations.ts'
 import { ruledSql } from '../lake/stored-clocks.ts'
 import type {
   EndpointFacts,
@@ -176,7 +177,7 @@ async function readLags(ledger: Ledger, input: StatusInput): Promise<{ lags: Map
   if (files.length === 0) return { lags: new Map(), bins: [] }
   const engine = await Engine.open()
   try {
-    const rules = rulesOf(files, input)
+    const rules = rulesOf(files.flatMap(sharesOf), input)
     await engine.run('CREATE TEMP TABLE rule (metric VARCHAR, interval VARCHAR, seconds DOUBLE)')
     for (const [key, { metric, interval, seconds }] of rules)
       if (key !== '') await engine.run('INSERT INTO rule VALUES ($1, $2, $3)', [metric, interval, seconds])
@@ -199,14 +200,11 @@ interface RuleLag {
   readonly basis: Rule['basis']
 }
 
-function rulesOf(
-  files: readonly { metric: string | null; interval: Interval | null }[],
-  input: StatusInput,
-): Map<string, RuleLag> {
+function rulesOf(shares: readonly { metric: string; interval: Interval }[], input: StatusInput): Map<string, RuleLag> {
   const rules = new Map<string, RuleLag>()
-  for (const { metric, interval } of files) {
-    const endpoint = metric === null ? undefined : input.catalogue.endpoints.get(metric)
-    if (!endpoint || metric === null || interval === null) continue
+  for (const { metric, interval } of shares) {
+    const endpoint = input.catalogue.endpoints.get(metric)
+    if (!endpoint) continue
     const rule = ruleFor(endpoint.rules[interval], input.now)
     rules.set(`${metric} ${interval}`, {
       metric,

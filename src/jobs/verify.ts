@@ -3,6 +3,7 @@ import type { Damage } from '../lake/damage.ts'
 import { liveFiles, summary as countsOf } from '../lake/held.ts'
 import { lastVerify } from '../lake/held-runs.ts'
 import type { Ledger } from '../lake/ledger.ts'
+import { partitionsOf } from '../lake/points-files.ts'
 import { addressOf, recorded, withBench } from './bench.ts'
 import { checkContents, type Contents } from './contents.ts'
 import { examine } from './doctor.ts'
@@ -116,7 +117,7 @@ async function compare(
   const paths = new Set(seen.damage.map(({ path }) => path))
   const contents = await checkContents(ledger, paths)
   const round = roundOf(ledger, input, deps.nowMicros())
-  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: partitionsOf(ledger, paths) })
+  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, paths) })
   const told = (): VerifySummary => summaryOf(bench, input, { seen, contents, chosen, findings })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await recorded(bench, chosen.plan, { marks: round, verdict: () => verifyVerdict(told()) })
@@ -132,9 +133,9 @@ function roundOf(ledger: Ledger, { scope, budget }: VerifyInput, now: number): {
   return { scope: name, begun: last === undefined || last.ended ? now : last.begun }
 }
 
-function partitionsOf(ledger: Ledger, paths: ReadonlySet<string>): Set<string> {
+function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<string> {
   const damaged = liveFiles(ledger, { table: 'points' }).filter(({ path }) => paths.has(path))
-  return new Set(damaged.map(({ metric, interval }) => `${metric} ${interval}`))
+  return new Set(partitionsOf(damaged).keys())
 }
 
 interface Parts {

@@ -2,7 +2,7 @@ import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import { endSql, stepSql } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
-import { type Engine, quoteList } from './engine.ts'
+import type { Engine } from './engine.ts'
 import { computedSql } from './stored-clocks.ts'
 
 /** How the points of one partition arrived, against a rule. Microseconds; lags count from the end of the interval. */
@@ -41,19 +41,19 @@ export interface Worst {
 const unknownLag = 4_000_000_000_000_000_000n
 
 /**
- * Reads the arrivals of a partition's files and holds them against the rules in force. Backfilled points say nothing of
+ * Reads the arrivals of a partition (its points, for FROM) and holds them against the rules in force. Backfilled points say nothing of
  * lags: what the provider computed long after its interval, what was complete more than an interval before the first
  * point of its series arrived (the provider, or the lake, did not look yet), and what was computed together with these.
  * A top-up more than an interval after the rule's instant shows that a point was late, not how late.
  */
 export async function arrivalsOf(
   engine: Engine,
-  files: readonly string[],
+  points: string,
   interval: Interval,
   rules: readonly Rule[],
 ): Promise<Arrivals> {
   const [row] = await engine.rows(`
-    ${countedSql(files, interval, rules)}
+    ${countedSql(points, interval, rules)}
     SELECT count(*) AS points, count(arrived) FILTER (NOT seen_late) AS told, count(*) FILTER (seen_late) AS seen_late,
       count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
       quantile_disc(arrived - close, 0.5) FILTER (counts) AS p50, quantile_disc(arrived - close, 0.95) FILTER (counts) AS p95,
@@ -83,7 +83,7 @@ export async function arrivalsOf(
 }
 
 /** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */
-function countedSql(files: readonly string[], interval: Interval, rules: readonly Rule[]): string {
+function countedSql(points: string, interval: Interval, rules: readonly Rule[]): string {
   const micro = (seconds: string): string => `${seconds} * 1000000`
   const longAfter = backfillAfter(interval) * 1_000_000
   return `WITH points AS (
@@ -91,7 +91,7 @@ function countedSql(files: readonly string[], interval: Interval, rules: readonl
         basis = 'observed' AS seen_late, epoch_us(observed_at) AS observed, epoch_us(computed) AS computed,
         epoch_us(coalesce(computed, CASE WHEN basis = 'observed' THEN observed_at END)) AS arrived,
         epoch_us(t) // 1000000 AS mark
-      FROM (SELECT *, ${computedSql()} AS computed FROM read_parquet(${quoteList(files)}, hive_partitioning = false))
+      FROM (SELECT *, ${computedSql()} AS computed FROM ${points})
     ), dated AS (
       SELECT *, ${micro(endSql('mark', interval))} AS close, ${micro(stepSql('mark', interval, 2))} AS next_close,
         ${micro(availableSql(rules, 'mark', interval))} AS rule

@@ -2,11 +2,12 @@ import { backfillAfter } from '../catalog/availability.ts'
 import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Instant } from '../time.ts'
-import type { Existing } from './convert-job.ts'
+import type { Existing, PartJob } from './convert-job.ts'
 import type { Loaded } from './convert-stage.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { json, statement } from './convert-sql.ts'
 import { type Engine, quoteList, type Row } from './engine.ts'
+import { recentSql } from './points-files.ts'
 import { computedSql } from './stored-clocks.ts'
 
 /** What one body brought inside its window. */
@@ -86,38 +87,68 @@ function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
 
 function seriesRows(ordered: readonly Ordered[]): object[] {
   const rows = new Map<number, object>()
-  for (const { rank, p, body } of ordered) {
+  for (const { rank, p, part, body } of ordered) {
     const { asset, currency, exchange, network, params } = body.series
-    rows.set(rank, { rank, part: p, asset, currency, exchange, network, params: paramsText(params) })
+    const { metric, interval } = part
+    rows.set(rank, { rank, part: p, metric, interval, asset, currency, exchange, network, params: paramsText(params) })
   }
   return [...rows.values()]
 }
 
-/** The points that files hold between the earliest and the latest instant that any body was asked for or brought. */
+const nothingHeld =
+  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT)'
+
+/** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
 function heldSql(good: readonly Good[], loaded: Loaded): string {
-  const files = [...Map.groupBy(good, ({ p }) => p)].flatMap(([p, own]) => {
-    const { from, to } = rangeOf(own, loaded)
-    const meets = ({ min_t, max_t }: Existing): boolean => (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
-    return (own[0]?.part.existing ?? []).filter(meets).map(({ path }) => ({ p, path }))
+  const meets = ({ from, to }: Range, { min_t, max_t }: Existing): boolean =>
+    (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
+  const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
+    const range = rangeOf(bodies, loaded)
+    return part.existing.filter((file) => meets(range, file)).map(({ path }) => ({ part, path }))
   })
-  if (files.length === 0)
-    return 'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT)'
-  const { from, to } = rangeOf(good, loaded)
+  const range = rangeOf(good, loaded)
+  const recent = (good[0]?.part.recent.existing ?? []).filter((file) => meets(range, file)).map(({ path }) => path)
+  if (own.length === 0 && recent.length === 0) return nothingHeld
   const limits = [
-    ...(Number.isFinite(from) ? [`e.t >= make_timestamptz(${from * 1_000_000}::BIGINT)`] : []),
-    ...(Number.isFinite(to) ? [`e.t <= make_timestamptz(${to * 1_000_000}::BIGINT)`] : []),
+    ...(Number.isFinite(range.from) ? [`e.t >= make_timestamptz(${range.from * 1_000_000}::BIGINT)`] : []),
+    ...(Number.isFinite(range.to) ? [`e.t <= make_timestamptz(${range.to * 1_000_000}::BIGINT)`] : []),
   ]
-  const part = `([${files.map(({ p }) => p).join(', ')}]::INTEGER[])[CAST(file_index AS INTEGER) + 1]`
-  const paths = quoteList(files.map(({ path }) => path))
   return statement('held', {
-    source: `(SELECT *, ${part} AS part FROM read_parquet(${paths}, hive_partitioning = false))`,
+    source: heldFilesSql(own, recent),
     computed: computedSql('e'),
     range: limits.length === 0 ? 'true' : limits.join(' AND '),
   })
 }
 
+const held = 'asset, currency, exchange, network, params, t, v, o, basis, available_at, computed_at, observed_at'
+
+/** The rows of files of both levels with metric and interval, for FROM. */
+function heldFilesSql(
+  own: readonly { readonly part: PartJob; readonly path: string }[],
+  recent: readonly string[],
+): string {
+  const nth = (texts: readonly string[]): string => `(${quoteList(texts)})[CAST(file_index AS INTEGER) + 1]`
+  const metric = nth(own.map(({ part }) => part.metric))
+  const interval = nth(own.map(({ part }) => part.interval))
+  const paths = quoteList(own.map(({ path }) => path))
+  const levels = [
+    ...(own.length === 0
+      ? []
+      : [
+          `SELECT ${metric} AS metric, ${interval} AS "interval", ${held} FROM read_parquet(${paths}, hive_partitioning = false)`,
+        ]),
+    ...(recent.length === 0 ? [] : [`SELECT metric, "interval", ${held} FROM ${recentSql(recent)}`]),
+  ]
+  return `(${levels.join(' UNION ALL ')})`
+}
+
+interface Range {
+  readonly from: Instant
+  readonly to: Instant
+}
+
 /** The first and the last t that bodies were asked for or brought. */
-function rangeOf(bodies: readonly Good[], { staged }: Loaded): { from: Instant; to: Instant } {
+function rangeOf(bodies: readonly Good[], { staged }: Loaded): Range {
   const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
   const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
   return { from: Math.min(...first), to: Math.max(...last) }

@@ -7,7 +7,7 @@ import { fewRows } from './compression.ts'
 import { contradictsConvention } from './convert-clocks.ts'
 import type { Tally } from './convert-compare.ts'
 import { expectedRange, findHoles } from './convert-holes.ts'
-import type { PartJob, WrittenFile } from './convert-job.ts'
+import type { Existing, PartJob, WrittenFile } from './convert-job.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { Proof } from './convert-proof.ts'
 import { type Shape, shapeOf } from './convert-shape.ts'
@@ -15,6 +15,7 @@ import { json, statement } from './convert-sql.ts'
 import { bodySql } from './convert-stage.ts'
 import { describe, literalDating, type Part, partOf, readBack, writePoints } from './convert-write.ts'
 import { type Engine, quoteList } from './engine.ts'
+import { levelsSql } from './points-files.ts'
 
 /** A file that was written without staging, by position of the body. */
 export interface Direct {
@@ -78,14 +79,22 @@ function areApart(job: PartJob, ordered: readonly Ordered[]): boolean {
 }
 
 async function meetsHeld(session: Engine, job: PartJob, ordered: readonly Ordered[]): Promise<boolean> {
-  if (job.existing.length === 0) return false
+  const { existing, recent } = job
+  if (existing.length === 0 && recent.existing.length === 0) return false
   const asked = ordered.map(({ body }) => {
     const { asset, currency, exchange, network, params } = body.series
     return { asset, currency, exchange, network, params: paramsText(params), since: body.since, until: body.until }
   })
-  const sql = statement('meets', { files: quoteList(job.existing.map(({ path }) => path)), json: json(asked) })
+  const sql = statement('meets', {
+    source: levelsSql(listOf(existing), listOf(recent.existing), job),
+    json: json(asked),
+  })
   const [row] = await session.rows<{ meets: boolean }>(sql)
   return row?.meets !== false
+}
+
+function listOf(files: readonly Existing[]): string | null {
+  return files.length === 0 ? null : quoteList(files.map(({ path }) => path))
 }
 
 interface Brought {

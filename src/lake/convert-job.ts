@@ -3,6 +3,7 @@ import type { Series } from '../catalog/series.ts'
 import type { Instant, Interval, Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
 import type { Finding, Violation } from './entry.ts'
+import type { Share } from './points-files.ts'
 
 /** One successful answer: a spool file and what was asked. */
 export interface Body {
@@ -37,7 +38,7 @@ export interface ConvertPart {
   readonly overlap: 'exact' | 'fixed_range' | 'off'
   /** In the order of asking: where two bring the same point, the first wins. */
   readonly bodies: readonly Body[]
-  /** The live Parquet files of the partition. */
+  /** The live files of the partition alone. */
   readonly existing: readonly Existing[]
   /** Temporary path of the Parquet file to write. */
   readonly out: string
@@ -45,6 +46,7 @@ export interface ConvertPart {
 
 /** What holds for all partitions of a batch. */
 export interface Circumstances {
+  readonly recent: RecentJob
   /** What `t` marks at this provider; the lake always stores the start. */
   readonly timestamp: 'interval_start' | 'interval_end'
   /** The day on which weeks begin; Monday unless said. */
@@ -60,6 +62,16 @@ export interface ConvertJob extends Circumstances {
   readonly parts: readonly ConvertPart[]
   /** From so many bytes on a partition's bodies count as long; a megabyte unless said. */
   readonly longBytes?: number
+  /** From so many new points on, what a partition gets is written to a file of its own; some thousands unless said. */
+  readonly portion?: number
+}
+
+/** Where small portions of all partitions go together. */
+export interface RecentJob {
+  /** The live recent files. */
+  readonly existing: readonly Existing[]
+  /** Temporary path of the Parquet file to write. */
+  readonly out: string
 }
 
 /** One partition under the circumstances of its batch. */
@@ -101,10 +113,17 @@ export interface WrittenFile {
   readonly min_lag: number
 }
 
+/** The written recent file. */
+export interface WrittenRecent extends WrittenFile {
+  readonly shares: readonly Share[]
+}
+
 /** What a conversion gives; nothing of it is committed yet. */
 export interface ConvertResult {
-  /** By partition; null where no point is new: then there is no file at `out`. */
+  /** By partition; null where it gets no file of its own: then there is none at `out`. */
   readonly files: readonly (WrittenFile | null)[]
+  /** The recent file; null where no small portion is new. */
+  readonly recent: WrittenRecent | null
   /** One a body, partition by partition, each in the order of asking. */
   readonly bodies: readonly BodyResult[]
   readonly violations: readonly Violation[]

@@ -1,12 +1,14 @@
 import { backfillAfter } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
-import { endSql } from '../intervals-sql.ts'
+import { endSql, micros } from '../intervals-sql.ts'
+import type { Interval } from '../time.ts'
 import { compressionSql } from './compression.ts'
 import type { Body, Circumstances, PartJob, WrittenFile } from './convert-job.ts'
 import { type Ordered, paramsText } from './convert-order.ts'
 import { lookup, statement } from './convert-sql.ts'
 import { type Clocks, clocksOf, clocksSql } from './convert-stage.ts'
 import { type Engine, quote, quoteList, type Row } from './engine.ts'
+import type { Share } from './points-files.ts'
 import { computedSql } from './stored-clocks.ts'
 
 /** SQL of what a point is written with, over the columns of its source. */
@@ -69,16 +71,23 @@ export interface Source {
   readonly minusZero: boolean
   /** Whether it is at most a few rows. */
   readonly few: boolean
+  /** SQL of leading columns, each with a comma; '' for none. */
+  readonly lead?: string
+  /** The most rows of a row group. */
+  readonly group?: number
   /** Path of the file. */
   readonly out: string
 }
+
+/** DuckDB's own. */
+const usualGroup = 122_880
 
 /** Writes the points to `out`, sorted, dated and with their series. */
 export async function writePoints(
   session: Engine,
   { observedAt, metadata }: Circumstances,
   dating: Dating,
-  { source, place, sorted, late, minusZero, few, out }: Source,
+  { source, place, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
 ): Promise<void> {
   const sql = statement('output', {
     ...dating,
@@ -89,6 +98,8 @@ export async function writePoints(
     late: late ? 'coalesce(tardy, false)' : 'false',
     source: late ? `${source} LEFT JOIN late USING (body, t)` : source,
     place,
+    lead,
+    group,
     order: sorted && !late ? '' : 'ORDER BY place, t',
     out: quote(out),
     compression: compressionSql(few),
@@ -157,6 +168,27 @@ export async function readBack(
   )
 }
 
+/** What a relation with metric and interval holds of one partition, with its proof. */
+export type ShareRow = Pick<
+  Group,
+  'rows' | 'first' | 'last' | 'min_available' | 'max_available' | 'min_lag' | 'digest'
+> & {
+  readonly metric: string
+  readonly interval: Interval
+  readonly minus_zeros: bigint
+}
+
+/** What the rows of a relation with metric and interval are, by partition. */
+export async function readShares(session: Engine, source: string): Promise<ShareRow[]> {
+  const end = endSql('epoch_us(t)', '"interval"', micros)
+  return await session.rows<ShareRow>(statement('shares', { source, end, digest: digestSql }))
+}
+
+/** The share as the journal keeps it. */
+export function shareOf({ metric, interval, rows, min_lag }: ShareRow): Share {
+  return { metric, interval, rows: Number(rows), min_lag: Number(min_lag) }
+}
+
 /** What one body brought to the written file. */
 export interface Part {
   readonly rows: number
@@ -188,8 +220,9 @@ export function partOf(group: Group): Part {
 }
 
 /** The file as the journal wants to know it. */
-export function describe(groups: readonly Group[]): WrittenFile {
-  const all = (name: (typeof counts)[number]): number[] => groups.map((group) => Number(group[name]))
+export function describe(groups: readonly Omit<ShareRow, 'metric' | 'interval' | 'minus_zeros'>[]): WrittenFile {
+  const all = (name: Exclude<keyof ShareRow, 'metric' | 'interval' | 'digest' | 'minus_zeros'>): number[] =>
+    groups.map((group) => Number(group[name]))
   return {
     rows: all('rows').reduce((sum, rows) => sum + rows, 0),
     digest: String(groups.reduce((sum, { digest }) => sum + BigInt(digest), 0n)),

@@ -3,30 +3,31 @@ import type { Window } from '../windows.ts'
 import { fewRows } from './compression.ts'
 import type { Lexed } from './body-lexer.ts'
 import { findClocks } from './convert-clocks.ts'
-import { type Contradiction, compare, tellAsked, type Tally } from './convert-compare.ts'
+import { type Comparison, type Contradiction, compare, tellAsked, type Tally } from './convert-compare.ts'
 import { convertDirectly } from './convert-direct.ts'
 import { findHoles } from './convert-holes.ts'
 import type {
   BodyResult,
-  Circumstances,
   ConvertJob,
   ConvertPart,
   ConvertResult,
   PartJob,
   WrittenFile,
+  WrittenRecent,
 } from './convert-job.ts'
 import { load } from './convert-load.ts'
 import { type Ordered, order } from './convert-order.ts'
-import { describe, readBack, stagedDating, writePoints } from './convert-write.ts'
-import type { Engine } from './engine.ts'
+import { describe, readShares, shareOf, type Source, stagedDating, writePoints } from './convert-write.ts'
+import { type Engine, quote } from './engine.ts'
+import { portionRows, recentGroup, recentSql } from './points-files.ts'
 import type { Violation } from './entry.ts'
 
 /** So long bodies are written straight to their partition's file where that can be proved. */
 const usuallyLong = 1_000_000
 
 /**
- * Turns the spool files of a batch into one sorted Parquet file a partition of the points that are new, and tells
- * everything else: which bodies are poison and why, what contradicts the points that are held, what is missing. All
+ * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
+ * small portions and one for each partition that gets many, and tells everything else: which bodies are poison and why, what contradicts the points that are held, what is missing. All
  * bodies are read and compared together, in as many statements for one partition as for a hundred; long ones have a
  * shorter way. No point becomes a JavaScript object but one that contradicts. Works in a session of its own; commits
  * nothing.
@@ -55,12 +56,13 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
       lexed,
     )
     for (const [i, p] of rest.entries()) {
-      files[p] = staged.files[i] ?? null
+      files[p] = staged.files.get(i) ?? null
       bodies[p] = staged.bodies.filter(({ part }) => part === i).map(({ result }) => result)
     }
-    return { files, bodies: bodies.flat(), violations: staged.violations, findings: staged.findings }
+    const { recent, violations, findings } = staged
+    return { files, recent, bodies: bodies.flat(), violations, findings }
   } catch (error) {
-    for (const { out } of job.parts) await rm(out, { force: true })
+    for (const { out } of [...job.parts, job.recent]) await rm(out, { force: true })
     throw error
   } finally {
     session.close()
@@ -74,38 +76,58 @@ async function isLong({ bodies }: ConvertPart, longBytes: number): Promise<boole
 }
 
 /** Reads all bodies into tables, compares them with one another and with what is held, and writes what is new. */
-async function convertStaged(
-  session: Engine,
-  circumstances: Circumstances,
-  parts: readonly PartJob[],
-  lexed: Map<string, Lexed>,
-) {
+async function convertStaged(session: Engine, job: ConvertJob, parts: readonly PartJob[], lexed: Map<string, Lexed>) {
   const ordered = order(parts)
-  const files: (WrittenFile | null)[] = parts.map(() => null)
-  if (ordered.length === 0) return { files, bodies: [], violations: [], findings: [] }
+  if (ordered.length === 0)
+    return { files: new Map<number, WrittenFile>(), recent: null, bodies: [], violations: [], findings: [] }
   await tellAsked(session, ordered)
   const spooled = ordered.map(({ body }) => body.file)
-  const temporary = parts[0]?.out ?? ''
-  const { staged, poison } = await load(session, { circumstances, files: spooled, temporary, lexed })
+  const what = { circumstances: job, files: spooled, temporary: job.recent.out, lexed }
+  const { staged, poison } = await load(session, what)
   const { tallies, contradictions, late, minusZero } = await compare(session, ordered, { staged, poison })
   const told = [...staged.values()].some((body) => body.told > 0)
   const findings = told ? await findClocks(session, ordered) : []
-  for (const [p, part] of parts.entries()) {
-    const added = ordered.reduce((sum, one, i) => sum + (one.p === p ? (tallies.get(i)?.added ?? 0) : 0), 0)
-    if (added === 0) continue
-    const { out } = part
-    const source = `(FROM fresh JOIN (SELECT * EXCLUDE (part) FROM series) USING (rank) WHERE part = ${p})`
-    const how = { place: 'rank', sorted: false, late, minusZero, few: added <= fewRows, out }
-    await writePoints(session, circumstances, stagedDating, { source, ...how })
-    const file = describe(await readBack(session, part, { out, told: false }))
-    if (file.rows !== added) throw new Error(`${out} holds ${file.rows} rows instead of ${added}`)
-    files[p] = file
-  }
+  const written = await writeFresh(session, job, ordered, { tallies, late, minusZero })
   const source = (bodies: readonly number[]): string => `(FROM offered WHERE keep AND body IN (${bodies.join(', ')}))`
   const holes = await findHoles(session, { ordered, poison, tallies, source })
   const points = new Map([...staged].map(([i, body]) => [i, body.points]))
   const bodies = bodyResults(ordered, { poison, points, tallies, holes })
-  return { files, bodies, violations: contradictions.map((found) => violation(found, ordered)), findings }
+  return { ...written, bodies, violations: contradictions.map((found) => violation(found, ordered)), findings }
+}
+
+/** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */
+async function writeFresh(
+  session: Engine,
+  job: ConvertJob,
+  ordered: readonly Ordered[],
+  { tallies, late, minusZero }: Pick<Comparison, 'tallies' | 'late' | 'minusZero'>,
+): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
+  const added = new Map<number, number>()
+  for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
+  const write = async (chosen: readonly number[], out: string, more: Partial<Source>): Promise<WrittenRecent> => {
+    const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
+    const series = '(SELECT * EXCLUDE (part) FROM series)'
+    const source = `(FROM fresh JOIN ${series} USING (rank) WHERE part IN (${chosen.join(', ')}))`
+    const how = { place: 'rank', sorted: false, late, minusZero, few: rows <= fewRows, out, ...more }
+    await writePoints(session, job, stagedDating, { source, ...how })
+    const { metric, interval } = ordered.find(({ p }) => p === chosen[0])?.part ?? {}
+    const named =
+      more.lead === undefined ? `${quote(metric ?? '')} AS metric, ${quote(interval ?? '')} AS "interval", ` : ''
+    const shares = await readShares(session, `(SELECT ${named}* FROM ${recentSql([out])})`)
+    const file = describe(shares)
+    if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
+    return { ...file, shares: shares.map(shareOf) }
+  }
+  const files = new Map<number, WrittenFile>()
+  const small: number[] = []
+  for (const [p, rows] of added)
+    if (rows >= (job.portion ?? portionRows)) {
+      const { shares: _, ...file } = await write([p], ordered.find((one) => one.p === p)?.part.out ?? '', {})
+      files.set(p, file)
+    } else if (rows > 0) small.push(p)
+  if (small.length === 0) return { files, recent: null }
+  const lead = { lead: 'metric, "interval",', group: recentGroup }
+  return { files, recent: await write(small, job.recent.out, lead) }
 }
 
 /** What is known of the bodies, by position. */

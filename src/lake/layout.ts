@@ -98,6 +98,11 @@ export function pointsFile(metric: string, interval: Interval, id: string): stri
   return `${places.points}/metric=${encodeSegment(metric)}/interval=${interval}/${encodeSegment(id)}.parquet`
 }
 
+/** `points/recent/<id>.parquet`: what a commit brought in small portions, all metrics together. */
+export function recentFile(id: string): string {
+  return `${places.points}/recent/${encodeSegment(id)}.parquet`
+}
+
 /** The parts of a path that `pointsFile` made; undefined for any other. */
 export function parsePointsFile(path: string): { metric: string; interval: Interval; id: string } | undefined {
   const match = /^points\/metric=([^/]+)\/interval=([^/]+)\/([^/]+)\.parquet$/.exec(path)

@@ -15,10 +15,13 @@ export interface MetricSize {
   readonly columns: Readonly<Record<string, number>>
 }
 
+/** What stands for the metric of files that hold all of them. */
+const recent = '(recent)'
+
 /** Bytes per point and column of every metric, from the footers of its files; the dearest metric first. */
 export async function metricSizes(engine: Engine, root: string, files: readonly HeldFile[]): Promise<MetricSize[]> {
   const sizes: MetricSize[] = []
-  for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? '')) {
+  for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
     const paths = own.map((file) => inLake(root, file.path))
     const columns = new Map<string, number>()
     const rows = await engine.rows<{ column: string; bytes: bigint }>(mergeSql('sizes', { files: quoteList(paths) }))

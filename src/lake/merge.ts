@@ -64,7 +64,7 @@ export async function mergeFiles(engine: Engine, job: MergeJob): Promise<Merged>
 }
 
 /** A file whose bytes are not those that were committed; merging it would make the damage permanent. */
-async function unlikeLedger(job: MergeJob): Promise<string | undefined> {
+export async function unlikeLedger(job: Pick<MergeJob, 'root' | 'files'>): Promise<string | undefined> {
   for (const file of job.files) {
     const path = inLake(job.root, file.path)
     if (!(await exists(path))) return `${file.path} is missing; run pitlake doctor`
@@ -225,7 +225,7 @@ function boundsOf(files: readonly FileEntry[]): { min_t: number | null; max_t: n
 }
 
 /** Files whose footer names a newer schema are not touched. */
-async function refuseNewerFiles(session: Engine, paths: readonly string[]): Promise<void> {
+export async function refuseNewerFiles(session: Engine, paths: readonly string[]): Promise<void> {
   const rows = await session.rows<{ file: string; schema: string }>(
     `SELECT file_name AS file, decode(value) AS schema FROM parquet_kv_metadata(${quoteList(paths)})
      WHERE decode(key) = 'pitlake_schema' AND coalesce(try_cast(decode(value) AS INTEGER), ${journalSchema + 1}) > ${journalSchema}`,

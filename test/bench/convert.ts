@@ -281,7 +281,13 @@ function jobOf(spool: readonly string[], out: string): ConvertJob {
     existing: [],
     out,
   }
-  return { parts: [part], timestamp: 'interval_start', observedAt: BigInt(observedAt), metadata: {} }
+  return {
+    parts: [part],
+    recent: { existing: [], out: `${out}.recent` },
+    timestamp: 'interval_start',
+    observedAt: BigInt(observedAt),
+    metadata: {},
+  }
 }
 
 /** What a bare statement needs to write the very columns of the lake, dated by the rule alone; what equals is left out. */

@@ -46,10 +46,10 @@ export function series(asset: string, dims: Partial<Series> = {}): Series {
 }
 
 /** A conversion of one partition; the files that are there by path. */
-export type Task = Omit<PartJob, 'existing'> & { readonly existing: readonly string[] }
+export type Task = Omit<PartJob, 'existing' | 'recent'> & { readonly existing: readonly string[] }
 
 /** What a conversion of one partition gives. */
-export type Converted = Omit<ConvertResult, 'files'> & { readonly file: WrittenFile | null }
+export type Converted = Omit<ConvertResult, 'files' | 'recent'> & { readonly file: WrittenFile | null }
 
 /** Converts one partition alone, as long bodies and as short ones: both ways must give the same. */
 export async function convert(engine: Engine, task: Task): Promise<Converted> {
@@ -64,7 +64,8 @@ export async function convert(engine: Engine, task: Task): Promise<Converted> {
 async function convertAs(engine: Engine, { existing, ...task }: Task, longBytes: number): Promise<Converted> {
   const there = existing.map((path) => ({ path, min_t: null, max_t: null }))
   const parts = [{ ...task, existing: there }]
-  const { files, ...result } = await convertBatch(engine, { ...task, parts, longBytes })
+  const recent = { existing: [], out: `${task.out}.recent` }
+  const { files, recent: _, ...result } = await convertBatch(engine, { ...task, parts, recent, longBytes, portion: 1 })
   return { ...result, file: files[0] ?? null }
 }
 

@@ -7,7 +7,7 @@ import { digestSql } from '../../src/lake/convert-write.ts'
 import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
 import type { SeriesRow } from '../../src/lake/entry.ts'
 import { liveFiles } from '../../src/lake/held.ts'
-import { inLake, pointsFile } from '../../src/lake/layout.ts'
+import { inLake, pointsFile, recentFile } from '../../src/lake/layout.ts'
 import type { Ledger } from '../../src/lake/ledger.ts'
 import { readPoints } from '../../src/lake/views/relations.ts'
 import { datedPointsSql, earlierDatings } from '../../src/lake/redated.ts'
@@ -44,11 +44,23 @@ export async function topUp(ledger: Ledger, deps: RewriteDeps, what: TopUp): Pro
   await topUps(ledger, deps, [what])
 }
 
+/** In which level of files points come. */
+export type Level = 'own' | 'recent'
+
 /** The same for several metrics in one commit. */
-export async function topUps(ledger: Ledger, deps: RewriteDeps, whats: readonly TopUp[]): Promise<void> {
+export async function topUps(
+  ledger: Ledger,
+  deps: RewriteDeps,
+  whats: readonly TopUp[],
+  level: Level = 'own',
+): Promise<void> {
   const engine = await Engine.open(':memory:', { threads: 1 })
   try {
-    await commit(ledger, async (ticket) => await topUpDraft(engine, ledger, ticket, whats), deps)
+    const draft = async (ticket: Ticket): Promise<Draft> => {
+      const { add = [], ...rest } = await topUpDraft(engine, ledger, ticket, whats)
+      return { ...rest, add: level === 'own' ? add : [await recentOf(engine, ledger, ticket, add)] }
+    }
+    await commit(ledger, draft, deps)
   } finally {
     engine.close()
   }
@@ -106,6 +118,41 @@ async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: T
     min_t: Number(facts.lo),
     max_t: Number(facts.hi),
     meta: { min_available: 0, max_available: 0, min_lag: provided ? 900_000_000 : 600_000_000 },
+  }
+}
+
+/** The rows of these files in one recent file. */
+async function recentOf(
+  engine: Engine,
+  ledger: Ledger,
+  ticket: Ticket,
+  files: readonly StagedFile[],
+): Promise<StagedFile> {
+  const temporary = `spool/top-up/recent-${ticket.version}.parquet`
+  const all = files.map(
+    ({ metric, temporary: from }) =>
+      `SELECT ${quote(metric ?? '')} AS metric, '24h' AS "interval", * FROM read_parquet(${quote(inLake(ledger.root, from ?? ''))})`,
+  )
+  await engine.run(
+    `COPY (${all.join(' UNION ALL ')} ORDER BY metric, asset, t) TO ${quote(inLake(ledger.root, temporary))}
+      (FORMAT parquet, PARQUET_VERSION v2, DICTIONARY_SIZE_LIMIT 0)`,
+  )
+  const shares = Object.fromEntries(
+    files.map(({ metric, rows, meta }) => [metric, { '24h': [rows, meta['min_lag'] ?? 0] }]),
+  )
+  const numbers = (of: (file: StagedFile) => number | null): number[] => files.map((file) => of(file) ?? 0)
+  return {
+    temporary,
+    path: recentFile(`t-${ticket.version}`),
+    table: 'points',
+    label: '',
+    metric: null,
+    interval: null,
+    rows: numbers(({ rows }) => rows).reduce((sum, rows) => sum + rows, 0),
+    digest: String(files.reduce((sum, { digest }) => sum + BigInt(digest ?? 0), 0n)),
+    min_t: Math.min(...numbers(({ min_t }) => min_t)),
+    max_t: Math.max(...numbers(({ max_t }) => max_t)),
+    meta: { min_available: 0, max_available: 0, min_lag: 600_000_000, shares },
   }
 }
 

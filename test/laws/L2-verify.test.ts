@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
+import { compact } from '../../src/jobs/compact.ts'
 import { verify, type VerifyInput, type VerifySummary, verifyVerdict } from '../../src/jobs/verify.ts'
 import type { IngestDeps } from '../../src/jobs/tools.ts'
 import { Engine } from '../../src/lake/engine.ts'
@@ -13,6 +14,7 @@ import { heldVerified } from '../../src/lake/held-runs.ts'
 import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { type Bench, depsAt, fetchKey, settingsAt, withBench } from '../helpers/fetching.ts'
+import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const day = 86_400
@@ -181,6 +183,7 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
 test('a damaged file is named, and everything else is still compared', { timeout: 300_000 }, async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
+    await compact(bench.root, { ...commitDeps(), signal: new AbortController().signal })
     const ledger = await Ledger.openToRead(bench.root)
     const [file] = liveFiles(ledger, { table: 'points' })
     ledger.close()

@@ -52,7 +52,7 @@ async function audited(points: readonly Point[], interval: Interval = '24h'): Pr
       ${quote(observed === undefined ? (computed === undefined ? 'assumed' : 'provider') : 'observed')} AS basis`
   })
   await engine.run(`COPY (${rows.join(' UNION ALL ')}) TO ${quote(file)} (FORMAT parquet)`)
-  return judge('m', interval, rules, await arrivalsOf(engine, [file], interval, rules))
+  return judge('m', interval, rules, await arrivalsOf(engine, `read_parquet(${quote(file)})`, interval, rules))
 }
 
 /** Points of 100 days, each computed so many seconds after its day. */

@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert } from '../../src/lake/convert.ts'
 import type { Body, ConvertPart, ConvertResult } from '../../src/lake/convert-job.ts'
-import type { Engine, Row } from '../../src/lake/engine.ts'
+import { type Engine, quote, type Row } from '../../src/lake/engine.ts'
 import { day, type Interval, step } from '../../src/time.ts'
 import { at, Converting, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
@@ -18,13 +19,23 @@ function part(n: number, bodies: readonly Body[], over: Partial<ConvertPart> = {
   return { metric: `m${n}`, interval: '24h', rules: [lag600], overlap: 'exact', bodies, existing: [], out, ...over }
 }
 
-async function batch(parts: readonly ConvertPart[], engine: Engine = made.engine): Promise<ConvertResult> {
-  return await convert(engine, {
-    parts,
-    timestamp: 'interval_start',
-    observedAt: BigInt(micros('2030-01-01')),
-    metadata: {},
-  })
+/** Converts a batch, each portion into a file of its own unless said. */
+async function batch(
+  parts: readonly ConvertPart[],
+  { engine = made.engine, portion = 1, recents = [], ...more }: Over = {},
+): Promise<ConvertResult & { readonly out: string }> {
+  const out = join(made.folder, `recent-${Math.random()}.parquet`)
+  const recent = { existing: recents.map((path) => ({ path, min_t: null, max_t: null })), out }
+  const frame = { timestamp: 'interval_start', observedAt: BigInt(micros('2030-01-01')), metadata: {} } as const
+  return { ...(await convert(engine, { parts, recent, portion, ...frame, ...more })), out }
+}
+
+interface Over {
+  readonly engine?: Engine
+  readonly portion?: number
+  readonly longBytes?: number
+  /** The recent files that are there. */
+  readonly recents?: readonly string[]
 }
 
 async function rowsOf({ out }: ConvertPart): Promise<Row[]> {
@@ -150,23 +161,27 @@ function listening(told: string[]): Engine {
   return listen(made.engine)
 }
 
-/** The statements of a top-up: a held point, compared, and a new one for each of so many partitions. */
+/** The statements of a top-up: a held point, compared, and a new one for each of so many partitions, in both levels. */
 async function statementsOf(count: number): Promise<string[]> {
   const held = JSON.stringify([{ t: t1, v: 0.5 }])
-  const grown = JSON.stringify([0, 1].map((n) => ({ t: t1 + n * day, v: n + 0.5 })))
-  const asked = { since: t1, until: t1 + 2 * day }
+  const grown = JSON.stringify([0, 1, 2].map((n) => ({ t: t1 + n * day, v: n + 0.5 })))
+  const asked = { since: t1, until: t1 + 3 * day }
   const partsWith = async (text: string): Promise<ConvertPart[]> =>
     await Promise.all(Array.from({ length: count }, async (_, n) => part(n, [await made.body(text, asked)])))
   const before = await partsWith(held)
   await batch(before)
+  const second = await batch(await partsWith(held.replace(String(t1), String(t1 + day)).replace('0.5', '1.5')), {
+    portion: 9,
+  })
   const told: string[] = []
   const parts = (await partsWith(grown)).map((one, n) => {
     const path = before[n]?.out ?? ''
     return { ...one, rules: [{ ...lag600, seconds: n }], existing: [{ path, min_t: t1, max_t: t1 }] }
   })
-  const { bodies } = await batch(parts, listening(told))
-  expect(bodies.map(({ added }) => added)).toEqual(parts.map(() => 1))
-  return told.filter((text) => !parts.some(({ out }) => text.includes(out.slice(out.lastIndexOf('/')))))
+  const result = await batch(parts, { engine: listening(told), portion: 9, recents: [second.out] })
+  expect(result.bodies.map(({ added }) => added)).toEqual(parts.map(() => 1))
+  expect(result).toMatchObject({ violations: [], files: parts.map(() => null), recent: { rows: count } })
+  return told
 }
 
 test('a batch takes as many statements for one partition as for a hundred and twelve', async () => {
@@ -174,4 +189,64 @@ test('a batch takes as many statements for one partition as for a hundred and tw
   expect(one.length).toBeGreaterThan(5)
   expect(one.length).toBeLessThan(25)
   expect(await statementsOf(112)).toHaveLength(one.length)
+})
+
+test('small portions of all partitions come into one file, sorted, each with its share', async () => {
+  const text = (n: number): string => JSON.stringify([0, 1].map((i) => ({ t: t1 + i * day, v: n === 1 ? -0 : n + i })))
+  const parts = await Promise.all(
+    [0, 1, 2].map(async (n) => {
+      const eth = await made.body(text(n).replaceAll('"v":0', '"v":-0.0'), { series: series('ETH') })
+      return part(n, [await made.body(text(n)), eth], { rules: [{ ...lag600, seconds: 60 * (n + 1) }] })
+    }),
+  )
+  const { files, recent, out } = await batch(parts, { portion: 5 })
+  expect(files).toEqual([null, null, null])
+  expect(recent?.shares).toEqual(
+    [0, 1, 2].map((n) => ({ metric: `m${n}`, interval: '24h', rows: 4, min_lag: 60_000_000 * (n + 1) })),
+  )
+  expect(recent).toMatchObject({ rows: 12, min_t: t1, max_t: t1 + day, min_lag: 60_000_000 })
+  const rows = await made.engine.rows(`SELECT * FROM read_parquet(${quote(out)})`)
+  expect(rows.map((row) => `${row['metric']} ${row['interval']} ${row['asset']} ${row['t']}`)).toEqual(
+    [0, 1, 2].flatMap((n) =>
+      ['BTC', 'ETH'].flatMap((asset) => [1, 2].map((d) => `m${n} 24h ${asset} 2024-03-0${d}T00:00:00.000000Z`)),
+    ),
+  )
+  expect(rows.filter((row) => Object.is(row['v'], -0))).toHaveLength(3)
+  const alone = await Promise.all(parts.map(async (one) => await batch([one])))
+  expect(recent?.digest).toBe(String(alone.reduce((sum, one) => sum + BigInt(one.files[0]?.digest ?? 0), 0n)))
+})
+
+test('large portions get a file of their own beside the recent one', async () => {
+  const many = JSON.stringify(Array.from({ length: 40 }, (_, i) => ({ t: t1 + i * day, v: i })))
+  const parts = [
+    part(0, [await made.body(many)]),
+    part(1, [await made.body(`[{"t":${t1},"v":1}]`)]),
+    part(2, [await made.body('[]')]),
+  ]
+  const { files, recent, out } = await batch(parts, { portion: 40 })
+  expect(files.map((file) => file?.rows ?? null)).toEqual([40, null, null])
+  expect(recent?.shares.map(({ metric, rows }) => [metric, rows])).toEqual([['m1', 1]])
+  expect(existsSync(parts[1]?.out ?? '')).toBe(false)
+  expect((await made.engine.rows(`SELECT metric FROM read_parquet(${quote(out)})`)).length).toBe(1)
+  const none = await batch([part(2, [await made.body('[]')])])
+  expect([none.recent, existsSync(none.out)]).toEqual([null, false])
+})
+
+test.each([
+  ['short', Number.POSITIVE_INFINITY],
+  ['long', 0],
+])('%s bodies are compared with what recent files hold of their own partition', async (_name, longBytes) => {
+  const held = [part(0, [await made.body(`[{"t":${t1},"v":1}]`)]), part(1, [await made.body(`[{"t":${t1},"v":7}]`)])]
+  const { out } = await batch(held, { portion: 9 })
+  const offered = `[{"t":${t1},"v":2},{"t":${t1 + day},"v":3}]`
+  const over = { portion: 9, longBytes, recents: [out] }
+  const again = await batch([part(0, [await made.body(offered)])], over)
+  expect(again.violations.map(({ stored, offered: other }) => [stored, other])).toEqual([['1.0', '2.0']])
+  expect(again.bodies[0]).toMatchObject({ added: 1, addedFirst: t1 + day })
+  const [weekly, other] = [
+    part(0, [await made.body(offered.replaceAll(String(t1), String(t1)))], { interval: '1h' }),
+    part(3, [await made.body(offered)]),
+  ]
+  const apart = await batch([weekly, other], over)
+  expect([apart.violations, apart.bodies.map(({ added }) => added)]).toEqual([[], [2, 2]])
 })

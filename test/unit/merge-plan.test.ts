@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { gatherable, historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/merge-plan.ts'
+import { historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/merge-plan.ts'
 
 interface File {
   readonly rows: number
@@ -98,25 +98,6 @@ describe('the choice of files to merge', () => {
     expect(wholeMerge([fresh(5)])).toEqual([])
     expect(wholeMerge([fresh(5)], () => false)).toHaveLength(1)
     expect(wholeMerge([])).toEqual([])
-  })
-})
-
-describe('the choice of files to gather for a view', () => {
-  const gathered = (parts: readonly (readonly File[])[]): number[] => gatherable(parts).map(({ rows }) => rows)
-
-  it('takes all but the largest of each partition, where they are many', () => {
-    const part = [fresh(900), fresh(7), fresh(30)]
-    expect(gathered(Array.from({ length: 7 }, () => part))).toEqual([])
-    expect(gathered(Array.from({ length: 8 }, () => part))).toEqual([...Array(8).fill(7), ...Array(8).fill(30)])
-    expect(gathered(Array.from({ length: 99 }, () => [fresh(5)]))).toEqual([])
-  })
-
-  it('leaves files that are not small, and stops where a run would write too much again', () => {
-    const part = [fresh(1_000_000), fresh(65_537), fresh(60_000), fresh(10)]
-    const chosen = gathered(Array.from({ length: 20 }, () => part))
-    expect(chosen).toEqual([...Array(20).fill(10), ...Array(6).fill(60_000)])
-    const fat = Array.from({ length: 40 }, () => [fresh(100), { rows: 10, bytes: 1_000_000, rewrites: 0 }])
-    expect(gathered(fat)).toHaveLength(32)
   })
 })
 

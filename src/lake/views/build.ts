@@ -3,7 +3,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CommitDeps } from '../commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../disk.ts'
 import { Engine, readsWell } from '../engine.ts'
-import { type HeldFile, heldWeekStart, liveFiles } from '../held.ts'
+import { heldWeekStart, liveFiles } from '../held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../layout.ts'
 import type { Ledger } from '../ledger.ts'
@@ -12,8 +12,6 @@ import { earlierDatings } from '../redated.ts'
 import { compile, type Statements } from './compile.ts'
 import { exportedTables } from './exported.ts'
 import { exportsFolder, exportTable } from './exports.ts'
-import { gather } from './gathered.ts'
-import type { Gathered } from './relations.ts'
 import { scriptText } from './script.ts'
 
 /*
@@ -75,8 +73,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
     await removeLeftovers(ledger.root, deps)
     const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
     const files = liveFiles(ledger)
-    const gathers = into === ledger.root ? files : undefined
-    const exported = await exportAll(ledger, { catalogue, deps, mark, gathers })
+    const exported = await exportAll(ledger, { catalogue, deps, mark })
     const statements = compile({
       root: resolve(ledger.root),
       head: ledger.head(),
@@ -85,7 +82,6 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
       earlier: earlierDatings(files),
       weekStart: heldWeekStart(ledger),
       exports: exported.paths,
-      gathered: exported.gathered,
     })
     const script = scriptText(statements)
     const made = options.force === true || !(await upToDate(into, script))
@@ -124,14 +120,12 @@ interface Exporting {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
   readonly mark: string
-  /** The files whose small ones are gathered. */
-  readonly gathers: readonly HeldFile[] | undefined
 }
 
 async function exportAll(
   ledger: Ledger,
-  { catalogue, deps, mark, gathers }: Exporting,
-): Promise<{ paths: Map<string, string>; gathered: Gathered | undefined; written: number }> {
+  { catalogue, deps, mark }: Exporting,
+): Promise<{ paths: Map<string, string>; written: number }> {
   const engine = await Engine.open(':memory:', { threads: 1 })
   const tools = { engine, disk: deps.disk ?? realDisk, mark }
   const paths = new Map<string, string>()
@@ -142,11 +136,9 @@ async function exportAll(
       paths.set(table, file.path)
       if (file.written) written++
     }
-    const gathered = gathers && (await gather(ledger, gathers, tools))
-    if (gathered?.written === true) written++
     // The script that tells of them comes later; a killed builder may have left the names of some to us.
     await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
-    return { paths, gathered, written }
+    return { paths, written }
   } finally {
     engine.close()
   }

@@ -4,12 +4,13 @@ import { quote, quoteList, quoteName } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
 import { inLake } from '../layout.ts'
 import type { Head } from '../ledger.ts'
+import { sharesOf } from '../points-files.ts'
 import type { EarlierDating } from '../redated.ts'
 import { fieldColumns } from '../registry-columns.ts'
 import { computedSql, ruledSql } from '../stored-clocks.ts'
 import { joinWords } from './joins.ts'
 import { type ObjectText, readObjects } from './objects.ts'
-import { fileSql, filesSql, type Gathered, listedPointsSql, literalPath, pointsSql } from './relations.ts'
+import { fileSql, filesSql, listedPointsSql, literalPath, pointsSql } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
@@ -24,8 +25,6 @@ export interface Sources {
   /** The Parquet file of each exported table. */
   readonly exports: ReadonlyMap<string, string>
   readonly weekStart: Weekday
-  /** The file that stands for many small points files; undefined where each is named. */
-  readonly gathered?: Gathered | undefined
 }
 
 /** One object, ready to be run. */
@@ -65,7 +64,7 @@ const clockWords: Readonly<Record<string, (argument: string) => string>> = {
 
 /** What each placeholder stands for. */
 function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
-  const { root, head, catalogue, files, exports, earlier, gathered, weekStart } = sources
+  const { root, head, catalogue, files, exports, earlier, weekStart } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
@@ -80,7 +79,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     variable: (name) => `getvariable(${quote(name)})`,
     files: (table) => {
       const own = tables.get(table) ?? []
-      return table === 'points' ? pointsSql(root, own, earlier, gathered) : filesSql(root, table, own)
+      return table === 'points' ? pointsSql(root, own, earlier) : filesSql(root, table, own)
     },
     ledger: (name) => fileSql(found(exports.get(name), name)),
     points: (metric) => pointsOf(metric),
@@ -107,7 +106,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
   /** Of one metric only its own files are named. */
   const pointsOf = (metric: string): string => {
     if (metric === '') return body('points')
-    const own = (tables.get('points') ?? []).filter((file) => file.metric === metric)
+    const holds = (file: HeldFile): boolean => sharesOf(file).some((share) => share.metric === metric)
+    const own = (tables.get('points') ?? []).filter(holds)
     const before = earlier.filter((dating) => dating.metric === metric)
     const narrow: Fill = (word, argument) =>
       word === 'files' && argument === 'points' ? pointsSql(root, own, before) : fill(word, argument)
@@ -152,8 +152,7 @@ function defaultsSql(catalogue: Catalogue, name: string): string {
 function intervalsSql(catalogue: Catalogue, files: readonly HeldFile[]): string {
   const held = new Map<string, Set<string>>()
   for (const { path, intervals: own } of catalogue.endpoints.values()) held.set(path, new Set(own))
-  for (const { metric, interval } of files) {
-    if (metric === null || interval === null) continue
+  for (const { metric, interval } of files.flatMap(sharesOf)) {
     const own = held.get(metric) ?? new Set()
     held.set(metric, own.add(interval))
   }
@@ -166,10 +165,9 @@ function intervalsSql(catalogue: Catalogue, files: readonly HeldFile[]): string 
 
 function lagsSql(files: readonly HeldFile[]): string {
   const lags = new Map<string, number>()
-  for (const { metric, interval, meta } of files) {
-    const lag = meta['min_lag']
+  for (const { metric, interval, min_lag: lag } of files.flatMap(sharesOf)) {
     const key = `${metric}|${interval}`
-    if (typeof lag === 'number') lags.set(key, Math.min(lag, lags.get(key) ?? lag))
+    if (lag !== null) lags.set(key, Math.min(lag, lags.get(key) ?? lag))
   }
   return mapSql(
     [...lags].map(([key, lag]) => `${quote(key)}: CAST(${lag} AS BIGINT)`),

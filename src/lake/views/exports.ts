@@ -7,7 +7,7 @@ import { inLake, places } from '../layout.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Exported } from './exported.ts'
 
-/** The folder of what is made for the views: the ledger's tables, and small files gathered. The journal names none of it. */
+/** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
 export const exportsFolder = places.exports
 
 /** A table's export: its file and whether it had to be written. */

@@ -2,6 +2,7 @@ import type { Catalogue } from '../../catalog/catalogue.ts'
 import { type Interval, intervals, type Weekday } from '../../time.ts'
 import { quote } from '../engine.ts'
 import type { HeldFile } from '../held.ts'
+import { isRecent, type Share, sharesOf } from '../points-files.ts'
 import { literalPath, relationText } from './relations.ts'
 
 /** What the macros of the joins are made from. */
@@ -46,7 +47,8 @@ export interface Facts {
 
 /** The facts of these sources. */
 export function factsOf({ catalogue, files }: JoinSources): Facts {
-  const held = Map.groupBy(files, ({ metric, interval }) => `${metric}|${interval}`)
+  const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
+  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
   const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
   const prices = lags.flatMap(([key, lag]): [string, string][] =>
     key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, lag]] : [],
@@ -73,9 +75,8 @@ function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
 }
 
 /** A file that does not tell could hold a point that was known at the end of its interval. */
-function smallestLag(files: readonly HeldFile[]): number {
-  const lags = files.map(({ meta }) => meta['min_lag']).map((lag) => (typeof lag === 'number' ? lag : 0))
-  return Math.min(...lags)
+function smallestLag(shares: readonly Share[]): number {
+  return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
 }
 
 function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
@@ -100,8 +101,7 @@ function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, s
 function intervalsOf(catalogue: Catalogue, files: readonly HeldFile[]): Map<string, ReadonlySet<Interval>> {
   const known = new Map<string, Set<Interval>>()
   for (const { path, intervals: own } of catalogue.endpoints.values()) known.set(path, new Set(own))
-  for (const { metric, interval } of files) {
-    if (metric === null || interval === null) continue
+  for (const { metric, interval } of files.flatMap(sharesOf)) {
     known.set(metric, (known.get(metric) ?? new Set()).add(interval))
   }
   const prices = known.get(priced)
@@ -221,14 +221,14 @@ const columns = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'netwo
 const relation = 'relation'
 
 /** The text of a relation over the files that an SQL expression gives by tab. */
-function filesText({ root }: JoinSources, files: Sql): Sql {
+function filesText({ root, files: held }: JoinSources, files: Sql): Sql {
   const [before = '', after = ''] =
     `list_transform(string_split(\u0002, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`.split(
       '\u0002',
     )
   const listed = (list: Sql): Sql =>
     `concat(${quote(before)}, ${literal(`array_to_string(${list}, chr(9))`)}, ${quote(after)})`
-  return relationText(root, `string_split(${files}, chr(9))`, listed)
+  return relationText(root, `string_split(${files}, chr(9))`, listed, held.some(isRecent))
 }
 
 /** The place of a literal in the text of a query. */

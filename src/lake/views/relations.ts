@@ -9,14 +9,6 @@ import { instantSql } from './template.ts'
 /** What of a file its relation needs. */
 export type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
-/** One file that is read instead of many small ones. It is made anew from them; no entry of the journal names it. */
-export interface Gathered {
-  /** Absolute. */
-  readonly path: string
-  /** The files that it stands for, relative to the lake. */
-  readonly files: ReadonlySet<string>
-}
-
 /** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
 export function filesSql(root: string, table: string, files: readonly Listed[]): string {
   if (isDated(table)) return datedSql(root, table, files)
@@ -35,36 +27,22 @@ function isPlain(root: string): boolean {
 }
 
 /** The SELECT over files of partitions, told by their last two folders: a list of absolute paths, as SQL. */
-function placedSql(list: string): string {
+function placedSql(root: string, list: string): string {
+  if (isPlain(root)) return `SELECT * FROM read_parquet(${list}, ${own})`
   const folder = (key: string, behind: string): string =>
     `url_decode(regexp_extract(path_of_file, '/${key}=([^/]*)/${behind}[^/]*$', 1))`
   return `SELECT * EXCLUDE (path_of_file), ${folder('metric', '[^/]*/')} AS metric, ${folder('interval', '')} AS "interval"
     FROM read_parquet(${list}, ${bare}, filename = 'path_of_file')`
 }
 
-/** The SELECT over files of many metrics, which hold both names as columns. */
+/** The SELECT over recent files, which hold both names as columns. */
 function mixedSql(list: string): string {
   return `SELECT * FROM read_parquet(${list}, ${bare})`
 }
 
-/**
- * The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. Where a
- * gathered file stands for some of them, it is read in their place.
- */
-export function pointsSql(
-  root: string,
-  files: readonly Listed[],
-  earlier: readonly EarlierDating[],
-  gathered?: Gathered,
-): string {
-  if (gathered === undefined) return datedSqlOf(root, readPoints(root, files), earlier)
-  const names = columnsOf('points')
-    .map(([name]) => quoteName(name))
-    .join(', ')
-  const others = files.filter(({ path }) => !gathered.files.has(path))
-  const newest = `(SELECT ${names} FROM ${readPoints(root, others)}
-  UNION ALL SELECT ${names} FROM ${fileSql(gathered.path)})`
-  return datedSqlOf(root, newest, earlier)
+/** The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
+export function pointsSql(root: string, files: readonly Listed[], earlier: readonly EarlierDating[]): string {
+  return datedSqlOf(root, readPoints(root, files), earlier)
 }
 
 /** The same over a relation that stands for the newest files; undefined where there are none. */
@@ -74,16 +52,16 @@ export function listedPointsSql(root: string, relation: string | undefined, earl
 
 /**
  * An SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake, and
- * `listed` makes of an SQL list the text of the list of their absolute paths.
+ * `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` says whether there are recent ones.
  */
-export function relationText(root: string, paths: string, listed: (list: string) => string): string {
-  if (isPlain(root)) return `concat('read_parquet(', ${listed(paths)}, ', ${own})')`
+export function relationText(root: string, paths: string, listed: (list: string) => string, mixed: boolean): string {
+  if (isPlain(root) && !mixed) return `concat('read_parquet(', ${listed(paths)}, ', ${own})')`
   const part = (sql: (list: string) => string, condition: string): string => {
     const list = `list_filter(${paths}, lambda path_listed: ${condition}starts_with(path_listed, ${quote(placed)}))`
     const [before = '', after = ''] = sql('\u0002').split('\u0002')
     return `CASE WHEN len(${list}) > 0 THEN concat(${quote(before)}, ${listed(list)}, ${quote(after)}) END`
   }
-  return `'(' || concat_ws(' UNION ALL BY NAME ', ${part(placedSql, '')}, ${part(mixedSql, 'NOT ')}) || ')'`
+  return `'(' || concat_ws(' UNION ALL BY NAME ', ${part((list) => placedSql(root, list), '')}, ${part(mixedSql, 'NOT ')}) || ')'`
 }
 
 function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDating[]): string {
@@ -95,15 +73,16 @@ function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDatin
   return datedPointsSql(newest, earlier, read, instantSql('observed_as_of'))
 }
 
-/** The relation over points files alone. */
+/** The relation over points files alone, of both levels. */
 export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return emptySql(columnsOf('points'))
-  if (isPlain(root)) return `read_parquet(${pathList(root, files)}, ${own})`
-  const parts = Map.groupBy(files, ({ path }) => path.startsWith(placed))
-  const reads = [true, false].flatMap((inPartition) => {
-    const some = parts.get(inPartition)
-    return some === undefined ? [] : [(inPartition ? placedSql : mixedSql)(pathList(root, some))]
-  })
+  const placedOnes = files.filter(({ path }) => path.startsWith(placed))
+  const mixed = files.filter(({ path }) => !path.startsWith(placed))
+  if (isPlain(root) && mixed.length === 0) return `read_parquet(${pathList(root, files)}, ${own})`
+  const reads = [
+    ...(placedOnes.length === 0 ? [] : [placedSql(root, pathList(root, placedOnes))]),
+    ...(mixed.length === 0 ? [] : [mixedSql(pathList(root, mixed))]),
+  ]
   return `(${reads.join('\n  UNION ALL BY NAME ')})`
 }
 

@@ -4,7 +4,7 @@
 CREATE TEMP TABLE held AS
 SELECT s.rank, epoch_us(e.t) // 1000000 AS t, e.v, e.o, epoch_us({{computed}}) AS computed, epoch_us(e.observed_at) AS stored_at
 FROM {{source}} e
-JOIN series s ON e.part = s.part AND e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency
+JOIN series s ON e.metric = s.metric AND e."interval" = s."interval" AND e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency
   AND e.exchange IS NOT DISTINCT FROM s.exchange AND e.network IS NOT DISTINCT FROM s.network
   AND e.params IS NOT DISTINCT FROM s.params
 WHERE {{range}}

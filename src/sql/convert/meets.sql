@@ -2,7 +2,7 @@
 -- columns: meets.
 -- law: L2. Where it holds none there is nothing to compare.
 SELECT EXISTS (
-  FROM read_parquet({{files}}, hive_partitioning = false) e
+  FROM {{source}} e
   JOIN (SELECT unnest(from_json({{json}}, '[{"asset": "VARCHAR", "currency": "VARCHAR", "exchange": "VARCHAR",
     "network": "VARCHAR", "params": "VARCHAR", "since": "BIGINT", "until": "BIGINT"}]'), recursive := true)) s
     ON e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency

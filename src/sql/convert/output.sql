@@ -1,11 +1,11 @@
 -- The Parquet file of this batch: one row a point, sorted by series and t.
--- columns: asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at (NULL where it
+-- columns: metric and interval in recent files, then asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at (NULL where it
 --   is the available_at of a point with basis provider), available_rule_at (the rule's instant for backfilled points, NULL
 --   for all others), params.
 -- law: L7. A dictionary takes -0.0 and 0.0 for one value: none is written where both may meet.
 -- law: L1. available_at is computed_at, never before the floor; else the instant of a late arrival; else the rule's.
 COPY (
-  SELECT {{asset}} AS asset, {{currency}} AS currency, {{exchange}} AS exchange, {{network}} AS network,
+  SELECT {{lead}} {{asset}} AS asset, {{currency}} AS currency, {{exchange}} AS exchange, {{network}} AS network,
     make_timestamptz(t * 1000000) AS t, make_timestamptz(available) AS available_at,
     make_timestamptz({{observed}}) AS observed_at, v, o, basis, extra,
     make_timestamptz(CASE WHEN NOT own OR computed < available THEN computed END) AS computed_at,
@@ -21,4 +21,5 @@ COPY (
     )
   )
   {{order}}
-) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, {{compression}}, DICTIONARY_SIZE_LIMIT {{dictionary}}{{metadata}})
+) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, {{compression}}, DICTIONARY_SIZE_LIMIT {{dictionary}},
+  ROW_GROUP_SIZE {{group}}{{metadata}})

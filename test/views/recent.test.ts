@@ -1,0 +1,237 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
+import { redate } from '../../src/jobs/redate.ts'
+import { replay, stamp } from '../../src/jobs/stamp.ts'
+import { vacuum } from '../../src/jobs/vacuum.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { type HeldFile, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { buildViews } from '../../src/lake/views/build.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { day, type Level, metrics, rewriteDeps, start, topUps } from '../helpers/merging.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { makeViews } from '../helpers/views.ts'
+
+const endpoints = [...metrics, 'addresses/active_count_pit']
+const timeout = { timeout: 300_000 }
+type Deps = ReturnType<typeof rewriteDeps>
+
+/** A history of each endpoint in its own files and three top-ups in the given level, with late points, -0.0, null and objects. */
+async function grow(root: string, deps: Deps, level: Level): Promise<void> {
+  const ledger = await Ledger.open(root)
+  try {
+    const skip = [7]
+    // The last endpoint is known from its top-ups only.
+    const whole = endpoints.slice(0, 2).map((metric) => ({ metric, since: 0, days: 40, skip }))
+    await topUps(ledger, deps, whole)
+    for (let n = 0; n < 3; n++) {
+      deps.clock.now += day
+      const late = (metric: string): number[] => (n === 0 && metric !== endpoints[2] ? skip : [])
+      const some = endpoints.map((metric) => ({ metric, since: 40 + n * 5, days: 5, late: late(metric) }))
+      await topUps(ledger, deps, some, level)
+    }
+  } finally {
+    ledger.close()
+  }
+}
+
+const joins = [
+  `WITH d AS (SELECT 'A1' AS asset, ts FROM calendar('2024-01-20', '2024-03-01', '7h')) SELECT * FROM pit_join('d', '${metrics[1]}', '24h') ORDER BY ALL`,
+  `WITH d AS (SELECT 'A0' AS asset, ts FROM calendar('2024-02-20', '2024-03-01', '7h')) SELECT * FROM pit_join('d', '${endpoints[2]}', '24h') ORDER BY ALL`,
+  `WITH d AS (SELECT 'A1' AS asset, ts FROM calendar('2024-01-20', '2024-03-01', '1 day')) SELECT * FROM pit_long('d', ${JSON.stringify(endpoints).replaceAll('"', "'")}, '24h') ORDER BY ALL`,
+  `WITH d AS (SELECT 'A1' AS asset, ts FROM calendar('2024-02-01', '2024-02-20', '1 day')) SELECT * FROM pit_window('d', '${metrics[0]}', '24h', 3) ORDER BY ALL`,
+  `SELECT * FROM resample('${endpoints[2]}', '24h', '1w', 'sum') ORDER BY ALL`,
+]
+const tables = [
+  'SELECT *, signbit(v) AS sign FROM points ORDER BY ALL',
+  'SELECT * FROM series ORDER BY ALL',
+  'SELECT metric, component, count(*)::INTEGER AS n, sum(v) AS v FROM components GROUP BY ALL ORDER BY ALL',
+]
+
+const each = 2 * tables.length + joins.length
+
+/** What the views say in each state of knowledge. */
+async function told(root: string, observed: readonly number[]): Promise<string[]> {
+  await makeViews(root)
+  const engine = await Engine.open(join(root, 'lake.duckdb'), { readOnly: true })
+  const answers: string[] = []
+  const states = [
+    '',
+    `SET VARIABLE as_of = make_timestamptz(${(start + 43 * day) * 1_000_000}::BIGINT)`,
+    ...observed.map((at) => `SET VARIABLE observed_as_of = make_timestamptz(${at}::BIGINT)`),
+  ]
+  try {
+    for (const state of states)
+      for (const backfill of ['strict', 'rule']) {
+        await engine.run(`RESET VARIABLE as_of; RESET VARIABLE observed_as_of; SET VARIABLE backfill = '${backfill}'`)
+        if (state !== '') await engine.run(state)
+        for (const sql of backfill === 'strict' ? [...tables, ...joins] : tables)
+          answers.push(
+            JSON.stringify(await engine.rows(sql), (_, cell: unknown) =>
+              typeof cell === 'bigint' ? String(cell) : cell,
+            ),
+          )
+      }
+    return answers
+  } finally {
+    engine.close()
+  }
+}
+
+async function filesOf(root: string): Promise<HeldFile[]> {
+  const ledger = await Ledger.open(root)
+  try {
+    return liveFiles(ledger, { table: 'points' })
+  } finally {
+    ledger.close()
+  }
+}
+
+const recentOf = (files: readonly HeldFile[]): HeldFile[] =>
+  files.filter(({ path }) => path.startsWith('points/recent/'))
+
+/** The catalogue with another rule for the first endpoint. */
+function otherRule(seconds: number): typeof catalogue {
+  const path = metrics[0]
+  const endpoint = catalogue.endpoints.get(path)
+  if (!endpoint) throw new Error(path)
+  const lag = {
+    kind: 'lag',
+    seconds,
+    basis: 'override',
+    quote: null,
+    reason: null,
+    until: null,
+    trust: 'provider',
+  } as const
+  const own = { ...endpoint, rules: { ...endpoint.rules, '24h': [lag] } }
+  return { ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, own]]) }
+}
+
+/** Two lakes of the same points, in both levels and in partitions only. */
+async function twins(work: (both: string, plain: string, deps: Deps) => Promise<void>): Promise<void> {
+  await inFolder(async (both) => {
+    await inFolder(async (plain) => {
+      const [deps, other] = [rewriteDeps(), rewriteDeps()]
+      await grow(both, deps, 'recent')
+      await grow(plain, other, 'own')
+      await work(both, plain, deps)
+    })
+  })
+}
+
+const middle = (start + 402 * day) * 1_000_000
+
+test('views and joins over both levels say what they say over partitions only', timeout, async () => {
+  await twins(async (both, plain) => {
+    expect(recentOf(await filesOf(both))).toHaveLength(3)
+    expect(recentOf(await filesOf(plain))).toEqual([])
+    const answers = await told(both, [middle])
+    expect(answers).toEqual(await told(plain, [middle]))
+    expect(answers[0]?.length).toBeGreaterThan(20_000)
+    expect(answers.filter((answer) => answer === '[]').length).toBeLessThan(answers.length / 3)
+  })
+})
+
+test('merging, moving to partitions and dating anew change no answer but the dates', timeout, async () => {
+  await twins(async (both, plain, deps) => {
+    const before = await told(both, [middle])
+    const ledger = await Ledger.open(both)
+    await mergeSmallFiles(ledger, deps)
+    ledger.close()
+    expect(recentOf(await filesOf(both))).toHaveLength(1)
+    expect(await told(both, [middle])).toEqual(before)
+    deps.clock.now += day
+    const now = deps.clock.now * 1_000_000
+    for (const root of [both, plain])
+      await redate(root, otherRule(7200), { ...deps, ...rewriteDeps({ nowMicros: () => now }) })
+    expect(recentOf(await filesOf(both))).toEqual([])
+    expect(await told(both, [middle, now + 9])).toEqual(await told(plain, [middle, now + 9]))
+    const after = await told(both, [middle])
+    expect(after).not.toEqual(before)
+    // As observed before the new rule, everything is as it was.
+    expect(after.slice(-each)).toEqual(before.slice(-each))
+  })
+})
+
+test('compact leaves one file a partition, and says what it exchanged', timeout, async () => {
+  await twins(async (both, _, deps) => {
+    const before = await told(both, [middle])
+    const summary = await compact(both, deps)
+    const files = await filesOf(both)
+    expect(files.map(({ metric }) => metric).toSorted()).toEqual([...endpoints].toSorted())
+    const rows = files.reduce((sum, file) => sum + file.rows, 0)
+    expect(summary).toMatchObject({ partitions: 3, files_added: 3, files_removed: 5, rows, abandoned: [] })
+    expect(await told(both, [middle])).toEqual(before)
+    expect((await compact(both, deps)).files_added).toBe(0)
+  })
+})
+
+test('a stamped result over both levels comes again after compact and vacuum', timeout, async () => {
+  await twins(async (both, _, deps) => {
+    await makeViews(both)
+    const out = join(both, '..', 'counted.parquet')
+    const run = { sleep: async () => await Promise.resolve() }
+    const query = 'SELECT metric, asset, count(*) AS n, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL'
+    await stamp({ root: both, catalogue, query, out, variables: {} }, run, deps)
+    await compact(both, deps)
+    deps.clock.now += 30 * day
+    const build = async (ledger: Ledger): Promise<void> => void (await buildViews(ledger, { catalogue, deps }))
+    await vacuum({ root: both, keepSeconds: 0, really: true }, { ...deps, buildViews: build })
+    expect(readdirSync(join(both, 'points', 'recent'))).toHaveLength(3)
+    expect(await replay(both, out, run, deps.program)).toMatchObject({ same: true, notes: [] })
+  })
+})
+
+test.each([
+  ['one bit changed', (bytes: Buffer) => bytes.with(200, (bytes[200] ?? 0) ^ 1)],
+  ['torn', (bytes: Buffer) => bytes.subarray(0, 100)],
+])('a recent file with %s is not merged, nor moved, nor dated anew', timeout, async (_name, harm) => {
+  await inFolder(async (root) => {
+    const deps = rewriteDeps()
+    await grow(root, deps, 'recent')
+    const files = await filesOf(root)
+    const [victim] = recentOf(files)
+    const path = inLake(root, victim?.path ?? '')
+    writeFileSync(path, harm(readFileSync(path)))
+    const done = await compact(root, deps)
+    expect(done.abandoned.map(({ reason }) => reason)).toEqual([
+      `${victim?.path} does not match its checksum; run pitlake verify`,
+    ])
+    await expect(redate(root, otherRule(7200), deps)).rejects.toThrow('does not match its checksum')
+    expect(await filesOf(root)).toEqual(files)
+  })
+})
+
+test('what has become large of a partition moves there, the rest stays together', timeout, async () => {
+  await inFolder(async (root) => {
+    const deps = rewriteDeps()
+    const ledger = await Ledger.open(root)
+    try {
+      for (let n = 0; n < 2; n++) {
+        deps.clock.now += day
+        const [large, small] = metrics
+        const wide = { metric: large, since: n * 50, days: 50, assets: 100 }
+        await topUps(ledger, deps, [wide, { metric: small, since: n * 5, days: 5 }], 'recent')
+      }
+      const before = await told(root, [])
+      await mergeSmallFiles(ledger, deps)
+      const held = liveFiles(ledger, { table: 'points' }).map(({ metric, rows, meta }) => [
+        metric,
+        rows,
+        meta['shares'],
+      ])
+      const lag = metrics[1] === 'market/beta_btc_7d_pit' ? 900_000_000 : 0
+      expect(held).toEqual([
+        [null, 20, { [metrics[1]]: { '24h': [20, lag] } }],
+        [metrics[0], 10_000, undefined],
+      ])
+      expect(await told(root, [])).toEqual(before)
+    } finally {
+      ledger.close()
+    }
+  })
+})
