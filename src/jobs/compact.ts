@@ -253,7 +253,7 @@ async function mergeRecent(
   })
   if (merged.kind === 'abandoned') return { table: 'points', metric: null, interval: null, reason: merged.reason }
   const version = String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')
-  const staged = merged.files.map(({ out: _, ...file }, i): StagedFile => {
+  const staged = merged.files.map((file, i): StagedFile => {
     const { metric, interval } = file
     const id = `${version}-${run}-${n}-${i}`
     const path = metric === null || interval === null ? recentFile(id) : pointsFile(metric, interval, id)

@@ -19,7 +19,7 @@ export interface RecentMergeJob {
 }
 
 /** A file that was written, of a partition, or (both null) a recent one. */
-export type PlacedFile = MergedFile & Pick<FileEntry, 'metric' | 'interval'> & { readonly out: string }
+export type PlacedFile = MergedFile & Pick<FileEntry, 'metric' | 'interval'>
 
 /** What was written, or why nothing was: then the old files stay what they are. */
 export type RecentMerged =
@@ -89,10 +89,10 @@ async function rewrite(session: Engine, job: RecentMergeJob, written: string[]):
   return { kind: 'merged', files: placed.map((one) => fileOf(one)) }
 }
 
-function fileOf({ shares, out, own }: { shares: readonly ShareRow[]; out: string; own: ShareRow | null }): PlacedFile {
+function fileOf({ shares, own }: { readonly shares: readonly ShareRow[]; readonly own: ShareRow | null }): PlacedFile {
   const { rows, digest, min_t, max_t, ...bounds } = describe(shares)
   const meta = own === null ? { ...bounds, shares: sharesMeta(shares.map(shareOf)) } : { ...bounds }
-  return { out, metric: own?.metric ?? null, interval: own?.interval ?? null, rows, digest, min_t, max_t, meta }
+  return { metric: own?.metric ?? null, interval: own?.interval ?? null, rows, digest, min_t, max_t, meta }
 }
 
 function writtenSql(out: string, own: ShareRow | null): string {
