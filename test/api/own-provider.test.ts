@@ -6,6 +6,7 @@ import { verdict } from '../../src/jobs/verdict.ts'
 import { Engine, quoteList } from '../../src/lake/engine.ts'
 import { heldCoverage, heldSeries, heldWeekStart, liveFiles } from '../../src/lake/held.ts'
 import { inLake } from '../../src/lake/layout.ts'
+import { sharesOf } from '../../src/lake/points-files.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { withBench } from '../helpers/fetching.ts'
 import { withProvider } from '../helpers/provider.ts'
@@ -46,7 +47,8 @@ test('an endpoint without an interval is stored under the spacing that its first
     expect(await own.fetch(selection)).toMatchObject({ points_added: 48, windows: { failed: 0 } })
     expect(own.seen.filter((url) => url.includes('50delta'))).toEqual([expect.not.stringContaining('i=')])
     expect(await settledOf(own.root)).toEqual(['1h'])
-    const places = await reading(own.root, (ledger) => liveFiles(ledger, { table: 'points' }).map((f) => f.interval))
+    const shares = await reading(own.root, (ledger) => liveFiles(ledger, { table: 'points' }).flatMap(sharesOf))
+    const places = shares.map(({ interval }) => interval)
     expect(places).toEqual(['1h'])
     own.answer((path) => (path === skew ? points(day, 20) : { status: 404 }))
     own.clock.now += day
