@@ -11,6 +11,7 @@ import type { Row } from '../lake/apply.ts'
 import { checkStamps } from '../lake/damage-stamps.ts'
 import { isFromNote } from '../lake/stamps.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
+import { lostDamage, lostLake, moveFound } from './found.ts'
 import { clearJournal } from './repair-aside.ts'
 import { mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 
@@ -46,6 +47,13 @@ export interface Diagnosis {
 
 /** Finds what is wrong with a lake; mends what it is told to, then looks again. */
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  const lost = await lostLake(input.data)
+  if (lost) {
+    const mended = input.repair ? await moveFound(input.data, deps) : []
+    const checked = { files: lost.files, bytes: lost.bytes, thorough: false }
+    const findings = mended.length > 0 ? [] : [lostDamage(lost)]
+    return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null }
+  }
   if (![places.ledger, places.journal].some((place) => existsSync(inLake(input.data, place))))
     throw usage(`no lake in ${input.data}`, {
       next: 'run pitlake fetch to begin one, or name another folder with --data',

@@ -12,6 +12,7 @@ export type DamageKind =
   | 'ledger_differs'
   | 'entry_lost'
   | 'entry_torn'
+  | 'journal_lost'
   | 'entry_unfit'
   | 'entry_stray'
   | 'checkpoint_torn'

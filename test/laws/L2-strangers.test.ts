@@ -3,6 +3,8 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
+import { examine } from '../../src/jobs/doctor.ts'
+import { moveFound } from '../../src/jobs/found.ts'
 import { commit } from '../../src/lake/commit.ts'
 import { realDisk } from '../../src/lake/disk.ts'
 import { readEntry } from '../../src/lake/journal.ts'
@@ -245,5 +247,82 @@ test('a journal that was lost with its newest entries: their files are no orphan
     const { paths } = await sweep(ledger, commitDeps())
     expect(paths.filter((path) => path.includes('0000000003-'))).toEqual([])
     ledger.close()
+  })
+})
+
+describe('doctor, where journal and ledger are lost', () => {
+  const look = async (root: string, repair: boolean) =>
+    await examine(
+      { data: root, thorough: true, rebuildLedger: repair, repair, forgetLost: repair },
+      {
+        ...commitDeps({ nowMicros: () => now * 1_000_000 }),
+        views: async () => await Promise.resolve(),
+        space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+      },
+    )
+
+  test.each(['1/plain', '1/registry', '1/begun'])('%s is recognised by its footers, and moved whole', async (kept) => {
+    await withKept(kept, async (root) => {
+      rmSync(inLake(root, 'journal'), { recursive: true })
+      rmSync(inLake(root, 'ledger.sqlite'))
+      put(root, 'README.md')
+      put(root, 'points/photo.jpg')
+      const before = content(root)
+      const { findings } = await look(root, false)
+      expect(findings.map(({ kind, severity }) => `${severity} ${kind}`)).toEqual(['damage journal_lost'])
+      expect(findings[0]?.found).toContain(frozen(kept).lake)
+      expect(findings[0]?.remedy).toContain('--repair')
+      expect(content(root)).toEqual(before)
+      const mended = await look(root, true)
+      expect([mended.findings, mended.mended]).toEqual([[], [expect.stringContaining('found-20240301t133320000z/')]])
+      const moved = Object.fromEntries(
+        Object.entries(content(root)).map(([path, text]) => [path.replace('/found-20240301t133320000z', ''), text]),
+      )
+      expect(moved).toEqual(before)
+      expect(existsSync(join(root, 'README.md'))).toBe(true)
+      // A new lake can be begun there, and what was found stays.
+      const ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), commitDeps())
+      await sweep(ledger, commitDeps())
+      ledger.close()
+      for (const [path, text] of Object.entries(before))
+        if (!['/README.md', '/status.html'].includes(path))
+          expect(readFileSync(join(root, 'found-20240301t133320000z', path), 'latin1')).toBe(text)
+    })
+  })
+
+  test('also where a file is damaged, and where moving was killed on the way', async () => {
+    await withKept('1/plain', async (root) => {
+      rmSync(inLake(root, 'journal'), { recursive: true })
+      rmSync(inLake(root, 'ledger.sqlite'))
+      put(root, 'points/recent/0000000009-20240301t060000004z-7.parquet', 'torn')
+      expect((await look(root, false)).findings[0]?.found).toMatch(/up to version 9/)
+      const files = Object.keys(content(root)).length
+      let moves = 0
+      const disk = {
+        ...realDisk,
+        move: async (from: string, to: string): Promise<void> => {
+          if (++moves > 3) throw new Error('killed')
+          await realDisk.move(from, to)
+        },
+      }
+      const deps = commitDeps({ nowMicros: () => now * 1_000_000, disk })
+      await expect(moveFound(root, deps)).rejects.toThrow('killed')
+      expect((await look(root, true)).findings).toEqual([])
+      expect(Object.keys(content(root))).toHaveLength(files)
+      expect(readdirSync(root)).not.toContain('points')
+    })
+  })
+
+  test('a first commit that was killed is none of these', async () => {
+    await inFolder(async (root) => {
+      const ledger = await Ledger.open(root)
+      const dying = { ...realDisk, move: async (): Promise<never> => await Promise.reject(new Error('killed')) }
+      await expect(commit(ledger, draftOf(root, 0), commitDeps({ disk: dying }))).rejects.toThrow('killed')
+      ledger.close()
+      put(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet')
+      expect((await look(root, true)).findings.map(({ kind }) => kind)).not.toContain('journal_lost')
+      expect(readdirSync(root).filter((name) => name.startsWith('found'))).toEqual([])
+    })
   })
 })
