@@ -80,7 +80,7 @@ async function freeName(engine: Engine, stem: string): Promise<string> {
 }
 
 async function askUniverse(engine: Engine, at: Moment | undefined, run: RunDeps): Promise<Table> {
-  const sql = 'SELECT * FROM universe ORDER BY id'
+  const sql = 'SELECT * FROM universe ORDER BY product_id'
   if (at === undefined) return ask(engine, sql, undefined, run)
   await engine.run(`SET VARIABLE as_of_before = getvariable('as_of')`)
   try {

@@ -108,7 +108,9 @@ function told(proof: Proof, file: string): string {
     const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
     const what = column === null ? 'the whole row' : column
     lines.push('', `as of ${as_of}`, `  row        ${key.join(' ')}`, `  differs in ${what}`)
-    lines.push(`  with the future     ${text(full)}`, `  as it was knowable  ${text(truncated)}`)
+    const said = (value: unknown): string =>
+      column !== null ? text(value) : value === null ? 'no such row' : 'the row is there'
+    lines.push(`  with the future     ${said(full)}`, `  as it was knowable  ${said(truncated)}`)
   }
   return `${lines.join('\n')}\n`
 }

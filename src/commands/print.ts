@@ -17,9 +17,11 @@ export function table(header: readonly string[], rows: readonly (readonly (strin
     .join('')
 }
 
-/** One JSON document on stdout. */
+/** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
 export function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`
+  const plain = (_: string, held: unknown): unknown =>
+    typeof held !== 'bigint' ? held : Number.isSafeInteger(Number(held)) ? Number(held) : String(held)
+  return `${JSON.stringify(value, plain, 2)}\n`
 }
 
 /** Bytes as people read them. */

@@ -8,7 +8,7 @@ import type { Engine } from '../lake/engine.ts'
 import { type OutFile, outFile } from '../lake/output.ts'
 import type { SessionOptions, Setting } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
-import { type Format, formatOf, formats, type Sink } from '../query/write.ts'
+import { endings, type Format, formatOf, formats, type Sink } from '../query/write.ts'
 import { resolveSettings } from '../settings.ts'
 import { parseDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
@@ -92,6 +92,7 @@ export function outputOf(input: Input, deps: Deps): Output {
   if (format === null) throw usage('--format', { expected: formats.join(', '), got: `"${named ?? ''}"` })
   const compat = input.options['compat'] === true
   const safe = input.options['safeCsv'] === true
+  if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
     format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : safe ? 'csv' : 'table')
   if (compat && chosen !== 'parquet') throw usage('--compat', { expected: '--format parquet', got: chosen })
@@ -111,6 +112,16 @@ export function outputOf(input: Input, deps: Deps): Output {
     width: Number.isInteger(width) && width >= 20 ? width : 80,
     rows: rows === '0' ? Infinity : Number(rows),
   }
+}
+
+/** A name that asks for no format would be written as a table that is cut. */
+export function checkEnding(out: string, wanted: readonly string[] = endings): void {
+  if (wanted.some((ending) => out.toLowerCase().endsWith(ending))) return
+  throw usage('--out', {
+    expected: `a name that ends in ${wanted.join(', ')}`,
+    got: out,
+    ...(wanted === endings && { next: 'name the format with --format' }),
+  })
 }
 
 /** Opens the file for the result: `--out`, or for Parquet to standard output one in the scratch folder. */

@@ -5,9 +5,10 @@ import { text as readAll } from 'node:stream/consumers'
 import { usage } from '../errors.ts'
 import type { Engine } from '../lake/engine.ts'
 import type { OutFile } from '../lake/output.ts'
-import { openQuery } from '../query/lake.ts'
+import { knownVariables, openQuery } from '../query/lake.ts'
 import { notesOn } from '../query/notes.ts'
 import { runScript, type RunDeps } from '../query/run.ts'
+import { variablesIn } from '../query/tree.ts'
 import { sendFile, writeFile, writeTo } from '../query/write.ts'
 import {
   lakeFolder,
@@ -21,6 +22,7 @@ import {
   withLimit,
   withScratch,
 } from './query.ts'
+import { suggestion } from '../suggestion.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 
 /** `sql`: one query, a script, or a session at a prompt. */
@@ -48,9 +50,22 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const sql = await scriptOf(input, deps)
   if (sql === undefined) return session(input, deps, folder)
   await writeAnswer(input, deps, folder, async (engine, run) => {
+    const strange = Object.keys(sessionOptions(input).set ?? {}).filter((name) => !knownVariables.includes(name))
+    if (strange.length > 0) refuseStrange(strange, await variablesIn(engine, sql))
     const ready = await runScript(engine, sql, run)
     for (const note of await notesOn(engine, sql)) deps.stderr(`note: ${note}\n`)
     return ready
+  })
+}
+
+/** A misspelt name would change nothing, in silence. */
+function refuseStrange(names: readonly string[], asked: ReadonlySet<string>): void {
+  const unknown = names.find((name) => !asked.has(name.toLowerCase()))
+  if (unknown === undefined) return
+  const near = suggestion(unknown, knownVariables)
+  throw usage(`--set ${unknown}`, {
+    expected: `${knownVariables.join(', ')}, or a name that the query asks for with getvariable`,
+    ...(near !== undefined && { next: `did you mean ${near}?` }),
   })
 }
 

@@ -5,6 +5,7 @@ import { replay, stamp } from '../jobs/stamp.ts'
 import { outFile } from '../lake/output.ts'
 import type { StampNote } from '../query/stamped.ts'
 import { countOption, readContext } from './context.ts'
+import { checkEnding } from './query.ts'
 import { json } from './print.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
 import { lakeWorld, programName, requireLake } from './world.ts'
@@ -34,6 +35,7 @@ that sums repeat bit for bit.`,
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
     requireLake(settings.data)
     outFile(resolve(deps.cwd, out), settings.data).discard()
+    checkEnding(out, ['.parquet', '.parq', '.pq'])
     const stamped = await stamp(
       {
         root: settings.data,

@@ -206,6 +206,9 @@ function nowhere(folder: string): { statement: string; script: string; offset: n
   return { statement: '', script: '', offset: 0, folder }
 }
 
+/** The variables that views and macros obey. */
+export const knownVariables: readonly string[] = ['as_of', 'observed_as_of', 'backfill', 'registry_backfill']
+
 async function setVariables(engine: Engine, options: QueryOptions): Promise<void> {
   if (options.asOf !== undefined) await setMoment(engine, 'as_of', options.asOf)
   if (options.observedAsOf !== undefined) await setMoment(engine, 'observed_as_of', options.observedAsOf)

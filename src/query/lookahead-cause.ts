@@ -31,6 +31,11 @@ export function likelyCause(sql: string, stories: readonly CutStory[]): string {
     return 'a window that reaches ahead of its row (FOLLOWING or lead: centred window)'
   if (stories.every((story) => spread(story) > 0.8) && stories.some((story) => story.cutoff - story.first > 60 * day))
     return 'a statistic of the whole sample, given to every row (use a window that ends at the row, such as pit_window)'
+  if (
+    /interval\s+'?-?\d+'?\s*(?:hour|minute|day)|to_(?:hours|minutes|days|seconds)\s*\(/i.test(text) &&
+    /\bpit_/i.test(text)
+  )
+    return 'the decisions of a join were moved: it answers for another instant than the row has (join at ts, use latency)'
   const reach = Math.max(...stories.map((story) => story.cutoff - story.earliest))
   if (/date_trunc|time_bucket|month|week|year|quarter/i.test(text) && reach > 2 * day)
     return 'an aggregate of a whole week, month or year, given to the days inside it'

@@ -8,12 +8,19 @@ interface Source {
   readonly share: number
 }
 
+/** The instants to try, how many of them are instants of the result, and how many the result has. */
+export interface Cutoffs {
+  readonly cutoffs: readonly string[]
+  readonly own: number
+  readonly instants: number
+}
+
 /**
  * The instants against which a query is tried, ISO text with microseconds, ascending: at rows of its result, just
- * before and at arrivals of the metrics that it names, at late points, inside weeks and months, at registry events.
+ * before and at arrivals of the metrics that it names, around points without a value, at late points, inside weeks and months, at registry events.
  * Chosen evenly over time and always the same for the same lake. Reads `proof_full`.
  */
-export async function chooseCutoffs(session: Engine, sql: string, at: string, count: number): Promise<string[]> {
+export async function chooseCutoffs(session: Engine, sql: string, at: string, count: number): Promise<Cutoffs> {
   const [range] = await session.rows<{ lo: string; hi: string }>(
     `SELECT min(${at}) AS lo, max(${at}) AS hi FROM proof_full`,
   )
@@ -24,6 +31,7 @@ export async function chooseCutoffs(session: Engine, sql: string, at: string, co
     { sql: `SELECT DISTINCT ${at} AS moment FROM proof_full`, share: 0.3 },
     { sql: `SELECT DISTINCT available_at AS moment ${known}`, share: 0.2 },
     { sql: `SELECT DISTINCT make_timestamptz(epoch_us(available_at) - 1) AS moment ${known}`, share: 0.15 },
+    { sql: aroundNulls(known, at), share: 0.2 },
     { sql: lateArrivals(known), share: 0.1 },
     { sql: insidePeriods(lo, hi), share: 0.15 },
   ]
@@ -36,7 +44,12 @@ export async function chooseCutoffs(session: Engine, sql: string, at: string, co
   }
   for (const instant of await spread(session, sources[0]?.sql ?? '', lo, hi, count))
     if (chosen.size < count) chosen.add(instant)
-  return [...chosen].toSorted().slice(-count)
+  const cutoffs = [...chosen].toSorted().slice(-count)
+  const [facts] = await session.rows<{ own: bigint; instants: bigint }>(
+    `SELECT count(DISTINCT ${at}) FILTER (WHERE ${at} IN (SELECT CAST(unnest(${quoteList(cutoffs)}) AS TIMESTAMPTZ))) AS own,
+       count(DISTINCT ${at}) AS instants FROM proof_full`,
+  )
+  return { cutoffs, own: Number(facts?.own), instants: Number(facts?.instants) }
 }
 
 /** The metrics whose names the query says; none where it says none, which means all. */
@@ -45,6 +58,13 @@ async function namedMetrics(session: Engine, sql: string): Promise<string[]> {
     `SELECT metric FROM endpoints WHERE contains(${quote(sql)}, metric)`,
   )
   return rows.map(({ metric }) => metric)
+}
+
+/** The first instants of the result from which a point without a value, and the one before the next, could be known. */
+function aroundNulls(known: string, at: string): string {
+  return `SELECT DISTINCT own.moment FROM (
+      SELECT unnest([available_at, make_timestamptz(epoch_us(available_at) - 1)]) AS arrived ${known} AND v IS NULL AND o IS NULL) AS empty
+    ASOF JOIN (SELECT DISTINCT ${at} AS moment FROM proof_full) AS own ON own.moment >= empty.arrived`
 }
 
 /** Instants at which a point arrived after a newer one. */

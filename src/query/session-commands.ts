@@ -5,7 +5,7 @@ import { dotCommands } from './complete.ts'
 import { setMoment } from './lake.ts'
 import type { SessionState } from './session-state.ts'
 import { layTable } from './table.ts'
-import { type Format, formats } from './write.ts'
+import { endings, type Format, formatOf, formats } from './write.ts'
 
 /** Runs one dot command and gives what it has to say. */
 export async function runDot(state: SessionState, line: string): Promise<string> {
@@ -44,6 +44,11 @@ const commands: Readonly<Record<string, Command>> = {
   },
   '.out': (state, argument) => {
     if (argument === '') throw usage('.out', { expected: 'the name of a file', got: 'nothing' })
+    if (formatOf(argument) === undefined && state.format === 'table')
+      throw usage('.out', {
+        expected: `a name that ends in ${endings.join(', ')}, or .format before it`,
+        got: argument,
+      })
     state.out = argument
     return `the next result goes to ${argument}\n`
   },

@@ -1,4 +1,6 @@
 import { type Engine, quote } from '../lake/engine.ts'
+import { formOf } from './forms.ts'
+import { opening, statementsOf } from './statements.ts'
 
 /** A node of a parsed statement, as the engine tells it. */
 type Node = { readonly [name: string]: unknown }
@@ -91,6 +93,22 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
 function columnName(node: unknown): string | undefined {
   const names = (node as Node | undefined)?.['column_names']
   return Array.isArray(names) ? names.join('.').toLowerCase() : undefined
+}
+
+/** The variables that a script asks for by name, in small letters; what does not parse alone asks for none. */
+export async function variablesIn(engine: Engine, script: string): Promise<ReadonlySet<string>> {
+  const names = new Set<string>()
+  for (const { text } of statementsOf(script))
+    for (const probe of formOf(text.slice(opening(text) ?? 0)).probes) {
+      const tree = await parsed(engine, probe)
+      if ('error' in tree) continue
+      for (const {
+        name,
+        arguments: [first],
+      } of callsIn(tree.statements))
+        if (name === 'getvariable') names.add(constantText(first)?.toLowerCase() ?? '')
+    }
+  return names
 }
 
 /** The text of a constant; undefined for anything else. */

@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { once } from 'node:events'
+import { createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
 import { type Cell, Engine, quote } from '../lake/engine.ts'
 import type { OutFile } from '../lake/output.ts'
@@ -50,11 +51,28 @@ const extensions: Readonly<Record<string, Format>> = {
   '.feather': 'arrow',
   '.ipc': 'arrow',
   '.parquet': 'parquet',
+  '.parq': 'parquet',
+  '.pq': 'parquet',
+}
+
+/** What a file of these may be compressed with, by the ending behind theirs. */
+const compressible: ReadonlySet<Format> = new Set(['csv', 'json', 'jsonl'])
+
+/** The endings that a file's name may have. */
+export const endings: readonly string[] = [
+  ...Object.keys(extensions),
+  ...Object.entries(extensions).flatMap(([ending, format]) => (compressible.has(format) ? [`${ending}.gz`] : [])),
+]
+
+/** Whether a file's name asks for gzip. */
+export function isCompressed(file: string): boolean {
+  return /\.gz$/i.test(file)
 }
 
 /** The format that a file's name asks for. */
 export function formatOf(file: string): Format | undefined {
-  return extensions[extname(file).toLowerCase()]
+  const format = extensions[extname(isCompressed(file) ? file.slice(0, -3) : file).toLowerCase()]
+  return format !== undefined && isCompressed(file) && !compressible.has(format) ? undefined : format
 }
 
 /** Writes the result of a statement to a file that `outFile` prepared. */
@@ -87,8 +105,13 @@ async function toFile(
   const { format } = options
   if (format === 'parquet')
     return guarded(engine, ready.text, deps, async () => toParquet(engine, ready, file, options))
-  const stream = createWriteStream(file.path)
-  const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error))
+  const place = createWriteStream(file.path)
+  const gzip = isCompressed(name) ? createGzip() : undefined
+  const stream = gzip ?? place
+  gzip?.pipe(place)
+  const failed = Promise.race([once(place, 'error'), once(stream, 'error')]).then(([error]) =>
+    Promise.reject(error as Error),
+  )
   failed.catch(() => undefined)
   const sink: Sink = async (data) => {
     if (!stream.write(data)) await Promise.race([once(stream, 'drain'), failed])
@@ -97,10 +120,11 @@ async function toFile(
     const form = extname(name).toLowerCase() === '.arrows' ? 'stream' : 'file'
     const written = await writeTo(engine, ready, sink, options, deps, form)
     stream.end()
-    await Promise.race([once(stream, 'close'), failed])
+    await Promise.race([once(place, 'close'), failed])
     return written
   } finally {
     stream.destroy()
+    place.destroy()
   }
 }
 

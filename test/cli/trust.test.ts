@@ -7,6 +7,7 @@ import { exitCode } from '../../src/errors.ts'
 import { commit } from '../../src/lake/commit.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 interface Ended {
@@ -108,3 +109,34 @@ test('catalog drift: a report, and exit 4 only when asked to be strict', async (
     expect(await run(root, 'catalog', 'drift', '--file', 'missing.json')).toMatchObject({ code: 2 })
     expect(readFileSync(join(root, 'other.json'), 'utf8')).toContain('brand/new_pit')
   }))
+
+test('sql: a variable that nobody knows and an ending that means nothing are refused', {
+  timeout: 120_000,
+}, async () => {
+  const { folder, remove } = await makeQueryLake()
+  const sql = async (...argv: readonly string[]): Promise<Ended> =>
+    await run(join(folder, '..'), 'sql', '--data', folder, '--format', 'csv', ...argv)
+  try {
+    expect(await sql('--set', 'as_off=2024-01-03', 'SELECT 1')).toMatchObject({
+      code: 2,
+      message: expect.stringMatching(/--set as_off: .*did you mean as_of\?/),
+    })
+    expect(
+      await sql('--set', 'k=5', '--out', join(folder, '..', 'k.csv'), `SELECT getvariable('K') AS k`),
+    ).toMatchObject({ code: 0 })
+    expect(readFileSync(join(folder, '..', 'k.csv'), 'utf8')).toBe('k\n5\n')
+    expect(await sql('--set', 'as_of=2024-01-03', '--out', join(folder, '..', 'a.csv'), 'SELECT 1 AS a')).toMatchObject(
+      { code: 0 },
+    )
+    for (const name of ['a.xlsx', 'a.tsv', 'a', 'a.parquet.gz']) {
+      const plain = await run(join(folder, '..'), 'sql', '--data', folder, 'SELECT 1', '--out', name)
+      expect(plain).toMatchObject({ code: 2, message: expect.stringContaining('.csv.gz') })
+      expect(existsSync(join(folder, '..', name))).toBe(false)
+    }
+    writeFileSync(join(folder, '..', 'q.sql'), 'SELECT 1')
+    const stamped = await run(join(folder, '..'), 'stamp', 'q.sql', '--data', folder, '--out', 'r.csv')
+    expect(stamped).toMatchObject({ code: 2, message: expect.stringContaining('.parquet') })
+  } finally {
+    await remove()
+  }
+})

@@ -73,6 +73,8 @@ export function statementFrom(random: () => number, prey: Prey): string {
     const g = gap()
     return one(
       () => query(depth),
+      () => `FROM${g}${one(log(), read(), text(path()), `query(${text(`FROM ${one(log(), read())}`)})`)}`,
+      () => `SELECT (SELECT count(*) FROM ${one(log(), read())}) AS a FROM points`,
       () => `COPY (${query(depth + 1)}) TO ${text(path())}`,
       () => `COPY${g}points TO ${text(path())} (FORMAT parquet)`,
       () => `ATTACH ${text(path())} AS other`,

@@ -128,6 +128,34 @@ describe('look-ahead', () => {
     },
   )
 
+  test.for(['violations', 'coverage', 'gaps', 'requests', 'runs', 'versions', 'clock_findings'])(
+    'is undecided where a query reads %s, which only observed_as_of cuts',
+    { timeout: 300_000 },
+    async (view) => {
+      const proof = await prove(`${onGrid} SELECT ts, asset, (SELECT count(*) FROM ${view}) AS n FROM d`)
+      expect(proof).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining(`reads ${view}`) })
+    },
+  )
+
+  test('says how rare a leak may be that it met', { timeout: 300_000 }, async () => {
+    const proof = await prove(`${onGrid} FROM pit_join(d, '${trustMetric}', '24h')`)
+    const [, own = '0', all = '0'] = /^(\d+) of (\d+) instants .* with 95 %/.exec(proof.notes.at(-1) ?? '') ?? []
+    expect([Number(own) > 3, Number(own) <= proof.cutoffs, Number(all)]).toEqual([true, true, 243])
+    const every = await prove(
+      `SELECT ts, 'BTC' AS asset, 1 AS one FROM calendar('2024-02-01', '2024-02-04', INTERVAL 1 DAY)`,
+    )
+    expect(every.notes.at(-1)).toMatch(/^3 of 3 .* would have been met$/)
+  })
+
+  test('a rolling mean on several threads is decided with a tolerance', { timeout: 300_000 }, async () => {
+    const sql = `${onGrid} SELECT ts, asset, avg(v / 3) AS mean, stddev_samp(v / 7) AS spread
+      FROM pit_window(d, '${trustMetric}', '24h', 20) GROUP BY ts, asset`
+    expect(await prove(sql, { tolerance: 1e-9 })).toMatchObject({ verdict: 'clean' })
+    const shaken = `SELECT ts, asset, v * (1 + 1e-15 * random()) AS v FROM (${onGrid} FROM pit_join(d, '${trustMetric}', '24h'))`
+    expect(await prove(shaken)).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('--tolerance') })
+    expect(await prove(shaken, { tolerance: 1e-9 })).toMatchObject({ verdict: 'clean' })
+  })
+
   test('takes zone-less instants and dates as UTC, and any name for them', { timeout: 300_000 }, async () => {
     const leaky = `SELECT day, v FROM (SELECT CAST(t AS DATE) + 1 AS day, max(v) AS v FROM ${daily} GROUP BY ALL)`
     expect((await prove(leaky, { ts: 'day' })).verdict).toBe('leak')

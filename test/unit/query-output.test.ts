@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, symlink, writeFile as put } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
 import { RecordBatchReader, tableFromIPC } from 'apache-arrow'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Engine } from '../../src/lake/engine.ts'
@@ -319,5 +320,28 @@ describe('a table for people', () => {
     expect((await text(endless, 'table', { rows: 3 })).split('\n')).toHaveLength(6)
     expect(await text('SET VARIABLE a = 1', 'table')).toBe('')
     expect(await text('EXPLAIN SELECT 1', 'table')).toContain('PROJECTION')
+  })
+})
+
+describe('what the name of a file asks for', () => {
+  test.each([
+    ['a.csv.gz', 'csv'],
+    ['a.JSONL.GZ', 'jsonl'],
+    ['a.json.gz', 'json'],
+    ['a.pq', 'parquet'],
+    ['a.parquet.gz', undefined],
+    ['a.xlsx', undefined],
+    ['a.tsv', undefined],
+    ['a.txt', undefined],
+    ['a', undefined],
+  ])('%s: %s', (name, format) => expect(formatOf(name)).toBe(format))
+
+  test('compressed text is whole', async () => {
+    for (const name of ['z.csv.gz', 'z.jsonl.gz']) {
+      await file('SELECT i FROM range(100000) AS r(i)', name)
+      const plain = name.slice(0, -3)
+      await file('SELECT i FROM range(100000) AS r(i)', plain)
+      expect(gunzipSync(await readFile(join(home, name))).equals(await readFile(join(home, plain)))).toBe(true)
+    }
   })
 })
