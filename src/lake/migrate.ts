@@ -28,7 +28,11 @@ export interface Migration {
 
 /** Every step since schema 1, ascending; the last one leads to the schema that this program writes. */
 export const migrations: readonly Migration[] = [
-  { to: 2, about: 'entries are checked against their shape, and one may name the entry that it replaces' },
+  {
+    to: 2,
+    about:
+      'a marker; stamps as notes; accepted violations; the clock of each answer; entries are checked, and one may name the entry that it replaces',
+  },
 ]
 
 /** The draft of the version that brings a lake of an older schema forward; undefined where there is nothing to do. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -324,5 +324,16 @@ describe('doctor, where journal and ledger are lost', () => {
       expect((await look(root, true)).findings.map(({ kind }) => kind)).not.toContain('journal_lost')
       expect(readdirSync(root).filter((name) => name.startsWith('found'))).toEqual([])
     })
+  })
+})
+
+test('an empty ledger and a marker beside data of later versions are no first commit that was killed', async () => {
+  await withKept('1/registry', async (root, home) => {
+    rmSync(inLake(root, 'journal'), { recursive: true })
+    rmSync(inLake(root, 'ledger.sqlite'))
+    ;(await Ledger.open(join(home, 'empty'))).close()
+    cpSync(join(home, 'empty/ledger.sqlite'), inLake(root, 'ledger.sqlite'))
+    put(root, 'lake.json', JSON.stringify({ lake: frozen('1/registry').lake }))
+    expect((await code(async () => await Ledger.open(root)))[0]).toBe(4)
   })
 })
