@@ -5,7 +5,7 @@ import { formatDuration, parseDuration } from '../time.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, requireLake } from './world.ts'
 import { bytes, json } from './print.ts'
-import { type CommandSpec, flagOption, textOption } from './spec.ts'
+import { type CommandSpec, flagOption, type Input, textOption } from './spec.ts'
 
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
 export const vacuumCommand: CommandSpec = {
@@ -17,6 +17,11 @@ export const vacuumCommand: CommandSpec = {
       about: 'keep files that were in use within this time, such as 7d or 12h',
       default: '7d',
     },
+    {
+      flags: '--keep-requests DURATION',
+      about: 'keep requests, runs and their logs that are younger than this',
+      default: '400d',
+    },
     { flags: '--yes', about: 'really remove them' },
     { flags: '--json', about: 'one JSON document on stdout' },
   ],
@@ -25,27 +30,34 @@ export const vacuumCommand: CommandSpec = {
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
-    const text = textOption(input, 'keep') ?? '7d'
-    const keepSeconds = parseDuration(text)
-    if (keepSeconds === undefined) throw usage('--keep', { expected: 'a duration such as 7d or 12h', got: text })
+    const keepSeconds = durationOf(input, 'keep', '--keep', '7d')
+    const keepRequestsSeconds = durationOf(input, 'keepRequests', '--keep-requests', '400d')
     const really = flagOption(input, 'yes')
     const world: VacuumDeps = {
       ...lakeWorld(deps, 'vacuum'),
       buildViews: async (ledger) => await buildViews(ledger, { catalogue, deps: world }),
     }
-    const summary = await vacuum({ root: settings.data, keepSeconds, really }, world)
+    const summary = await vacuum({ root: settings.data, keepSeconds, keepRequestsSeconds, really }, world)
     if (flagOption(input, 'json')) deps.stdout(json(summary))
     else deps.stdout(told(summary, keepSeconds))
   },
 }
 
+function durationOf(input: Input, name: string, flag: string, usual: string): number {
+  const text = textOption(input, name) ?? usual
+  const seconds = parseDuration(text)
+  if (seconds === undefined) throw usage(flag, { expected: 'a duration such as 7d or 12h', got: text })
+  return seconds
+}
+
 function told(summary: VacuumSummary, keepSeconds: number): string {
-  const { dry_run, data, journal, exports, stamped, version } = summary
+  const { dry_run, data, journal, exports, requests, stamped, version } = summary
   const total = data.bytes + journal.bytes + exports.bytes
   const lines = [
     `superseded data files   ${amount(data)}`,
     `folded journal entries  ${amount(journal)}`,
     `old exports             ${amount(exports)}`,
+    ...(requests.files > 0 ? [`old requests, runs, logs  ${amount(requests)}`] : []),
     ...(stamped.files > 0 ? [`kept for stamped results  ${amount(stamped)}`] : []),
   ]
   const verb = dry_run ? 'would be freed; run it with --yes' : `freed (version ${version})`

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { LakeError } from '../errors.ts'
+import { archived } from '../lake/archive.ts'
 import { commit, type StagedFile } from '../lake/commit.ts'
 import { foldJournal } from '../lake/fold.ts'
 import type { HeldFile } from '../lake/held.ts'
@@ -15,6 +16,7 @@ import { measuredEncoding } from '../lake/merge-encode.ts'
 import { sweep } from '../lake/sweep.ts'
 import { historyMerge, recentPatience, tieredMerge, wholeMerge } from '../merge-plan.ts'
 import type { Interval } from '../time.ts'
+import { archiveRows } from './archive.ts'
 import { type Bench, footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
 
 /** A partition of a table: the files that may become one. */
@@ -55,6 +57,7 @@ export async function compact(root: string, deps: RewriteDeps): Promise<MergeSum
     const ledger = await Ledger.open(root)
     try {
       await sweep(ledger, deps)
+      await archiveRows(ledger, deps)
       const outcome = await dissolve(ledger, deps, 'compact')
       const left = outcome.stopped || outcome.abandoned.length > 0
       const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, settled))
@@ -83,6 +86,7 @@ export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promis
   const lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
   if (!lock) return mergeParts(ledger, deps, none)
   try {
+    await archiveRows(ledger, deps)
     const chosen = partitions(ledger).map(dueMerge)
     const summary = await mergeParts(ledger, deps, { ...none, chosen })
     await foldJournal(ledger, deps)
@@ -113,6 +117,7 @@ const mergeable: ReadonlySet<string> = new Set([
   'redated',
   'events',
   'metric_assets',
+  ...archived,
   'snapshots',
   'absorbed',
   'schema_changes',

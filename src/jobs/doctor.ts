@@ -5,15 +5,17 @@ import { checkStrays, unfitDamage, unfitEntry } from '../lake/aside.ts'
 import type { CommitDeps } from '../lake/commit.ts'
 import { checkJournal, type Damage, type JournalHealth } from '../lake/damage.ts'
 import { checkFiles, checkLocks, checkOrphans, checkViews, type FilesHealth } from '../lake/damage-files.ts'
+import { isWritable } from '../lake/disk.ts'
 import { entryFile, inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
 import type { Row } from '../lake/apply.ts'
+import { checkRuns } from '../lake/damage-runs.ts'
 import { checkStamps } from '../lake/damage-stamps.ts'
 import { isFromNote } from '../lake/stamps.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
 import { lostDamage, lostLake, moveFound } from './found.ts'
 import { clearJournal } from './repair-aside.ts'
-import { mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
+import { keepRuns, lostBeyond, mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 
 /** What the doctor is asked to look at and to mend. */
 export interface DoctorInput {
@@ -72,7 +74,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       if (input.repair) mended.push(...(await restoreMerged(ledger, first.files.damaged, deps)))
       if (input.forgetLost)
         forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
-      if (input.repair) mended.push(...(await tidy(ledger, deps)))
+      if (input.repair) mended.push(...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
       const stale =
         (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
         ledger.head().version > first.diagnosis.version
@@ -128,11 +130,12 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
     let files = nothing
     if (ledger) {
       files = await checkFiles(ledger, input.thorough)
-      found.push(...files.damaged.map(({ damage }) => damage), ...(await checkOrphans(ledger)))
-      found.push(...(await checkStamps(ledger, input.thorough)))
+      found.push(...files.damaged.map(({ damage }) => damage))
+      if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
+      found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
       found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
     }
-    found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
+    if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
     return { diagnosis: told(ledger, files, found, input), journal, files }
   } finally {
     ledger?.close()
@@ -166,6 +169,7 @@ async function openAnyhow(
   const remedy = 'run pitlake doctor --rebuild-ledger'
   const damage = (kind: Damage['kind'], found: string, what = remedy) =>
     findings.push({ kind, severity: 'damage', path: places.ledger, found, remedy: what })
+  if (!isWritable(root)) return { ledger: journal.broken.length > 0 ? undefined : await toRead(root), findings }
   const left = Ledger.asLeft(root)
   if (!left) {
     const there = existsSync(inLake(root, places.ledger))
@@ -173,15 +177,7 @@ async function openAnyhow(
     return { ledger: journal.broken.length > 0 ? undefined : await inMemory(root), findings }
   }
   const { version } = left.head()
-  if (version > journal.newest)
-    findings.push({
-      kind: 'entry_lost',
-      severity: 'damage',
-      path: places.journal,
-      found: `the ledger has seen version ${version}, the journal ends at ${journal.newest}`,
-      remedy:
-        'put the missing entries back from a copy; while the ledger is sound, pitlake doctor --repair does without them',
-    })
+  if (version > journal.newest) findings.push(await ahead(left, version, journal.newest))
   if (version > journal.newest || journal.broken.length > 0 || journal.torn.length > 0)
     return { ledger: left, findings }
   left.close()
@@ -193,6 +189,32 @@ async function openAnyhow(
     if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
     damage('ledger_differs', error.message)
     return { ledger: await inMemory(root), findings }
+  }
+}
+
+/** Entries are lost, or the folder is a copy into which the ledger came later than the journal: its files tell. */
+async function ahead(ledger: Ledger, version: number, newest: number): Promise<Damage> {
+  const lost = await lostBeyond(ledger, newest)
+  const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
+  const about = { kind: 'entry_lost', severity: 'damage', path: places.journal } as const
+  if (lost.length === 0) {
+    const other = 'while the ledger is sound, pitlake doctor --repair does without them'
+    return { ...about, found, remedy: `put the missing entries back from a copy; ${other}` }
+  }
+  return {
+    ...about,
+    found: `${found}, and ${lost.length} of the files that it names beyond that are not here`,
+    remedy: `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
+  }
+}
+
+/** Where nothing can be written the index is read as it stands, or made in memory: neither is a fault of the lake. */
+async function toRead(root: string): Promise<Ledger | undefined> {
+  try {
+    return await Ledger.openToRead(root)
+  } catch (error) {
+    if (error instanceof LakeError) return undefined
+    throw error
   }
 }
 

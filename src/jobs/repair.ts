@@ -3,9 +3,10 @@ import { writeCheckpoint } from '../lake/checkpoint.ts'
 import { commit, type CommitDeps, sha256File, type StagedFile } from '../lake/commit.ts'
 import type { JournalHealth } from '../lake/damage.ts'
 import { type DamagedFile, staleLocks } from '../lake/damage-files.ts'
+import { checkRuns } from '../lake/damage-runs.ts'
 import { realDisk, statOf } from '../lake/disk.ts'
 import { filesOnDisk, type HeldFile } from '../lake/held.ts'
-import { holderFile, inLake } from '../lake/layout.ts'
+import { entryFile, holderFile, inLake } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
 import { lockCommit } from '../lake/lock.ts'
 import { sweep } from '../lake/sweep.ts'
@@ -25,24 +26,62 @@ export async function rebuildLedger(root: string, deps: CommitDeps): Promise<str
 
 /**
  * Folds what the sound ledger knows into a checkpoint, so that the journal no longer needs the entries that are lost,
- * and sets damaged files of the journal aside. Does nothing where the ledger does not reach past the damage.
+ * and sets damaged files of the journal aside. A ledger that does not reach past the damage, or that knows of files which
+ * are not there, does not do: then only a torn last entry is set aside, which takes the lake back to the version before.
  */
 export async function mendJournal(root: string, journal: JournalHealth, deps: CommitDeps): Promise<string[]> {
   const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const ledger = Ledger.asLeft(root)
   try {
     const { version: seen = 0 } = ledger?.head() ?? {}
-    if (!ledger || seen < Math.max(0, ...journal.broken)) return []
+    const reaches = ledger !== undefined && seen >= Math.max(0, ...journal.broken)
+    if (!reaches) return await dropTornLast(root, journal)
     if (seen <= journal.newest && journal.broken.length === 0 && journal.torn.length === 0) return []
+    if (seen > journal.newest && (await lostBeyond(ledger, journal.newest)).length > 0) return []
     const done: string[] = []
-    for (const path of journal.torn) {
-      await rename(inLake(root, path), inLake(root, `${path}.damaged`))
-      done.push(`${path} was set aside as ${path}.damaged`)
-    }
+    for (const path of journal.torn) done.push(await setAside(root, path))
     const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
     return [...done, `a checkpoint of version ${version} was folded from the ledger`]
   } finally {
     ledger?.close()
+    await lock.release()
+  }
+}
+
+async function setAside(root: string, path: string): Promise<string> {
+  await rename(inLake(root, path), inLake(root, `${path}.damaged`))
+  return `${path} was set aside as ${path}.damaged`
+}
+
+/** A last entry that nobody can read any more, and no index has seen: what it brought was never told of by anything else. */
+async function dropTornLast(root: string, { newest, broken, torn }: JournalHealth): Promise<string[]> {
+  if (broken.length !== 1 || broken[0] !== newest || !torn.includes(entryFile(newest))) return []
+  const done = await setAside(root, entryFile(newest))
+  return [
+    `${done}: version ${newest} is lost, the lake is at version ${newest - 1} again, and fetch asks for what it brought`,
+  ]
+}
+
+/** The files of versions that only the ledger knows and that are not there as they were: it is a copy's, and too young. */
+export async function lostBeyond(ledger: Ledger, newest: number): Promise<string[]> {
+  const lost: string[] = []
+  for (const { path, added_version, bytes, sha256 } of filesOnDisk(ledger)) {
+    if (added_version <= newest) continue
+    const full = inLake(ledger.root, path)
+    if ((await statOf(full))?.size !== bytes || (await sha256File(full)) !== sha256) lost.push(path)
+  }
+  return lost
+}
+
+/** Folds what the ledger knows of runs whose files are lost into a checkpoint. */
+export async function keepRuns(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
+  if ((await checkRuns(ledger)).length === 0) return []
+  const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    await ledger.catchUp()
+    const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+    return [`what the ledger knows of lost runs was folded into a checkpoint of version ${version}`]
+  } finally {
     await lock.release()
   }
 }
@@ -66,7 +105,7 @@ export async function restoreMerged(
 ): Promise<string[]> {
   const done: string[] = []
   for (const { file } of damaged) {
-    if (file.removed_version !== null || file.table !== 'points') continue
+    if (file.removed_version !== null) continue
     const originals = await soundOriginals(ledger, file)
     const { provider } = ledger.head()
     if (originals.length === 0 || provider === null) continue
@@ -91,6 +130,7 @@ async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFil
     (file) =>
       file.removed_version === merged.added_version &&
       file.table === merged.table &&
+      file.label === merged.label &&
       file.metric === merged.metric &&
       file.interval === merged.interval,
   )

@@ -48,7 +48,7 @@ export async function withBench<T>(
 }
 
 /** Unlike every other, also when two jobs of one process begin in the same millisecond. */
-function runName(deps: RewriteDeps, job: string): string {
+export function runName(deps: CommitDeps, job: string): string {
   const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
   const mark = Math.floor(deps.random() * 36 ** 4).toString(36)
   return `${instant}-${deps.holder.pid}-${job}-${mark}`

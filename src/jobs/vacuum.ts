@@ -1,21 +1,28 @@
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { commit, type CommitDeps } from '../lake/commit.ts'
 import { namesIn, realDisk, statOf } from '../lake/disk.ts'
 import { foldedBefore, foldJournal } from '../lake/fold.ts'
-import { filesOnDisk, type HeldFile, heldStamps, heldVersions } from '../lake/held.ts'
+import type { Micros } from '../lake/entry.ts'
+import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from '../lake/held.ts'
 import { inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
 import { listStamps, readStamp } from '../lake/stamps.ts'
 import { sweep } from '../lake/sweep.ts'
 import { exportsFolder } from '../lake/views/exports.ts'
 import { vacuumable } from '../merge-plan.ts'
+import { archiveRows } from './archive.ts'
 import { providerOf } from './rewrite.ts'
+
+/** Entries are folded sooner than at the end of a run: only then can they go. */
+const foldedEarly = 32
 
 /** What vacuuming is told. */
 export interface VacuumInput {
   readonly root: string
   /** Versions that were the newest within so many seconds keep their files. */
   readonly keepSeconds: number
+  /** Requests, runs and their logs of within so many seconds are kept. */
+  readonly keepRequestsSeconds?: number
   /** False: only says what would be freed. */
   readonly really: boolean
 }
@@ -39,6 +46,8 @@ export interface VacuumSummary {
   readonly data: Freed
   readonly journal: Freed
   readonly exports: Freed
+  /** Requests and runs that are old enough: what they stand in leaves the view now and goes like any superseded file. */
+  readonly requests: Freed
   /** Superseded files that stay because a stamped result needs them. */
   readonly stamped: Freed
   /** Relative to the lake. */
@@ -51,7 +60,8 @@ export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<Vacu
   try {
     if (!input.really) return await planned(ledger, input, deps)
     await sweep(ledger, deps)
-    await foldJournal(ledger, deps)
+    await archiveRows(ledger, deps)
+    await foldJournal(ledger, deps, foldedEarly)
     if (ledger.head().version > 0) await deps.buildViews(ledger)
     return await clean(ledger, input, deps)
   } finally {
@@ -64,7 +74,13 @@ interface Going {
   readonly stamped: readonly HeldFile[]
   readonly journal: readonly string[]
   readonly exports: readonly string[]
+  /** Files of old requests and runs that leave the view. */
+  readonly expired: readonly HeldFile[]
+  /** Logs of old runs. */
+  readonly logs: readonly string[]
 }
+
+const year = 400 * 86_400
 
 async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<Going> {
   // Where the clock has stepped back, the newest commit is later than it.
@@ -79,7 +95,41 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Pr
     isOld: (version) => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before,
   })
   const journal = await foldedBefore(ledger, before)
-  return { data: going, stamped, journal, exports: await supersededExports(ledger, ends, before) }
+  const oldest = now - (input.keepRequestsSeconds ?? year) * 1_000_000
+  const logs = await oldLogs(ledger.root, oldest)
+  return {
+    data: going,
+    stamped,
+    journal,
+    exports: await supersededExports(ledger, ends, before),
+    expired: expiredFiles(ledger, oldest),
+    logs,
+  }
+}
+
+/** Files whose every request or run is older than an instant. */
+function expiredFiles(ledger: Ledger, oldest: Micros): HeldFile[] {
+  const files = [...liveFiles(ledger, { table: 'requests' }), ...liveFiles(ledger, { table: 'runs' })]
+  return files.filter(({ max_t }) => max_t !== null && (max_t + 1) * 1_000_000 <= oldest)
+}
+
+/** Logs of runs that began before an instant: each line begins with its own. */
+async function oldLogs(root: string, oldest: Micros): Promise<string[]> {
+  const old: string[] = []
+  for (const name of await namesIn(inLake(root, places.runs))) {
+    if (!name.endsWith('.log')) continue
+    const path = `${places.runs}/${name}`
+    const file = await open(inLake(root, path))
+    const start = Buffer.alloc(64)
+    try {
+      await file.read(start, 0, start.length, 0)
+    } finally {
+      await file.close()
+    }
+    const at = Date.parse(/^\{"at":"([^"]+)"/.exec(start.toString())?.[1] ?? '')
+    if (at * 1000 < oldest) old.push(path)
+  }
+  return old
 }
 
 /** Exports that the views in place do not name and that a later version overtook long ago. */
@@ -106,15 +156,17 @@ async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Prom
     async (ticket) => {
       const now = await goingOf(ledger, input, deps)
       going.push(now)
-      if (now.data.length === 0) return null
+      if (now.data.length + now.expired.length === 0) return null
       const drop = [...new Set(now.data.map((file) => file.path))]
-      return { job: 'vacuum', run: `vacuum-${ticket.version}`, provider: providerOf(ledger), drop }
+      const remove = now.expired.map((file) => file.path)
+      return { job: 'vacuum', run: `vacuum-${ticket.version}`, provider: providerOf(ledger), drop, remove }
     },
     deps,
   )
   const [gone] = going
   if (!gone) throw new RangeError('a commit without its draft')
   const summary = await summaryOf(ledger, input, gone)
+  if (gone.expired.length > 0) await deps.buildViews(ledger)
   // Only now: whoever dies in between leaves files that no entry names, and the next writing command sweeps them.
   const disk = deps.disk ?? realDisk
   // What stands in for the journal's entries may be what a killed run left: its name must outlive a power cut.
@@ -133,8 +185,9 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Prom
     data: { files: data.size, bytes: sum([...data.values()]) },
     journal: await sizes(ledger.root, going.journal),
     exports: await sizes(ledger.root, going.exports),
+    requests: await sizes(ledger.root, [...going.expired.map(({ path }) => path), ...going.logs]),
     stamped: { files: stamped.size, bytes: sum([...stamped.values()]) },
-    paths: [...data.keys(), ...going.journal, ...going.exports],
+    paths: [...data.keys(), ...going.journal, ...going.exports, ...going.logs],
   }
 }
 

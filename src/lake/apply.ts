@@ -1,4 +1,5 @@
 import { LakeError } from '../errors.ts'
+import { dropArchived } from './archive.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import type { CoverageRow, Entry, RequestRow, SeriesRow, Verified } from './entry.ts'
 import type { Sealed } from './journal.ts'
@@ -34,6 +35,7 @@ export function applyEntry(index: Index, sealed: Sealed): void {
     index
       .statement('INSERT OR REPLACE INTO state (key, value, version) VALUES (?, ?, ?)')
       .run(key, JSON.stringify(value), entry.version)
+  dropArchived(index, entry.state)
   if (entry.rules)
     index
       .statement('INSERT INTO rules (version, digest, rules) VALUES (?, ?, ?)')

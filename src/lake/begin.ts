@@ -7,7 +7,7 @@ import { dataVersion, inLake, isRunName, places } from './layout.ts'
 import { readMarker } from './marker.ts'
 
 /** Where data stand that only a journal explains. */
-export const dataPlaces = [places.points, places.assets, places.registry] as const
+export const dataPlaces = [places.points, places.assets, places.archive, places.registry] as const
 const folders = [places.journal, ...dataPlaces, places.stamps, places.exports]
 const passing = [places.spool, places.runs, places.quarantine, places.locks]
 const files = [places.database, places.script]

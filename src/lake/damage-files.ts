@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
+import { archived } from './archive.ts'
 import { sha256File } from './commit.ts'
 import type { Damage } from './damage.ts'
-import { namesIn, statOf } from './disk.ts'
+import { isWritable, namesIn, statOf } from './disk.ts'
 import { readsWell } from './engine.ts'
 import { filesOnDisk, type HeldFile } from './held.ts'
 import { decodeSegment, holderFile, inLake, places } from './layout.ts'
@@ -68,7 +69,7 @@ function weightOf(file: HeldFile): Pick<Damage, 'severity' | 'remedy'> {
 
 /** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
 export function isForgettable(file: HeldFile): boolean {
-  return ['points', 'redated', 'metric_assets', 'raw'].includes(file.table)
+  return ['points', 'redated', 'metric_assets', 'raw', ...archived].includes(file.table)
 }
 
 /** Files that no entry names and that no living run owns. */
@@ -119,9 +120,11 @@ export async function checkLocks(root: string): Promise<Damage[]> {
 export async function checkViews(ledger: Ledger, root: string, thorough: boolean): Promise<Damage[]> {
   if (ledger.head().version === 0) return []
   const remedy = 'run pitlake views'
+  // Where nothing can be written, readers make them in memory.
+  const severity = isWritable(root) ? 'damage' : 'notice'
   for (const path of [places.database, places.script])
     if (!(await statOf(inLake(root, path))))
-      return [{ kind: 'views_missing', severity: 'damage', path, found: 'it is not there', remedy }]
+      return [{ kind: 'views_missing', severity, path, found: 'it is not there', remedy }]
   if (!(await readsWell(inLake(root, places.database))))
     return [{ kind: 'views_torn', severity: 'damage', path: places.database, found: 'it cannot be read', remedy }]
   const text = await readFile(inLake(root, places.script), 'utf8')
@@ -131,7 +134,7 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
   return [
     {
       kind: 'views_moved',
-      severity: 'damage',
+      severity,
       path: places.database,
       found: `it names files in ${folder}: the lake was moved or copied`,
       remedy,

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
+import { checkpointHeader } from './checkpoint.ts'
 import { journalSchema } from './entry.ts'
 import { listJournal, readEntry, type Sealed } from './journal.ts'
-import { checkpointFile, entryFile, inLake } from './layout.ts'
+import { checkpointFile, entryFile } from './layout.ts'
 
 /** What can be wrong with a lake. */
 export type DamageKind =
@@ -23,6 +22,7 @@ export type DamageKind =
   | 'footer_differs'
   | 'rows_differ'
   | 'series_differs'
+  | 'runs_lost'
   | 'stamp_lost'
   | 'stamp_torn'
   | 'calendar_differs'
@@ -145,17 +145,12 @@ async function readAll(root: string, versions: readonly number[]): Promise<Map<n
 
 /** What is wrong with a checkpoint's bytes; undefined when they are as they were written. */
 async function checkpointProblem(root: string, version: number): Promise<{ text: string; newer: boolean } | undefined> {
-  const bytes = await readFile(inLake(root, checkpointFile(version))).catch(() => undefined)
-  if (bytes === undefined) return { text: 'it cannot be read', newer: false }
-  const last = bytes.lastIndexOf(0x0a, bytes.length - 2)
-  const digest = createHash('sha256')
-    .update(bytes.subarray(0, last + 1))
-    .digest('hex')
-  if (last < 0 || bytes.toString('utf8', last + 1).trimEnd() !== JSON.stringify({ sha256: digest }))
-    return { text: 'its bytes do not match its checksum', newer: false }
-  const header = JSON.parse(bytes.toString('utf8', 0, bytes.indexOf(0x0a))) as {
-    schema_version: number
-    version: number
+  let header: { schema_version: number; version: number }
+  try {
+    header = JSON.parse(await checkpointHeader(root, version)) as typeof header
+  } catch (error) {
+    const known = error instanceof LakeError || error instanceof SyntaxError
+    return { text: known ? 'its bytes do not match its checksum' : 'it cannot be read', newer: false }
   }
   if (header.schema_version > journalSchema)
     return { text: `found schema_version ${header.schema_version}`, newer: true }

@@ -1,4 +1,4 @@
-import type { Dirent, Stats } from 'node:fs'
+import { accessSync, constants, type Dirent, type Stats } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
@@ -130,6 +130,16 @@ export async function statOf(path: string): Promise<Stats | undefined> {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
     throw error
   })
+}
+
+/** Whether this process may write into a folder. */
+export function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The names in a folder, sorted; none when it is not there. */

@@ -1,12 +1,13 @@
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { CommitDeps } from './commit.ts'
-import { realDisk } from './disk.ts'
+import { realDisk, statOf } from './disk.ts'
 import type { Micros } from './entry.ts'
 import { versionAt } from './held.ts'
 import { listJournal } from './journal.ts'
-import { checkpointFile, entryFile } from './layout.ts'
+import { checkpointFile, entryFile, inLake, places, runOf } from './layout.ts'
 import { Ledger } from './ledger.ts'
 import { lockCommit } from './lock.ts'
+import { readRunLines } from './runlog.ts'
 
 /** So many entries are read quickly enough; more are folded. */
 const longest = 128
@@ -34,18 +35,44 @@ export async function foldedBefore(ledger: Ledger, before: Micros): Promise<stri
   const until = Math.min(newest, versionAt(ledger, before))
   const old = entries.filter((version) => version <= until)
   const beaten = until === newest ? checkpoints.filter((version) => version < newest) : []
-  if (old.length + beaten.length === 0 || !(await isSound(ledger.root, newest))) return []
-  return [...old.map(entryFile), ...beaten.map(checkpointFile)]
+  const held = newest === 0 ? undefined : await soundly(ledger.root, newest)
+  if (!held) return []
+  try {
+    const runs = await foldedRuns(held, until, before)
+    return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]
+  } finally {
+    held.close()
+  }
 }
 
-async function isSound(root: string, version: number): Promise<boolean> {
+/** The index that a checkpoint holds; undefined where it is damaged. */
+export async function soundly(root: string, version: number): Promise<Ledger | undefined> {
   const index = await Ledger.inMemory(root, 0)
   try {
     await readCheckpoint(root, version, index)
-    return true
+    return index
   } catch {
-    return false
-  } finally {
     index.close()
+    return undefined
   }
+}
+
+/** A run that was killed never says that it has ended; so long after its beginning it has. */
+const surelyEnded: Micros = 30 * 86_400_000_000
+
+/** The files of runs that have ended and whose every line the checkpoint holds and follows an old version. */
+async function foldedRuns(held: Ledger, until: number, before: Micros): Promise<string[]> {
+  const folded: string[] = []
+  const run = held.statement('SELECT started_at, ended_at FROM runs WHERE id = ?')
+  const instant = held.statement('SELECT committed_at FROM versions WHERE version = ?')
+  for (const { name, offset } of held.statement('SELECT name, offset FROM run_files ORDER BY name').all()) {
+    const path = `${places.runs}/${String(name)}`
+    if ((await statOf(inLake(held.root, path)))?.size !== Number(offset)) continue
+    const last = (await readRunLines(held.root, new Map(), [String(name)])).at(-1)
+    if (last === undefined || last.line.after > until || last.end !== Number(offset)) continue
+    const { started_at, ended_at = null } = run.get(runOf(String(name))) ?? {}
+    const since = Number(started_at ?? instant.get(last.line.after)?.['committed_at'] ?? before)
+    if (ended_at !== null || since < before - surelyEnded) folded.push(path)
+  }
+  return folded
 }

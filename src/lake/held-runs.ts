@@ -1,4 +1,5 @@
 import type { Index, Row } from './apply.ts'
+import { archivedState } from './held.ts'
 import type { Json, Micros, Verified } from './entry.ts'
 
 /** One run as the ledger remembers it, with what its requests cost. */
@@ -56,9 +57,10 @@ export function requestTotals(index: Index, now: Micros): RequestTotals {
        (SELECT sum(attempts) AS n FROM requests WHERE asked_at >= ? GROUP BY asked_at / 60000000)`,
     )
     .get(since)
+  const gone = archivedState(index)
   return {
-    total: Number(all?.['n'] ?? 0),
-    credits: Number(all?.['c'] ?? 0),
+    total: Number(all?.['n'] ?? 0) + gone.requests,
+    credits: Number(all?.['c'] ?? 0) + gone.credits,
     day: Number(day?.['n'] ?? 0),
     day_credits: Number(day?.['c'] ?? 0),
     busiest_minute: Number(busiest?.['n'] ?? 0),

@@ -1,5 +1,6 @@
 import { type Interval, type Weekday, weekdayAt } from '../time.ts'
 import type { Cell, Index, Row } from './apply.ts'
+import { type ArchivedState, fromState } from './archive.ts'
 import {
   type CoverageRow,
   type CoverageState,
@@ -190,6 +191,11 @@ export function heldWeekStart(index: Index): Weekday {
   const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) = '1w' AND first_t IS NOT NULL LIMIT 1`
   const row = index.statement(weekly).get()
   return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
+}
+
+/** How far the ledger's rows have gone into files. */
+export function archivedState(index: Index): ArchivedState {
+  return fromState((key) => heldState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
 }
 
 /** A named fact that makes no version (time of the last poll …) and when it was noted. */

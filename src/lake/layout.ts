@@ -54,6 +54,7 @@ export const places = {
   ledger: 'ledger.sqlite',
   points: 'points',
   assets: 'assets',
+  archive: 'archive',
   registry: 'registry',
   raw: 'registry/raw',
   quarantine: 'quarantine',
@@ -116,6 +117,11 @@ export function assetsFile(id: string): string {
   return `${places.assets}/${encodeSegment(id)}.parquet`
 }
 
+/** `archive/<table>/<id>.parquet`: rows that the ledger no longer holds. */
+export function archiveFile(table: string, id: string): string {
+  return `${places.archive}/${encodeSegment(table)}/${encodeSegment(id)}.parquet`
+}
+
 /** `registry/<table>/<id>.parquet`, or in `snapshot_date=YYYY-MM-DD/` where a date is given. */
 export function registryFile(table: string, id: string, date: string | null): string {
   const folder = date === null ? '' : `snapshot_date=${encodeSegment(date)}/`
@@ -146,7 +152,7 @@ export function quarantineFile(id: string, extension: string): string {
  */
 export function dataVersion(path: string): number | undefined {
   const place =
-    /^(?:points\/(?:recent|metric=[^/]+\/interval=[^/]+)|assets|registry\/raw\/[^/]+|registry\/[^/]+(?:\/snapshot_date=[^/]+)?)\//
+    /^(?:points\/(?:recent|metric=[^/]+\/interval=[^/]+)|assets|archive\/[^/]+|registry\/raw\/[^/]+|registry\/[^/]+(?:\/snapshot_date=[^/]+)?)\//
   const rest = path.replace(place, '')
   const match = /^(\d{10,15})-[a-z0-9_%.A-F-]+\.(?:parquet|json(?:\.zst|\.gz)?|bin(?:\.zst)?)$/.exec(rest)
   return rest === path || !match ? undefined : Number(match[1])
@@ -165,6 +171,11 @@ export function spoolFolder(run: string): string {
 /** `runs/<run>.jsonl`: requests, re-asked windows and summaries of one run; part of the lake's memory. */
 export function runFile(run: string): string {
   return `${places.runs}/${encodeSegment(run)}.jsonl`
+}
+
+/** The run whose file bears this name. */
+export function runOf(name: string): string {
+  return decodeSegment(name.slice(0, -'.jsonl'.length))
 }
 
 /** `runs/<run>.log`: what a run told, for people; a JSON object a line. */

@@ -15,12 +15,12 @@ import {
   shapeLeft,
   versionLeft,
 } from './database.ts'
-import { realDisk } from './disk.ts'
+import { isWritable, realDisk } from './disk.ts'
 import { decodeEntry, type Provider } from './entry.ts'
 import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from './layout.ts'
 import { type PlacedLine, readRunLines } from './runlog.ts'
-import { damaged, explain, unwritable } from './sqlite-errors.ts'
+import { damaged, explain } from './sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/sql/ledger: an index of another shape is made anew from the journal. */
@@ -78,20 +78,17 @@ export class Ledger implements Index {
         subject: `no lake in ${root}`,
         next: 'run pitlake fetch to begin one, or name another folder with --data',
       })
-    try {
-      return await Ledger.open(root)
-    } catch (error) {
-      if (!(error instanceof LakeError) || !unwritable(error.cause) || !existsSync(path)) throw error
-      return (await Ledger.#asItStands(root)) ?? (await Ledger.inMemory(root))
-    }
+    if (isWritable(root)) return await Ledger.open(root)
+    return (existsSync(path) ? await Ledger.#asItStands(root) : undefined) ?? (await Ledger.inMemory(root))
   }
 
   /** The index of a folder that cannot be written, if it is not behind the journal. */
   static async #asItStands(root: string): Promise<Ledger | undefined> {
     const url = pathToFileURL(inLake(root, places.ledger))
     url.searchParams.set('immutable', '1')
-    const ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
+    let ledger: Ledger | undefined
     try {
+      ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
       const { entries, checkpoints } = await listJournal(root)
       const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
       if (ledger.#hasTables() && ledger.#meta('schema') === indexSchema && ledger.head().version === newest)
@@ -99,7 +96,7 @@ export class Ledger implements Index {
     } catch {
       // what SQLite cannot read without writing is made anew from the journal
     }
-    ledger.close()
+    ledger?.close()
     return undefined
   }
 
@@ -146,6 +143,7 @@ export class Ledger implements Index {
       await ledger.catchUp()
       ledger.#database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
       ledger.close()
+      await realDisk.sync(fresh)
       if (unless?.(path) === true) removeDatabase(fresh)
       else replaceDatabase(fresh, path)
     } catch (error) {

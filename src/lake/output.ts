@@ -77,6 +77,7 @@ const ownFolders: ReadonlySet<string> = new Set([
   places.journal,
   places.points,
   places.assets,
+  places.archive,
   places.registry,
   places.quarantine,
   places.spool,

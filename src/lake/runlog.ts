@@ -49,12 +49,16 @@ export async function appendRunLines(disk: Disk, root: string, run: string, line
 }
 
 /**
- * The lines beyond the given offsets, in the order of the versions they follow.
+ * The lines beyond the given offsets, of all runs or of the named files only, in the order of the versions they follow.
  * A last line without its end is still being written, or was cut by a crash: it does not count.
  */
-export async function readRunLines(root: string, offsets: ReadonlyMap<string, number>): Promise<PlacedLine[]> {
+export async function readRunLines(
+  root: string,
+  offsets: ReadonlyMap<string, number>,
+  only?: readonly string[],
+): Promise<PlacedLine[]> {
   const placed: PlacedLine[] = []
-  for (const name of await namesIn(inLake(root, places.runs))) {
+  for (const name of only ?? (await namesIn(inLake(root, places.runs)))) {
     if (!name.endsWith('.jsonl')) continue
     const path = inLake(root, `${places.runs}/${name}`)
     const from = offsets.get(name) ?? 0

@@ -28,11 +28,6 @@ function systemCode(path: string): string | undefined {
   }
 }
 
-/** Whether the cause is a folder or disk that this user cannot write. */
-export function unwritable(cause: unknown): boolean {
-  return ['EACCES', 'EROFS', 'EPERM'].includes(codeOf(cause) ?? '')
-}
-
 /** The complaint about an index that is lost or cannot be read. */
 export function damaged(what: string, cause: unknown): LakeError {
   return new LakeError('integrity', {

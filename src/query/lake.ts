@@ -1,7 +1,8 @@
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { Engine, quote, quoteList } from '../lake/engine.ts'
+import { isWritable } from '../lake/disk.ts'
 import { inLake, places } from '../lake/layout.ts'
 import { literalPath } from '../lake/views/relations.ts'
 import { admit, refused } from './gate.ts'
@@ -46,6 +47,8 @@ export interface SessionOptions extends QueryOptions {
  */
 export async function openQuery(dataFolder: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
+  const script = options.script === undefined ? movedScript(folder) : undefined
+  if (script !== undefined) return openQuery(folder, { ...options, script })
   const known = new Set([folder, existsSync(folder) ? realpathSync(folder) : folder])
   const engine = await openLocked(folder, known, options)
   return closing(engine, async () => {
@@ -121,6 +124,19 @@ export function instant(sql: string): string {
   return `CASE WHEN typeof(${sql}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${sql} AS TIMESTAMPTZ)
  WHEN typeof(${sql}) = 'VARCHAR' AND regexp_matches(CAST(${sql} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])')
  THEN CAST(CAST(${sql} AS VARCHAR) AS TIMESTAMPTZ) ELSE timezone('UTC', CAST(${sql} AS TIMESTAMP)) END`
+}
+
+/**
+ * The views of a lake that was moved or copied to where nothing can be written, as a text that names the files where they
+ * are now; undefined for any other, whose views stand in the folder, or can.
+ */
+function movedScript(folder: string): string | undefined {
+  const path = inLake(folder, places.script)
+  if (isWritable(folder) || !existsSync(path)) return undefined
+  const text = readFileSync(path, 'utf8')
+  const built = /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
+  if (built === undefined || (built === folder && existsSync(inLake(folder, places.database)))) return undefined
+  return text.replaceAll(built.replaceAll("'", "''"), () => folder.replaceAll("'", "''"))
 }
 
 /** The folder's `lake.duckdb`; in clear words when there is none. */

@@ -40,6 +40,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
     const ratios = await (await import('./polars.ts')).benchPolars()
     tell(ratios.map((ratio) => ({ line: polarsLine(ratio), within: ratio.ours <= ratio.whole })))
   },
+  rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
   compact: async () => say(await (await import('./compact.ts')).benchCompact()),
   registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
   'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, utimes } from 'node:fs/promises'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { CommitDeps } from '../commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../disk.ts'
@@ -85,7 +85,9 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
     })
     const script = scriptText(statements)
     const made = options.force === true || !(await upToDate(into, script))
+    const before = await readFile(inLake(into, places.script), 'utf8').catch(() => '')
     if (made) await replaceBoth(into, statements, script, deps, mark)
+    if (into === ledger.root) await dropExports(into, before, script, deps)
     const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
     const { objects } = statements
     return {
@@ -148,6 +150,23 @@ async function exportAll(
 async function upToDate(root: string, script: string): Promise<boolean> {
   const held = await readFile(inLake(root, places.script), 'utf8').catch(() => undefined)
   return held === script && (await readsWell(inLake(root, places.database)))
+}
+
+/** An export that the views no longer name is there for sessions that opened them before, for so long. */
+const exportsStay = 86_400_000
+
+/**
+ * Takes away exports that no views have named for a day: each run that asks something writes some anew. From when on a
+ * file is not named its own time tells.
+ */
+async function dropExports(root: string, before: string, script: string, deps: CommitDeps): Promise<void> {
+  const now = deps.nowMicros() / 1000
+  for (const name of await namesIn(inLake(root, exportsFolder))) {
+    const path = inLake(root, `${exportsFolder}/${name}`)
+    if (script.includes(name)) continue
+    if (before.includes(name)) await utimes(path, now / 1000, now / 1000)
+    else if (((await statOf(path))?.mtimeMs ?? now) < now - exportsStay) await (deps.disk ?? realDisk).remove(path)
+  }
 }
 
 const temporaryPrefix = '.tmp-views-'

@@ -10,7 +10,7 @@ import { fieldColumns } from '../registry-columns.ts'
 import { computedSql, ruledSql } from '../stored-clocks.ts'
 import { joinWords } from './joins.ts'
 import { type ObjectText, readObjects } from './objects.ts'
-import { fileSql, filesSql, listedPointsSql, literalPath, pointsSql } from './relations.ts'
+import { filesSql, ledgerSql, listedPointsSql, literalPath, pointsSql } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
@@ -81,7 +81,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
       const own = tables.get(table) ?? []
       return table === 'points' ? pointsSql(root, own, earlier) : filesSql(root, table, own)
     },
-    ledger: (name) => fileSql(found(exports.get(name), name)),
+    ledger: (name) => ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? []),
     points: (metric) => pointsOf(metric),
     view: (name) => body(name),
     defaults: (dimension) => defaultsSql(catalogue, dimension),

@@ -1,5 +1,7 @@
 import type { Catalogue, Endpoint } from '../../catalog/catalogue.ts'
 import { exportCatalogue } from '../../catalog/export.ts'
+import { archivable, type Archived } from '../archive.ts'
+import { archivedState } from '../held.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Columns } from './columns.ts'
 
@@ -7,6 +9,11 @@ import type { Columns } from './columns.ts'
 export interface Exported {
   readonly columns: Columns
   readonly lines: (ledger: Ledger) => Iterable<string>
+}
+
+/** One whose rows the ledger gives away in time; a condition chooses among them. */
+interface Told extends Exported {
+  readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
 
 const dimensions: Columns = [
@@ -40,7 +47,8 @@ const coverage = table(
      'added_at', a.committed_at, 'removed_at', r.committed_at, 'verified_at',
      (SELECT max(v.at) FROM verified v WHERE v.series = s.id AND v.since < c.until AND v.until > c.since)) AS line
    FROM coverage c JOIN series s ON s.n = c.series JOIN versions a ON a.version = c.added_version
-   LEFT JOIN versions r ON r.version = c.removed_version ORDER BY c.series, c.since, c.added_version`,
+   LEFT JOIN versions r ON r.version = c.removed_version`,
+  'c.series, c.since, c.added_version',
 )
 
 const violations = table(
@@ -57,8 +65,8 @@ const violations = table(
   ],
   `SELECT json_object(${dimensionCells}, 't', v.t * 1000000, 'kind', v.kind, 'stored', v.stored, 'offered', v.offered,
      'stored_at', v.stored_at, 'offered_at', v.offered_at, 'request', v.request, 'added_at', a.committed_at) AS line
-   FROM violations v JOIN series s ON s.n = v.series JOIN versions a ON a.version = v.added_version
-   ORDER BY v.added_version, v.series, v.t, v.kind, v.offered_key`,
+   FROM violations v JOIN series s ON s.n = v.series JOIN versions a ON a.version = v.added_version`,
+  'v.added_version, v.series, v.t, v.kind, v.offered_key',
 )
 
 const findings = table(
@@ -72,8 +80,8 @@ const findings = table(
   ],
   `SELECT json_object(${dimensionCells}, 't', f.t * 1000000, 'kind', f.kind, 'detail', f.detail, 'found_at', f.at,
      'added_at', a.committed_at) AS line
-   FROM clock_findings f JOIN series s ON s.n = f.series JOIN versions a ON a.version = f.added_version
-   ORDER BY f.added_version, f.series, f.t, f.kind`,
+   FROM clock_findings f JOIN series s ON s.n = f.series JOIN versions a ON a.version = f.added_version`,
+  'f.added_version, f.series, f.t, f.kind',
 )
 
 const requests = table(
@@ -100,7 +108,8 @@ const requests = table(
      'since', since * 1000000, 'until', until * 1000000, 'status', status, 'outcome', outcome, 'points', points,
      'bytes', bytes, 'credits', credits, 'attempts', attempts, 'asked_at', asked_at, 'seconds', seconds,
      'detail', nullif(detail, 'null')) AS line
-   FROM requests ORDER BY asked_at, id`,
+   FROM requests`,
+  'asked_at, id',
 )
 
 const runs = table(
@@ -117,7 +126,8 @@ const runs = table(
   ],
   `SELECT json_object('id', id, 'job', job, 'command', command, 'started_at', started_at, 'ended_at', ended_at,
      'stopped_by', stopped_by, 'exit_code', exit_code, 'plan', plan, 'actual', actual) AS line
-   FROM runs ORDER BY started_at, id`,
+   FROM runs`,
+  'started_at, id',
 )
 
 const versions = table(
@@ -141,7 +151,8 @@ const versions = table(
      'synthetic', json(CASE WHEN provider ->> '$.synthetic' THEN 'true' ELSE 'false' END),
      'files_added', files_added, 'files_removed', files_removed, 'files_dropped', files_dropped,
      'points_added', points_added, 'digest', digest) AS line
-   FROM versions ORDER BY version`,
+   FROM versions`,
+  'version',
 )
 
 /** Every table that the views read from an export, by the name that `{{ledger NAME}}` asks for. */
@@ -151,18 +162,30 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
     violations,
     clock_findings: findings,
     requests,
-    runs,
-    versions,
+    runs: recent('runs'),
+    versions: recent('versions'),
     endpoints: endpointsOf(catalogue),
     links: linksOf(catalogue),
   }
 }
 
-function table(columns: Columns, sql: string): Exported {
+/** The tables whose old rows go into files of the lake, with the same columns. */
+export const archivedTables: Readonly<Record<Archived, Told>> = { requests, coverage, runs, versions }
+
+/** The rows that do not stand in files yet. */
+function recent(name: Archived): Exported {
+  const { columns, lines } = archivedTables[name]
   return {
     columns,
-    lines: function* lines(ledger) {
-      for (const row of ledger.statement(sql).iterate()) yield String(row['line'])
+    lines: (ledger) => lines(ledger, `coalesce(NOT (${archivable(name, archivedState(ledger).before)}), true)`),
+  }
+}
+
+function table(columns: Columns, sql: string, order: string): Told {
+  return {
+    columns,
+    lines: function* lines(ledger, where = 'true') {
+      for (const row of ledger.statement(`${sql} WHERE ${where} ORDER BY ${order}`).iterate()) yield String(row['line'])
     },
   }
 }

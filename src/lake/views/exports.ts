@@ -82,7 +82,7 @@ export async function placeExport(
 const blockCharacters = 1 << 20
 
 /** Writes one line a row and returns the SHA-256 of everything, hex. */
-async function writeLines(path: string, lines: Iterable<string>, head: string): Promise<string> {
+export async function writeLines(path: string, lines: Iterable<string>, head: string): Promise<string> {
   const hash: Hash = createHash('sha256').update(head)
   const file = await open(path, 'w')
   try {
@@ -107,13 +107,20 @@ async function writeLines(path: string, lines: Iterable<string>, head: string): 
   return hash.digest('hex')
 }
 
-/** Instants stand in the lines as microseconds. */
-function copySql(from: string, to: string, columns: Exported['columns']): string {
+/** The statement that makes Parquet of written lines; instants stand in them as microseconds. */
+export function copySql(
+  from: string,
+  to: string,
+  columns: Exported['columns'],
+  footer: Readonly<Record<string, string>> = {},
+): string {
+  const pairs = Object.entries(footer).map(([key, value]) => `${key}: ${quote(value)}`)
+  const metadata = pairs.length === 0 ? '' : `, KV_METADATA {${pairs.join(', ')}}`
   const raw = columns.map(([name, type]) => `${quote(name)}: ${quote(type === 'TIMESTAMPTZ' ? 'BIGINT' : type)}`)
   const typed = columns.map(([name, type]) =>
     type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
   )
   return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(from)}, format = 'newline_delimited', hive_partitioning = false,
     maximum_object_size = 268435456, columns = {${raw.join(', ')}}))
-    TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`
+    TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd${metadata})`
 }

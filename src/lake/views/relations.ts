@@ -1,4 +1,4 @@
-import { quote, quoteName } from '../engine.ts'
+import { quote, quoteList, quoteName } from '../engine.ts'
 import type { FileEntry } from '../entry.ts'
 import { datedPointsSql, type EarlierDating } from '../redated.ts'
 import { places } from '../layout.ts'
@@ -136,4 +136,11 @@ export function literalPath(path: string): string {
 /** The relation over one Parquet file, for FROM. */
 export function fileSql(path: string): string {
   return `read_parquet(${quote(literalPath(path))}, ${bare})`
+}
+
+/** The relation over an exported table and what of it stands in files of the lake. */
+export function ledgerSql(root: string, path: string, files: readonly Pick<Listed, 'path'>[]): string {
+  if (files.length === 0) return fileSql(path)
+  const paths = [path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath)
+  return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
 }

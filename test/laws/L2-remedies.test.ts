@@ -1,0 +1,293 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Diagnosis, type DoctorInput, examine } from '../../src/jobs/doctor.ts'
+import { LakeError } from '../../src/errors.ts'
+import { writeCheckpoint } from '../../src/lake/checkpoint.ts'
+import { realDisk } from '../../src/lake/disk.ts'
+import { filesOnDisk } from '../../src/lake/held.ts'
+import { entryFile } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { buildViews } from '../../src/lake/views/build.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const now = Date.UTC(2024, 5, 5, 12) / 1000
+const selection = {
+  assets: ['BTC'],
+  paths: ['supply/current_pit', 'blockchain/block_height_pit'],
+  since: now - 60 * 86_400,
+}
+
+/** The lake as it stood after each of two fetches: its newest version and every stored point. */
+interface Stand {
+  readonly version: number
+  readonly points: readonly string[]
+}
+
+let bench: Bench
+let sound: string
+let first: Stand
+let second: Stand
+let finish: () => void = () => undefined
+let ended: Promise<void>
+
+const deps = { ...commitDeps({ nowMicros: () => now * 1e6 }), space: async () => ({ free: 1e12, total: 2e12 }) }
+const views = async (ledger: Ledger): Promise<unknown> => await buildViews(ledger, { catalogue, deps, force: true })
+
+async function stand(root: string): Promise<Stand> {
+  const ledger = await Ledger.open(root)
+  const { version } = ledger.head()
+  ledger.close()
+  return { version, points: await storedPoints(root) }
+}
+
+beforeAll(async () => {
+  await new Promise<void>((ready, fail) => {
+    ended = withBench(now, async (opened) => {
+      bench = opened
+      sound = `${bench.root}-sound`
+      await bench.fetch(selection)
+      first = await stand(bench.root)
+      await bench.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+      second = await stand(bench.root)
+      const ledger = await Ledger.open(bench.root)
+      await views(ledger)
+      ledger.close()
+      renameSync(bench.root, sound)
+      await new Promise<void>((done) => {
+        finish = done
+        ready()
+      })
+    })
+    ended.catch(fail)
+  })
+}, 300_000)
+
+afterAll(async () => {
+  rmSync(sound, { recursive: true, force: true })
+  finish()
+  await ended
+})
+
+const remedies: Readonly<Record<string, Partial<DoctorInput>>> = {
+  nothing: {},
+  '--rebuild-ledger': { rebuildLedger: true },
+  '--repair': { repair: true },
+  '--repair --rebuild-ledger': { repair: true, rebuildLedger: true },
+}
+
+async function treat(root: string, flags: Partial<DoctorInput>): Promise<Diagnosis> {
+  const input = { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, ...flags }
+  return await examine(input, { ...deps, views })
+}
+
+function withoutLedger(root: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(root, `ledger.sqlite${suffix}`), { force: true })
+}
+
+/** Entries after the first fetch are not there. */
+function withoutEntries(root: string): void {
+  for (let version = first.version + 1; version <= second.version; version++) rmSync(join(root, entryFile(version)))
+}
+
+interface Harm {
+  readonly does: (root: string) => Promise<void> | void
+  /** What the journal says afterwards: what must be there whatever is done. */
+  readonly journal: () => Stand
+  /** Findings, sorted. */
+  readonly finds: readonly string[]
+  /** The stand that each remedy leads to; undefined where the lake cannot be opened after it, which doctor goes on saying. */
+  readonly leads: Readonly<Record<string, (() => Stand) | undefined>>
+}
+
+const all = (to: (() => Stand) | undefined): Harm['leads'] =>
+  Object.fromEntries(Object.keys(remedies).map((name) => [name, to]))
+const one = () => first
+const two = () => second
+
+const harms: Readonly<Record<string, Harm>> = {
+  'the ledger is lost': {
+    does: withoutLedger,
+    journal: two,
+    finds: ['ledger_lost'],
+    leads: { ...all(undefined), '--rebuild-ledger': two, '--repair --rebuild-ledger': two },
+  },
+  'the ledger is torn': {
+    does: (root) => writeFileSync(join(root, 'ledger.sqlite'), 'not a database'.repeat(400)),
+    journal: two,
+    finds: ['ledger_torn'],
+    leads: { ...all(undefined), '--rebuild-ledger': two, '--repair --rebuild-ledger': two },
+  },
+  'a copy has a ledger that is ahead of its journal, and not its files': {
+    does: async (root) => {
+      const ledger = await Ledger.open(root)
+      const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > first.version)
+      ledger.close()
+      for (const { path } of late) rmSync(join(root, path))
+      withoutEntries(root)
+    },
+    journal: one,
+    finds: ['entry_lost', 'file_lost', 'file_lost'],
+    leads: { ...all(undefined), '--rebuild-ledger': one, '--repair --rebuild-ledger': one },
+  },
+  'the last entries are lost, and the ledger with all files knows them': {
+    does: withoutEntries,
+    journal: one,
+    finds: ['entry_lost'],
+    leads: { ...all(undefined), '--rebuild-ledger': one, '--repair': two, '--repair --rebuild-ledger': two },
+  },
+  'the first entry is lost': {
+    does: (root) => rmSync(join(root, entryFile(1))),
+    journal: two,
+    finds: ['entry_lost'],
+    leads: { ...all(two) },
+  },
+  'the last entry is torn': {
+    does: (root) => truncateSync(join(root, entryFile(second.version)), 200),
+    journal: two,
+    finds: ['entry_torn'],
+    leads: { ...all(undefined), '--repair': two, '--repair --rebuild-ledger': two },
+  },
+  'a torn checkpoint stands beside all entries': {
+    does: async (root) => {
+      const ledger = await Ledger.open(root)
+      const version = await writeCheckpoint(realDisk, ledger)
+      ledger.close()
+      truncateSync(join(root, `journal/${String(version).padStart(10, '0')}.checkpoint.jsonl`), 300)
+    },
+    journal: two,
+    finds: ['checkpoint_torn'],
+    leads: all(two),
+  },
+  'lake.duckdb is torn': {
+    does: (root) => truncateSync(join(root, 'lake.duckdb'), 5000),
+    journal: two,
+    finds: ['views_torn'],
+    leads: all(two),
+  },
+  'an export is torn': {
+    does: (root) => {
+      const [name] = readdirSync(join(root, 'exports'))
+      truncateSync(join(root, 'exports', name ?? ''), 10)
+    },
+    journal: two,
+    finds: ['file_changed'],
+    leads: all(two),
+  },
+  'runs are lost': {
+    does: (root) => rmSync(join(root, 'runs'), { recursive: true }),
+    journal: two,
+    finds: ['runs_lost'],
+    leads: all(two),
+  },
+  'a killed run left a file and a note': {
+    does: (root) => {
+      const file = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).find((name) =>
+        name.endsWith('.parquet'),
+      )
+      cpSync(
+        join(root, 'points', file ?? ''),
+        join(root, 'points', `${file}`.replace(/[^/]+$/, '0000000001-left.parquet')),
+      )
+      writeFileSync(join(root, 'locks', 'metrics.json'), JSON.stringify({ pid: 1, host: 'h', command: 'c', since: 0 }))
+    },
+    journal: two,
+    finds: ['orphans', 'stale_lock'],
+    leads: all(two),
+  },
+}
+
+/** What can be opened and read of it; undefined where it is refused with a word. */
+async function standOf(root: string): Promise<Stand | undefined> {
+  try {
+    return await stand(root)
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'integrity') return undefined
+    throw error
+  }
+}
+
+describe.each(Object.entries(harms))('L2: %s', (_, harm) => {
+  test.each(Object.entries(remedies))('and then doctor with %s', async (name, flags) => {
+    const root = bench.root
+    rmSync(root, { recursive: true, force: true })
+    cpSync(sound, root, { recursive: true })
+    await harm.does(root)
+    const data = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).length
+    const found = await treat(root, {})
+    expect(found.findings.map(({ kind }) => kind).toSorted()).toEqual(harm.finds)
+    const after = await treat(root, flags)
+    const got = await standOf(root)
+    const leads = harm.leads[name]
+    expect(got).toEqual(leads?.())
+    if (got) expect(harm.journal().points.filter((line) => !got.points.includes(line))).toEqual([])
+    else expect(after.findings.some(({ severity }) => severity === 'damage')).toBe(true)
+    // Nothing that a version names went away, and what was damage is mended or still told.
+    if (!got) expect(readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' })).toHaveLength(data)
+    if (got && name === '--repair --rebuild-ledger') {
+      const still = after.findings.filter(({ severity, kind }) => severity === 'damage' && kind !== 'runs_lost')
+      expect(still.map(({ kind, path }) => `${kind} ${path}`)).toEqual([])
+    }
+  })
+})
+
+describe('L2: the last entry is torn and the ledger is lost', () => {
+  test('the lake goes back to the version before and says what is lost; a fetch brings it again', async () => {
+    const root = bench.root
+    rmSync(root, { recursive: true, force: true })
+    cpSync(sound, root, { recursive: true })
+    for (let version = first.version + 2; version <= second.version; version++) rmSync(join(root, entryFile(version)))
+    truncateSync(join(root, entryFile(first.version + 1)), 200)
+    withoutLedger(root)
+    expect((await treat(root, { rebuildLedger: true })).findings.map(({ kind }) => kind)).toContain('entry_torn')
+    const healed = await treat(root, { repair: true, rebuildLedger: true })
+    expect(healed.mended.join()).toMatch(
+      new RegExp(`version ${first.version + 1} is lost.*at version ${first.version} again`),
+    )
+    expect(await standOf(root)).toEqual(first)
+    expect(existsSync(join(root, `${entryFile(first.version + 1)}.damaged`))).toBe(true)
+    await bench.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+    expect(await storedPoints(root)).toEqual(second.points)
+  })
+})
+
+const mayMount =
+  process.platform === 'linux' &&
+  spawnSync('sh', ['-c', 'd=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs $d && umount $d; rmdir $d']).status === 0
+
+describe.runIf(mayMount)('L2: a copy on a file system that cannot be written', () => {
+  test.each([
+    ['as it was', () => undefined],
+    ['without its ledger', withoutLedger],
+    ['without lake.duckdb', (root: string) => rmSync(join(root, 'lake.duckdb'))],
+  ])('%s: no false alarm, and it can be read there', async (_, does) => {
+    const place = mkdtempSync(join(tmpdir(), 'pitlake-read-only-'))
+    const mount = (options: string) => spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', place]).status
+    expect(mount('size=64m')).toBe(0)
+    try {
+      const root = join(place, 'copy')
+      cpSync(sound, root, { recursive: true })
+      does(root)
+      expect(mount('remount,ro')).toBe(0)
+      const { findings, version } = await treat(root, {})
+      expect(findings.filter(({ severity }) => severity === 'damage')).toEqual([])
+      expect(version).toBe(second.version)
+      expect(await storedPoints(root)).toEqual(second.points)
+      const session = await openQuery(root)
+      const rows = await session.rows('SELECT count(*) AS n FROM points')
+      session.close()
+      expect(Number(rows[0]?.['n'])).toBe(second.points.length)
+      await expect(treat(root, { rebuildLedger: true })).rejects.toThrow(/read-only/)
+    } finally {
+      spawnSync('umount', [place])
+      rmSync(place, { recursive: true, force: true })
+    }
+  })
+})
