@@ -90,16 +90,24 @@ function answer(asked: Asked): void {
     : pathname.endsWith('/assets')
       ? assetsText(asked)
       : pointsText(asked, pathname, searchParams)
-  const text = status === 200 ? (bad ? badText(asked, good) : good) : `{"error":"${echo(asked)}","code":"${echo(asked)}"}`
+  const text =
+    status === 200 ? (bad ? badText(asked, good) : good) : `{"error":"${echo(asked)}","code":"${echo(asked)}"}`
   if (status === 200) note(sent, pathname.replace('/v1/metrics/', ''), searchParams.get('a') ?? '', text)
   send(asked, status, head, text)
   void response
 }
 
 /** Sends it whole, cut, in small pieces, compressed, or with a length that is none. */
-function send({ response, words, bad }: Asked, status: number, head: Record<string, string>, text: Buffer | string): void {
+function send(
+  { response, words, bad }: Asked,
+  status: number,
+  head: Record<string, string>,
+  text: Buffer | string,
+): void {
   const bytes = Buffer.from(text)
-  const way = bad ? pick(['whole', 'whole', 'pieces', 'pieces', 'gzip', 'torn gzip', 'cut', 'longer'], 'way', ...words) : 'whole'
+  const way = bad
+    ? pick(['whole', 'whole', 'pieces', 'pieces', 'gzip', 'torn gzip', 'cut', 'longer'], 'way', ...words)
+    : 'whole'
   if (way === 'gzip' || way === 'torn gzip') {
     const packed = gzipSync(bytes)
     response.writeHead(status, { ...head, 'content-encoding': 'gzip' })
@@ -119,7 +127,9 @@ function send({ response, words, bad }: Asked, status: number, head: Record<stri
 }
 
 function note(sent: Set<string>, path: string, asset: string, text: Buffer | string): void {
-  const body = Buffer.from(text).toString('utf8').replace(/^\uFEFF/, '')
+  const body = Buffer.from(text)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
   let list: unknown
   try {
     list = JSON.parse(body)
@@ -148,7 +158,18 @@ function pointsText(asked: Asked, pathname: string, query: URLSearchParams): str
 }
 
 function assetsText(asked: Asked): string {
-  const odd = ['constructor', '__proto__', 'toString', '..\\/x', 'a/../b', `${'y'.repeat(300)}`, '\\ud800', '\u{1F600}', echo(asked), '']
+  const odd = [
+    'constructor',
+    '__proto__',
+    'toString',
+    '..\\/x',
+    'a/../b',
+    `${'y'.repeat(300)}`,
+    '\\ud800',
+    '\u{1F600}',
+    echo(asked),
+    '',
+  ]
   const ids = asked.bad ? ['BTC', ...odd] : ['BTC', 'ETH']
   return `[${ids.map((id) => `{"id":"${id}","symbol":"${id}"}`).join(',')}]`
 }
@@ -182,7 +203,11 @@ function badHead(asked: Asked): Record<string, string> {
 }
 
 function badStatus({ words, keys }: Asked, head: Record<string, string>): number {
-  const status = pick([201, 204, 206, 301, 302, 304, 307, 400, 403, 404, 410, 413, 418, 422, 429, 500, 502, 503, 504], 's', ...words)
+  const status = pick(
+    [201, 204, 206, 301, 302, 304, 307, 400, 403, 404, 410, 413, 418, 422, 429, 500, 502, 503, 504],
+    's',
+    ...words,
+  )
   if (status >= 300 && status < 400)
     head['location'] = `http://elsewhere.example/?api_key=${encodeURIComponent(keys[0] ?? '')}`
   return status
@@ -225,9 +250,11 @@ function badText(asked: Asked, good: string): Buffer | string {
     () => last(`{"t":${t},"v":"${echo(asked)}"}`),
     () => last(`{"t":${t},"v":true}`),
     () => last(`{"t":${t},"v":${'['.repeat(200)}${']'.repeat(200)}}`),
-    () => Buffer.concat([Buffer.from(last(`{"t":${t},"v":"`)), Buffer.from([0xff, 0xc0, 0x00, 0x22]), Buffer.from('}]')]),
+    () =>
+      Buffer.concat([Buffer.from(last(`{"t":${t},"v":"`)), Buffer.from([0xff, 0xc0, 0x00, 0x22]), Buffer.from('}]')]),
     () => good.replaceAll(/(?<="v":)[\d.]+/g, (value) => String(Number(value) + 1)),
-    () => good.replaceAll(/(?<="(?:id|next_cursor|cursor|entity_id|op|entity_type)":)"[^"]*"/g, () => `"${echo(asked)}"`),
+    () =>
+      good.replaceAll(/(?<="(?:id|next_cursor|cursor|entity_id|op|entity_type)":)"[^"]*"/g, () => `"${echo(asked)}"`),
     () => good.replaceAll(/(?<="(?:next_cursor|cursor)":)"[^"]*"/g, '"\\ud800"'),
     () => good.replaceAll('"has_more":false', '"has_more":true'),
     () => good.replaceAll(/(?<="id":)"[^"]*"/g, '"__proto__"'),
@@ -244,20 +271,34 @@ function registryText(asked: Asked, path: string, query: URLSearchParams): strin
   const today = Math.floor(asked.now / day)
   const extra = asked.bad ? { note: 'NOTE' } : {}
   const record = (type: string, n: number): Record<string, unknown> => {
-    const parent = type === 'issuer' ? {} : type === 'product' ? { issuer_id: `i${n}` } : { product_id: `p${n}`, verification_status: 'verified' }
+    const parent =
+      type === 'issuer'
+        ? {}
+        : type === 'product'
+          ? { issuer_id: `i${n}` }
+          : { product_id: `p${n}`, verification_status: 'verified' }
     return { id: `${type[0]}${n}`, name: `${type} ${n} of ${Math.floor((today + n) / 5)}`, ...parent, ...extra }
   }
   const as_of = new Date(asked.now * 1000).toISOString()
   const all = (type: string): unknown[] => Array.from({ length: 8 }, (_, n) => record(type, n))
   const told = ((): unknown => {
     if (path === '/snapshot')
-      return { as_of, cursor: `c${today}`, ...Object.fromEntries(Object.entries(plural).map(([one, many]) => [many, all(one)])) }
+      return {
+        as_of,
+        cursor: `c${today}`,
+        ...Object.fromEntries(Object.entries(plural).map(([one, many]) => [many, all(one)])),
+      }
     if (path === '/changes/head') return { cursor: `c${today}` }
     if (path === '/changes') {
       const from = /^c(\d+)$/.exec(query.get('since') ?? '')
       if (from === null) return { error: { code: 'invalid_cursor' } }
       const data = Object.keys(plural).flatMap((entity_type) =>
-        all(entity_type).map((one, n) => ({ entity_type, entity_id: `${entity_type[0]}${n}`, op: 'updated', record: one })),
+        all(entity_type).map((one, n) => ({
+          entity_type,
+          entity_id: `${entity_type[0]}${n}`,
+          op: 'updated',
+          record: one,
+        })),
       )
       return { as_of, data: Number(from[1]) < today ? data : [], next_cursor: `c${today}`, has_more: false }
     }

@@ -4,7 +4,7 @@ import { createRedactor, type Kind, redact, redactBytes, withoutHalfKey } from '
 import { base64, each, jsonEscape, leaks, percentEscape } from '../helpers/spellings.ts'
 
 const key = 'sk-Zq7/+"ta%l=='
-const other = 'registry.Key_0987654321'
+const other = 'registry.???>>>~~~_Key_0987654321'
 const keys = [key, other]
 
 const ways = fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 7 })
@@ -66,6 +66,12 @@ describe('every form of a key', () => {
       Array.from({ length: 30_000 }, (_, i) => ({ t: i * 600, v: Math.sin(i), 'a\\"b': '/%41' })),
     )
     expect(inPieces(body, [65_536], 'data')).toBe(body)
+  })
+
+  test('an escape is never parted: what only looks like the rest of one is no key', () => {
+    const text = `"${'-'.repeat(30)}\\\\u0073${key.slice(1).replaceAll('"', '\\"')}${' '.repeat(900)}"`
+    expect(leaks(text, key)).toBe(false)
+    for (let size = 600; size < text.length; size++) expect(inPieces(text, [size, 10_000], 'data', [key])).toBe(text)
   })
 
   test('a body of nothing but escapes is read in time that grows with its length', () => {

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Selection } from '../../src/catalog/series.ts'
+import { LakeError } from '../../src/errors.ts'
+import { examine } from '../../src/jobs/doctor.ts'
+import { finishRun } from '../../src/jobs/finish.ts'
+import { ingest } from '../../src/jobs/ingest.ts'
+import { registrySnapshot, registrySync } from '../../src/jobs/registry-jobs.ts'
+import type { RegistryDeps } from '../../src/jobs/registry.ts'
+import type { IngestDeps } from '../../src/jobs/tools.ts'
+import { resolveSettings } from '../../src/settings.ts'
+import { depsAt, storedPoints } from '../helpers/fetching.ts'
+import { chance, hostile, type Hostile, pick } from '../helpers/hostile.ts'
+import { traceFinder, type TraceFinder } from '../helpers/key-search.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const rounds = Number(process.env['PITLAKE_FUZZ'] ?? 100)
+const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
+const keys = ['sk-fuzz/Key+1~"x%41', 'registry.Fuzz_key-0987654321']
+const start = Date.UTC(2026, 0, 10, 12) / 1000
+const day = 86_400
+/** So many rounds meet one lake; then a new one is begun. */
+const life = 25
+const finishing = 12
+
+/** One lake and the provider that it is at the mercy of. */
+interface Stage {
+  readonly root: string
+  readonly provider: Hostile
+  /** Milliseconds since 1970; whoever waits moves it on. */
+  readonly clock: { ms: number }
+  readonly traces: TraceFinder
+  held: Set<string>
+}
+
+const selections: readonly Selection[] = [
+  { assets: ['BTC'], paths: ['addresses/active_count_pit'] },
+  { assets: ['BTC', 'ETH'], paths: ['addresses/active_count_pit', 'blockchain/block_height_pit'] },
+  { assets: ['*'], paths: ['addresses/active_count_pit'] },
+  { assets: ['ETH'], paths: ['blockchain/*'] },
+]
+
+function depsOf({ clock }: Stage): IngestDeps & RegistryDeps {
+  const wait = async (ms: number): Promise<void> => {
+    clock.ms += ms
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const now = (): number => (clock.ms += 0.05)
+  return {
+    ...depsAt({ root: '', url: '', now: () => 0 }),
+    now,
+    nowMicros: () => Math.floor(now() * 1000),
+    sleep: wait,
+    wait,
+    onEvent: () => undefined,
+  }
+}
+
+/** One job, whatever comes of it; only what this program foresees may be thrown. */
+async function job(stage: Stage, round: number): Promise<void> {
+  const { root, provider } = stage
+  const env = {
+    PITLAKE_METRICS_URL: provider.url,
+    PITLAKE_METRICS_KEY: keys[0],
+    PITLAKE_REGISTRY_URL: `${provider.url}/registry/v1`,
+    PITLAKE_REGISTRY_KEY: keys[1],
+    PITLAKE_DATA: root,
+  }
+  const settings = resolveSettings({ flags: {}, env, cwd: tmpdir() })
+  // Merging and views come now and then, as they are what takes longest.
+  const finished = round % finishing === 0
+  const common = { settings, catalogue, maxRequests: 60, providerMoved: false }
+  const world = depsOf(stage)
+  const afterCommits: IngestDeps['afterCommits'] = async (end) =>
+    await finishRun(end, { catalogue, deps: world, note: (text) => expect.fail(text) })
+  const deps = finished ? { ...world, afterCommits } : world
+  const what = pick(['fetch', 'fetch', 'fetch', 'sync', 'snapshot'], seed, 'job', round)
+  try {
+    if (what === 'fetch') {
+      const selection = { ...pick(selections, seed, 'selection', round), since: start - 20 * day }
+      const now = Math.floor(stage.clock.ms / 1000)
+      await ingest({ ...common, selections: [selection], gapsOnly: false, now }, deps)
+    } else await (what === 'sync' ? registrySync : registrySnapshot)({ ...common, acceptShrink: false }, deps)
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind === 'unexpected') throw error
+  }
+}
+
+/** What must hold after every round. */
+async function judge(stage: Stage, round: number): Promise<void> {
+  const { root, provider, traces } = stage
+  const deps = { ...depsOf(stage), views: async () => undefined, space: async () => ({ free: 1e12, total: 1e12 }) }
+  const repairs = { rebuildLedger: false, repair: false, forgetLost: false }
+  const thorough = round % life === life - 1
+  const { findings } = await examine({ data: root, thorough, ...repairs }, deps).catch((error: unknown) => {
+    if (error instanceof LakeError && error.kind === 'usage') return { findings: [] }
+    throw error
+  })
+  expect(findings.filter(({ severity, kind }) => severity === 'damage' && !kind.startsWith('views'))).toEqual([])
+  const stored = new Set(await storedPoints(root).catch(() => []))
+  expect([...stage.held].filter((line) => !stored.has(line))).toEqual([])
+  const fresh = [...stored].filter((line) => !stage.held.has(line))
+  const invented = fresh.filter((line) => {
+    const [path = '', asset = '', , , , , t = '', , value = ''] = line.split(' ')
+    return Number.isFinite(Number(value)) && !provider.sent.has(`${path} ${asset} ${t} ${value}`)
+  })
+  expect(invented).toEqual([])
+  stage.held = stored
+  expect(await traces.find(root, keys)).toEqual([])
+}
+
+/** The rounds of one lake. */
+async function lifeOf(first: number, last: number): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'pitlake-fuzz-'))
+  const clock = { ms: start * 1000 }
+  const provider = await hostile({ now: () => Math.floor(clock.ms / 1000), keys })
+  const traces = await traceFinder()
+  const stage: Stage = { root: join(root, 'lake'), provider, clock, traces, held: new Set() }
+  try {
+    for (let round = first; round < last; round++) {
+      const malice = pick([0, 0.2, 0.5, 0.9], seed, 'malice', round)
+      provider.round = { seed: seed * 1_000_003 + round, malice }
+      try {
+        await job(stage, round)
+        await judge(stage, round)
+      } catch (error) {
+        console.error(`fuzz: seed ${seed}, round ${round} (lake from round ${first} on)`)
+        throw error
+      }
+      clock.ms += Math.floor(chance(seed, 'pause', round) * 1.5 * day * 1000)
+    }
+  } finally {
+    traces.close()
+    await provider.close()
+    rmSync(root, { recursive: true, force: true })
+  }
+}
+
+test(`${rounds} rounds with a provider that means harm, seed ${seed}`, {
+  timeout: 120_000 + rounds * 5_000,
+}, async () => {
+  for (let first = 0; first < rounds; first += life) await lifeOf(first, Math.min(rounds, first + life))
+})
