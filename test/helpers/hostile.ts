@@ -164,7 +164,7 @@ function assetsText(asked: Asked): string {
     'toString',
     '..\\/x',
     'a/../b',
-    `${'y'.repeat(300)}`,
+    'y'.repeat(300),
     '\\ud800',
     '\u{1F600}',
     echo(asked),

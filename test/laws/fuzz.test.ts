@@ -111,8 +111,8 @@ async function judge(stage: Stage, round: number): Promise<void> {
   expect(await traces.find(root, keys)).toEqual([])
 }
 
-/** The rounds of one lake. */
-async function lifeOf(first: number, last: number): Promise<void> {
+/** The rounds of one lake; how many it stood. */
+async function lifeOf(first: number, last: number): Promise<number> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-fuzz-'))
   const clock = { ms: start * 1000 }
   const provider = await hostile({ now: () => Math.floor(clock.ms / 1000), keys })
@@ -131,6 +131,7 @@ async function lifeOf(first: number, last: number): Promise<void> {
       }
       clock.ms += Math.floor(chance(seed, 'pause', round) * 1.5 * day * 1000)
     }
+    return last - first
   } finally {
     traces.close()
     await provider.close()
@@ -141,5 +142,7 @@ async function lifeOf(first: number, last: number): Promise<void> {
 test(`${rounds} rounds with a provider that means harm, seed ${seed}`, {
   timeout: 120_000 + rounds * 5_000,
 }, async () => {
-  for (let first = 0; first < rounds; first += life) await lifeOf(first, Math.min(rounds, first + life))
+  let stood = 0
+  for (let first = 0; first < rounds; first += life) stood += await lifeOf(first, Math.min(rounds, first + life))
+  expect(stood).toBe(rounds)
 })
