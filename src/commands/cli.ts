@@ -3,6 +3,7 @@ import { type Complaint, exitCode, LakeError, usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { json } from './print.ts'
+import { leave } from './leave.ts'
 import type { Deps } from './spec.ts'
 import { commandTable, type CommandEntry } from './table.ts'
 
@@ -54,7 +55,7 @@ function stopCounter(stop: AbortController): (own: number, told?: number) => voi
     seen.told = Math.max(seen.told, told)
     // A terminal stops the launcher and this process, a kill often the launcher alone: that is one stop, not two.
     const stops = Math.max(seen.own, seen.told)
-    if (stops > 1) process.exit(5)
+    if (stops > 1) leave(5)
     if (stops > 0) stop.abort()
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../lake/engine.ts'
@@ -12,6 +12,7 @@ import { endings, type Format, formatOf, formats, type Sink } from '../query/wri
 import { resolveSettings } from '../settings.ts'
 import { parseDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
+import { beforeLeaving, leave } from './leave.ts'
 import { type Deps, type Input, type OptionSpec, textOption } from './spec.ts'
 
 /** The options of every command that runs SQL on a lake. */
@@ -145,10 +146,13 @@ export function standardOutput(): Sink {
 export async function withScratch<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = join(tmpdir(), `pitlake-out-${randomUUID()}`)
   mkdirSync(folder, { mode: 0o700 })
+  const clean = (): void => rmSync(folder, { recursive: true, force: true })
+  const forget = beforeLeaving(clean)
   try {
     return await work(folder)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    forget()
+    clean()
   }
 }
 
@@ -169,8 +173,10 @@ export async function withLimit<T>(
   if (limit !== undefined) {
     void expire(deps, limit, over, done.signal)
   }
+  const signal = AbortSignal.any([deps.signal, over.signal])
+  const unwatch = watch(deps, memoryBound(textOption(input, 'memory')), signal)
   try {
-    return await work({ folder, signal: AbortSignal.any([deps.signal, over.signal]), sleep: deps.sleep })
+    return await work({ folder, signal, sleep: deps.sleep })
   } catch (error) {
     if (!over.signal.aborted) throw error
     throw new LakeError('stopped', {
@@ -179,6 +185,7 @@ export async function withLimit<T>(
       cause: error,
     })
   } finally {
+    unwatch()
     done.abort()
   }
 }
@@ -190,6 +197,34 @@ export async function withEngine<T>(engine: Engine, work: (engine: Engine) => Pr
   } finally {
     engine.close()
   }
+}
+
+/** Milliseconds between two looks, and those that a cancelled query has to end. */
+const look = 100
+const grace = 2000
+/** What the program itself and one large value may need beside what DuckDB counts. */
+const slack = 512 * 2 ** 20
+
+/** Bytes that the process may hold: what `--memory` says and some more, else nearly all that the machine has. */
+function memoryBound(text: string | undefined): number {
+  const [, figure, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])i?b?\s*$/i.exec(text ?? '') ?? []
+  if (figure !== undefined) return Number(figure) * 1024 ** ('kmgt'.indexOf(unit.toLowerCase()) + 1) + slack
+  return 0.95 * (process.constrainedMemory() || totalmem())
+}
+
+/** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
+function watch(deps: Deps, bound: number, cancelled: AbortSignal): () => void {
+  let waited = 0
+  const end = (words: string): void => {
+    deps.stderr(`error: ${words}\n`)
+    leave(5)
+  }
+  const timer = setInterval(() => {
+    if (process.memoryUsage.rss() >= bound)
+      end('the query took more memory than it may; raise --memory, or ask for less at once')
+    if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
+  }, look)
+  return () => clearInterval(timer)
 }
 
 async function expire(deps: Deps, seconds: number, over: AbortController, done: AbortSignal): Promise<void> {

@@ -23,6 +23,7 @@ import {
   withScratch,
 } from './query.ts'
 import { suggestion } from '../suggestion.ts'
+import { beforeLeaving } from './leave.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 
 /** `sql`: one query, a script, or a session at a prompt. */
@@ -103,6 +104,7 @@ export async function writeAnswer(
   await withScratch(async (scratch) =>
     withLimit(input, deps, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
+      if (target !== undefined) beforeLeaving(target.discard)
       const engine = await openQuery(folder, {
         ...sessionOptions(input),
         ...(prelude === undefined ? {} : { prelude: async (own) => prelude(own, run) }),

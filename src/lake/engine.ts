@@ -126,7 +126,10 @@ export class Engine {
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
     if (options.lean === true) Object.assign(settings, leanSettings)
     const spill = options.privateSpill === true ? mkdtempSync(join(tmpdir(), 'pitlake-')) : undefined
-    if (spill !== undefined) settings['temp_directory'] = join(spill, randomUUID())
+    if (spill !== undefined) {
+      spills.add(spill)
+      settings['temp_directory'] = join(spill, randomUUID())
+    }
     let instance: DuckDBInstance | undefined
     try {
       instance = await DuckDBInstance.create(path, settings)
@@ -320,7 +323,15 @@ export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
 }
 
+/** Removes what sessions spilled that are still at work: for whoever ends without closing them. */
+export function removeSpills(): void {
+  for (const folder of spills) removeSpill(folder)
+}
+
+const spills = new Set<string>()
+
 function removeSpill(folder: string | undefined): void {
+  if (folder !== undefined) spills.delete(folder)
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }
 
