@@ -8,6 +8,11 @@ const liveMs = 100
 const plainMs = 5_000
 const lineWidth = 118
 const minuteMs = 60_000
+/** The time left is reckoned from what was settled within so long. */
+const paceMs = 2 * minuteMs
+/** At least so many tell a pace. */
+const fewSettled = 8
+const mostKept = 8192
 
 /** What the progress of a fetch is shown with. */
 interface Shown {
@@ -58,6 +63,7 @@ class Count {
   #credits = 0
   #begun = 0
   #sent: number[] = []
+  #settledAt: number[] = []
 
   constructor(now: () => number) {
     this.#now = now
@@ -71,6 +77,8 @@ class Count {
       this.#begun = this.#now()
     } else if (event.kind === 'settled') {
       this.#settled++
+      this.#settledAt.push(this.#now())
+      if (this.#settledAt.length > mostKept) this.#settledAt = this.#settledAt.slice(-mostKept / 2)
       const left = (this.#left.get(event.ask.series.id) ?? 1) - 1
       if (left > 0) this.#left.set(event.ask.series.id, left)
       else this.#left.delete(event.ask.series.id)
@@ -109,7 +117,11 @@ class Count {
 
   #ahead(): string {
     if (this.#settled === 0 || this.#settled >= this.#asks) return ''
-    const each = (this.#now() - this.#begun) / 1000 / this.#settled
+    // What was settled lately tells the pace that holds now, which may have changed since the beginning.
+    const few = this.#settledAt.at(-fewSettled) ?? this.#begun
+    const from = Math.max(this.#begun, Math.min(this.#now() - paceMs, few))
+    const lately = this.#settledAt.filter((at) => at >= from).length
+    const each = (this.#now() - from) / 1000 / Math.max(1, lately)
     return `about ${seconds(each * (this.#asks - this.#settled))} left`
   }
 }

@@ -62,6 +62,8 @@ export const parkMs = 900_000
 const share = 0.99
 /** Reset instants of one fixed window differ by this much through rounding and latency. */
 const wobbleMs = 2_100
+/** So many of the waits that a provider names are waited at most after refusals in a row. */
+const mostWaits = 2
 /** Seconds in headers are rounded down: one more is waited. */
 const marginMs = 1_000
 
@@ -201,7 +203,10 @@ function refuse(state: Governor, signs: LimitSigns, event: { at: number; ticket:
   const fresh = event.ticket > state.refusedTicket
   const refusals = fresh ? state.refusals + 1 : state.refusals
   const told = signs.retryAfterMs ?? (signs.resetMs === null ? null : signs.resetMs + marginMs)
-  const backoff = told === null || refusals > 1 ? Math.min(minuteMs, marginMs * 2 ** (refusals - 1)) : 0
+  const doubled = Math.min(minuteMs, marginMs * 2 ** (refusals - 1))
+  // Who names a short wait is believed: a few of them at most, however often it refuses.
+  const again = told === null || told === 0 ? doubled : Math.min(doubled, mostWaits * told)
+  const backoff = told === null || refusals > 1 ? again : 0
   const blockedUntil = Math.max(state.blockedUntil, event.at + Math.max(told ?? 0, backoff))
   if (!fresh) return { ...state, blockedUntil }
   const first = event.at - (state.firstAt ?? event.at) <= state.windowMs
@@ -212,10 +217,17 @@ function refuse(state: Governor, signs: LimitSigns, event: { at: number; ticket:
     refusals,
     refusedTicket: state.sent,
     blockedUntil,
-    factor: Math.max(0.01, state.factor * cut),
+    factor: Math.max(leastFactor(state, told), state.factor * cut),
     ceiling: explained ? state.ceiling : state.factor * 0.98,
     changedAt: blockedUntil,
   }
+}
+
+/** The pace is not cut below what the provider allows itself: one request in each wait that it names. */
+function leastFactor({ limit, windowMs, perMinute }: Governor, told: number | null): number {
+  if (told === null || told <= 0) return 0.01
+  const allowed = limit === null ? perMinute / minuteMs : limit / windowMs
+  return Math.min(1, Math.max(0.01, 1 / told / allowed))
 }
 
 /** A server that says when to come back is obeyed by all. */

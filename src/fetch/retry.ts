@@ -49,7 +49,12 @@ export function afterTry(policy: RetryPolicy, tries: Tries, outcome: Outcome, ra
   const faults = tries.faults + fault
   const limited = tries.limited + 1 - fault
   if (faults >= policy.attempts || limited >= policy.limitedAttempts) return { kind: 'stop' }
-  const own = backoff(policy, fault === 1 ? faults : limited, random)
+  const jitter = backoff(policy, fault === 1 ? faults : limited, random)
+  // Who is told how long to wait needs no more than spread on top of it.
+  const own =
+    outcome.kind === 'limited' && outcome.waitMs !== null
+      ? Math.min(jitter, Math.max(policy.baseMs, outcome.waitMs))
+      : jitter
   const spentMs = tries.spentMs + outcome.requestMs + own
   if (spentMs > policy.totalMs) return { kind: 'stop' }
   return { kind: 'retry', waitMs: (outcome.waitMs ?? 0) + own, tries: { faults, limited, spentMs } }

@@ -50,6 +50,17 @@ describe('ten minutes with eight workers against', () => {
     expect(refused).toEqual([])
   })
 
+  test('one that refuses a third of all with Retry-After: 1, whatever the pace', () => {
+    let n = 0
+    const third: Limiter = () => {
+      n = (n * 1_103_515_245 + 12_345) % 2_147_483_648
+      const allowed = n % 3000 >= 1000
+      return { allowed, headers: allowed ? {} : { 'retry-after': '1' } }
+    }
+    const { allowed } = simulate(third, 600, 30 * minute)
+    expect(allowed.filter((when) => when >= 20 * minute).length / 10).toBeGreaterThanOrEqual(30)
+  })
+
   test('an hourly window, told by its reset', () => {
     const { allowed, refused } = simulate(fixedWindow(1000, hour, 'unix', 0), 600, 11 * hour)
     expect(refused).toEqual([])

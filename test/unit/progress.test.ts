@@ -73,3 +73,20 @@ test('a verbose run tells each request and each try', () => {
   expect(shown).toMatch(/r-0 asks blockchain\/\S+\n/)
   expect(shown).toMatch(/r-0 try 1: body 200, pace 594 a minute\n/)
 })
+
+test('the time left follows the pace of the last two minutes', () => {
+  const shown: string[] = []
+  const clock = { at: now * 1000 }
+  const live = (text: string): void => void shown.push(text)
+  const { onEvent } = fetchProgress({ now: () => clock.at, stderr: live, live, isTerminal: true }, { verbose: false })
+  const asks = Array.from({ length: 50 }, () => work.asks[0]).filter((ask) => ask !== undefined)
+  onEvent({ kind: 'planned', plan: { ...work, asks } })
+  const quick = 38
+  for (const [i, ask] of asks.slice(0, quick + 4).entries()) {
+    clock.at += i < quick ? 100 : 60_000
+    for (const event of eventsOf(ask, i, clock.at)) onEvent(event)
+  }
+  const last = shown.findLast((text) => text.includes('left')) ?? ''
+  // Eight are left, one or two a minute.
+  expect(last).toMatch(/about [4-9] min left|about 10 min left/)
+})
