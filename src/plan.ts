@@ -103,6 +103,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   const asks: Ask[] = []
   const blocked: Blocked[] = []
   let windows = 0
+  let expected = 0
   const horizons = new Map<string, Horizon>()
   const paths = refusedPaths(held, now)
   for (const want of wanted) {
@@ -127,9 +128,20 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
       continue
     }
     windows += missing.length
-    asks.push(...requestsFor(want, interval, missing, known, horizon, limits))
+    const own = requestsFor(want, interval, missing, known, horizon, limits)
+    for (const ask of own) expected += expectedOf(ask, known)
+    asks.push(...own)
   }
-  return { asks, blocked, totals: totalsOf(wanted.length, windows, asks, limits), notes: notesOf(wanted) }
+  const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
+  return { asks, blocked, totals, notes: notesOf(wanted) }
+}
+
+/** How many new points a request should bring: those that no answer has told of, or that are still awaited. */
+function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
+  const told = (known?.answers ?? []).filter(({ state, reason }) => state !== 'failed' && reason !== 'awaiting')
+  let points = 0
+  for (const { since, until } of minus([settles], told)) points += count(since, until, interval)
+  return points
 }
 
 /** The paths that are refused to series without points, by what any such series was told. */
