@@ -15,6 +15,7 @@ import { isFromNote } from '../lake/stamps.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
 import { lostDamage, lostLake, moveFound } from './found.ts'
 import { clearJournal } from './repair-aside.ts'
+import { checkClock, mendClock } from './clock-ahead.ts'
 import { keepRuns, lostBeyond, mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 
 /** What the doctor is asked to look at and to mend. */
@@ -74,7 +75,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       if (input.repair) mended.push(...(await restoreMerged(ledger, first.files.damaged, deps)))
       if (input.forgetLost)
         forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
-      if (input.repair) mended.push(...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
+      if (input.repair) mended.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
       const stale =
         (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
         ledger.head().version > first.diagnosis.version
@@ -133,6 +134,7 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
       found.push(...files.damaged.map(({ damage }) => damage))
       if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
       found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
+      found.push(...checkClock(ledger, deps.nowMicros()))
       found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
     }
     if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))

@@ -27,6 +27,7 @@ export function applyEntry(index: Index, sealed: Sealed): void {
   const { entry } = sealed
   applySeries(index, entry)
   applyFiles(index, entry)
+  applyUncovered(index, entry)
   applyCoverage(index, entry)
   applyObservations(index, entry)
   for (const request of entry.requests) applyRequest(index, request)
@@ -112,6 +113,19 @@ function applyFiles(index: Index, entry: Entry): void {
   for (const f of entry.files.add) {
     const range: Cell[] = [f.rows, f.bytes, f.min_t, f.max_t, f.digest, f.sha256, JSON.stringify(f.meta)]
     add.run(f.path, f.label, f.table, f.metric, f.interval, ...range, entry.version)
+  }
+}
+
+/** Windows of which nothing is known any more, because what was said of them was wrong. */
+function applyUncovered(index: Index, entry: Entry): void {
+  for (const { series, since, until } of entry.uncovered ?? []) {
+    const n = seriesNumber(index, series)
+    if (n === undefined) throw unnamed(entry, series)
+    index
+      .statement(
+        'UPDATE coverage SET removed_version = ? WHERE series = ? AND since >= ? AND until <= ? AND removed_version IS NULL',
+      )
+      .run(entry.version, n, since, until)
   }
 }
 

@@ -21,17 +21,20 @@ export type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
  * Makes one version of everything in the draft, or none of it. Data files are forced to the disk and moved into
  * place first; the journal entry's appearing is the commit. The draft may be a function of the ticket, which runs
  * under the commit lock, for files that carry their version. Null drafts and drafts without news make no version.
+ * An `instant` dates the commit by itself, earlier than the one before it: for mending what a wrong clock has dated.
  */
 export async function commit(
   ledger: Ledger,
   draft: Draft | ((ticket: Ticket) => Promise<Draft | null>),
   deps: CommitDeps,
+  instant?: Micros,
 ): Promise<Version> {
   const disk = deps.disk ?? realDisk
   const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
     const head = await bringForward(ledger, await ledger.catchUp(), deps)
-    const ticket = await issueTicket(ledger.root, head, deps)
+    const issued = await issueTicket(ledger.root, head, deps)
+    const ticket = instant === undefined ? issued : { ...issued, committed_at: instant }
     const whole = typeof draft === 'function' ? await draft(ticket) : draft
     if (!whole) return nothingNew(head)
     const entry = newsOf(ledger, head, ticket, whole, deps.program)

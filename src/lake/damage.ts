@@ -32,6 +32,7 @@ export type DamageKind =
   | 'views_torn'
   | 'views_moved'
   | 'disk_full'
+  | 'clock_ahead'
 
 /** One thing that is wrong, where, and what to do about it. */
 export interface Damage {

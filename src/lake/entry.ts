@@ -191,6 +191,8 @@ export interface Entry {
   }
   readonly series: readonly SeriesRow[]
   readonly progress: readonly Progress[]
+  /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
+  readonly uncovered?: readonly { readonly series: string; readonly since: Instant; readonly until: Instant }[]
   readonly coverage: readonly CoverageRow[]
   readonly violations: readonly Violation[]
   /** Left out by entries before schema 2 and where there are none. */

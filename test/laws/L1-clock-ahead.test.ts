@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { clockNote } from '../../src/jobs/clock-ahead.ts'
+import { examine } from '../../src/jobs/doctor.ts'
+import { heldCoverage, heldVersions, versionAt } from '../../src/lake/held.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { depsAt, withBench } from '../helpers/fetching.ts'
+import { makeViews } from '../helpers/views.ts'
+
+const day = 86_400
+const start = Date.UTC(2026, 0, 5) / 1000
+const count = 'blockchain/block_count_pit'
+const selection = { assets: ['BTC'], paths: [count, 'supply/current_pit'], since: start }
+
+test('one run with the clock 50 years ahead is found and mended by one commit with a true instant', async () =>
+  withBench(start + 20 * day + 7200, async (bench) => {
+    const { root, clock } = bench
+    await bench.fetch(selection)
+    clock.now += day
+    const ahead = () => clock.now * 1000 + 50 * 365 * day * 1000 + performance.now()
+    const far = { now: ahead, nowMicros: () => Math.floor(ahead() * 1000) }
+    await bench.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
+    clock.now += day
+    await bench.fetch(selection)
+    const before = await bench.stored()
+    const points = async (at: number): Promise<number> => {
+      await makeViews(root)
+      const engine = await Engine.open(`${root}/lake.duckdb`, { readOnly: true })
+      await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${at * 1_000_000}::BIGINT)`)
+      const [row] = await engine.rows('SELECT count(*) AS n FROM points')
+      engine.close()
+      return Number(row?.['n'])
+    }
+    const all = before.length
+    expect(await points(clock.now + 3600)).toBeLessThan(all)
+    const doctor = async (repair: boolean) =>
+      await examine(
+        { data: root, thorough: false, rebuildLedger: false, repair, forgetLost: false },
+        {
+          ...depsAt({ ...bench, now: () => clock.now }),
+          nowMicros: () => clock.now * 1_000_000,
+          views: async () => await Promise.resolve(),
+          space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+        },
+      )
+    const found = await doctor(false)
+    expect(found.findings.filter(({ kind }) => kind === 'clock_ahead')).toHaveLength(1)
+    const one = await Ledger.openToRead(root)
+    expect(clockNote(one, clock.now * 1_000_000)).toMatch(/version \d+ was committed at 2076-.*doctor/)
+    one.close()
+    clock.now += 3600
+    const mended = await doctor(true)
+    expect(mended.findings.filter(({ kind }) => kind === 'clock_ahead')).toEqual([])
+    expect(await bench.stored()).toEqual(before)
+    const ledger = await Ledger.openToRead(root)
+    const versions = heldVersions(ledger)
+    expect(versions.at(-1)?.committed_at).toBe(clock.now * 1_000_000)
+    expect(versionAt(ledger, clock.now * 1_000_000)).toBe(versions.at(-1)?.version)
+    const rows = [...heldCoverage(ledger).values()].flat()
+    expect(Math.max(...rows.flatMap(({ until, asked_at }) => [until, asked_at]))).toBeLessThanOrEqual(clock.now)
+    expect(clockNote(ledger, clock.now * 1_000_000)).toBeNull()
+    ledger.close()
+    const rebuilt = await Ledger.inMemory(root)
+    expect([...heldCoverage(rebuilt).values()].flat()).toEqual(rows)
+    rebuilt.close()
+    expect(await points(clock.now - 1)).toBeLessThan(all)
+    expect(await points(clock.now + 1)).toBe(all)
+    expect((await doctor(true)).mended.filter((text) => text.includes('clock'))).toEqual([])
+    clock.now += 3 * day
+    expect(await bench.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+  }))
