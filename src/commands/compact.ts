@@ -7,7 +7,7 @@ import { Ledger } from '../lake/ledger.ts'
 import type { MetricSize } from '../lake/merge-sizes.ts'
 import { buildViews } from '../lake/views/build.ts'
 import { readContext } from './context.ts'
-import { lakeWorld, requireLake } from './world.ts'
+import { lakeWorld, openedLake } from './world.ts'
 import { bytes, json, table } from './print.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
 
@@ -28,7 +28,7 @@ export const compactCommand: CommandSpec = {
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const root = settings.data
-    requireLake(root)
+    await openedLake(deps, root)
     const world = lakeWorld(deps, 'compact')
     const redated = flagOption(input, 'redate') ? await redate(root, catalogue, world) : null
     const merged = await compact(root, world)

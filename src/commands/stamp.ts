@@ -8,7 +8,7 @@ import { countOption, readContext } from './context.ts'
 import { checkEnding } from './query.ts'
 import { json } from './print.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
-import { lakeWorld, programName, requireLake } from './world.ts'
+import { lakeWorld, programName, openedLake } from './world.ts'
 
 const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' }
 
@@ -33,7 +33,7 @@ that sums repeat bit for bit.`,
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out')
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
-    requireLake(settings.data)
+    await openedLake(deps, settings.data)
     outFile(resolve(deps.cwd, out), settings.data).discard()
     checkEnding(out, ['.parquet', '.parq', '.pq'])
     const stamped = await stamp(

@@ -3,7 +3,7 @@ import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../jobs
 import { buildViews } from '../lake/views/build.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import { readContext } from './context.ts'
-import { lakeWorld, requireLake } from './world.ts'
+import { lakeWorld, openedLake } from './world.ts'
 import { bytes, json } from './print.ts'
 import { type CommandSpec, flagOption, type Input, textOption } from './spec.ts'
 
@@ -29,7 +29,7 @@ export const vacuumCommand: CommandSpec = {
     'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
-    requireLake(settings.data)
+    await openedLake(deps, settings.data)
     const keepSeconds = durationOf(input, 'keep', '--keep', '7d')
     const keepRequestsSeconds = durationOf(input, 'keepRequests', '--keep-requests', '400d')
     const really = flagOption(input, 'yes')

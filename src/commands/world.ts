@@ -3,9 +3,11 @@ import { hostname } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
+import { clockNote } from '../jobs/clock-ahead.ts'
 import { finishRun, type RunEnd } from '../jobs/finish.ts'
 import type { RewriteDeps } from '../jobs/rewrite.ts'
 import { inLake, places } from '../lake/layout.ts'
+import { Ledger } from '../lake/ledger.ts'
 import type { Deps } from './spec.ts'
 
 /** The program's name and version, as entries and footers name it. */
@@ -57,4 +59,16 @@ export function spareHeap(): void {
 export function requireLake(root: string): void {
   if ([places.ledger, places.journal].some((place) => existsSync(inLake(root, place)))) return
   throw usage(`no lake in ${root}`, { next: 'run pitlake fetch to begin one, or name another folder with --data' })
+}
+
+/** Refuses a folder in which no lake was begun; says on stderr where its last commit lies ahead of this machine's clock. */
+export async function openedLake(deps: Deps, root: string): Promise<void> {
+  requireLake(root)
+  const ledger = await Ledger.openToRead(root)
+  try {
+    const note = clockNote(ledger, Math.floor(deps.now() * 1000))
+    if (note !== null) deps.stderr(`note: ${note}\n`)
+  } finally {
+    ledger.close()
+  }
 }

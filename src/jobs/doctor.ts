@@ -75,7 +75,12 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       if (input.repair) mended.push(...(await restoreMerged(ledger, first.files.damaged, deps)))
       if (input.forgetLost)
         forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
-      if (input.repair) mended.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
+      if (input.repair)
+        mended.push(
+          ...(await mendClock(ledger, deps)),
+          ...(await keepRuns(ledger, deps)),
+          ...(await tidy(ledger, deps)),
+        )
       const stale =
         (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
         ledger.head().version > first.diagnosis.version

@@ -1,4 +1,7 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { dispatch } from '../../src/commands/cli.ts'
 import { clockNote } from '../../src/jobs/clock-ahead.ts'
 import { examine } from '../../src/jobs/doctor.ts'
 import { heldCoverage, heldVersions, versionAt } from '../../src/lake/held.ts'
@@ -69,4 +72,28 @@ test('one run with the clock 50 years ahead is found and mended by one commit wi
     clock.now += 3 * day
     expect(await bench.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
     expect(await bench.stored()).toEqual(bench.truth(selection))
+  }))
+
+test('vacuum, compact and stamp say that the last commit lies ahead of their clock', async () =>
+  withBench(start + 20 * day + 7200, async ({ root, clock, fetch }) => {
+    await fetch(selection)
+    await writeFile(join(root, 'q.sql'), 'SELECT 1 AS one')
+    for (const argv of [['vacuum'], ['compact'], ['stamp', join(root, 'q.sql'), '--out', join(root, 'r.parquet')]]) {
+      for (const off of [-day, 60]) {
+        let err = ''
+        await dispatch([...argv, '--data', root], {
+          now: () => (clock.now + off) * 1000,
+          sleep: async () => await Promise.resolve(),
+          random: Math.random,
+          env: {},
+          stdout: () => undefined,
+          stderr: (text) => void (err += text),
+          live: () => undefined,
+          isTerminal: false,
+          signal: new AbortController().signal,
+          cwd: root,
+        }).catch(() => undefined)
+        expect([argv[0], off, err.includes('the clock of this machine says')]).toEqual([argv[0], off, off < 0])
+      }
+    }
   }))
