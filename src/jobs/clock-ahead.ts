@@ -1,6 +1,6 @@
 import { commit, type CommitDeps, type StagedFile } from '../lake/commit.ts'
 import type { Damage } from '../lake/damage.ts'
-import type { CoverageRow, Finding, Json, Micros } from '../lake/entry.ts'
+import type { CoverageRow, Finding, Micros } from '../lake/entry.ts'
 import { heldCoverage, heldSeries, heldVersions, liveFiles } from '../lake/held.ts'
 import { places } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
@@ -79,7 +79,8 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const { uncovered, coverage } = coverageBack(ledger, Math.floor(instant / 1_000_000))
         const findings = findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at)
         const draft = { job: 'doctor', run: bench.run, provider: providerOf(ledger), add, remove, coverage, findings }
-        return { ...draft, further: { uncovered: uncovered.map((window): Json => ({ ...window })) } }
+        const state = { clock_mended: { version: ticket.version, at: ticket.committed_at } }
+        return { ...draft, state, uncovered }
       },
       deps,
       instant,

@@ -2,6 +2,7 @@ import type { Disk } from './disk.ts'
 import type {
   Accepted,
   CoverageRow,
+  Entry,
   FileEntry,
   Finding,
   Json,
@@ -55,6 +56,7 @@ export interface Draft {
   /** The series that the other parts name; known ones are left out of the entry. */
   readonly series?: readonly SeriesRow[]
   readonly progress?: readonly Progress[]
+  readonly uncovered?: Entry['uncovered']
   readonly coverage?: readonly CoverageRow[]
   readonly violations?: readonly Violation[]
   readonly accepted?: readonly Accepted[]

@@ -61,6 +61,8 @@ test('one run with the clock 50 years ahead is found and mended by one commit wi
     expect(versionAt(ledger, clock.now * 1_000_000)).toBe(versions.at(-1)?.version)
     const rows = [...heldCoverage(ledger).values()].flat()
     expect(Math.max(...rows.flatMap(({ until, asked_at }) => [until, asked_at]))).toBeLessThanOrEqual(clock.now)
+    // What stored points prove is still covered, and not asked again.
+    expect(rows.filter(({ state }) => state === 'covered').every(({ since }) => since === start)).toBe(true)
     expect(clockNote(ledger, clock.now * 1_000_000)).toBeNull()
     ledger.close()
     const rebuilt = await Ledger.inMemory(root)

@@ -277,7 +277,7 @@ describe('a data file', () => {
     const ledger = await Ledger.open(bench.root)
     const { provider } = ledger.head()
     const merge = { job: 'merge', run: 'm', provider: provider!, add: [staged], remove: two.map(({ path }) => path) }
-    await commit(ledger, merge, commitDeps())
+    await commit(ledger, merge, clock)
     ledger.close()
     rmSync(at(staged.path))
     const healed = await ask({ repair: true })
@@ -291,7 +291,7 @@ describe('a data file', () => {
     const staged = { ...stage(bench.root, 'h', 'steps'), path, table: 'history.products', metric: null, interval: null }
     const ledger = await Ledger.open(bench.root)
     const { provider } = ledger.head()
-    await commit(ledger, { job: 'sync', run: 's', provider: provider!, add: [staged] }, commitDeps())
+    await commit(ledger, { job: 'sync', run: 's', provider: provider!, add: [staged] }, clock)
     ledger.close()
     rmSync(at(path))
     const found = await ask({ forgetLost: true })
@@ -307,7 +307,7 @@ describe('a data file', () => {
     const file = await largest()
     const ledger = await Ledger.open(bench.root)
     const { provider } = ledger.head()
-    await commit(ledger, { job: 'merge', run: 'm', provider: provider!, remove: [file.path] }, commitDeps())
+    await commit(ledger, { job: 'merge', run: 'm', provider: provider!, remove: [file.path] }, clock)
     ledger.close()
     rmSync(at(file.path))
     expect(kinds(await ask({ repair: true }))).toEqual(['notice file_lost'])
