@@ -1,3 +1,4 @@
+import { type LakeError, usage } from '../errors.ts'
 import { commit, type CommitDeps, type StagedFile } from '../lake/commit.ts'
 import type { Damage } from '../lake/damage.ts'
 import type { CoverageRow, Finding, Micros } from '../lake/entry.ts'
@@ -6,6 +7,7 @@ import { places } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import { reobserveFile } from '../lake/merge-observed.ts'
 import { end, formatInstant } from '../time.ts'
+import { dissolveRecent } from './compact.ts'
 import { footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
 
 /** A clock may be off by so much without anybody's noticing. */
@@ -54,9 +56,10 @@ export function checkClock(ledger: Ledger, now: Micros): Damage[] {
  */
 export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const now = Math.floor(deps.nowMicros())
-  const { good, wrong } = versionsAhead(ledger, now)
-  const [first] = wrong
+  const [first] = versionsAhead(ledger, now).wrong
   if (first === undefined) return []
+  await dissolveRecent(ledger, { ...deps, signal: new AbortController().signal }, 'doctor')
+  const { good, wrong } = versionsAhead(ledger, now)
   const instant = Math.max(now, (good?.committed_at ?? 0) + 1)
   const rewriting: RewriteDeps = { ...deps, signal: new AbortController().signal }
   let points = 0
@@ -68,6 +71,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const remove: string[] = []
         for (const [n, file] of liveFiles(ledger, { table: 'points' }).entries()) {
           if (file.added_version < first.version) continue
+          if (file.interval === null) throw busy()
           const out = bench.spool.file(`${n}.parquet`)
           const job = { root: ledger.root, file, now: now + tolerated, observedAt: ticket.committed_at, out }
           const mended = await reobserveFile(bench.engine, { ...job, metadata: footerOf(ledger, [file]) })
@@ -87,6 +91,10 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
     )
   })
   return [`${wrong.length} versions were dated by a clock far ahead: ${points} points are now seen at their mending`]
+}
+
+function busy(): LakeError {
+  return usage('recent points came while the instants were mended', { next: 'run pitlake doctor --repair again' })
 }
 
 interface Uncovered {

@@ -169,3 +169,20 @@ test('a synthetic lake is only told, and its windows end where the provider stan
     ledger.close()
     expect(Math.max(...ends)).toBe(start + 20 * day)
   }))
+
+test('a stale answer does not make what came after it vanish', async () =>
+  withProvider(start + 20 * day + 2 * hour, async (own) => {
+    const paths = [count, 'blockchain/block_height_pit']
+    let asked = 0
+    let stale = 0
+    own.answer((path, query) => {
+      const made = own.clock.now - (asked++ === 0 ? 0 : stale)
+      const headers = { date: dateOf(made) }
+      return path === 'assets' ? { status: 404, headers } : { body: bodyAt(made, query), headers }
+    })
+    await own.fetch({ ...selection, paths })
+    own.clock.now += day
+    asked = 0
+    stale = 5 * day
+    expect(await own.fetch({ ...selection, paths })).toMatchObject({ violations: 0 })
+  }))

@@ -1,10 +1,10 @@
 -- offered: every staged point once a body, with what the rules of its partition say of it.
 -- columns: body, ord, rank, part, t, v, o, extra, computed, compared, close (end of the interval, seconds), backfill, ruled (from
 --   when on it is knowable by the rule), floor (before which it never is), rule_basis, trusted, keep (inside the
---   asked window and finished).
+--   asked window and finished); what was unfinished when the answer was made contradicts nothing.
 -- law: L2, and nothing is kept before its interval's end or a stated instant.
 CREATE TEMP TABLE offered AS
-SELECT {{distinct}} * EXCLUDE (since, until, horizon),
+SELECT {{distinct}} * EXCLUDE (since, until, horizon) REPLACE (compared AND floor <= horizon AS compared),
   (since IS NULL OR t >= since) AND (until IS NULL OR t < until) AND floor <= horizon AS keep
 FROM (
   SELECT *, CASE WHEN rule_basis = 'stated' THEN ruled ELSE close END AS floor

@@ -1,0 +1,261 @@
+import { expect, test } from 'vitest'
+import { LakeError } from '../../src/errors.ts'
+import { mergeSmallFiles } from '../../src/jobs/compact.ts'
+import { examine } from '../../src/jobs/doctor.ts'
+import { vacuum } from '../../src/jobs/vacuum.ts'
+import { verify } from '../../src/jobs/verify.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { heldCoverage, heldVersions, heldViolations, liveFiles } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { readPoints } from '../../src/lake/views/relations.ts'
+import { settingsAt, depsAt } from '../helpers/fetching.ts'
+import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const day = 86_400
+const hour = 3600
+const start = Date.UTC(2025, 0, 6) / 1000
+const paths = ['blockchain/block_count_pit', 'addresses/active_count_pit']
+/** A year, fewer on each change: `PITLAKE_YEARS_DAYS=365 PITLAKE_YEARS_SEED=7` for another and longer one. */
+const days = Number(process.env['PITLAKE_YEARS_DAYS'] ?? 365)
+const seed = Number(process.env['PITLAKE_YEARS_SEED'] ?? 20_251)
+
+/** Random numbers in [0, 1) that the seed alone decides. */
+function chance(from: number): () => number {
+  let state = from
+  return () => {
+    state = (state + 0x6d_2b_79_f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** What is wrong today. */
+type Fault =
+  | { readonly kind: 'none' | 'outage' | 'midway' }
+  | { readonly kind: 'refusal'; readonly status: 400 | 403 | 404; readonly path: string | null }
+  | { readonly kind: 'stale'; readonly ago: number; readonly told: boolean }
+  | { readonly kind: 'clock'; readonly off: number }
+  | { readonly kind: 'rewrite'; readonly n: number }
+
+/** The provider's own history, and what happens to its answers. */
+class World {
+  readonly #random: () => number
+  /** Points (path and day) that are not shown before an instant. */
+  readonly late = new Map<string, number>()
+  fault: Fault = { kind: 'none' }
+  /** Days up to which every point was answered in full on a day without faults. */
+  sound = 0
+  #left = 0
+  answers = 0
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  value(path: string, n: number): number {
+    return n * 10 + paths.indexOf(path)
+  }
+
+  /** What stands in the history as it could be known at an instant. */
+  shown(path: string, at: number): number[] {
+    const ended = Math.floor((at - start) / day)
+    return Array.from({ length: Math.max(0, ended) }, (_, n) => n).filter(
+      (n) => (this.late.get(`${path} ${n}`) ?? 0) <= at,
+    )
+  }
+
+  answer(own: OwnProvider, path: string, query: URLSearchParams): unknown {
+    const { fault } = this
+    const now = own.clock.now
+    const stale = fault.kind === 'stale' ? fault.ago : fault.kind === 'midway' && this.answers++ > 0 ? 5 * day : 0
+    const made = now - stale
+    const date = new Date(made * 1000).toUTCString()
+    const headers = { date, ...(fault.kind === 'stale' && fault.told && { age: String(stale) }) }
+    if (path === 'assets') return { status: 404, headers }
+    if (fault.kind === 'outage') return { status: 503, headers }
+    if (fault.kind === 'refusal' && (fault.path ?? path) === path) return { status: fault.status, text: 'no', headers }
+    const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
+    const body = this.shown(path, made)
+      .map((n) => ({
+        t: start + n * day,
+        v: this.value(path, n) + (fault.kind === 'rewrite' && fault.n === n ? 0.5 : 0),
+      }))
+      .filter(({ t }) => t >= since && t < until)
+    return { body, headers }
+  }
+
+  /** Decides what happens on a day; some faults last. */
+  begin(n: number): void {
+    const random = this.#random
+    this.answers = 0
+    if (this.#left-- > 0) return
+    this.#left = Math.floor(random() * 4)
+    const draw = random()
+    if (draw < 0.08) this.fault = { kind: 'outage' }
+    else if (draw < 0.18)
+      this.fault = {
+        kind: 'refusal',
+        status: ([400, 403, 404] as const)[Math.floor(random() * 3)] ?? 404,
+        path: random() < 0.5 ? null : (paths[Math.floor(random() * paths.length)] ?? null),
+      }
+    else if (draw < 0.26) this.fault = { kind: 'stale', ago: Math.ceil(random() * 20) * day, told: random() < 0.6 }
+    else if (draw < 0.3) this.fault = { kind: 'midway' }
+    else if (draw < 0.4) {
+      const offs = [50 * 365 * day, 40 * day, 2 * hour, 1800, -1800, -2 * hour, -3 * day]
+      this.fault = { kind: 'clock', off: offs[Math.floor(random() * offs.length)] ?? 0 }
+    } else if (draw < 0.5 && this.sound === n - 1 && n > 20 && !paths.some((path) => this.late.has(`${path} ${n - 4}`)))
+      this.fault = { kind: 'rewrite', n: n - 4 }
+    else this.fault = { kind: 'none' }
+    if (random() < 0.15) {
+      const path = paths[Math.floor(random() * paths.length)] ?? ''
+      this.late.set(`${path} ${n - 1}`, start + n * day + Math.ceil(random() * 6) * day)
+    }
+  }
+}
+
+interface Point {
+  readonly path: string
+  readonly n: number
+  readonly v: number
+  readonly basis: string
+}
+
+async function stored(root: string): Promise<Point[]> {
+  const ledger = await Ledger.openToRead(root)
+  const engine = await Engine.open()
+  try {
+    const points: Point[] = []
+    const files = liveFiles(ledger, { table: 'points' })
+    if (files.length === 0) return points
+    const rows = await engine.rows(
+      `SELECT metric, ((epoch(t)::BIGINT - ${start}) // ${day})::INTEGER AS n, v, basis
+       FROM ${readPoints(root, files)} ORDER BY metric, t`,
+    )
+    for (const { metric, n, v, basis } of rows)
+      points.push({ path: metric as string, n: Number(n), v: Number(v), basis: basis as string })
+    return points
+  } finally {
+    engine.close()
+    ledger.close()
+  }
+}
+
+/** No window is settled behind the provider's now, and where all is said to be there each point is. */
+async function proveCoverage(own: OwnProvider, points: readonly Point[]): Promise<void> {
+  const ledger = await Ledger.openToRead(own.root)
+  const coverage = heldCoverage(ledger)
+  const committed = heldVersions(ledger).map(({ committed_at }) => committed_at)
+  ledger.close()
+  expect(committed).toEqual([...new Set(committed)].toSorted((a, b) => a - b))
+  for (const path of paths) {
+    const held = new Set(points.filter((point) => point.path === path).map(({ n }) => n))
+    for (const row of [...coverage].flatMap(([id, rows]) => (id.startsWith(path) ? rows : []))) {
+      expect(row.until).toBeLessThanOrEqual(own.clock.now)
+      expect(row.asked_at).toBeLessThanOrEqual(own.clock.now + hour)
+      if (row.state !== 'covered' || row.reason !== null) continue
+      for (let n = (row.since - start) / day; n < (row.until - start) / day; n++)
+        expect([path, n, held.has(n)]).toEqual([path, n, true])
+    }
+  }
+}
+
+const selection = { assets: ['BTC'], paths, since: start }
+
+/** One run on one day; runs that refuse to date anything by a wrong clock are what is wanted of them. */
+async function fetchToday(own: OwnProvider, world: World): Promise<void> {
+  const off = world.fault.kind === 'clock' ? world.fault.off : 0
+  const local = (): number => own.clock.now + off
+  const begun = performance.now()
+  const ms = (): number => local() * 1000 + (performance.now() - begun)
+  const deps = { now: ms, nowMicros: () => Math.floor(ms() * 1000) }
+  const refused = Math.abs(off) > hour || (world.fault.kind === 'stale' && !world.fault.told)
+  const run = own.fetch(selection, { deps, input: { now: Math.floor(local()) } })
+  if (!refused) {
+    await run
+    return
+  }
+  // With nothing to ask nobody answers: then nothing is dated by any clock either.
+  const ended = await run.then(
+    ({ requests }) => `asked ${requests}`,
+    (error: unknown) => (error instanceof LakeError ? error.kind : String(error)),
+  )
+  expect(['incomplete', 'asked 0']).toContain(ended)
+}
+
+async function upkeep(own: OwnProvider, n: number, world: World): Promise<void> {
+  const place = { root: own.root, url: own.url, now: () => own.clock.now }
+  const deps = { ...depsAt(place), signal: new AbortController().signal, threads: 1 }
+  if (n % 7 === 3) {
+    const ledger = await Ledger.open(own.root)
+    await mergeSmallFiles(ledger, deps)
+    ledger.close()
+  }
+  if (n % 7 === 5 && world.fault.kind === 'none') {
+    const scope = { paths: null, assets: null, since: null, until: null }
+    const input = {
+      settings: settingsAt(place),
+      catalogue,
+      now: own.clock.now,
+      maxRequests: null,
+      providerMoved: false,
+    }
+    await verify({ ...input, scope, budget: 20 }, deps)
+  }
+  if (n % 30 === 20)
+    await vacuum(
+      { root: own.root, keepSeconds: 30 * day, really: true },
+      { ...deps, buildViews: async () => undefined },
+    )
+}
+
+test(`a year of days with whatever may happen (seed ${seed})`, { timeout: 600_000 }, async () =>
+  withProvider(start + day + 2 * hour, async (own) => {
+    const random = chance(seed)
+    const world = new World(random)
+    own.answer((path, query) => world.answer(own, path, query))
+    let rewrites = 0
+    for (let n = 1; n <= days; n++) {
+      own.clock.now = start + n * day + 2 * hour + Math.floor(random() * 6 * hour)
+      // A machine that is off now and then.
+      if (random() < 0.45) continue
+      world.begin(n)
+      if (world.fault.kind === 'rewrite') rewrites++
+      await fetchToday(own, world)
+      if (world.fault.kind === 'none') world.sound = n
+      await upkeep(own, n, world)
+      if (n % 20 === 0) await proveCoverage(own, await stored(own.root))
+    }
+    // Then all is well again: gaps are asked weekly.
+    world.fault = { kind: 'none' }
+    for (let n = 1; n <= 10; n++) {
+      own.clock.now += day
+      await own.fetch(selection)
+    }
+    await own.fetch(selection, { input: { gapsOnly: true } })
+    const points = await stored(own.root)
+    await proveCoverage(own, points)
+    const truth = paths
+      .toSorted()
+      .flatMap((path) => world.shown(path, own.clock.now).map((n) => `${path} ${n} ${world.value(path, n)}`))
+    expect(points.map(({ path, n, v }) => `${path} ${n} ${v}`).toSorted()).toEqual(truth.toSorted())
+    // Only what was hidden when it was due came late.
+    const late = points.filter(({ basis }) => basis === 'observed').map(({ path, n }) => `${path} ${n}`)
+    expect(late.filter((point) => !world.late.has(point))).toEqual([])
+    const ledger = await Ledger.openToRead(own.root)
+    const violations = heldViolations(ledger).map(({ stored: was, offered }) => Number(offered) - Number(was))
+    ledger.close()
+    expect(violations.every((difference) => difference === 0.5)).toBe(true)
+    expect(violations.length > 0).toBe(rewrites > 0)
+    const diagnosis = await examine(
+      { data: own.root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false },
+      {
+        ...depsAt({ root: own.root, url: own.url, now: () => own.clock.now }),
+        views: async () => await Promise.resolve(),
+        space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+      },
+    )
+    expect(diagnosis.findings.filter(({ kind }) => kind !== 'views_missing')).toEqual([])
+  }),
+)
