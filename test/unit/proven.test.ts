@@ -1,0 +1,94 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { settleRefusal } from '../../src/jobs/refused.ts'
+import { keepingProven } from '../../src/jobs/verified.ts'
+import { layOver } from '../../src/lake/coverage.ts'
+import type { CoverageRow } from '../../src/lake/entry.ts'
+import { seriesLedger } from '../helpers/coverage-ledger.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { expand } from '../../src/catalog/series.ts'
+
+const day = 86_400
+const start = Date.UTC(2025, 0, 6) / 1000
+const [wanted] = expand(catalogue, [{ assets: ['BTC'], paths: ['blockchain/block_count_pit'] }])
+if (!wanted) throw new Error('no series')
+const { id } = wanted.series
+
+const states = ['covered', 'gap', 'awaiting', 'empty', 'unsupported', 'failed'] as const
+const said = fc.record({
+  since: fc.integer({ min: 0, max: 60 }),
+  length: fc.integer({ min: 1, max: 40 }),
+  state: fc.constantFrom(...states),
+})
+
+function row({ since, length, state }: { since: number; length: number; state: (typeof states)[number] }): CoverageRow {
+  const hole = state === 'gap' || state === 'awaiting'
+  const window = { since: start + since * day, until: start + (since + length) * day }
+  const reason = hole ? state : state === 'failed' ? 'no answer' : null
+  return { series: id, ...window, state: hole ? 'covered' : state, reason, asked_at: start, request: null }
+}
+
+/** The days that are plainly covered. */
+function plainDays(rows: readonly CoverageRow[]): Set<number> {
+  const days = new Set<number>()
+  for (const { since, until, state, reason } of rows)
+    if (state === 'covered' && reason === null) for (let at = since; at < until; at += day) days.add(at)
+  return days
+}
+
+function laid(live: readonly CoverageRow[], rows: readonly CoverageRow[]): CoverageRow[] {
+  let held = [...live]
+  for (const one of rows) {
+    const { remove, add } = layOver(held, one)
+    held = [...held.filter((old) => !remove.includes(old)), ...add].toSorted((a, b) => a.since - b.since)
+  }
+  return held
+}
+
+test('no row of any answer takes away a window in which each point is held, also within one batch', () => {
+  fc.assert(
+    fc.property(fc.array(said, { maxLength: 8 }), fc.array(said, { maxLength: 8 }), (before, after) => {
+      const live = laid([], before.map(row))
+      const offered = after.map(row)
+      const kept = laid(live, keepingProven(seriesLedger(id, live), offered))
+      const plain = plainDays(kept)
+      for (const at of [...plainDays(live), ...plainDays(offered)]) expect(plain.has(at)).toBe(true)
+      // And whatever else is said stands where nothing was proven.
+      const whole = laid(live, offered)
+      for (const { since, until, state, reason } of whole)
+        for (let at = since; at < until; at += day) {
+          if (plain.has(at)) continue
+          const found = kept.find((one) => one.since <= at && at < one.until)
+          expect([found?.state, found?.reason]).toEqual([state, reason])
+        }
+    }),
+  )
+})
+
+test('a refusal of a series with points never touches what is covered', () => {
+  fc.assert(
+    fc.property(
+      fc.array(said, { maxLength: 8 }),
+      said,
+      fc.constantFrom('path', 'series', 'range'),
+      (before, now, scope) => {
+        const coverage = laid([], before.map(row))
+        const { since, until } = row(now)
+        const ask = {
+          ...wanted,
+          interval: '24h' as const,
+          window: { since, until },
+          settles: { since, until },
+          points: 1,
+          credits: 1,
+        }
+        const known = { points: 5, coverage, standing: null }
+        const asked = { at: start + 200 * day, request: 'r', weekStart: 'monday' as const }
+        const rows = settleRefusal(ask, { scope, words: '400: no' }, known, asked)
+        const covered = plainDays(coverage)
+        for (const one of rows) for (let at = one.since; at < one.until; at += day) expect(covered.has(at)).toBe(false)
+        expect(rows.every(({ state }) => state === (scope === 'range' ? 'unsupported' : 'failed'))).toBe(true)
+      },
+    ),
+  )
+})
