@@ -119,9 +119,14 @@ export function nextSlot(state: Governor, now: number): number {
   return due > now ? Math.ceil(due - now) : 0
 }
 
-/** Until when the API is parked, in milliseconds since 1970; null when it is not. */
+/**
+ * Until when the API is parked, in milliseconds since 1970; null when it is not. A slot that is further away than anyone
+ * sits out is as good as that, whichever answer told of it.
+ */
 export function parked(state: Governor, now: number): number | null {
-  return state.parkedUntil !== null && state.parkedUntil > now ? state.parkedUntil : null
+  if (state.parkedUntil !== null && state.parkedUntil > now) return state.parkedUntil
+  const wait = nextSlot(state, now)
+  return wait > parkMs ? now + wait : null
 }
 
 /** Requests a minute at which the governor paces now. */

@@ -242,6 +242,19 @@ test('a disk that fails is thrown and ends the asker: nobody waits or asks any m
   expect(requests).toHaveLength(2)
 })
 
+test.each([
+  ['a success', 200, {}],
+  ['a refusal for a second', 429, { 'retry-after': '1' }],
+  ['a fault of the server', 503, {}],
+  ['a refusal for good', 400, {}],
+])('no slot of five hours from now is waited for, told by %s', async (_, status, more) => {
+  const reset = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '18000' }
+  const { run, events } = bench(() => ({ status, headers: { ...reset, ...more } }))
+  const outcomes = await run(6, 2)
+  expect(kinds(outcomes)).toContain('parked')
+  expect(events.filter((event) => event.kind === 'waiting' && event.waitMs > 900_000)).toEqual([])
+})
+
 test('buckets have limits of their own', async () => {
   const { asker, drive } = bench(() => ({ status: 200, headers: { 'x-ratelimit-limit': '1200' } }))
   await drive(asker.ask({ id: 'm', url: 'https://api.example/m', file: 'm', bucket: 'metadata' }))
