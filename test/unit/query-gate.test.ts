@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { Engine, quote } from '../../src/lake/engine.ts'
 import { openLake } from '../../src/index.ts'
+import { admit } from '../../src/query/gate.ts'
 import { readingFunctions, refusedFunctions } from '../../src/query/gate-lists.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
@@ -89,6 +90,21 @@ describe('what the gate refuses', () => {
     expect((await refusal(here(sql))).message).toMatch(words)
     expect(await readdir(join(folder, 'points'))).toEqual(['one.parquet'])
     expect(await engine.rows("SELECT CAST(current_setting('enable_logging') AS INTEGER) AS on")).toEqual([{ on: 0 }])
+  })
+
+  // Past the cutting of a script, which would have parted them: the gate counts for itself.
+  test.each([
+    ['two', 'SELECT 1; SELECT 2'],
+    ['two, the second behind a carriage return', 'SELECT 1 --\r; SELECT 2 --'],
+    ['three, of which one writes', `SELECT 1 --\r; COPY (SELECT 1) TO '@@.csv'; SELECT 2 --`],
+  ])('%s statements that come as one', async (_, sql) => {
+    const error: unknown = await admit(engine, here(sql)).catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(LakeError)
+    expect((error as LakeError).message).toMatch(
+      sql.includes('COPY') ? /a query that only reads/ : /several statements/,
+    )
+    await expect(engine.prepared(here(sql))).rejects.toThrow(/one statement was to be read, not [23]/)
+    expect(await readdir(join(folder, 'points'))).toEqual(['one.parquet'])
   })
 
   test('every table function of the engine is judged', async () => {
