@@ -31,6 +31,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   },
   convert: async () => tell(await (await import('./convert.ts')).benchConvert()),
   fetch: async () => tell(await (await import('./fetch.ts')).benchFetch()),
+  topup: async () => tell(await (await import('./topup.ts')).benchTopUp()),
   views: async () => say(await (await import('./views.ts')).benchViews()),
   joins: async () => {
     const ratios = await (await import('./joins.ts')).benchJoins()
