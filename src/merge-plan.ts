@@ -6,8 +6,6 @@ export interface Mergeable {
 
 /** Up to how many files a partition may keep before the choice becomes less patient. */
 const patience = 8
-/** Every question opens all recent files: fewer of them may stay. */
-export const recentPatience = 4
 /** A file of this size is left alone: merging it again would gain nothing. */
 const fullBytes = 1 << 30
 
@@ -16,10 +14,10 @@ const fullBytes = 1 << 30
  * that stays holds more rows than all smaller ones together, so that their number is logarithmic in the rows, and a
  * row that is rewritten finds itself in a file of at least twice the size, so that it is rewritten logarithmically often.
  */
-export function tieredMerge<T extends Mergeable>(files: readonly T[], most = patience): readonly T[] {
+export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
   const sorted = mergeable(files)
   let chosen = suffix(sorted, 1)
-  for (let factor = 2; sorted.length - chosen.length + 1 > most && chosen.length < sorted.length; factor *= 2)
+  for (let factor = 2; sorted.length - chosen.length + 1 > patience && chosen.length < sorted.length; factor *= 2)
     chosen = suffix(sorted, factor)
   return chosen
 }

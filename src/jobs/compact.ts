@@ -14,7 +14,7 @@ import { pointsFile, recentFile } from '../lake/layout.ts'
 import { isHistory } from '../lake/merge-history.ts'
 import { measuredEncoding } from '../lake/merge-encode.ts'
 import { sweep } from '../lake/sweep.ts'
-import { historyMerge, recentPatience, tieredMerge, wholeMerge } from '../merge-plan.ts'
+import { historyMerge, tieredMerge, wholeMerge } from '../merge-plan.ts'
 import type { Interval } from '../time.ts'
 import { archiveRows } from './archive.ts'
 import { type Bench, footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
@@ -98,8 +98,7 @@ export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promis
 
 /** The files of a partition that are to be merged at the end of a run. */
 function dueMerge(files: readonly HeldFile[]): readonly HeldFile[] {
-  if (files.every(({ table }) => isHistory(table))) return historyMerge(files)
-  return files.every(isRecent) ? tieredMerge(files, recentPatience) : tieredMerge(files)
+  return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
 }
 
 /** How many partitions `mergeSmallFiles` would take up now. */
