@@ -9,7 +9,7 @@ import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { findOrphans, sweep } from '../../src/lake/sweep.ts'
 import { dump, inFolder } from '../helpers/lakes.ts'
-import { answers, metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
+import { answers, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
 
 // Many processes, each killed and begun again.
 vi.setConfig({ testTimeout: 240_000 })
@@ -49,6 +49,8 @@ describe('L3: kill -9 around merging and vacuum', () => {
       for (let n = 0; n < 3; n++)
         for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 30, days: 30, skip: [n * 30 + 4] })
       await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 0, late: [4] })
+      const recent = (since: number) => metrics.map((metric) => ({ metric, since, days: 3 }))
+      for (const since of [90, 93]) await topUps(ledger, deps, recent(since), 'recent')
       const expected = await answers(ledger, null)
       ledger.close()
       const undisturbed = `${folder}/undisturbed`
