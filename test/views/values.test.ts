@@ -36,6 +36,8 @@ beforeAll(async () => {
         object('nested', '{"x":{"y":[1,{"z":null},"text",true,[]],"e":{}},"k":-0.0}'),
         object('list', '[3,null,[4.5,{"a.b\\"":5e-324}]]'),
         object('deep', deep),
+        object('mixed', '{"p/q":[1,null,"[5",-2,[]],"a~b":[{"c~d":[3,[4]]},{"c~d":5}],"s":"{","n":null,"o":{"x/y":6}}'),
+        object('listed', '[[1,2],["[",null,7],{"k":[8]},"{",9]'),
         object('same', '{"a":1,"a":2}'),
         object('empty', '{}'),
         supply('usd', '2024-03-01', 100, '2024-03-02 00:10'),
@@ -65,6 +67,20 @@ test.each([
   ['nested', { '/x/y/0': 1, '/x/y/1/z': null, '/k': -0 }],
   ['list', { '/0': 3, '/1': null, '/2/0': 4.5, '/2/1/a.b"': 5e-324 }],
   ['deep', { ['/0'.repeat(63)]: 7 }],
+  [
+    'mixed',
+    {
+      '/p~1q/0': 1,
+      '/p~1q/1': null,
+      '/p~1q/3': -2,
+      '/a~0b/0/c~0d/0': 3,
+      '/a~0b/0/c~0d/1/0': 4,
+      '/a~0b/1/c~0d': 5,
+      '/n': null,
+      '/o/x~1y': 6,
+    },
+  ],
+  ['listed', { '/0/0': 1, '/0/1': 2, '/1/1': null, '/1/2': 7, '/2/k/0': 8, '/4': 9 }],
   ['empty', {}],
 ])('components of %s: a row per numeric or null leaf', async (asset, leaves) => {
   const rows = await withViews(root, (engine) =>

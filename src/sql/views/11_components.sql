@@ -1,30 +1,45 @@
 -- components: the numeric and null leaves of object and array values, one row each.
 -- columns: metric, asset, interval, currency, exchange, network, t, available_at, observed_at, component, v, basis.
--- law: L1, L7. component is a JSON pointer (RFC 6901) into the value. Each round opens all containers one level; there
---   are as many rounds as the value's structure has brackets (where it is uniform, else the value itself), at most 64,
---   the deepest value that is stored. Filters on the dimensions and on t reach the Parquet scan.
+-- law: L1, L7. component is a JSON pointer (RFC 6901) into the value. The value is opened at once, its parts where they
+--   are containers: lists of plain values at once, all others in rounds that open all containers one level; there are as
+--   many rounds as the structure has brackets (where it is uniform, else the text itself), at most 64, the deepest
+--   value that is stored. Pointers are made behind that, and not for counts. Filters on the dimensions and on t reach the Parquet scan.
 CREATE OR REPLACE VIEW components AS
 SELECT metric, asset, "interval", currency, exchange, network, t, available_at, observed_at,
-  leaf.pointer AS component, TRY_CAST(leaf.value AS DOUBLE) AS v, basis
+  coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer AS component,
+  TRY_CAST(leaf.value AS DOUBLE) AS v, basis
 FROM (
-  SELECT *, unnest(list_reduce(
-      list_transform(
-        range(least(64, length(regexp_replace(
-          CASE WHEN contains(CAST(json_structure(o) AS VARCHAR), '"JSON"') THEN o ELSE CAST(json_structure(o) AS VARCHAR) END,
-          '[^{\[]', '', 'g')))),
-        lambda n: CAST([] AS STRUCT(pointer VARCHAR, value VARCHAR)[])),
-      lambda nodes, again: CASE
-        WHEN len(list_filter(nodes, lambda node: node.value[1] IN ('{', '['))) = 0 THEN nodes
-        ELSE flatten(list_transform(nodes, lambda node: CASE node.value[1]
-          WHEN '{' THEN CAST(list_transform(map_entries(from_json(node.value, '"MAP(VARCHAR, JSON)"')), lambda entry:
-            {'pointer': node.pointer || '/' || replace(replace(entry.key, '~', '~0'), '/', '~1'), 'value': entry.value})
-            AS STRUCT(pointer VARCHAR, value VARCHAR)[])
-          WHEN '[' THEN CAST(list_transform(from_json(node.value, '["JSON"]'), lambda item, place:
-            {'pointer': node.pointer || '/' || (place - 1), 'value': item}) AS STRUCT(pointer VARCHAR, value VARCHAR)[])
-          ELSE [node] END)) END,
-      CAST([{'pointer': '', 'value': o}] AS STRUCT(pointer VARCHAR, value VARCHAR)[]))) AS leaf
-  FROM ({{points}}) AS points
-  WHERE o IS NOT NULL
+  SELECT *, unnest(CASE
+      WHEN part.value[1] NOT IN ('{', '[') OR part.value IS NULL
+        THEN [CAST({'pointer': '', 'value': part.value} AS STRUCT(pointer VARCHAR, value VARCHAR))]
+      WHEN part.value[1] = '[' AND NOT regexp_matches(part.value[2:], '[{\[]')
+        THEN CAST(list_transform(from_json(part.value, '["JSON"]'), lambda item, place:
+          {'pointer': '/' || (place - 1), 'value': item}) AS STRUCT(pointer VARCHAR, value VARCHAR)[])
+      ELSE list_reduce(
+        list_transform(
+          range(least(64, length(regexp_replace(
+            CASE WHEN contains(CAST(json_structure(part.value) AS VARCHAR), '"JSON"') THEN part.value ELSE CAST(json_structure(part.value) AS VARCHAR) END,
+            '[^{\[]', '', 'g')))),
+          lambda n: CAST([] AS STRUCT(pointer VARCHAR, value VARCHAR)[])),
+        lambda nodes, again: CASE
+          WHEN len(list_filter(nodes, lambda node: node.value[1] IN ('{', '['))) = 0 THEN nodes
+          ELSE flatten(list_transform(nodes, lambda node: CASE node.value[1]
+            WHEN '{' THEN CAST(list_transform(map_entries(from_json(node.value, '"MAP(VARCHAR, JSON)"')), lambda entry:
+              {'pointer': node.pointer || '/' || replace(replace(entry.key, '~', '~0'), '/', '~1'), 'value': entry.value})
+              AS STRUCT(pointer VARCHAR, value VARCHAR)[])
+            WHEN '[' THEN CAST(list_transform(from_json(node.value, '["JSON"]'), lambda item, place:
+              {'pointer': node.pointer || '/' || (place - 1), 'value': item}) AS STRUCT(pointer VARCHAR, value VARCHAR)[])
+            ELSE [node] END)) END,
+        CAST([{'pointer': '', 'value': part.value}] AS STRUCT(pointer VARCHAR, value VARCHAR)[])) END) AS leaf
+  FROM (
+    SELECT * EXCLUDE (o), unnest(CASE o[1]
+        WHEN '{' THEN CAST(map_entries(from_json(o, '"MAP(VARCHAR, JSON)"')) AS STRUCT("key" VARCHAR, "value" VARCHAR)[])
+        WHEN '[' THEN CAST(list_transform(from_json(o, '["JSON"]'), lambda item, place: {'key': place - 1, 'value': item})
+          AS STRUCT("key" VARCHAR, "value" VARCHAR)[])
+        ELSE [CAST({'key': NULL, 'value': o} AS STRUCT("key" VARCHAR, "value" VARCHAR))] END) AS part
+    FROM ({{points}}) AS points
+    WHERE o IS NOT NULL
+  )
 )
 WHERE leaf.value IS NULL OR regexp_matches(leaf.value, '^-?[0-9]');
 COMMENT ON VIEW components IS 'Leaves of object and array values: one row per numeric or null leaf. Text and booleans stay in points.o.';
