@@ -36,7 +36,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   }
   try {
     return (await dispatch(argv, deps)) ?? 0
-  } catch (error) {
+  } catch (thrown) {
+    const error = await inPlainWords(thrown, argv)
     const clean = await cleaner(deps)
     report(error, deps, clean)
     if (argv.includes('--json') && !printed) deps.stdout(clean(failure(error)))
@@ -146,6 +147,14 @@ function failure(error: unknown): string {
     error instanceof LakeError ? error : { kind: 'unexpected', complaints: [{ subject: said }] }
   const told = complaints.map(({ subject, expected, got, next }: Complaint) => ({ subject, expected, got, next }))
   return json({ error: { kind, exit_code: exitCode(error), complaints: told } })
+}
+
+/** A disk that would not take it is told as such, wherever in a command it was met. */
+async function inPlainWords(error: unknown, argv: readonly string[]): Promise<unknown> {
+  if (error instanceof LakeError) return error
+  const { diskError } = await import('../lake/disk.ts')
+  const told = diskError(error, `pitlake ${argv[0] ?? ''}`)
+  return told instanceof LakeError && told.kind === 'incomplete' ? told : error
 }
 
 /** Takes every key out of a text; loaded only where there is something to tell. */

@@ -73,3 +73,26 @@ test('a key that cannot be a header value is refused without being shown', () =>
   expect(messageOf(() => resolve({ PITLAKE_METRICS_KEY_FILE: file }))).toContain('got nothing')
   expect(messageOf(() => resolve({ PITLAKE_METRICS_KEY_FILE: join(folder, 'none') }))).toContain('a readable file')
 })
+
+test('a key of fewer than eight characters is refused at start: it could be a part of the data', () => {
+  const short = 'k-12345'
+  const file = join(folder, 'short')
+  writeFileSync(file, short)
+  for (const env of [
+    { PITLAKE_METRICS_KEY: short },
+    { PITLAKE_REGISTRY_KEY: short },
+    { PITLAKE_REGISTRY_KEY_FILE: file },
+  ]) {
+    const message = messageOf(() => resolve(env))
+    expect(message).toMatch(/PITLAKE_\w+_KEY\w*: expected a key of at least 8 characters, got 7/)
+    expect(message).not.toContain(short)
+  }
+  expect(resolve({ PITLAKE_METRICS_KEY: `${short}6` }).metrics.key).toBe(`${short}6`)
+})
+
+test('every key of the environment is a secret of the process, also one that is not used', () => {
+  const file = join(folder, 'key.txt')
+  writeFileSync(file, 'from-a-file-1\n')
+  const env = { PITLAKE_METRICS_KEY: secret, PITLAKE_METRICS_KEY_FILE: file, PITLAKE_REGISTRY_KEY: 'registry-key-2' }
+  expect(resolve(env).secrets).toEqual([secret, 'from-a-file-1', 'registry-key-2'])
+})

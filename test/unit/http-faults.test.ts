@@ -147,6 +147,17 @@ describe('no answer', () => {
     expect(outcome).toMatchObject({ kind: 'again', reason, status: null })
   })
 
+  test('a client that is closed ends what is under way as stopped: nobody tries it again', async () => {
+    answer(() => undefined)
+    const client = http({ timeouts: { connectMs: 500, firstByteMs: 20_000, idleMs: 20_000, totalMs: 20_000 } })
+    const waiting = client.get({ url: `${base()}/x`, file: join(folder, 'closing') })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await client.close()
+    expect((await waiting).outcome).toEqual({ kind: 'stopped', by: 'signal' })
+    const late = await client.get({ url: `${base()}/x`, file: join(folder, 'closed') })
+    expect(late.outcome).toEqual({ kind: 'stopped', by: 'signal' })
+  })
+
   test('a stop before and during the request', async () => {
     const stop = new AbortController()
     const answered = get(
