@@ -188,7 +188,7 @@ test('catalog list, show, export and check', async () => {
   expect(redact(show.out)).toBe(show.out)
   expect(JSON.parse(exported.out)).toHaveLength(112)
   expect(JSON.parse(check.out)).toMatchObject({ endpoints: 112 })
-  expect(wrong).toContain('did you mean `supply/current_pit`?')
+  expect(wrong).toContain('did you mean `supply/current_pit`')
   expect(unknown).toContain('did you mean `supply`?')
 })
 
