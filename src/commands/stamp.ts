@@ -33,9 +33,9 @@ that sums repeat bit for bit.`,
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out')
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
+    checkEnding(out, ['.parquet', '.parq', '.pq'])
     await openedLake(deps, settings.data)
     outFile(resolve(deps.cwd, out), settings.data).discard()
-    checkEnding(out, ['.parquet', '.parq', '.pq'])
     const stamped = await stamp(
       {
         root: settings.data,

@@ -271,17 +271,17 @@ export class Ledger implements Index {
   async #ready(): Promise<Ledger> {
     try {
       const shape = this.#hasTables() ? this.#meta('schema') : undefined
-      if (shape !== undefined && shape !== indexSchema) {
-        this.close()
-        return await Ledger.rebuild(this.root, (path) => shapeLeft(path) === indexSchema)
-      }
       if (shape === undefined) this.#createTables()
-      await this.#prove()
-      return this
+      if (shape === undefined || shape === indexSchema) {
+        await this.#prove()
+        return this
+      }
     } catch (error) {
       this.close()
       throw error
     }
+    this.close()
+    return await Ledger.rebuild(this.root, (path) => shapeLeft(path) === indexSchema)
   }
 
   /** The entry that the index ends with must still be the one in the journal. */
