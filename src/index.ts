@@ -2,11 +2,15 @@ import { setTimeout } from 'node:timers/promises'
 import { resolve } from 'node:path'
 import type { Table } from 'apache-arrow'
 import { type Engine, type Parameters, quoteName } from './lake/engine.ts'
-import { arrowTable } from './query/arrow.ts'
+import { arrowTable, look } from './query/arrow.ts'
+import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './query/doubts.ts'
+import { type Empty, Filled } from './query/filled.ts'
 import { type Moment, openQuery, type QueryOptions, setMoment } from './query/lake.ts'
+import { notesOn } from './query/notes.ts'
 import { type Panel, panelSql, specOf } from './query/panel.ts'
-import { pointsSql, type PointsFilter } from './query/points.ts'
+import { pointsSql, type PointsFilter, standardsOf } from './query/points.ts'
 import { guarded, runScript, type RunDeps } from './query/run.ts'
+import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 
 export { LakeError } from './errors.ts'
 export type { Parameters } from './lake/engine.ts'
@@ -30,6 +34,8 @@ export interface Lake {
   panel(panel: Panel, options?: CallOptions): Promise<Table>
   /** Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake. */
   universe(at?: Moment, options?: CallOptions): Promise<Table>
+  /** What should be known of the last answer although it was not asked: why it may hold nothing, and what may have been meant. */
+  readonly notes: readonly string[]
   /** Lets go of the lake; calls that are under way come to their end first. */
   close(): Promise<void>
 }
@@ -41,30 +47,79 @@ export interface Lake {
 export async function openLake(folder: string, options: QueryOptions = {}): Promise<Lake> {
   const path = resolve(folder)
   const engine = await openQuery(path, options)
+  const seat: Seat = { engine, notes: [], waiting: ownNames(Object.keys(options.set ?? {})) }
   const inTurn = turns()
   const call = async <T>(work: (run: RunDeps) => Promise<T>, { signal }: CallOptions = {}): Promise<T> =>
-    inTurn(async () => work({ folder: path, signal, sleep: setTimeout }))
+    inTurn(async () => {
+      seat.notes = []
+      return await work({ folder: path, signal, sleep: setTimeout })
+    })
   return {
-    sql: async (query, parameters, own) => call(async (run) => ask(engine, query, parameters, run), own),
-    points: async (filter, own) =>
-      call(async (run) => ask(engine, pointsSql(filter), undefined, { ...run, generated: true }), own),
-    panel: async (panel, own) => call(async (run) => askPanel(engine, panel, run), own),
-    universe: async (at, own) => call(async (run) => askUniverse(engine, at, run), own),
+    sql: async (query, parameters, own) => call(async (run) => askSql(seat, query, parameters, run), own),
+    points: async (filter, own) => call(async (run) => askPoints(seat, filter, run), own),
+    panel: async (panel, own) => call(async (run) => askPanel(seat, panel, run), own),
+    universe: async (at, own) => call(async (run) => askUniverse(seat, at, run), own),
+    get notes() {
+      return seat.notes
+    },
     close: async () => inTurn(async () => engine.close()),
   }
 }
 
-async function ask(engine: Engine, sql: string, parameters: Parameters | undefined, run: RunDeps): Promise<Table> {
+/** What the calls on one lake share. */
+interface Seat {
+  readonly engine: Engine
+  notes: readonly string[]
+  /** Variables that were set and for which no query has asked yet. */
+  waiting: readonly string[]
+}
+
+async function ask(seat: Seat, sql: string, parameters: Parameters | undefined, run: RunDeps): Promise<Table> {
+  const { engine } = seat
+  seat.waiting = await unasked(engine, seat.waiting, sql)
+  refuseStrange(seat.waiting)
   const ready = await runScript(engine, sql, run, parameters)
   return guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
 }
 
+/** Which columns of an answer hold nothing. */
+function emptyIn(table: Table, by?: string): readonly Empty[] {
+  const filled = new Filled(
+    table.schema.fields.map(({ name }) => name),
+    by,
+  )
+  for (const batch of table.batches) look(filled, batch)
+  return filled.empty()
+}
+
+async function askSql(seat: Seat, sql: string, parameters: Parameters | undefined, run: RunDeps): Promise<Table> {
+  const table = await ask(seat, sql, parameters, run)
+  const { engine } = seat
+  seat.notes = await guarded(engine, sql, run, async () => [
+    ...(await notesOn(engine, sql)),
+    ...(table.numCols > 0 && isDoubtful(table.numRows, emptyIn(table)) ? await doubtsOfQuery(engine, sql) : []),
+  ])
+  return table
+}
+
+async function askPoints(seat: Seat, filter: PointsFilter, run: RunDeps): Promise<Table> {
+  const { engine } = seat
+  const sql = pointsSql(filter, await standardsOf(engine))
+  const table = await ask(seat, sql, undefined, { ...run, generated: true })
+  if (table.numRows === 0) seat.notes = await guarded(engine, sql, run, async () => doubtsOfFilter(engine, filter))
+  return table
+}
+
 /** The table of the decisions has a name of its own and does not outlive the call. */
-async function askPanel(engine: Engine, panel: Panel, run: RunDeps): Promise<Table> {
+async function askPanel(seat: Seat, panel: Panel, run: RunDeps): Promise<Table> {
+  const { engine } = seat
   const table = await freeName(engine, '_pit_panel')
-  const { decisions, query } = panelSql(specOf(panel), table)
+  const spec = specOf(panel)
+  const { decisions, query } = panelSql(spec, table)
   try {
-    return await ask(engine, `${decisions};\n${query}`, undefined, { ...run, generated: true })
+    const answer = await ask(seat, `${decisions};\n${query}`, undefined, { ...run, generated: true })
+    seat.notes = await guarded(engine, query, run, async () => doubtsOfPanel(engine, spec, emptyIn(answer, 'asset')))
+    return answer
   } finally {
     await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`)
   }
@@ -79,13 +134,14 @@ async function freeName(engine: Engine, stem: string): Promise<string> {
   for (let n = 0; ; n++) if (!taken.has(`${stem}${n}`)) return `${stem}${n}`
 }
 
-async function askUniverse(engine: Engine, at: Moment | undefined, run: RunDeps): Promise<Table> {
+async function askUniverse(seat: Seat, at: Moment | undefined, run: RunDeps): Promise<Table> {
+  const { engine } = seat
   const sql = 'SELECT * FROM universe ORDER BY product_id'
-  if (at === undefined) return ask(engine, sql, undefined, run)
+  if (at === undefined) return askSql(seat, sql, undefined, run)
   await engine.run(`SET VARIABLE as_of_before = getvariable('as_of')`)
   try {
     await setMoment(engine, 'as_of', at)
-    return await ask(engine, sql, undefined, run)
+    return await askSql(seat, sql, undefined, run)
   } finally {
     await engine.run(`SET VARIABLE as_of = getvariable('as_of_before')`)
   }

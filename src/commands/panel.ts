@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
+import { doubtsOfPanel } from '../query/doubts.ts'
 import {
   bringDecisions,
   type Decisions,
@@ -51,13 +52,12 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const spec = specOf(input, deps)
   const sql = panelSql(spec)
   if (flagOption(input, 'explain')) return deps.stdout(`${sql.decisions};\n${sql.query};\n`)
-  await writeAnswer(
-    input,
-    deps,
-    lakeFolder(input, deps),
-    async (engine, run) => runScript(engine, sql.query, { ...run, generated: true }),
-    async (engine, run) => bringDecisions(engine, spec, run),
-  )
+  await writeAnswer(input, deps, lakeFolder(input, deps), sql.query, {
+    prepare: async (engine, run) => runScript(engine, sql.query, { ...run, generated: true }),
+    prelude: async (engine, run) => bringDecisions(engine, spec, run),
+    by: 'asset',
+    doubts: async (engine, { empty }) => doubtsOfPanel(engine, spec, empty),
+  })
 }
 
 function specOf(input: Input, deps: Deps): PanelSpec {

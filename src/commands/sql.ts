@@ -5,11 +5,11 @@ import { text as readAll } from 'node:stream/consumers'
 import { usage } from '../errors.ts'
 import type { Engine } from '../lake/engine.ts'
 import type { OutFile } from '../lake/output.ts'
-import { knownVariables, openQuery } from '../query/lake.ts'
+import { doubtsOfQuery, isDoubtful } from '../query/doubts.ts'
+import { openQuery } from '../query/lake.ts'
 import { notesOn } from '../query/notes.ts'
-import { runScript, type RunDeps } from '../query/run.ts'
-import { variablesIn } from '../query/tree.ts'
-import { sendFile, writeFile, writeTo } from '../query/write.ts'
+import { guarded, runScript, type RunDeps } from '../query/run.ts'
+import { sendFile, type WriteOptions, type Written, writeFile, writeTo } from '../query/write.ts'
 import {
   lakeFolder,
   type Output,
@@ -22,7 +22,6 @@ import {
   withLimit,
   withScratch,
 } from './query.ts'
-import { suggestion } from '../suggestion.ts'
 import { beforeLeaving } from './leave.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 
@@ -50,23 +49,13 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const folder = lakeFolder(input, deps)
   const sql = await scriptOf(input, deps)
   if (sql === undefined) return session(input, deps, folder)
-  await writeAnswer(input, deps, folder, async (engine, run) => {
-    const strange = Object.keys(sessionOptions(input).set ?? {}).filter((name) => !knownVariables.includes(name))
-    if (strange.length > 0) refuseStrange(strange, await variablesIn(engine, sql))
-    const ready = await runScript(engine, sql, run)
-    for (const note of await notesOn(engine, sql)) deps.stderr(`note: ${note}\n`)
-    return ready
-  })
-}
-
-/** A misspelt name would change nothing, in silence. */
-function refuseStrange(names: readonly string[], asked: ReadonlySet<string>): void {
-  const unknown = names.find((name) => !asked.has(name.toLowerCase()))
-  if (unknown === undefined) return
-  const near = suggestion(unknown, knownVariables)
-  throw usage(`--set ${unknown}`, {
-    expected: `${knownVariables.join(', ')}, or a name that the query asks for with getvariable`,
-    ...(near !== undefined && { next: `did you mean ${near}?` }),
+  await writeAnswer(input, deps, folder, sql, {
+    prepare: async (engine, run) => {
+      const ready = await runScript(engine, sql, run)
+      for (const note of await notesOn(engine, sql)) deps.stderr(`note: ${note}\n`)
+      return ready
+    },
+    doubts: async (engine, { rows, empty }) => (isDoubtful(rows, empty) ? doubtsOfQuery(engine, sql) : []),
   })
 }
 
@@ -92,14 +81,20 @@ function codeOf(cause: unknown): string {
   return code === 'ENOENT' ? 'no such file' : (code ?? String(cause))
 }
 
+/** What a command that ends in a result does with its session. */
+interface Work {
+  /** Gives the statement whose rows are written. */
+  readonly prepare: (engine: Engine, run: RunDeps) => ReturnType<typeof runScript>
+  /** Brings tables along before. */
+  readonly prelude?: (engine: Engine, run: RunDeps) => Promise<void>
+  /** The column by which it is told what is missing. */
+  readonly by?: string
+  /** What may be wrong with an answer in which so much was not found. */
+  readonly doubts: (engine: Engine, written: Written) => Promise<readonly string[]>
+}
+
 /** Runs what gives a statement and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(
-  input: Input,
-  deps: Deps,
-  folder: string,
-  prepare: (engine: Engine, run: RunDeps) => ReturnType<typeof runScript>,
-  prelude?: (engine: Engine, run: RunDeps) => Promise<void>,
-): Promise<void> {
+export async function writeAnswer(input: Input, deps: Deps, folder: string, query: string, work: Work): Promise<void> {
   const output = outputOf(input, deps)
   await withScratch(async (scratch) =>
     withLimit(input, deps, folder, async (run) => {
@@ -107,9 +102,16 @@ export async function writeAnswer(
       if (target !== undefined) beforeLeaving(target.discard)
       const engine = await openQuery(folder, {
         ...sessionOptions(input),
-        ...(prelude === undefined ? {} : { prelude: async (own) => prelude(own, run) }),
+        query,
+        ...(work.prelude === undefined ? {} : { prelude: async (own) => work.prelude?.(own, run) }),
       })
-      await withEngine(engine, async () => put(engine, await prepare(engine, run), output, target, deps, run))
+      await withEngine(engine, async () => {
+        const ready = await work.prepare(engine, run)
+        const written = await put(engine, ready, { ...output, by: work.by }, target, deps, run)
+        if (ready.kind !== 'SELECT') return
+        const doubts = await guarded(engine, '', run, async () => work.doubts(engine, written))
+        for (const doubt of doubts) deps.stderr(`note: ${doubt}\n`)
+      })
     }),
   )
 }
@@ -117,19 +119,21 @@ export async function writeAnswer(
 async function put(
   engine: Engine,
   ready: Awaited<ReturnType<typeof runScript>>,
-  output: Output,
+  output: Output & Pick<WriteOptions, 'by'>,
   target: OutFile | undefined,
   deps: Deps,
   run: RunDeps,
-): Promise<void> {
+): Promise<Written> {
   const sink = standardOutput()
   if (target !== undefined) {
-    await writeFile(engine, ready, target, output.out ?? target.path, output, run)
+    const written = await writeFile(engine, ready, target, output.out ?? target.path, output, run)
     if (output.out === undefined) await sendFile(target.path, sink)
-    return
+    return written
   }
-  const { rows, more } = await writeTo(engine, ready, sink, output, run)
+  const written = await writeTo(engine, ready, sink, output, run)
+  const { rows, more } = written
   if (more) deps.stderr(`the first ${rows} rows; --rows 0 shows all, --format and --out write all\n`)
+  return written
 }
 
 async function session(input: Input, deps: Deps, folder: string): Promise<void> {

@@ -13,7 +13,7 @@ import { lockCommit } from '../lake/lock.ts'
 import { type StampFile, stampSchema, writeStamp } from '../lake/stamps.ts'
 import { openSpool, type Spool } from '../lake/sweep.ts'
 import { buildViews } from '../lake/views/build.ts'
-import { openQuery, type QueryOptions } from '../query/lake.ts'
+import { openQuery } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import {
   bringStamped,
@@ -65,7 +65,8 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const session = await openQuery(input.root, {
       script: pinned.text.replaceAll(folderMark, input.root),
       threads: 1,
-      ...optionsOf(input.variables),
+      query: input.query,
+      set: input.variables,
     })
     let note: StampNote
     try {
@@ -212,7 +213,8 @@ export async function replay(
     const session = await openQuery(root, {
       script: text.replaceAll(folderMark, root),
       threads: 1,
-      ...optionsOf(note.variables),
+      anyVariable: true,
+      set: note.variables,
     })
     try {
       const again = await runStamped(session, note.query, { ...run, folder: root })
@@ -278,10 +280,6 @@ function changes(note: StampNote, engine: string, program: string): string[] {
   if (engine !== note.engine) notes.push(`stamped with DuckDB ${note.engine}, replayed with ${engine}`)
   if (program !== note.program) notes.push(`stamped by ${note.program}, replayed by ${program}`)
   return notes
-}
-
-function optionsOf(variables: StampNote['variables']): Pick<QueryOptions, 'set'> {
-  return { set: variables }
 }
 
 function sha256(text: string): string {

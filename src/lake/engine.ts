@@ -38,8 +38,8 @@ export interface EngineOptions {
   readonly keepFiles?: boolean
 }
 
-/** A value that may stand for `$name` or `$1` in a statement. */
-export type Parameter = string | number | bigint | boolean | null
+/** A value that may stand for `$name` or `$1` in a statement; a Date is a TIMESTAMPTZ. */
+export type Parameter = string | number | bigint | boolean | null | Date
 export type Parameters = readonly Parameter[] | Readonly<Record<string, Parameter>>
 
 /** A value of a result row: 64-bit and wider integers are bigint, instants are ISO text with microseconds. */
@@ -342,8 +342,22 @@ function column(name: string, type: DuckDBType | undefined): Column {
 
 function values(parameters: Parameters | undefined): [] | [DuckDBValue[] | Record<string, DuckDBValue>] {
   if (parameters === undefined) return []
-  if (Array.isArray(parameters)) return [[...(parameters as readonly Parameter[])]]
-  return [{ ...(parameters as Readonly<Record<string, Parameter>>) }]
+  if (Array.isArray(parameters))
+    return [(parameters as readonly Parameter[]).map((held, i) => bound(held, `$${i + 1}`))]
+  return [Object.fromEntries(Object.entries(parameters).map(([name, held]) => [name, bound(held, `$${name}`)]))]
+}
+
+/** A parameter as DuckDB takes it. */
+function bound(value: Parameter, name: string): DuckDBValue {
+  if (value instanceof Date && Number.isFinite(value.getTime()))
+    return new DuckDBTimestampTZValue(BigInt(value.getTime()) * 1000n)
+  if (value === null || ['string', 'number', 'bigint', 'boolean'].includes(typeof value)) return value as DuckDBValue
+  const got = value instanceof Date ? 'an invalid Date' : Array.isArray(value) ? 'a list' : typeof value
+  throw new LakeError('usage', {
+    subject: `parameter ${name}`,
+    expected: 'a text, a number, a bigint, a boolean, null or a Date',
+    got,
+  })
 }
 
 /** A DuckDB value as plain data, without loss: what JavaScript has no exact form for becomes text. */

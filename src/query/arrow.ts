@@ -8,9 +8,10 @@ import {
   Struct,
   Table,
 } from 'apache-arrow'
-import type { Engine, Parameters } from '../lake/engine.ts'
+import type { Cell, Engine, Parameters } from '../lake/engine.ts'
 import { columnBuilder } from './arrow-columns.ts'
 import { arrowType } from './arrow-types.ts'
+import type { Filled } from './filled.ts'
 import { distinctNames } from './text-forms.ts'
 
 /** Rows of one batch: large enough to be read fast, small enough to stay in memory. */
@@ -54,13 +55,37 @@ export async function arrowTable(engine: Engine, sql: string, parameters?: Param
   return new Table(schema, held)
 }
 
+/** Shows a batch to whoever wants to know which columns hold something. */
+export function look(filled: Filled, batch: RecordBatch): void {
+  const { numRows } = batch
+  const columns = batch.schema.fields.map((_, k) => batch.getChildAt(k))
+  if (filled.by < 0)
+    return filled.add(
+      numRows,
+      columns.map((column) => [column !== null && column.nullCount < numRows ? true : null]),
+    )
+  const cells = columns.map((column, k) =>
+    Array.from(
+      { length: numRows },
+      (_, i): Cell => (column?.isValid(i) !== true ? null : k === filled.by ? String(column.get(i)) : true),
+    ),
+  )
+  filled.add(numRows, cells)
+}
+
 /** Runs a statement and gives its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time. */
-export async function* arrowBytes(engine: Engine, sql: string, form: 'file' | 'stream'): AsyncGenerator<Uint8Array> {
+export async function* arrowBytes(
+  engine: Engine,
+  sql: string,
+  form: 'file' | 'stream',
+  onBatch: (batch: RecordBatch) => void = () => undefined,
+): AsyncGenerator<Uint8Array> {
   const { schema, batches } = await arrowStream(engine, sql)
   const writer = form === 'file' ? new FileBytes() : new StreamBytes()
   writer.reset(undefined, schema)
   yield* writer.taken()
   for await (const batch of batches) {
+    onBatch(batch)
     writer.write(batch)
     yield* writer.taken()
   }

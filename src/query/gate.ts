@@ -3,7 +3,7 @@ import type { Engine, Parameters, Prepared } from '../lake/engine.ts'
 import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { opening, openingWords } from './statements.ts'
-import { callsIn, constantText, nodesOf, parsed } from './tree.ts'
+import { type Call, callsIn, comparedOptions, constantText, nodesOf, parsed } from './tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
 export interface Ready {
@@ -53,8 +53,23 @@ async function judgeWords(engine: Engine, statement: string, probe: string): Pro
   if (tree.statements.length !== 1) throw refused('several statements in one')
   for (const call of callsIn(tree.statements)) {
     if (call.name === 'current_setting') judgeSetting(call.arguments)
+    if (timeMacros.has(call.name)) judgeOptions(call)
     if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
   }
+}
+
+/** The macros with options, and those that they have. */
+const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'calendar'])
+const macroOptions: ReadonlySet<string> = new Set([
+  ...['currency', 'exchange', 'network', 'component', 'max_age', 'latency', 'skip_nulls'],
+  ...['agg', 'min_parts', 'step'],
+])
+
+/** With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that. */
+function judgeOptions(call: Call): void {
+  const [name] = comparedOptions(call, macroOptions)
+  if (name === undefined) return
+  throw usage(`SQL: ${call.name}`, { expected: `${name} := …`, got: `${name} = …`, next: 'an option is named with :=' })
 }
 
 function judgeSetting([name]: readonly unknown[]): void {

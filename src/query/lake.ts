@@ -8,6 +8,7 @@ import { literalPath } from '../lake/views/relations.ts'
 import { admit, refused } from './gate.ts'
 import { refusal } from './refusal.ts'
 import { openingWords, statementsOf } from './statements.ts'
+import { ownNames, refuseSlips, refuseStrange, unasked } from './variables.ts'
 
 /** A moment for `as_of`: an ISO date or date-time (zone-less means UTC), or a Date. */
 export type Moment = string | Date
@@ -36,6 +37,10 @@ export interface QueryOptions {
 export interface SessionOptions extends QueryOptions {
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
+  /** The query that will run, which may ask for further variables; undefined where it is not known yet. */
+  readonly query?: string | undefined
+  /** Whether any variable may be set: those of a result that was stamped before. */
+  readonly anyVariable?: boolean
   /** Brings tables along: rows that the program read itself, by no SQL of this session. */
   readonly prelude?: (engine: Engine) => Promise<void>
 }
@@ -72,6 +77,11 @@ async function closing<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
 }
 
 async function prepared(engine: Engine, options: SessionOptions): Promise<Engine> {
+  if (options.anyVariable !== true) {
+    const names = ownNames(Object.keys(options.set ?? {}))
+    if (options.query === undefined) refuseSlips(names)
+    else refuseStrange(await unasked(engine, names, options.query))
+  }
   await setVariables(engine, options)
   await options.prelude?.(engine)
   return engine
@@ -221,9 +231,6 @@ async function runViews(engine: Engine, script: string): Promise<void> {
 function nowhere(folder: string): { statement: string; script: string; offset: number; folder: string } {
   return { statement: '', script: '', offset: 0, folder }
 }
-
-/** The variables that views and macros obey. */
-export const knownVariables: readonly string[] = ['as_of', 'observed_as_of', 'backfill', 'registry_backfill']
 
 async function setVariables(engine: Engine, options: QueryOptions): Promise<void> {
   if (options.asOf !== undefined) await setMoment(engine, 'as_of', options.asOf)

@@ -2,6 +2,7 @@ import type { Engine } from '../lake/engine.ts'
 import { instant } from './lake.ts'
 import { statementsOf } from './statements.ts'
 import { callsIn, parsed, tablesIn } from './tree.ts'
+import { withoutAsOf } from './without-as-of.ts'
 
 const registryViews: ReadonlySet<string> = new Set([
   'issuers',
@@ -45,18 +46,11 @@ async function asOfMicros(engine: Engine): Promise<bigint | undefined> {
 
 /** The first instant that `registry_start` tells, seen without `as_of`. */
 async function registryStart(engine: Engine): Promise<{ micros: bigint; text: string } | undefined> {
-  const [held] = await engine.rows<{ was: string | null; type: string }>(
-    `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,
-  )
-  const was = held?.was
-  try {
-    await engine.run('SET VARIABLE as_of = NULL')
+  return withoutAsOf(engine, async () => {
     const [row] = await engine.rows('SELECT min(known_since) AS start FROM registry_start')
     const text = row?.['start']
     if (typeof text !== 'string') return undefined
     const [at] = await engine.rows(`SELECT epoch_us(CAST($1 AS TIMESTAMPTZ)) AS at`, [text])
     return typeof at?.['at'] === 'bigint' ? { micros: at['at'], text } : undefined
-  } finally {
-    if (typeof was === 'string') await engine.run(`SET VARIABLE as_of = $1::${held?.type ?? 'VARCHAR'}`, [was])
-  }
+  })
 }

@@ -1,8 +1,11 @@
 import { usage } from '../errors.ts'
-import { quote } from '../lake/engine.ts'
+import { type Engine, quote, type Row } from '../lake/engine.ts'
 import { instant, type Moment } from './lake.ts'
 
-/** Which points; what is left out is not restricted. */
+/**
+ * Which points. Metrics, assets and times that are left out are not restricted; an interval or dimension that is left out is
+ * the catalogue's default of each metric, as in the joins, and `*` means all.
+ */
 export interface PointsFilter {
   readonly metrics?: string | readonly string[] | undefined
   readonly assets?: string | readonly string[] | undefined
@@ -16,25 +19,83 @@ export interface PointsFilter {
   readonly until?: Moment | undefined
 }
 
+/** What the catalogue takes for a metric where nothing is named; undefined where the metric takes none. */
+export interface Standard {
+  readonly metric: string
+  readonly interval: string | null
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+}
+
+const price = 'price_usd'
+/** What prices are computed from. */
+const priced = 'supply/current_pit'
+const named = ['interval', 'currency', 'exchange', 'network'] as const
+
+/** The catalogue's defaults, of prices too. */
+export async function standardsOf(engine: Engine): Promise<readonly Standard[]> {
+  const rows = await engine.rows<Standard & Row>(
+    `SELECT metric, ${named.map((name) => `default_${name} AS "${name}"`).join(', ')} FROM endpoints ORDER BY metric`,
+  )
+  const prices = rows.filter(({ metric }) => metric === priced)
+  return [
+    ...rows,
+    ...prices.map(({ interval }) => ({ metric: price, interval, currency: null, exchange: null, network: null })),
+  ]
+}
+
 /** The query for points, sorted by series and t. */
-export function pointsSql(filter: PointsFilter): string {
-  const conditions: string[] = []
-  const among = (column: string, values: string | readonly string[] | undefined): void => {
-    if (values === undefined) return
-    const list = typeof values === 'string' ? [values] : values
-    if (list.length === 0) throw usage(`points: ${column}`, { expected: 'at least one', got: 'an empty list' })
-    conditions.push(`${column} IN (${list.map(quote).join(', ')})`)
-  }
-  among('metric', filter.metrics)
-  among('asset', filter.assets)
-  for (const name of ['interval', 'currency', 'exchange', 'network'] as const) among(`"${name}"`, filter[name])
+export function pointsSql(filter: PointsFilter, standards: readonly Standard[]): string {
+  const metrics = filter.metrics === undefined ? undefined : listOf('metric', filter.metrics)
+  const prices = metrics?.includes(price) === true
+  if (prices && metrics.length > 1)
+    throw usage('points: metrics', { expected: `${price} alone, or metrics of points`, got: 'both' })
+  const conditions = [
+    seriesSql(filter, metrics, prices ? standards : standards.filter(({ metric }) => metric !== price)),
+  ]
+  if (filter.assets !== undefined) conditions.push(among('asset', listOf('asset', filter.assets)))
   const bound = (sign: '>=' | '<', at: Moment | undefined): void => {
     if (at === undefined) return
     conditions.push(`t ${sign} ${instant(quote(at instanceof Date ? at.toISOString() : at))}`)
   }
   bound('>=', filter.since)
   bound('<', filter.until)
-  const where = conditions.length === 0 ? '' : `\nWHERE ${conditions.join('\n  AND ')}`
   const order = 'metric, asset, "interval", currency, exchange, network, t'
-  return `SELECT * FROM points${where}\nORDER BY ${order}`
+  return `SELECT * FROM ${prices ? price : 'points'}\nWHERE ${conditions.join('\n  AND ')}\nORDER BY ${order}`
+}
+
+/** Which series: metrics that take the same defaults are asked for together. */
+function seriesSql(
+  filter: PointsFilter,
+  metrics: readonly string[] | undefined,
+  standards: readonly Standard[],
+): string {
+  const known = new Map(standards.map((standard) => [standard.metric, standard]))
+  const own = (metric: string | undefined): string =>
+    named
+      .flatMap((name) => {
+        const value = filter[name] ?? (metric === undefined ? null : (known.get(metric)?.[name] ?? null))
+        return value === null || value === '*' ? [] : [`"${name}" = ${quote(value)}`]
+      })
+      .join(' AND ')
+  const groups = [...Map.groupBy(metrics ?? [...known.keys()], own)].map(([rest, names]) =>
+    [among('metric', names), ...(rest === '' ? [] : [rest])].join(' AND '),
+  )
+  if (metrics === undefined) {
+    const rest = own(undefined)
+    const strange = known.size === 0 ? 'true' : `metric NOT IN (${[...known.keys()].map(quote).join(', ')})`
+    groups.push(rest === '' ? strange : `${strange} AND ${rest}`)
+  }
+  return groups.length === 1 ? (groups[0] ?? 'true') : `(${groups.map((group) => `(${group})`).join(' OR ')})`
+}
+
+function listOf(column: string, values: string | readonly string[]): readonly string[] {
+  const list = typeof values === 'string' ? [values] : values
+  if (list.length === 0) throw usage(`points: ${column}`, { expected: 'at least one', got: 'an empty list' })
+  return list
+}
+
+function among(column: string, values: readonly string[]): string {
+  return `${column} IN (${values.map(quote).join(', ')})`
 }

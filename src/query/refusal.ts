@@ -1,4 +1,5 @@
 import { LakeError, usage } from '../errors.ts'
+import { didYouMean, nearPaths } from '../suggestion.ts'
 
 /** What is known about the statement that failed. */
 export interface Failure {
@@ -10,6 +11,8 @@ export interface Failure {
   readonly folder: string
   /** The SQL is the program's own: no line and column. */
   readonly generated?: boolean
+  /** The metrics that there are: one that is not is answered with the nearest. */
+  readonly metrics?: readonly string[]
 }
 
 /** DuckDB's message as one line with line and column, and with the remedy where there is one. */
@@ -22,6 +25,8 @@ export function refusal(cause: unknown, failure: Failure): Error {
     moved(message, failure, cause) ??
     forbidden(kind, text, cause) ??
     lacking(message, cause) ??
+    unknownMetric(failure, place(message, failure), cause) ??
+    unreadable(text, place(message, failure), cause) ??
     plain(kind, text, place(message, failure), cause)
   )
 }
@@ -100,6 +105,46 @@ function lacking(message: string, cause: Error): LakeError | undefined {
     expected: 'what DuckDB can do with icu, json and parquet',
     got: name === '' ? 'a wish for a further extension' : `a wish for the extension ${name}`,
     next: 'pitlake loads none by itself: read lake.sql with the official `duckdb` command line',
+    cause,
+  })
+}
+
+/** The metric that a join's complaint calls unknown. */
+export function unknownMetricIn(cause: unknown): string | undefined {
+  return cause instanceof Error
+    ? /unknown metric (.*): the view endpoints lists them all/.exec(cause.message)?.[1]
+    : undefined
+}
+
+function unknownMetric({ metrics = [] }: Failure, where: string, cause: Error): LakeError | undefined {
+  const name = unknownMetricIn(cause)
+  if (name === undefined) return undefined
+  const next = didYouMean(nearPaths(name, metrics), 'the view endpoints lists them all')
+  return new LakeError('usage', {
+    subject: `SQL${where === '' ? '' : ` (${where})`}: unknown metric ${name}`,
+    next,
+    cause,
+  })
+}
+
+/** Texts and numbers that are no time, no instant and no interval: what would have been, in words. */
+function unreadable(text: string, where: string, cause: Error): LakeError | undefined {
+  const subject = where === '' ? 'SQL' : `SQL (${where})`
+  const duration =
+    /extract specifier "([^"]*)" not recognized/.exec(text)?.[1] ??
+    /[Cc]ould not convert string '([^']*)' to INTERVAL/.exec(text)?.[1]
+  if (duration !== undefined)
+    return usage(subject, {
+      expected: "a time such as '15 minutes', '1 hour', '1 day' or '1 month'",
+      got: `'${duration}'`,
+      cause,
+    })
+  const type = /cast \((\w+)(?:\([^)]*\))? -> (?:TIMESTAMP|DATE)/.exec(text)?.[1]
+  if (type === undefined) return undefined
+  return usage(subject, {
+    expected: 'an instant: a TIMESTAMP, TIMESTAMPTZ or DATE, or a text such as 2024-06-01T12:00:00Z',
+    got: type === 'BOOLEAN' ? 'a BOOLEAN' : `a number (${type})`,
+    next: 'seconds become an instant with to_timestamp(x), milliseconds with epoch_ms(x)',
     cause,
   })
 }

@@ -1,7 +1,8 @@
 import { LakeError, usage } from '../errors.ts'
 import type { Engine, Parameters } from '../lake/engine.ts'
 import { admit, type Ready } from './gate.ts'
-import { refusal } from './refusal.ts'
+import { metricsOf } from './metric-names.ts'
+import { refusal, unknownMetricIn } from './refusal.ts'
 import { type Statement, statementsOf } from './statements.ts'
 
 /** What a script is run with. */
@@ -50,7 +51,8 @@ export async function guarded<T>(
     if (signal?.aborted) throw cancelled(cause)
     const script = origin?.script ?? text
     const failure = { statement: text, script, offset: origin?.statement.offset ?? 0, folder: deps.folder }
-    throw refusal(cause, { ...failure, generated: deps.generated ?? false })
+    const metrics = unknownMetricIn(cause) === undefined ? [] : await metricsOf(engine)
+    throw refusal(cause, { ...failure, generated: deps.generated ?? false, metrics })
   } finally {
     busy = false
     signal?.removeEventListener('abort', cancel)

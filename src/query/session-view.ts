@@ -1,12 +1,15 @@
 import type { Cell, Engine } from '../lake/engine.ts'
+import type { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
-import { layResult } from './write.ts'
+import { layResult, watched } from './write.ts'
 
 /** A part of a result laid out for a screen. */
 export interface Page {
   readonly lines: readonly string[]
   readonly rows: number
+  /** Watches all pages until this one. */
+  readonly filled: Filled
 }
 
 /** Rows that are laid out together: their widths agree, and more are fetched only when they are wanted. */
@@ -14,14 +17,15 @@ const pageRows = 500
 
 /** Runs a statement and lays its result out part by part; the next part is computed when it is asked for. */
 export async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps): AsyncGenerator<Page> {
-  const { names, types, chunks } = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
+  const stream = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
+  const { names, types, chunks, filled } = watched(stream, undefined)
   const source = chunks[Symbol.asyncIterator]()
   let columns: Cell[][] = names.map(() => [])
   let rows = 0
   let shown = 0
   const page = (): Page => {
     const text = layResult(ready, names, types, columns, width)
-    const made = { lines: text.split('\n').slice(0, -1), rows }
+    const made = { lines: text.split('\n').slice(0, -1), rows, filled }
     columns = names.map(() => [])
     shown += rows
     rows = 0

@@ -10,8 +10,9 @@ import { visibleLines } from '../visible.ts'
 import { runDot } from './session-commands.ts'
 import type { SessionState } from './session-state.ts'
 import { pages } from './session-view.ts'
+import { doubtsOfQuery, isDoubtful } from './doubts.ts'
 import { notesOn } from './notes.ts'
-import { runScript, type RunDeps } from './run.ts'
+import { guarded, runScript, type RunDeps } from './run.ts'
 import { cutScript, isOpen } from './statements.ts'
 import { formatOf, givesRows, type Sink, writeFile, writeTo } from './write.ts'
 
@@ -112,7 +113,7 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
   try {
     const ready = await runScript(state.engine, sql, run)
     for (const note of await notesOn(state.engine, sql)) desk.say(`note: ${note}\n`)
-    const told =
+    const { told, doubtful } =
       state.out !== undefined
         ? await toFile(state, ready, run)
         : state.format === 'table'
@@ -120,52 +121,58 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
           : await asText(state, desk, ready, run)
     const took = state.timer ? `${told === '' ? '' : ', '}${elapsed(deps.now() - begun)}` : ''
     if (told + took !== '') desk.say(`(${told}${took})\n`)
+    if (!doubtful || ready.kind !== 'SELECT') return
+    const doubts = await guarded(state.engine, sql, run, async () => doubtsOfQuery(state.engine, sql))
+    for (const doubt of doubts) desk.say(`note: ${doubt}\n`)
   } finally {
     desk.idle()
   }
 }
 
-async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<string> {
+/** What came of an answer, in words, and whether it is one to wonder about. */
+interface Told {
+  readonly told: string
+  readonly doubtful: boolean
+}
+
+async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<Told> {
   const name = state.out ?? ''
   state.out = undefined
   const target = outFile(name, state.folder)
   const options = { format: formatOf(name) ?? state.format, width: 1000, rows: Infinity }
-  const { rows } = await writeFile(state.engine, ready, target, name, options, run)
-  return `${counted(rows)} to ${name}`
+  const { rows, empty } = await writeFile(state.engine, ready, target, name, options, run)
+  return { told: `${counted(rows)} to ${name}`, doubtful: isDoubtful(rows, empty) }
 }
 
-async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<string> {
+async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Told> {
   if (state.format === 'arrow' || state.format === 'parquet') {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
   const sink: Sink = async (data) => desk.write(data)
-  const { rows } = await writeTo(state.engine, ready, sink, { format: state.format, width: 80, rows: Infinity }, run)
-  return counted(rows)
+  const options = { format: state.format, width: 80, rows: Infinity }
+  const { rows, empty } = await writeTo(state.engine, ready, sink, options, run)
+  return { told: counted(rows), doubtful: isDoubtful(rows, empty) }
 }
 
 /** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
-async function toScreen(
-  state: SessionState,
-  desk: Desk,
-  deps: SessionDeps,
-  ready: Ready,
-  run: RunDeps,
-): Promise<string> {
+async function toScreen(state: SessionState, desk: Desk, deps: SessionDeps, ready: Ready, run: RunDeps): Promise<Told> {
   let rows = 0
+  let doubtful = false
   let room = deps.size().height - 1
   for await (const page of pages(state.engine, ready, deps.size().width, run)) {
     for (const line of page.lines) {
       if (deps.terminal && room <= 0) {
-        if (!(await desk.wantsMore())) return `stopped, ${counted(rows + page.rows)} fetched`
+        if (!(await desk.wantsMore())) return { told: `stopped, ${counted(rows + page.rows)} fetched`, doubtful: false }
         room = deps.size().height - 1
       }
       await desk.write(`${line}\n`)
       room--
     }
     rows += page.rows
-    if (state.rows > 0 && rows >= state.rows) return `first ${counted(rows)}`
+    doubtful = isDoubtful(rows, page.filled.empty())
+    if (state.rows > 0 && rows >= state.rows) return { told: `first ${counted(rows)}`, doubtful }
   }
-  return givesRows(ready) ? counted(rows) : 'done'
+  return { told: givesRows(ready) ? counted(rows) : 'done', doubtful }
 }
 
 function counted(rows: number): string {

@@ -117,3 +117,43 @@ export function constantText(node: unknown): string | undefined {
   const held = (value as Node | undefined)?.['value']
   return kind === 'CONSTANT' && typeof held === 'string' ? held : undefined
 }
+
+/** The texts that a tree compares a column with, by `=` or IN, the column named with or without its table. */
+export function comparedTexts(root: unknown, column: string): readonly string[] {
+  return [...nodesOf(root)].flatMap(({ type, left, right, children }) => {
+    const parts = type === 'COMPARE_EQUAL' ? [left, right] : type === 'COMPARE_IN' ? children : []
+    if (!Array.isArray(parts) || !parts.some((part) => lastName(part) === column)) return []
+    return parts.map(constantText).filter((text) => text !== undefined)
+  })
+}
+
+/** Every constant text of a tree, each once. */
+export function textsIn(root: unknown): readonly string[] {
+  return [...new Set([...nodesOf(root)].map(constantText).filter((text) => text !== undefined))]
+}
+
+/** The arguments of a call as texts: those by place, and those by name in small letters; a list gives all of its texts. */
+export function argumentsOf({ arguments: given }: Call): {
+  readonly places: readonly (readonly string[])[]
+  readonly named: Readonly<Record<string, readonly string[]>>
+} {
+  const alias = (node: unknown): string => String((node as Node | undefined)?.['alias'] ?? '').toLowerCase()
+  return {
+    places: given.filter((node) => alias(node) === '').map(textsIn),
+    named: Object.fromEntries(given.filter((node) => alias(node) !== '').map((node) => [alias(node), textsIn(node)])),
+  }
+}
+
+/** The options that a call of a join names with `=`, which compares, instead of `:=`. */
+export function comparedOptions({ arguments: given }: Call, options: ReadonlySet<string>): readonly string[] {
+  return given.flatMap((node) => {
+    const { type, left } = (node ?? {}) as Node
+    const name = type === 'COMPARE_EQUAL' ? lastName(left) : undefined
+    return name !== undefined && options.has(name) ? [name] : []
+  })
+}
+
+function lastName(node: unknown): string | undefined {
+  const names = (node as Node | undefined)?.['column_names']
+  return Array.isArray(names) ? String(names.at(-1)).toLowerCase() : undefined
+}

@@ -4,9 +4,10 @@ import { extname } from 'node:path'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
-import { type Cell, Engine, quote } from '../lake/engine.ts'
+import { type Cell, type Chunk, Engine, quote, quoteName, type Stream } from '../lake/engine.ts'
 import type { OutFile } from '../lake/output.ts'
 import { carry } from './carry.ts'
+import { type Empty, Filled } from './filled.ts'
 import { projected } from './projection.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
@@ -28,6 +29,8 @@ export interface WriteOptions {
   readonly width: number
   /** Rows of a table to show; the rest is told, not shown. */
   readonly rows: number
+  /** The column with the asset of each row: what is empty is told by asset. */
+  readonly by?: string | undefined
 }
 
 /** Where text or bytes go; the promise holds back whoever writes faster than the reader reads. */
@@ -39,6 +42,8 @@ export interface Written {
   readonly rows: number
   /** Whether more rows follow that are not shown. */
   readonly more: boolean
+  /** The columns in which the rows that were seen hold nothing. */
+  readonly empty: readonly Empty[]
 }
 
 const extensions: Readonly<Record<string, Format>> = {
@@ -145,9 +150,9 @@ export async function writeTo(
         return writeCsv(engine, ready, sink, options)
       case 'json':
       case 'jsonl':
-        return writeJson(engine, ready, sink, options.format)
+        return writeJson(engine, ready, sink, options)
       case 'arrow':
-        return writeArrow(engine, ready, sink, form)
+        return writeArrow(engine, ready, sink, form, options.by)
       case 'parquet':
         throw usage('--format parquet', { expected: '--out FILE', got: 'standard output' })
     }
@@ -171,7 +176,12 @@ const parquetForms = {
 }
 
 /** A session can write no file: an engine that runs no SQL of anybody else's writes it. */
-async function toParquet(engine: Engine, ready: Ready, { path }: OutFile, { compat }: WriteOptions): Promise<Written> {
+async function toParquet(
+  engine: Engine,
+  ready: Ready,
+  { path }: OutFile,
+  { compat, by }: WriteOptions,
+): Promise<Written> {
   const form = compat === true ? 'compat' : 'parquet'
   const sql = projected(wrappable(ready), ready.columns, form)
   const [means] = await engine.rows<{ memory: string; threads: bigint }>(
@@ -182,10 +192,37 @@ async function toParquet(engine: Engine, ready: Ready, { path }: OutFile, { comp
   try {
     const rows = await carry(engine, sql, writer, 'answer')
     await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
-    return { rows, more: false }
+    return { rows, more: false, empty: await emptyIn(writer, 'answer', by) }
   } finally {
     writer.close()
   }
+}
+
+/** The same for the rows of a table, counted by the engine that holds them. */
+async function emptyIn(engine: Engine, table: string, by: string | undefined): Promise<readonly Empty[]> {
+  const described = await engine.rows<{ column_name: string }>(`DESCRIBE FROM ${table}`)
+  const names = described.map(({ column_name: name }) => name)
+  const filled = new Filled(names, by)
+  const asset = names.find((name) => name.toLowerCase() === by)
+  const counts = names.map((name) => `count(${quoteName(name)}) > 0`).join(', ')
+  const key = asset === undefined ? 'NULL' : `CAST(${quoteName(asset)} AS VARCHAR)`
+  const rows = await engine.rows<{ asset: string | null; rows: bigint; full: readonly boolean[] }>(
+    `SELECT ${key} AS asset, count(*) AS rows, [${counts}] AS "full" FROM ${table} GROUP BY 1`,
+  )
+  for (const row of rows) filled.count(Number(row.rows), row.asset, row.full)
+  return filled.empty()
+}
+
+/** A stream that is looked at as it goes by. */
+export function watched(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
+  const filled = new Filled(stream.names, by)
+  async function* seen(): AsyncGenerator<Chunk> {
+    for await (const chunk of stream.chunks) {
+      filled.add(chunk.rows, chunk.columns)
+      yield chunk
+    }
+  }
+  return { ...stream, chunks: seen(), filled }
 }
 
 function csvTarget(safe: boolean | undefined): 'csv' | 'safe csv' {
@@ -197,23 +234,29 @@ function wrappable(ready: Ready): string {
   throw usage('SQL', { expected: 'a SELECT to write', got: ready.kind, next: 'use --format table' })
 }
 
-async function writeCsv(engine: Engine, ready: Ready, sink: Sink, { safe }: WriteOptions): Promise<Written> {
+async function writeCsv(engine: Engine, ready: Ready, sink: Sink, { safe, by }: WriteOptions): Promise<Written> {
   const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, csvTarget(safe))})`
-  const { names, chunks } = await engine.stream(sql)
+  const { names, chunks, filled } = watched(await engine.stream(sql), by)
   await sink(`${names.map(csvField).join(',')}\n`)
-  return {
-    rows: await eachChunk(chunks, sink, (row) => row.map((cell) => csvField(cell as string | null)).join(',')),
-    more: false,
-  }
+  const rows = await eachChunk(chunks, sink, (row) => row.map((cell) => csvField(cell as string | null)).join(','))
+  return { rows, more: false, empty: filled.empty() }
 }
 
-async function writeJson(engine: Engine, ready: Ready, sink: Sink, format: 'json' | 'jsonl'): Promise<Written> {
-  const { names, chunks } = await engine.stream(ready.text)
+async function writeJson(
+  engine: Engine,
+  ready: Ready,
+  sink: Sink,
+  { format, by }: Pick<WriteOptions, 'format' | 'by'>,
+): Promise<Written> {
+  const { names, chunks, filled } = watched(await engine.stream(ready.text), by)
   const keys = distinctNames(names).map((name) => JSON.stringify(name))
   const isJson = ready.columns.map(({ type }) => type.alias === 'JSON')
   const line = (row: readonly Cell[]): string =>
     `{${row.map((cell, k) => `${keys[k] ?? ''}:${jsonForm(cell, isJson[k] ?? false)}`).join(',')}}`
-  if (format === 'jsonl') return { rows: await eachChunk(chunks, sink, line), more: false }
+  if (format === 'jsonl') {
+    const lines = await eachChunk(chunks, sink, line)
+    return { rows: lines, more: false, empty: filled.empty() }
+  }
   let first = true
   await sink('[')
   const rows = await eachChunk(
@@ -227,7 +270,7 @@ async function writeJson(engine: Engine, ready: Ready, sink: Sink, format: 'json
     '',
   )
   await sink(first ? ']\n' : '\n]\n')
-  return { rows, more: false }
+  return { rows, more: false, empty: filled.empty() }
 }
 
 async function eachChunk(
@@ -246,15 +289,22 @@ async function eachChunk(
   return rows
 }
 
-async function writeArrow(engine: Engine, ready: Ready, sink: Sink, form: 'file' | 'stream'): Promise<Written> {
-  const { arrowBytes } = await import('./arrow.ts')
-  for await (const part of arrowBytes(engine, ready.text, form)) await sink(part)
-  return { rows: 0, more: false }
+async function writeArrow(
+  engine: Engine,
+  ready: Ready,
+  sink: Sink,
+  form: 'file' | 'stream',
+  by: string | undefined,
+): Promise<Written> {
+  const { arrowBytes, look } = await import('./arrow.ts')
+  const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), by)
+  for await (const part of arrowBytes(engine, ready.text, form, (batch) => look(filled, batch))) await sink(part)
+  return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
 /** The first rows of a result, all columns of them. */
 async function writeTable(engine: Engine, ready: Ready, sink: Sink, options: WriteOptions): Promise<Written> {
-  const { names, types, chunks } = await engine.stream(ready.text)
+  const { names, types, chunks, filled } = watched(await engine.stream(ready.text), options.by)
   const columns: Cell[][] = names.map(() => [])
   let rows = 0
   let more = false
@@ -266,7 +316,7 @@ async function writeTable(engine: Engine, ready: Ready, sink: Sink, options: Wri
     if (more) break
   }
   await sink(layResult(ready, names, types, columns, options.width))
-  return { rows, more }
+  return { rows, more, empty: filled.empty() }
 }
 
 /** A part of a result for people: a table, a drawing for EXPLAIN, nothing for what gives no rows. */

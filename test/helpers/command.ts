@@ -7,18 +7,21 @@ export interface Ended {
   readonly code: number
   readonly out: string
   readonly message: string
+  /** What it said on stderr beside. */
+  readonly notes: string
 }
 
 /** Runs one command line in this process. */
 export async function pitlake(cwd: string, argv: readonly string[], env: Deps['env'] = {}): Promise<Ended> {
   let out = ''
+  let notes = ''
   const deps: Deps = {
     now: Date.now,
     sleep: async () => undefined,
     random: Math.random,
     env,
     stdout: (text) => (out += text),
-    stderr: () => undefined,
+    stderr: (text) => (notes += text),
     live: () => undefined,
     isTerminal: false,
     signal: new AbortController().signal,
@@ -26,8 +29,8 @@ export async function pitlake(cwd: string, argv: readonly string[], env: Deps['e
   }
   try {
     await dispatch(argv, deps)
-    return { code: 0, out, message: '' }
+    return { code: 0, out, message: '', notes }
   } catch (error) {
-    return { code: exitCode(error), out, message: error instanceof Error ? error.message : '' }
+    return { code: exitCode(error), out, notes, message: error instanceof Error ? error.message : '' }
   }
 }

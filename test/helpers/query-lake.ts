@@ -36,6 +36,8 @@ WHERE (${asOf} IS NULL OR available_at <= ${asOf})`)
   await engine.run(`COMMENT ON COLUMN points.t IS 'start of the interval'`)
   await engine.run(`CREATE VIEW series AS SELECT DISTINCT metric, asset FROM points`)
   await engine.run(`CREATE VIEW lake_info AS SELECT ${quote(folder)} AS folder`)
+  await engine.run(`CREATE VIEW endpoints AS SELECT metric, '24h' AS default_interval, CAST(NULL AS VARCHAR) AS default_currency,
+ CAST(NULL AS VARCHAR) AS default_exchange, CAST(NULL AS VARCHAR) AS default_network FROM (VALUES ('supply/current_pit'), ('indicators/one')) AS known(metric)`)
   await engine.run(`CREATE VIEW products AS SELECT 'p1' AS id`)
   await engine.run(`CREATE SCHEMA history`)
   await engine.run(`CREATE VIEW history.products AS SELECT 'p1' AS id, CAST('infinity' AS TIMESTAMPTZ) AS valid_to`)

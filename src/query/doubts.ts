@@ -1,0 +1,280 @@
+import { type Engine, quote } from '../lake/engine.ts'
+import { nearPaths, suggestion } from '../suggestion.ts'
+import type { Empty } from './filled.ts'
+import { metricsOf } from './metric-names.ts'
+import type { PanelSpec } from './panel.ts'
+import type { PointsFilter } from './points.ts'
+import { statementsOf } from './statements.ts'
+import { argumentsOf, callsIn, comparedTexts, parsed, tablesIn, textsIn } from './tree.ts'
+import { withoutAsOf } from './without-as-of.ts'
+
+const dimensions = ['currency', 'exchange', 'network'] as const
+/** Columns that hold nothing for most metrics. */
+const oftenNull: ReadonlySet<string> = new Set([...dimensions, 'o', 'extra', 'computed_at', 'component'])
+const joins: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample'])
+const registryTables: ReadonlySet<string> = new Set(['universe', 'products', 'issuers', 'deployments'])
+const price = 'price_usd'
+/** What prices are computed from. */
+const priced = 'supply/current_pit'
+
+/** What was asked of a metric that told nothing. */
+interface Asked {
+  /** Path, with a pointer behind `#` where one was named. */
+  readonly name: string
+  /** Undefined or `*`: any. */
+  readonly interval: string | undefined
+  readonly assets: readonly string[]
+  readonly dimensions: Readonly<Partial<Record<(typeof dimensions)[number], string | undefined>>>
+  readonly component: string | undefined
+  /** Whether there was nothing for any asset. */
+  readonly everywhere: boolean
+}
+
+/** Whether a result is one to wonder about: no rows, or a column that tells nothing although it mostly does. */
+export function isDoubtful(rows: number, empty: readonly Empty[]): boolean {
+  return rows === 0 || empty.some(({ column, everywhere }) => everywhere && !oftenNull.has(column.toLowerCase()))
+}
+
+/** What may be wrong with a query that found nothing, by the texts in it: one line each. */
+export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readonly string[]> {
+  if (!(await isWholeLake(engine))) return []
+  const trees: unknown[] = []
+  for (const { text } of statementsOf(sql)) {
+    const tree = await parsed(engine, selectIn(text))
+    if (!('error' in tree)) trees.push(tree.statements)
+  }
+  return withoutAsOf(engine, async () => {
+    const known = await metricsOf(engine)
+    const found = [
+      ...doubtsOfPoints(trees),
+      ...(await doubtsOfJoins(engine, trees, known)),
+      ...doubtsOfPaths(trees, known),
+      ...(await doubtsOfFilters(engine, trees, known)),
+      ...(await doubtsOfRegistry(engine, trees)),
+      ...(await doubtsOfCase(engine, trees)),
+    ]
+    return [...new Set(found)]
+  })
+}
+
+/** What may be wrong with the metrics of a panel that told nothing of some assets. */
+export async function doubtsOfPanel(
+  engine: Engine,
+  spec: PanelSpec,
+  empty: readonly Empty[],
+): Promise<readonly string[]> {
+  const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
+  if (field === undefined || empty.length === 0 || !(await isWholeLake(engine))) return []
+  return withoutAsOf(engine, async () => {
+    const found: (string | undefined)[] = []
+    for (const name of spec.metrics) {
+      const lost = empty.find(({ column }) => column === (field === 'v' ? name : `${name}.${field}`))
+      if (lost === undefined) continue
+      const { currency, exchange, network, component, interval } = spec
+      const rest = { dimensions: { currency, exchange, network }, component, everywhere: lost.everywhere }
+      const why = { name, interval, assets: lost.assets.filter((asset) => asset !== ''), ...rest }
+      found.push(await whyEmpty(engine, why, await metricsOf(engine)))
+    }
+    return [...new Set(found)].filter((one) => one !== undefined)
+  })
+}
+
+/** What may be wrong with a filter of points that found none. */
+export async function doubtsOfFilter(engine: Engine, filter: PointsFilter): Promise<readonly string[]> {
+  if (!(await isWholeLake(engine))) return []
+  const { currency, exchange, network } = filter
+  const [metrics, assets] = [[filter.metrics ?? []].flat(), [filter.assets ?? []].flat()]
+  return withoutAsOf(engine, async () => {
+    const known = await metricsOf(engine)
+    const found: (string | undefined)[] = []
+    for (const name of metrics) {
+      const interval = filter.interval ?? (await standardOf(engine, name, 'interval'))
+      const rest = { component: undefined, everywhere: false }
+      found.push(
+        await whyEmpty(engine, { name, interval, assets, dimensions: { currency, exchange, network }, ...rest }, known),
+      )
+    }
+    return [...new Set(found)].filter((one) => one !== undefined)
+  })
+}
+
+/** The SELECT that a temporary table or view is made from; any other statement as it is. */
+function selectIn(text: string): string {
+  return text.replace(/^\s*CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW)\s+\S+\s+AS\b/i, '')
+}
+
+async function isWholeLake(engine: Engine): Promise<boolean> {
+  const views = await engine.rows(
+    `SELECT 1 AS found FROM system.main.duckdb_views() AS v WHERE v.view_name IN ('endpoints', 'components', 'points')`,
+  )
+  return views.length === 3
+}
+
+function doubtsOfPoints(trees: readonly unknown[]): string[] {
+  const asked = comparedTexts(trees, 'metric').includes(price) && tablesIn(trees).includes('points')
+  return asked ? ['price_usd is a view of its own, not a metric of points: FROM price_usd'] : []
+}
+
+async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: readonly string[]): Promise<string[]> {
+  const found: (string | undefined)[] = []
+  for (const call of callsIn(trees)) {
+    if (!joins.has(call.name)) continue
+    const { places, named } = argumentsOf(call)
+    const names = call.name === 'resample' ? places[0] : places[1]
+    const [interval] = (call.name === 'resample' ? undefined : places[2]) ?? []
+    const [currency, exchange, network, component] = [...dimensions, 'component'].map((name) => named[name]?.[0])
+    for (const name of names ?? []) {
+      const own = { name, interval, assets: [], component, everywhere: true }
+      found.push(await whyEmpty(engine, { ...own, dimensions: { currency, exchange, network } }, known))
+    }
+  }
+  return found.filter((one) => one !== undefined)
+}
+
+/** Texts that look like a path and are none. */
+function doubtsOfPaths(trees: readonly unknown[], known: readonly string[]): string[] {
+  return textsIn(trees).flatMap((text) => {
+    const [path = ''] = text.split('#')
+    const strange = /^[a-z0-9_]+\/[a-z0-9_]+$/i.test(path) && !known.includes(path)
+    return strange ? [`unknown metric ${said(path)}${nearMetric(path, known)}`] : []
+  })
+}
+
+/** What a WHERE compares the columns of `points` with. */
+async function doubtsOfFilters(engine: Engine, trees: readonly unknown[], known: readonly string[]): Promise<string[]> {
+  const metrics = comparedTexts(trees, 'metric').filter((metric) => metric !== price && known.includes(metric))
+  const found: string[] = []
+  for (const name of metrics) {
+    const held = await heldOf(engine, name)
+    if (held.length === 0) found.push(nothingOf(name))
+    else
+      for (const column of ['interval', 'asset', ...dimensions] as const) {
+        const there = distinct(held.map((row) => row[column]))
+        const lost = comparedTexts(trees, column).find((value) => !there.includes(value))
+        if (lost === undefined) continue
+        found.push(
+          `nothing is held of ${said(name)} ${column === 'asset' ? 'for' : 'with'} ${column} ${said(lost)}${near(lost, there)}`,
+        )
+        break
+      }
+  }
+  return found
+}
+
+async function doubtsOfRegistry(engine: Engine, trees: readonly unknown[]): Promise<string[]> {
+  const asked =
+    [...callsIn(trees)].some(({ name }) => name === 'pit_universe') ||
+    tablesIn(trees).some((name) => registryTables.has(name))
+  if (!asked) return []
+  const [row] = await engine.rows('SELECT CAST(min(known_since) AS VARCHAR) AS start FROM registry_start')
+  const start = row?.['start']
+  return [
+    `the registry knows nothing before its first snapshot${typeof start === 'string' ? `, ${start}` : ': there is none'}`,
+  ]
+}
+
+/** Texts that are the name of an asset but for their case. */
+async function doubtsOfCase(engine: Engine, trees: readonly unknown[]): Promise<string[]> {
+  const texts = textsIn(trees)
+  if (texts.length === 0) return []
+  const rows = await engine.rows<{ asset: string }>(
+    `SELECT DISTINCT asset FROM points WHERE lower(asset) IN (${texts.map((text) => quote(text.toLowerCase())).join(', ')})`,
+  )
+  const assets = rows.map(({ asset }) => asset)
+  return texts.flatMap((text) => {
+    const same = assets.some((asset) => asset.toLowerCase() === text.toLowerCase())
+    return same && !assets.includes(text) ? [`${said(text)} is no asset${near(text, assets)}`] : []
+  })
+}
+
+/** Why a metric may have told nothing of these assets; undefined where the lake just had nothing to tell. */
+async function whyEmpty(engine: Engine, asked: Asked, known: readonly string[]): Promise<string | undefined> {
+  const [path = '', named] = asked.name.split('#', 2)
+  const pointer = named ?? asked.component
+  if (!known.includes(path)) return `unknown metric ${said(path)}${nearMetric(path, known)}`
+  const all = await heldOf(engine, path === price ? priced : path)
+  if (all.length === 0) return nothingOf(path)
+  const any = asked.interval === undefined || asked.interval === '*'
+  const held = all.filter(({ interval }) => any || interval === asked.interval)
+  if (held.length === 0)
+    return `${said(path)} is not held at ${asked.interval ?? ''}${near(asked.interval ?? '', distinct(all.map(({ interval }) => interval)))}`
+  const own = distinct(held.map(({ asset }) => asset))
+  const lost = asked.assets.find((asset) => !own.includes(asset))
+  if (lost !== undefined) return `nothing is held of ${said(path)} for asset ${said(lost)}${near(lost, own)}`
+  for (const dimension of path === price ? [] : dimensions) {
+    const wanted = asked.dimensions[dimension] ?? (await standardOf(engine, path, dimension))
+    const there = distinct(held.map((row) => row[dimension]))
+    if (there.length > 0 && wanted !== undefined && wanted !== '*' && !there.includes(wanted))
+      return `nothing is held of ${said(path)} with ${dimension} ${said(wanted)}${near(wanted, there)}`
+  }
+  return asked.everywhere && path !== price ? whyNull(engine, path, pointer) : undefined
+}
+
+/** Whether a metric of objects was asked without a part of them, or for one that there is not. */
+async function whyNull(engine: Engine, path: string, pointer: string | undefined): Promise<string | undefined> {
+  const rows = await engine.rows<{ component: string }>(
+    `SELECT DISTINCT component FROM (SELECT component FROM components WHERE metric = ${quote(path)} LIMIT 5000) ORDER BY 1`,
+  )
+  const known = rows.map(({ component }) => component)
+  if (known.length === 0)
+    return pointer === undefined ? undefined : `${said(path)} holds plain numbers: ask it without #${pointer}`
+  if (pointer === undefined) {
+    const parts = known.slice(0, 2).map((part) => said(`${path}#${part}`))
+    return `${said(path)} holds objects or lists: ask for a part of them, such as ${parts.join(' or ')}`
+  }
+  return known.includes(pointer) ? undefined : `${said(path)} has no part ${said(pointer)}${near(pointer, known)}`
+}
+
+interface Held {
+  readonly interval: string
+  readonly asset: string
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+  readonly [column: string]: string | null
+}
+
+async function heldOf(engine: Engine, metric: string): Promise<readonly Held[]> {
+  return engine.rows<Held>(
+    `SELECT DISTINCT "interval", asset, currency, exchange, network FROM points WHERE metric = ${quote(metric)}`,
+  )
+}
+
+/** The catalogue's default; undefined where a metric has none. */
+async function standardOf(
+  engine: Engine,
+  metric: string,
+  name: 'interval' | (typeof dimensions)[number],
+): Promise<string | undefined> {
+  const path = metric === price ? priced : metric
+  const [row] = await engine.rows(`SELECT default_${name} AS held FROM endpoints WHERE metric = ${quote(path)}`)
+  const held = row?.['held']
+  return typeof held === 'string' ? held : undefined
+}
+
+function nothingOf(path: string): string {
+  return `the lake holds nothing of ${said(path)}: fetch it first`
+}
+
+/** What may have been meant, as the end of a sentence. */
+function near(word: string, known: readonly string[]): string {
+  const meant = known.find((name) => name.toLowerCase() === word.toLowerCase()) ?? suggestion(word, known)
+  if (meant !== undefined) return `; did you mean ${said(meant)}?`
+  return known.length === 0
+    ? ''
+    : `; there ${known.length === 1 ? 'is' : 'are'} ${known.slice(0, 6).map(said).join(', ')}`
+}
+
+/** The same for the path of a metric. */
+function nearMetric(word: string, known: readonly string[]): string {
+  const meant = nearPaths(word, known)
+  return meant.length === 0 ? '' : `; did you mean ${meant.map(said).join(' or ')}?`
+}
+
+function distinct(values: readonly (string | null | undefined)[]): readonly string[] {
+  return [...new Set(values.filter((value) => typeof value === 'string'))].toSorted()
+}
+
+function said(text: string): string {
+  return `'${text}'`
+}

@@ -1,0 +1,70 @@
+import type { Cell } from '../lake/engine.ts'
+
+/** A column in which nothing was found. */
+export interface Empty {
+  readonly column: string
+  /** The assets for which it holds nothing; none where the result was not watched by asset. */
+  readonly assets: readonly string[]
+  /** Whether it holds nothing in any row. */
+  readonly everywhere: boolean
+}
+
+/** Watches a result go by and tells in which columns it held nothing. */
+export class Filled {
+  rows = 0
+  readonly #names: readonly string[]
+  /** The place of the column that tells the rows apart; -1 where there is none. */
+  readonly by: number
+  readonly #places = new Map<string, number>()
+  /** By column, by the asset's place. */
+  readonly #seen: boolean[][]
+
+  /** `by` is the column whose texts tell the rows apart. */
+  constructor(names: readonly string[], by?: string) {
+    this.#names = names
+    this.by = by === undefined ? -1 : names.findIndex((name) => name.toLowerCase() === by)
+    this.#seen = names.map(() => [])
+  }
+
+  /** Looks at further rows, column by column. */
+  add(rows: number, columns: readonly (readonly (Cell | undefined)[])[]): void {
+    this.rows += rows
+    const places = this.by < 0 ? undefined : this.#placesOf(columns[this.by] ?? [], rows)
+    for (const [k, seen] of this.#seen.entries()) {
+      const column = columns[k] ?? []
+      if (places === undefined) seen[0] ||= column.some(isFull)
+      else for (const [i, place] of places.entries()) if (isFull(column[i])) seen[place] = true
+    }
+  }
+
+  /** Marks what was counted elsewhere: how many of the rows of an asset hold something, column by column. */
+  count(rows: number, asset: Cell, full: readonly boolean[]): void {
+    this.rows += rows
+    const [place = 0] = this.by < 0 ? [] : this.#placesOf([asset], 1)
+    for (const [k, seen] of this.#seen.entries()) if (full[k] === true) seen[place] = true
+  }
+
+  /** The columns in which something is missing; none where there are no rows at all. */
+  empty(): readonly Empty[] {
+    if (this.rows === 0) return []
+    return this.#names.flatMap((column, k) => {
+      const seen = this.#seen[k] ?? []
+      const everywhere = !seen.some(Boolean)
+      const assets = [...this.#places].flatMap(([asset, place]) => (seen[place] === true ? [] : [asset]))
+      return everywhere || assets.length > 0 ? [{ column, assets: assets.toSorted(), everywhere }] : []
+    })
+  }
+
+  #placesOf(assets: readonly (Cell | undefined)[], rows: number): readonly number[] {
+    return Array.from({ length: rows }, (_, i) => {
+      const asset = String(assets[i] ?? '')
+      const place = this.#places.get(asset) ?? this.#places.size
+      this.#places.set(asset, place)
+      return place
+    })
+  }
+}
+
+function isFull(cell: Cell | undefined): boolean {
+  return cell !== null && cell !== undefined
+}

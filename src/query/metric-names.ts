@@ -1,0 +1,7 @@
+import type { Engine } from '../lake/engine.ts'
+
+/** The names of all metrics that a query may ask for. */
+export async function metricsOf(engine: Engine): Promise<readonly string[]> {
+  const rows = await engine.rows<{ metric: string }>('SELECT metric FROM endpoints ORDER BY 1')
+  return [...rows.map(({ metric }) => metric), 'price_usd']
+}

@@ -1,0 +1,252 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type Lake, openLake, type QueryOptions } from '../../src/index.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
+import { trustTables } from '../helpers/trust-lake.ts'
+import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+const supply = 'supply/current_pit'
+const plain = 'indicators/sopr_adjusted_pit'
+const nested = 'indicators/cost_basis_distribution_quantiles_pit'
+
+const point = (metric: string, day: number, rest: Partial<PointRow>): PointRow => ({
+  metric,
+  asset: 'BTC',
+  interval: '24h',
+  t: `2024-03-0${day}`,
+  available_at: `2024-03-0${day + 1}T00:10:00Z`,
+  ...rest,
+})
+
+let root = ''
+let lake: Lake
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'pitlake-notes-'))
+  const points = [1, 2, 3].flatMap((day) => [
+    point(plain, day, { v: day }),
+    point(plain, day, { v: day * 10, interval: '1h' }),
+    point(nested, day, { o: `{"a":{"b":${day * 10}},"c":"text"}` }),
+    point(supply, day, { v: day, currency: 'native' }),
+    point(supply, day, { v: day * 100, currency: 'usd' }),
+  ])
+  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points, tables: trustTables() }])
+  await makeViews(root)
+  lake = await openLake(root)
+})
+afterAll(async () => {
+  await lake.close()
+  rmSync(root, { recursive: true, force: true })
+})
+
+const one = `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04T00:10:00Z' AS ts)`
+const queries: readonly (readonly [sql: string, note: string | undefined])[] = [
+  [`SELECT max(v) AS v FROM points WHERE asset = 'btc'`, `'btc' is no asset; did you mean 'BTC'?`],
+  [
+    `${one.replace('BTC', 'btc')} SELECT v FROM pit_join('d', '${supply}', '24h')`,
+    `'btc' is no asset; did you mean 'BTC'?`,
+  ],
+  [
+    `${one} SELECT v FROM pit_join('d', '${nested}', '24h')`,
+    `'${nested}' holds objects or lists: ask for a part of them, such as '${nested}#/a/b'`,
+  ],
+  [
+    `${one} SELECT v FROM pit_join('d', '${nested}#/a/c', '24h')`,
+    `'${nested}' has no part '/a/c'; did you mean '/a/b'?`,
+  ],
+  [
+    `${one} SELECT v FROM pit_join('d', '${nested}', '24h', component := '/a/c')`,
+    `'${nested}' has no part '/a/c'; did you mean '/a/b'?`,
+  ],
+  [`${one} SELECT v FROM pit_join('d', '${plain}#/a', '24h')`, `'${plain}' holds plain numbers: ask it without #/a`],
+  [`${one} SELECT v FROM pit_join('d', '${plain}', '10m')`, `'${plain}' is not held at 10m`],
+  [`FROM points WHERE metric = 'price_usd'`, 'price_usd is a view of its own, not a metric of points: FROM price_usd'],
+  [`FROM points WHERE metric = 'supply/curent_pit'`, `unknown metric 'supply/curent_pit'; did you mean '${supply}'`],
+  [
+    `FROM points WHERE metric = '${supply}' AND currency = 'usdd'`,
+    `nothing is held of '${supply}' with currency 'usdd'; did you mean 'usd'?`,
+  ],
+  [
+    `FROM points WHERE metric = '${supply}' AND asset IN ('BTCC')`,
+    `nothing is held of '${supply}' for asset 'BTCC'; did you mean 'BTC'?`,
+  ],
+  [
+    `FROM points WHERE metric = 'addresses/active_count_pit'`,
+    `the lake holds nothing of 'addresses/active_count_pit': fetch it first`,
+  ],
+  [
+    `WITH d AS (SELECT TIMESTAMPTZ '2024-01-02' AS ts) SELECT * FROM pit_universe('d')`,
+    'the registry knows nothing before its first snapshot, 2024-01-21',
+  ],
+  // What is found, or misses only what most points lack, is no reason to wonder.
+  [`FROM points WHERE metric = '${supply}' AND asset = 'BTC'`, undefined],
+  [`SELECT 'btc' AS label, count(*) AS n FROM points`, undefined],
+  [`${one} SELECT v FROM pit_join('d', '${nested}#/a/b', '24h')`, undefined],
+]
+
+test.each(queries)('%s', async (sql, note) => {
+  const table = await lake.sql(sql)
+  if (note === undefined) expect([lake.notes, table.numRows > 0]).toEqual([[], true])
+  else expect(lake.notes.join('\n')).toContain(note)
+})
+
+test('notes belong to the last answer, and as_of stays what it was', async () => {
+  const late = await openLake(root, { asOf: '2024-03-02T12:00:00Z' })
+  try {
+    await late.sql(`SELECT max(v) AS v FROM points WHERE asset = 'btc'`)
+    expect(late.notes).toHaveLength(1)
+    const [row] = (await late.sql(`SELECT count(*) AS n FROM points WHERE metric = '${supply}'`)).toArray()
+    expect([row?.n, late.notes]).toEqual([2n, []])
+  } finally {
+    await late.close()
+  }
+})
+
+test('points and panels of the API name what may have been meant', async () => {
+  await lake.points({ metrics: 'supply/curent_pit' })
+  expect(lake.notes.join()).toContain(`unknown metric 'supply/curent_pit'; did you mean '${supply}'`)
+  await lake.points({ metrics: supply, assets: ['btc'] })
+  expect(lake.notes).toEqual([`nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?`])
+  await lake.points({ metrics: plain, interval: '1w' })
+  expect(lake.notes.join()).toContain(`'${plain}' is not held at 1w`)
+  const ts = '2024-03-04T00:10:00Z'
+  await lake.panel({
+    decisions: [
+      { asset: 'BTC', ts },
+      { asset: 'btc', ts },
+    ],
+    metrics: [supply, plain],
+  })
+  expect(lake.notes).toEqual(
+    [supply, plain].map((metric) => `nothing is held of '${metric}' for asset 'btc'; did you mean 'BTC'?`),
+  )
+  await lake.panel({ decisions: [{ asset: 'BTC', ts }], metrics: [nested] })
+  expect(lake.notes.join()).toContain('ask for a part of them')
+  await lake.panel({ decisions: [{ asset: 'BTC', ts }], metrics: [supply] })
+  expect(lake.notes).toEqual([])
+})
+
+test('points take the catalogue’s defaults; `*` means all', async () => {
+  const values = async (filter: Parameters<Lake['points']>[0]): Promise<unknown> => [
+    ...((await lake.points(filter)).getChild('v') ?? []),
+  ]
+  expect(await values({ metrics: supply })).toEqual([1, 2, 3])
+  expect(await values({ metrics: supply, currency: 'usd' })).toEqual([100, 200, 300])
+  expect(await values({ metrics: supply, currency: '*' })).toEqual([1, 2, 3, 100, 200, 300])
+  expect(await values({ metrics: plain })).toEqual([1, 2, 3])
+  expect(await values({ metrics: plain, interval: '*' })).toEqual([10, 20, 30, 1, 2, 3])
+  expect(await values({ metrics: [plain, supply], since: '2024-03-02' })).toEqual([2, 3, 2, 3])
+  expect(await values({ since: '2024-03-03' })).toEqual([null, 3, 3])
+  const joined = await lake.sql(`${one} SELECT v FROM pit_join('d', '${supply}', '24h')`)
+  expect(joined.get(0)?.v).toBe(3)
+  await expect(lake.points({ metrics: ['price_usd', supply] })).rejects.toThrow(/price_usd alone/)
+})
+
+test('the universe of a real lake: its columns, sorted', async () => {
+  const now = await lake.universe()
+  const ids = [...(now.getChild('product_id') ?? [])]
+  expect(now.schema.fields.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['product_id', 'issuer_name', 'deployments']),
+  )
+  expect(ids.length).toBeGreaterThan(0)
+  expect(ids).toEqual(ids.toSorted())
+  expect((await lake.universe('2024-01-02')).numRows).toBe(0)
+  expect(lake.notes.join()).toContain('the registry is not known at this as_of')
+})
+
+const mistakes: readonly (readonly [sql: string, words: RegExp, parameters: readonly Date[]])[] = [
+  [
+    `${one} FROM pit_join('d', 'supply/curent_pit', '24h')`,
+    /unknown metric supply\/curent_pit.*did you mean `supply\/current_pit`/,
+    [],
+  ],
+  [`${one} FROM pit_long('d', ['supply/curent_pit'], '24h')`, /did you mean `supply\/current_pit`/, []],
+  [`FROM resample('supply/curent_pit', '24h', '1w')`, /did you mean `supply\/current_pit`/, []],
+  [
+    `${one} FROM pit_join('d', 'nothing/like_it', '24h')`,
+    /unknown metric nothing\/like_it.*endpoints lists them all/,
+    [],
+  ],
+  [`${one} FROM pit_join('d', '${supply}', '24h', currency = 'usd')`, /expected currency := ….*named with :=/s, []],
+  [`FROM calendar('2024-01-01', '2024-01-02', '1 hou')`, /expected a time such as.*got '.*hou'/, []],
+  [`${one} FROM pit_join('d', '${supply}', '24h', max_age := '1 hou')`, /expected a time such as.*got '.*hou'/, []],
+  [
+    `WITH d AS (SELECT 'BTC' AS asset, 1709510400 AS ts) FROM pit_join('d', '${supply}', '24h')`,
+    /expected an instant.*got a number \(INTEGER\).*to_timestamp/s,
+    [],
+  ],
+  ['SELECT $1 AS a', /parameter \$1: expected .*got an invalid Date/, [new Date('never')]],
+]
+
+test.each(mistakes)('%s: in words', async (sql, words, parameters) => {
+  await expect(lake.sql(sql, parameters)).rejects.toThrow(words)
+})
+
+test('a Date is a parameter like others', async () => {
+  const at = new Date('2024-03-02T00:00:00.123Z')
+  const own = await lake.sql('SELECT epoch_ms($1) AS a, typeof($1) AS b', [at])
+  expect([own.get(0)?.a, own.get(0)?.b]).toEqual([BigInt(at.getTime()), 'TIMESTAMP WITH TIME ZONE'])
+  const named = await lake.sql('SELECT count(*) AS n FROM points WHERE available_at < $at', { at })
+  expect(named.get(0)?.n).toBe(0n)
+})
+
+async function noted(...argv: readonly string[]): Promise<Ended> {
+  return await pitlake(root, [...argv, '--data', root])
+}
+
+const outs = ['n.csv', 'n.jsonl', 'n.json', 'n.arrow', 'n.parquet']
+test.each(outs)('the command line says it on stderr, whatever the format: %s', async (name) => {
+  const folder = mkdtempSync(join(tmpdir(), 'pitlake-noted-'))
+  try {
+    const out = join(folder, name)
+    const sql = await noted('sql', `SELECT max(v) AS v FROM points WHERE asset = 'btc'`, '--out', out)
+    expect(sql).toMatchObject({ code: 0, notes: `note: 'btc' is no asset; did you mean 'BTC'?\n` })
+    const good = await noted('sql', `SELECT max(v) AS v FROM points WHERE asset = 'BTC'`, '--out', out)
+    expect(good).toMatchObject({ code: 0, notes: '' })
+    writeFileSync(join(folder, 'd.csv'), 'asset,ts\nBTC,2024-03-04T00:10:00Z\nbtc,2024-03-04T00:10:00Z\n')
+    const panel = await noted('panel', '--decisions', join(folder, 'd.csv'), '--metrics', supply, '--out', out)
+    const why = `note: nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?\n`
+    expect(panel).toMatchObject({ code: 0, notes: why })
+    expect(readFileSync(out).length).toBeGreaterThan(0)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a variable that nobody knows is refused everywhere', async () => {
+  const file = join(root, '..', `pitlake-notes-${process.pid}.sql`)
+  writeFileSync(file, `SELECT getvariable('k') AS k`)
+  const out = join(root, '..', `pitlake-notes-${process.pid}.parquet`)
+  try {
+    const slip = { code: 2, message: expect.stringContaining('did you mean as_of?') }
+    const grid = ['--calendar', '2024-03-01,2024-03-02,1d', '--assets', 'BTC', '--metrics', supply]
+    expect(await noted('panel', ...grid, '--set', 'as_off=2024-03-01')).toMatchObject(slip)
+    expect(await noted('stamp', file, '--out', out, '--set', 'as_off=2024-03-01')).toMatchObject(slip)
+    expect(await noted('stamp', file, '--out', out, '--set', 'other=1')).toMatchObject({ code: 2 })
+    expect(await noted('stamp', file, '--out', out, '--set', 'k=1')).toMatchObject({ code: 0 })
+    expect(await noted('replay', out)).toMatchObject({ code: 0 })
+  } finally {
+    rmSync(file, { force: true })
+    rmSync(out, { force: true })
+  }
+  await expect(openLake(root, { set: { as_off: '2024-03-01' } })).rejects.toThrow(/did you mean as_of/)
+  await withLake({ set: { lucky: 5 } }, async (own) => {
+    expect((await own.sql(`SELECT getvariable('lucky') AS k`)).get(0)?.k).toBe(5)
+    expect((await own.sql('SELECT 1 AS a')).get(0)?.a).toBe(1)
+  })
+  await withLake({ set: { lucky: 5 } }, async (own) => {
+    await expect(own.points({ metrics: supply })).rejects.toThrow(/--set lucky/)
+  })
+})
+
+async function withLake(options: QueryOptions, work: (own: Lake) => Promise<void>): Promise<void> {
+  const own = await openLake(root, options)
+  try {
+    await work(own)
+  } finally {
+    await own.close()
+  }
+}
