@@ -57,7 +57,8 @@ export class Filled {
 
   #placesOf(assets: readonly (Cell | undefined)[], rows: number): readonly number[] {
     return Array.from({ length: rows }, (_, i) => {
-      const asset = String(assets[i] ?? '')
+      const cell = assets[i]
+      const asset = typeof cell === 'string' ? cell : ''
       const place = this.#places.get(asset) ?? this.#places.size
       this.#places.set(asset, place)
       return place

@@ -61,8 +61,16 @@ async function judgeWords(engine: Engine, statement: string, probe: string): Pro
 /** The macros with options, and those that they have. */
 const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'calendar'])
 const macroOptions: ReadonlySet<string> = new Set([
-  ...['currency', 'exchange', 'network', 'component', 'max_age', 'latency', 'skip_nulls'],
-  ...['agg', 'min_parts', 'step'],
+  'currency',
+  'exchange',
+  'network',
+  'component',
+  'max_age',
+  'latency',
+  'skip_nulls',
+  'agg',
+  'min_parts',
+  'step',
 ])
 
 /** With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that. */

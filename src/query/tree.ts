@@ -137,7 +137,10 @@ export function argumentsOf({ arguments: given }: Call): {
   readonly places: readonly (readonly string[])[]
   readonly named: Readonly<Record<string, readonly string[]>>
 } {
-  const alias = (node: unknown): string => String((node as Node | undefined)?.['alias'] ?? '').toLowerCase()
+  const alias = (node: unknown): string => {
+    const { alias: held } = (node ?? {}) as Node
+    return typeof held === 'string' ? held.toLowerCase() : ''
+  }
   return {
     places: given.filter((node) => alias(node) === '').map(textsIn),
     named: Object.fromEntries(given.filter((node) => alias(node) !== '').map((node) => [alias(node), textsIn(node)])),
