@@ -21,6 +21,7 @@ import {
   StatementType,
 } from '@duckdb/node-api'
 import { LakeError } from '../errors.ts'
+import { bindAll, type Parameter, type Parameters } from './parameters.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 export interface EngineOptions {
@@ -37,10 +38,6 @@ export interface EngineOptions {
   /** Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in memory. */
   readonly keepFiles?: boolean
 }
-
-/** A value that may stand for `$name` or `$1` in a statement; a Date is a TIMESTAMPTZ. */
-export type Parameter = string | number | bigint | boolean | null | Date
-export type Parameters = readonly Parameter[] | Readonly<Record<string, Parameter>>
 
 /** A value of a result row: 64-bit and wider integers are bigint, instants are ISO text with microseconds. */
 export type Cell =
@@ -152,13 +149,13 @@ export class Engine {
 
   /** Runs statements and returns how many rows the last one inserted, updated, deleted or copied; 0 for any other. */
   async run(sql: string, parameters?: Parameters): Promise<number> {
-    const result = await this.#connection.run(sql, ...values(parameters))
+    const result = await this.#connection.run(sql, ...bindAll(parameters, bound))
     return result.rowsChanged
   }
 
   /** Runs statements and returns all rows of the last one. */
   async rows<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
-    const result = await this.#connection.runAndReadAll(sql, ...values(parameters))
+    const result = await this.#connection.runAndReadAll(sql, ...bindAll(parameters, bound))
     return result
       .getRowObjects()
       .map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, cell(v)])) as T)
@@ -189,7 +186,7 @@ export class Engine {
     const own = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
     this.#interrupted = false
     try {
-      const result = await this.#connection.stream(sql, ...values(parameters))
+      const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
       return { result, chunks: this.#chunks(result, own, sql, parameters) }
     } catch (error) {
       if (own) await this.run('ROLLBACK')
@@ -340,24 +337,8 @@ function column(name: string, type: DuckDBType | undefined): Column {
   return { name, type }
 }
 
-function values(parameters: Parameters | undefined): [] | [DuckDBValue[] | Record<string, DuckDBValue>] {
-  if (parameters === undefined) return []
-  if (Array.isArray(parameters))
-    return [(parameters as readonly Parameter[]).map((held, i) => bound(held, `$${i + 1}`))]
-  return [Object.fromEntries(Object.entries(parameters).map(([name, held]) => [name, bound(held, `$${name}`)]))]
-}
-
-/** A parameter as DuckDB takes it. */
-function bound(value: Parameter, name: string): DuckDBValue {
-  if (value instanceof Date && Number.isFinite(value.getTime()))
-    return new DuckDBTimestampTZValue(BigInt(value.getTime()) * 1000n)
-  if (value === null || ['string', 'number', 'bigint', 'boolean'].includes(typeof value)) return value as DuckDBValue
-  const got = value instanceof Date ? 'an invalid Date' : Array.isArray(value) ? 'a list' : typeof value
-  throw new LakeError('usage', {
-    subject: `parameter ${name}`,
-    expected: 'a text, a number, a bigint, a boolean, null or a Date',
-    got,
-  })
+function bound(value: Parameter): DuckDBValue {
+  return value instanceof Date ? new DuckDBTimestampTZValue(BigInt(value.getTime()) * 1000n) : value
 }
 
 /** A DuckDB value as plain data, without loss: what JavaScript has no exact form for becomes text. */
