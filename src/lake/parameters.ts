@@ -15,7 +15,7 @@ export function bindAll<T>(
     return bind(value)
   }
   if (Array.isArray(given)) return [(given as readonly Parameter[]).map((value, i) => one(value, `$${i + 1}`))]
-  return [Object.fromEntries(Object.entries(given).map(([name, value]) => [name, one(value as Parameter, `$${name}`)]))]
+  return [Object.fromEntries(Object.entries(given).map(([name, value]) => [name, one(value, `$${name}`)]))]
 }
 
 function check(value: Parameter, name: string): void {
