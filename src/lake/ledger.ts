@@ -100,6 +100,23 @@ export class Ledger implements Index {
     return undefined
   }
 
+  /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */
+  static glance(root: string): Ledger | undefined {
+    const path = inLake(root, places.ledger)
+    if (!existsSync(path)) return undefined
+    let ledger: Ledger | undefined
+    try {
+      const url = pathToFileURL(path)
+      if (!isWritable(root)) url.searchParams.set('immutable', '1')
+      ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
+      if (ledger.#hasTables() && ledger.#meta('schema') === indexSchema) return ledger
+    } catch {
+      // whoever needs the index finds out what is wrong with it
+    }
+    ledger?.close()
+    return undefined
+  }
+
   /** An index in memory, made from the journal alone (up to a version, if one is given). */
   static async inMemory(root: string, until: number = Number.POSITIVE_INFINITY): Promise<Ledger> {
     const ledger = new Ledger(root, new DatabaseSync(':memory:'))

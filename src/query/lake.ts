@@ -7,6 +7,7 @@ import { inLake, places } from '../lake/layout.ts'
 import { literalPath } from '../lake/views/relations.ts'
 import { admit, refused } from './gate.ts'
 import { refusal } from './refusal.ts'
+import { refuseChanged } from './sizes.ts'
 import { openingWords, statementsOf } from './statements.ts'
 import { ownNames, refuseSlips, refuseStrange, unasked } from './variables.ts'
 
@@ -58,6 +59,7 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
   const engine = await openLocked(folder, known, options)
   return closing(engine, async () => {
     const built = await builtFolder(engine, folder)
+    if (built !== undefined && options.script === undefined) await refuseChanged(engine, folder)
     if (built === undefined || known.has(built)) return prepared(engine, options)
     // The same folder by another name: its views name the files by that one.
     engine.close()
