@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError } from '../errors.ts'
 import { type Diagnosis, type DoctorDeps, examine } from '../jobs/doctor.ts'
+import { isLoopback, type Settings } from '../settings.ts'
 import { buildViews } from '../lake/views/build.ts'
 import { readContext } from './context.ts'
 import { bytes, json } from './print.ts'
@@ -15,6 +16,10 @@ export const doctorCommand: CommandSpec = {
   options: [
     { flags: '--rebuild-ledger', about: 'make the ledger anew from the journal' },
     { flags: '--repair', about: 'mend whatever can be mended without losing anything' },
+    {
+      flags: '--adopt',
+      about: 'make the journal anew from the data files of a lake that lost it; what does not fit is moved',
+    },
     { flags: '--forget-lost', about: 'go on without damaged files: the loss is written down, fetch asks again' },
     { flags: '--quick', about: 'look at names and sizes only, read no checksums' },
     { flags: '--json', about: 'one JSON document on stdout' },
@@ -30,6 +35,7 @@ export const doctorCommand: CommandSpec = {
         rebuildLedger: flagOption(input, 'rebuildLedger'),
         repair: flagOption(input, 'repair'),
         forgetLost: flagOption(input, 'forgetLost'),
+        adopt: flagOption(input, 'adopt') ? { catalogue, synthetic: madeUp(settings) } : null,
       },
       worldOf(deps, catalogue),
     )
@@ -43,6 +49,13 @@ export const doctorCommand: CommandSpec = {
         next: first.remedy,
       })
   },
+}
+
+/** Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured. */
+function madeUp({ metrics, registry }: Settings): boolean | null {
+  const own = [metrics.url, registry.url].flatMap((url) => (url === null ? [] : [isLoopback(url)]))
+  const [first = null] = own
+  return own.every((loopback) => loopback === first) ? first : null
 }
 
 function worldOf(deps: Deps, catalogue: Catalogue): DoctorDeps {

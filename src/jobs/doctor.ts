@@ -12,6 +12,7 @@ import type { Row } from '../lake/apply.ts'
 import { checkRuns } from '../lake/damage-runs.ts'
 import { checkStamps } from '../lake/damage-stamps.ts'
 import { isFromNote } from '../lake/stamps.ts'
+import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
 import { lostDamage, lostLake, moveFound } from './found.ts'
 import { clearJournal } from './repair-aside.ts'
@@ -28,6 +29,8 @@ export interface DoctorInput {
   readonly repair: boolean
   /** Goes on without damaged files; their windows are asked for again. */
   readonly forgetLost: boolean
+  /** Makes the journal of a lake that lost it anew from its data files. */
+  readonly adopt?: Adopting | null
 }
 
 /** What the doctor needs of the world. */
@@ -51,6 +54,7 @@ export interface Diagnosis {
 /** Finds what is wrong with a lake; mends what it is told to, then looks again. */
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
   const lost = await lostLake(input.data)
+  if (lost && input.adopt) return await adopted(input, input.adopt, deps)
   if (lost) {
     const mended = input.repair ? await moveFound(input.data, deps) : []
     const checked = { files: lost.files, bytes: lost.bytes, thorough: false }
@@ -62,12 +66,13 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       next: 'run pitlake fetch to begin one, or name another folder with --data',
     })
   const first = await look(input, deps)
-  if (!(input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
+  const half = Boolean(input.adopt) && (await isHalfAdopted(input.data))
+  if (!(half || input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
   const mended: string[] = []
   if (input.repair) mended.push(...(await clearJournal(input.data, deps)))
   const journal = mended.length === 0 ? first.journal : await checkJournal(input.data)
   if (input.repair) mended.push(...(await mendJournal(input.data, journal, deps)))
-  if (input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
+  if (half || input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
   let forgotten: Forgotten | null = null
   const ledger = await openSound(input.data)
   if (ledger) {
@@ -84,7 +89,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       const stale =
         (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
         ledger.head().version > first.diagnosis.version
-      if (stale && (input.repair || input.forgetLost)) {
+      if (stale && (half || input.repair || input.forgetLost)) {
         await deps.views(ledger)
         mended.push(`${places.database} and ${places.script} were made anew`)
       }
@@ -92,8 +97,22 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       ledger.close()
     }
   }
+  if (half) await endAdoption(input.data, deps.disk)
   const { diagnosis } = await look(input, deps)
   return { ...diagnosis, mended, forgotten }
+}
+
+async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {
+  const mended = await adoptLost(input.data, adopting, deps)
+  const ledger = await Ledger.open(input.data)
+  try {
+    await deps.views(ledger)
+  } finally {
+    ledger.close()
+  }
+  await endAdoption(input.data, deps.disk)
+  const { diagnosis } = await look(input, deps)
+  return { ...diagnosis, mended }
 }
 
 /** What cannot be mended stays among the findings. */

@@ -62,7 +62,7 @@ export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
     path: places.journal,
     found: `${files} data files (${bytes.toLocaleString('en-US')} bytes) ${whose}, up to version ${version}, without journal and ledger`,
     remedy:
-      'put journal/ back from a copy of the lake; without one pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun, and removes nothing',
+      'put journal/ back from a copy of the lake; without one pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun, and pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others; neither removes anything',
   }
 }
 

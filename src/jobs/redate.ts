@@ -144,16 +144,17 @@ async function dateOne(
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
   if (!endpoint || metric === null || interval === null) return null
+  const dated_at = Math.floor(bench.deps.nowMicros())
   const done = await redateFiles(bench.engine, {
     root: bench.ledger.root,
     interval,
     rules: endpoint.rules[interval],
     files,
     out: bench.spool.file(`${n}.parquet`),
-    metadata: footerOf(bench.ledger, files),
+    metadata: { ...footerOf(bench.ledger, files), pitlake_dated: String(dated_at) },
   })
   const points = files.reduce((sum, file) => sum + file.rows, 0)
-  const staged = done ? replacement(bench, n, files, done.file) : null
+  const staged = done ? replacement(bench, n, files, { ...done.file, meta: { ...done.file.meta, dated_at } }) : null
   return { inputs: files, staged, part: { metric, interval, points, redated: done?.changed ?? 0 } }
 }
 

@@ -13,6 +13,12 @@ export interface LastSnapshot {
   readonly source: 'snapshot' | 'lists'
 }
 
+/**
+ * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what
+ * that shows changed some time before.
+ */
+export const lostCursor = '\uFFFD'
+
 /** Where the registry stands, as the last commit said. */
 export interface RegistryState {
   readonly cursor: string | null

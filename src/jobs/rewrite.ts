@@ -61,10 +61,15 @@ export function providerOf(ledger: Ledger): Provider {
   return provider
 }
 
-/** The footer of a file that takes the place of others: it carries the newest version whose rows it holds. */
+/**
+ * The footer of a file that takes the place of others: it carries the newest version whose rows it holds, and when a
+ * change of rules dated them, if one did: without the journal nothing else tells which of two datings is the newer.
+ */
 export function footerOf(ledger: Ledger, files: readonly HeldFile[]): Record<string, string> {
   const version = Math.max(...files.map((file) => file.added_version))
+  const dated = Math.max(0, ...files.map(({ meta }) => Number(meta['dated_at'] ?? 0)))
   return {
+    ...(dated > 0 && { pitlake_dated: String(dated) }),
     pitlake_lake: ledger.head().lake ?? '',
     pitlake_version: String(version),
     pitlake_schema: footerSchema,

@@ -80,7 +80,7 @@ function nothingNew(head: Head): Version {
 async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): Promise<Version> {
   const moved: string[] = []
   try {
-    await setMarker(disk, ledger.root, news.lake)
+    await setMarker(disk, ledger.root, news.lake, news.provider.synthetic)
     const add: FileEntry[] = []
     for (const file of draft.add ?? []) add.push(await place(ledger.root, disk, file, moved))
     for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)

@@ -3,23 +3,38 @@ import { usage } from '../errors.ts'
 import { codeOf, type Disk } from './disk.ts'
 import { inLake, places } from './layout.ts'
 
+interface Marker {
+  readonly lake?: unknown
+  readonly synthetic?: unknown
+}
+
 /** The id that the folder's marker tells; null where there is none, or one that is not a lake's. */
 export async function readMarker(root: string): Promise<string | null> {
+  const lake = (await read(root))?.lake
+  return typeof lake === 'string' && /^[0-9a-f]{32}$/.test(lake) ? lake : null
+}
+
+/** Whether the marker tells that the lake's data are made up; null where it does not say. */
+export async function markedSynthetic(root: string): Promise<boolean | null> {
+  const synthetic = (await read(root))?.synthetic
+  return typeof synthetic === 'boolean' ? synthetic : null
+}
+
+async function read(root: string): Promise<Marker | null> {
   try {
-    const { lake } = JSON.parse(await readFile(inLake(root, places.marker), 'utf8')) as { lake?: unknown }
-    return typeof lake === 'string' && /^[0-9a-f]{32}$/.test(lake) ? lake : null
+    return JSON.parse(await readFile(inLake(root, places.marker), 'utf8')) as Marker | null
   } catch (error) {
-    if (error instanceof SyntaxError || codeOf(error) === 'ENOENT' || error instanceof TypeError) return null
+    if (error instanceof SyntaxError || codeOf(error) === 'ENOENT') return null
     throw error
   }
 }
 
 /** Writes the marker where there is none; it never changes. The caller holds the commit lock. */
-export async function setMarker(disk: Disk, root: string, lake: string): Promise<void> {
+export async function setMarker(disk: Disk, root: string, lake: string, synthetic: boolean): Promise<void> {
   if ((await readMarker(root)) === lake) return
   const temporary = inLake(root, `.tmp-${places.marker}`)
   const about = 'this folder is a lake of pitlake; without this file nothing in it is ever swept'
-  await disk.write(temporary, `${JSON.stringify({ lake, about })}\n`)
+  await disk.write(temporary, `${JSON.stringify({ lake, synthetic, about })}\n`)
   const made = await disk.claim(temporary, inLake(root, places.marker))
   if (!made) {
     await disk.remove(temporary)

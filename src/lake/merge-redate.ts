@@ -67,13 +67,15 @@ async function redate(session: Engine, job: RedateJob): Promise<Redated | null> 
   const largest = job.files.toSorted((a, b) => b.rows - a.rows)[0]
   const known = largest && !before.minusZero ? measuredEncoding(largest) : undefined
   const encoding = known ?? usualEncoding(before.minusZero, before.rows)
-  await writeParquet(session, { source: dated, order: orderOf('points', columns) }, job.out, encoding, job.metadata)
+  const { digest } = await prove(session, dated, columns, 'points')
+  const metadata = { ...job.metadata, pitlake_digest: digest }
+  await writeParquet(session, { source: dated, order: orderOf('points', columns) }, job.out, encoding, metadata)
   const written = parquet([job.out])
   const after = await prove(session, written, columns, 'points')
   const kept = digestOf(columns.filter(({ name }) => !dates.has(name)))
   const told = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
   const digests = await Promise.all([source, written].map(async (from) => await scalar(session, kept, told(from))))
-  if (after.rows !== before.rows || digests[0] !== digests[1])
+  if (after.rows !== before.rows || after.digest !== digest || digests[0] !== digests[1])
     throw new Error(`redating ${job.files[0]?.metric} would change more than dates`)
   const range = await rangeOf(session, written, job.files)
   if (!range) throw new RangeError('only points are redated')

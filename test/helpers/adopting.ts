@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Diagnosis, examine } from '../../src/jobs/doctor.ts'
+import { type Disk, realDisk } from '../../src/lake/disk.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { heldState } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { journalEntries } from './entries.ts'
+import { commitDeps } from './lakes.ts'
+import { catalogue } from './sandbox-client.ts'
+import { makeViews } from './views.ts'
+
+/** The world of a job at an instant, Unix seconds. */
+export function world(now: number, disk: Disk = realDisk) {
+  const deps = commitDeps({ nowMicros: () => now * 1_000_000, disk })
+  return { ...deps, signal: new AbortController().signal, threads: 1 }
+}
+
+/** Runs the doctor, by default to adopt; `bare`: without making the views. */
+export async function doctor(
+  root: string,
+  now: number,
+  how: {
+    readonly adopt?: boolean
+    readonly synthetic?: boolean | null
+    readonly disk?: Disk
+    readonly bare?: boolean
+  } = {},
+): Promise<Diagnosis> {
+  const input = { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
+  const { adopt = true, synthetic = true, disk, bare = false } = how
+  return await examine(
+    { ...input, adopt: adopt ? { catalogue, synthetic } : null },
+    {
+      ...world(now, disk),
+      views: async (ledger) => (bare ? undefined : await makeViews(ledger.root)),
+      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+    },
+  )
+}
+
+/** Journal, ledger and the lines of runs are gone. */
+export function lose(root: string): void {
+  for (const path of ['journal', 'runs', 'ledger.sqlite', 'ledger.sqlite-wal', 'ledger.sqlite-shm'])
+    rmSync(join(root, path), { recursive: true, force: true })
+}
+
+/** The points files that the journal's entries add and nothing took out again, as it stands on disk. */
+export function liveByJournal(root: string): { path: string; metric: string | null; interval: string | null }[] {
+  const live = new Map<string, { path: string; metric: string | null; interval: string | null }>()
+  for (const { files } of journalEntries(root)) {
+    for (const path of files.remove) live.delete(path)
+    for (const { path, table, metric, interval } of files.add)
+      if (table === 'points') live.set(path, { path, metric, interval })
+  }
+  return [...live.values()]
+}
+
+/** Every point with all its columns, straight from the files that the journal names. */
+export async function points(root: string): Promise<string[]> {
+  const files = liveByJournal(root)
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  try {
+    const lines: string[] = []
+    for (const { path, metric, interval } of files) {
+      const rows = await engine.rows(`FROM read_parquet('${join(root, path)}', hive_partitioning = false)`)
+      for (const row of rows)
+        lines.push(
+          JSON.stringify(Object.entries({ metric, interval, ...row }).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+        )
+    }
+    return lines.toSorted()
+  } finally {
+    engine.close()
+  }
+}
+
+/** Every file below a folder of the lake. */
+export const below = (root: string, place = ''): string[] =>
+  readdirSync(join(root, place), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+    .toSorted()
+
+/** The files of data, those in found folders too. */
+export const data = (root: string): string[] =>
+  below(root).filter((path) => /^(points|assets|registry)\//.test(path.replace(/^found-[^/]*\//, '')))
+
+/** The files of data that were moved, by the path that they had. */
+export const inFound = (root: string): string[] =>
+  below(root).flatMap((path) => /^found-[^/]+\/((?:points|assets|registry)\/.*)/.exec(path)?.[1] ?? [])
+
+/** Every file of data by its bytes: nothing of it may be gone. */
+export const bytesOf = (root: string): string[] =>
+  data(root)
+    .map((path) => readFileSync(join(root, path), 'latin1'))
+    .toSorted()
+
+/** What the lake knows of where the registry stands. */
+export async function state(root: string): Promise<Record<string, unknown>> {
+  const ledger = await Ledger.open(root)
+  const keys = ['cursor', 'epoch', 'first_snapshot', 'last_snapshot', 'layers', 'records']
+  const told = Object.fromEntries(keys.map((key) => [key, heldState(ledger, `registry.${key}`)]))
+  ledger.close()
+  return told
+}

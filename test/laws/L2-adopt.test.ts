@@ -1,0 +1,374 @@
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
+import { exitCode } from '../../src/errors.ts'
+import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
+import { redate } from '../../src/jobs/redate.ts'
+import { type Disk, realDisk } from '../../src/lake/disk.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { heldCoverage, heldSeries, heldVersions } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { below, bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } from '../helpers/adopting.ts'
+import { pitlake } from '../helpers/command.ts'
+import { journalEntries } from '../helpers/entries.ts'
+import { type Bench, withBench } from '../helpers/fetching.ts'
+import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { withViews } from '../helpers/views.ts'
+
+const day = 86_400
+const start = 1_709_272_800
+const selection = {
+  assets: ['BTC', 'ETH'],
+  paths: ['supply/current_pit', 'addresses/active_count_pit', 'addresses/supply_distribution_relative_pit'],
+  intervals: ['24h' as const],
+  since: 1_704_067_200,
+}
+
+/** Top-ups in small portions, between them a merge of what is small. */
+async function grow({ fetch, clock, root }: Pick<Bench, 'fetch' | 'clock' | 'root'>, times: number): Promise<void> {
+  for (let n = 0; n < times; n++) {
+    clock.now += day
+    await fetch(selection)
+    if (n % 3 !== 2) continue
+    const ledger = await Ledger.open(root)
+    await mergeSmallFiles(ledger, world(clock.now + 60))
+    ledger.close()
+  }
+}
+
+function withLag(seconds: number): Catalogue {
+  const [path = ''] = selection.paths
+  const endpoint = catalogue.endpoints.get(path)
+  if (!endpoint) throw new Error(path)
+  const rule = {
+    kind: 'lag',
+    seconds,
+    basis: 'override',
+    quote: null,
+    reason: null,
+    until: null,
+    trust: 'rule',
+  } as const
+  const own = { ...endpoint, rules: { ...endpoint.rules, '24h': [rule] } }
+  return { ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, own]]) }
+}
+
+const ways: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
+  'topped up': async (bench) => await grow(bench, 5),
+  compacted: async (bench) => {
+    await grow(bench, 3)
+    await compact(bench.root, world((bench.clock.now += 600)))
+    await grow(bench, 2)
+  },
+  'dated anew twice, and the earlier datings merged': async (bench) => {
+    await grow(bench, 2)
+    await redate(bench.root, withLag(7200), world((bench.clock.now += 600)))
+    await grow(bench, 2)
+    await redate(bench.root, withLag(10_800), world((bench.clock.now += 600)))
+    await grow(bench, 1)
+    await compact(bench.root, world((bench.clock.now += 600)))
+  },
+}
+
+describe.each(Object.entries(ways))('a lake that was %s and lost its journal', (_, live) => {
+  test('is adopted with the points it had, and asks again without adding one', { timeout: 120_000 }, async () => {
+    await withBench(start, async (bench) => {
+      const { root, clock, fetch } = bench
+      await live(bench)
+      const before = await points(root)
+      const versions = journalEntries(root)
+      const series = await held(root)
+      lose(root)
+      const bytes = bytesOf(root)
+      const seen = await doctor(root, clock.now, { adopt: false })
+      expect(seen.findings[0]?.remedy).toMatch(/--repair.*--adopt/)
+      const { findings, mended } = await doctor(root, clock.now, { synthetic: null })
+      expect(findings).toEqual([])
+      expect(mended[0]).toContain(`${before.length.toLocaleString('en-US')} points of 6 series`)
+      expect(await points(root)).toEqual(before)
+      expect(bytesOf(root)).toEqual(bytes)
+      const [entry] = journalEntries(root)
+      const observed = Math.max(
+        ...before.map((line) => Date.parse(/"observed_at","([^"]+)"/.exec(line)?.[1] ?? '') * 1000),
+      )
+      expect(entry).toMatchObject({
+        job: 'adopt',
+        schema_version: 2,
+        lake: versions[0]?.lake,
+        provider: { synthetic: true },
+      })
+      expect(entry?.version).toBeGreaterThan(Math.max(...data(root).map((path) => Number(/(\d{10})-/.exec(path)?.[1]))))
+      expect(entry?.committed_at).toBeGreaterThan(observed)
+      expect(await held(root)).toEqual(series)
+      const view = await withViews(root, async (engine) => await engine.rows('SELECT count(*) AS n FROM points'))
+      expect(Number(view[0]?.['n'])).toBe(before.length)
+      // The same day again: everything is asked for, nothing of it is new.
+      const again = await fetch(selection)
+      expect([again.points_added, again.violations]).toEqual([0, 0])
+      expect(again.requests).toBeGreaterThan(0)
+      expect(await points(root)).toEqual(before)
+      clock.now += 2 * day
+      const next = await fetch(selection)
+      expect(next.points_added).toBeGreaterThan(0)
+      expect(next.violations).toBe(0)
+      const after = await bench.stored()
+      const moments = after.map((line) => line.split(' ').slice(0, 7).join(' '))
+      expect(new Set(moments).size).toBe(moments.length)
+      expect(after).toEqual(bench.truth(selection))
+      expect((await doctor(root, clock.now, { adopt: false })).findings).toEqual([])
+    })
+  })
+})
+
+/** What the ledger keeps of each series. */
+async function held(root: string): Promise<unknown[]> {
+  const ledger = await Ledger.openToRead(root)
+  const rows = [...heldSeries(ledger).values()]
+  ledger.close()
+  return rows
+    .map(({ id, points: count, first_t, last_t, settled, interval }) => ({
+      id,
+      count,
+      first_t,
+      last_t,
+      settled,
+      interval,
+    }))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+describe.each(['1/plain', '1/redated', '1/vacuumed', '1/registry', '1/begun'])('a kept lake %s', (kept) => {
+  test('answers as it did, its registry included', { timeout: 120_000 }, async () => {
+    await withKept(kept, async (root) => {
+      const told = frozen(kept)
+      lose(root)
+      const bytes = bytesOf(root)
+      const { findings, lake, version } = await doctor(root, told.committed_at / 1e6 + day)
+      expect([findings, lake]).toEqual([[], told.lake])
+      expect(bytesOf(root)).toEqual(bytes)
+      const asked = { ...questions, snapshots: 'SELECT snapshot_date, id FROM snapshots.products' }
+      const wanted = Object.fromEntries(Object.keys(asked).map((name) => [name, told.asked[name]]))
+      expect(await withViews(root, async (engine) => await answer(engine, asked))).toEqual(wanted)
+      const ledger = await Ledger.open(root)
+      expect(heldVersions(ledger).map(({ job }) => job)).toEqual(['adopt'])
+      expect([...heldCoverage(ledger).values()].flat()).toEqual([])
+      expect(ledger.head().version).toBe(version)
+      ledger.close()
+    })
+  })
+})
+
+/** A lake of fetched, merged and compacted files whose journal is lost. */
+async function withLost(
+  work: (root: string, before: readonly string[], bench: Bench, live: readonly string[]) => Promise<void>,
+): Promise<void> {
+  await withBench(start, async (bench) => {
+    await grow(bench, 2)
+    await compact(bench.root, world((bench.clock.now += 600)))
+    await grow(bench, 2)
+    const before = await points(bench.root)
+    const live = liveByJournal(bench.root).map(({ path }) => path)
+    lose(bench.root)
+    await work(bench.root, before, bench, live)
+  })
+}
+
+const compacted = (live: readonly string[]): string => live.find((path) => path.includes('supply_distribution')) ?? ''
+
+describe('what somebody put or changed there', () => {
+  test('a copy under another valid name is not adopted twice', async () => {
+    await withLost(async (root, before, { clock }) => {
+      for (const path of data(root).filter((one) => one.startsWith('points/')))
+        copyFileSync(join(root, path), join(root, path.replace(/\/(\d{10})-/, '/0000000077-copied-')))
+      const bytes = bytesOf(root)
+      const { findings } = await doctor(root, clock.now)
+      expect(findings).toEqual([])
+      expect(await points(root)).toEqual(before)
+      expect(journalEntries(root)[0]?.version).toBe(78)
+      expect(bytesOf(root)).toEqual(bytes)
+    })
+  })
+
+  test('a file of which a byte was altered moves to found-…, and its window is asked again', async () => {
+    await withLost(async (root, before, { clock, fetch, stored, truth }, live) => {
+      const path = compacted(live)
+      // What it was merged from would stand in for it.
+      for (const one of data(root)) if (!live.includes(one)) rmSync(join(root, one))
+      const bytes = readFileSync(join(root, path))
+      bytes[Math.floor(bytes.length / 3)]! ^= 0x10
+      writeFileSync(join(root, path), bytes)
+      const { mended } = await doctor(root, clock.now)
+      expect(mended.join('\n')).toMatch(new RegExp(`(digest does not hold|cannot be read) .*${path.slice(-20)}`))
+      expect(inFound(root)).toContain(path)
+      expect((await points(root)).length).toBeLessThan(before.length)
+      expect((await fetch(selection)).points_added).toBeGreaterThan(0)
+      expect(await stored()).toEqual(truth(selection))
+    })
+  })
+
+  test('files that say different things of a point: those with a digest win, without one all of them go', async () => {
+    await withLost(async (root, before, { clock }, live) => {
+      const engine = await Engine.open(':memory:', { threads: 1 })
+      const lake = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')).lake as string
+      const forge = async (from: string, name: string): Promise<string> => {
+        const to = join(dirname(from), name)
+        await engine.run(
+          `COPY (SELECT * REPLACE (coalesce(v, 0) + 1 AS v) FROM read_parquet('${join(root, from)}', hive_partitioning = false))
+           TO '${join(root, to)}' (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88', pitlake_schema: '2'})`,
+        )
+        return to
+      }
+      const proved = compacted(live)
+      const fresh =
+        data(root)
+          .filter((path) => path.startsWith('points/recent/'))
+          .at(-1) ?? ''
+      const forged = [await forge(proved, '0000000088-forged.parquet'), await forge(fresh, '0000000088-forged.parquet')]
+      engine.close()
+      await doctor(root, clock.now)
+      expect(inFound(root)).toEqual(expect.arrayContaining([...forged, fresh]))
+      expect(inFound(root)).not.toContain(proved)
+      const left = await points(root)
+      expect(before).toEqual(expect.arrayContaining(left))
+      expect(left.length).toBeLessThan(before.length)
+    })
+  })
+
+  test('files of another lake, foreign files and links stay out; foreign ones stay where they are', async () => {
+    await withLost(async (root, before, { clock }) => {
+      const other = 'points/metric=supply%2Fcurrent_pit/interval=24h/0000000003-x.parquet'
+      const engine = await Engine.open(':memory:', { threads: 1 })
+      mkdirSync(dirname(join(root, other)), { recursive: true })
+      await engine.run(
+        `COPY (SELECT 1 AS t) TO '${join(root, other)}' (KV_METADATA {pitlake_lake: '${'e'.repeat(32)}'})`,
+      )
+      engine.close()
+      writeFileSync(join(root, 'points/photo.jpg'), 'mine')
+      writeFileSync(join(root, 'points/recent/table.parquet'), 'mine')
+      await doctor(root, clock.now)
+      expect(inFound(root)).toContain(other)
+      expect(await points(root)).toEqual(before)
+      for (const path of ['points/photo.jpg', 'points/recent/table.parquet'])
+        expect(readFileSync(join(root, path), 'utf8')).toBe('mine')
+    })
+  })
+
+  test('notes, requests and results of the lost versions move too', async () => {
+    await withKept('1/stamped', async (root) => {
+      rmSync(join(root, 'journal'), { recursive: true })
+      rmSync(join(root, 'ledger.sqlite'))
+      mkdirSync(join(root, 'stamps'), { recursive: true })
+      writeFileSync(join(root, 'stamps/note.txt'), 'x')
+      await doctor(root, start + 900 * day)
+      const [found = ''] = readdirSync(root).filter((name) => name.startsWith('found-'))
+      expect(readdirSync(join(root, found))).toEqual(expect.arrayContaining(['stamps', 'runs', 'adopted.json']))
+      expect(existsSync(join(root, 'stamps'))).toBe(false)
+    })
+  })
+})
+
+test('killed at any step and run again, it comes to the same', { timeout: 300_000 }, async () => {
+  await withKept('1/plain', async (root) => {
+    lose(root)
+    const now = frozen('1/plain').committed_at / 1e6 + day
+    writeFileSync(join(root, 'lake.json'), JSON.stringify({ lake: frozen('1/plain').lake, synthetic: true }))
+    // Two that contradict each other without a digest: one of them alone would look sound.
+    const fresh =
+      data(root)
+        .filter((path) => path.startsWith('points/recent/'))
+        .at(-1) ?? ''
+    const engine = await Engine.open(':memory:', { threads: 1 })
+    const lake = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')).lake as string
+    await engine.run(
+      `COPY (SELECT * REPLACE (7 AS v) FROM '${join(root, fresh)}') TO '${join(root, dirname(fresh), '0000000088-forged.parquet')}'
+       (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88'})`,
+    )
+    engine.close()
+    const whole = `${root}-whole`
+    const steps = { left: Number.POSITIVE_INFINITY, used: 0 }
+    const step = <T extends readonly unknown[]>(work: (...all: T) => Promise<never> | Promise<unknown>) =>
+      (async (...all: T) => {
+        if (steps.left-- <= 0) throw new Error('killed')
+        steps.used++
+        return await work(...all)
+      }) as never
+    const disk: Disk = {
+      ...realDisk,
+      move: step(realDisk.move),
+      write: step(realDisk.write),
+      claim: step(realDisk.claim),
+    }
+    try {
+      cpSync(root, whole, { recursive: true })
+      await doctor(whole, now, { disk, bare: true })
+      const [all, listed] = [steps.used, await points(whole)]
+      const entry = journalEntries(whole)[0]
+      expect(all).toBeGreaterThan(5)
+      for (let kill = 0; kill < all; kill++) {
+        const copy = `${root}-killed`
+        cpSync(root, copy, { recursive: true })
+        const bytes = bytesOf(copy)
+        steps.left = kill
+        await expect(doctor(copy, now, { disk, bare: true })).rejects.toThrow('killed')
+        steps.left = Number.POSITIVE_INFINITY
+        const { findings } = await doctor(copy, now + 5, { bare: true })
+        expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
+        expect(below(copy).filter((path) => path.endsWith('/adopted.json'))).toHaveLength(1)
+        expect(await points(copy)).toEqual(listed)
+        expect(bytesOf(copy)).toEqual(bytes)
+        expect(journalEntries(copy)[0]).toMatchObject({ version: entry?.version, series: entry?.series })
+        rmSync(copy, { recursive: true })
+      }
+      expect(listed.length).toBeLessThan(frozen('1/plain').asked['points']?.rows ?? 0)
+    } finally {
+      for (const path of [whole, `${root}-killed`]) rmSync(path, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('the command', () => {
+  test('--adopt makes the lake answer again, exit 0; without it exit 4', { timeout: 60_000 }, async () => {
+    await withLost(async (root) => {
+      const env = { PITLAKE_DATA: root }
+      expect((await pitlake(root, ['doctor'], env)).code).toBe(4)
+      const done = await pitlake(root, ['doctor', '--adopt'], env)
+      expect([done.code, done.message]).toEqual([0, ''])
+      expect(done.out).toMatch(/a journal was made anew: version \d+/)
+      expect((await pitlake(root, ['doctor', '--adopt'], env)).out).toContain('healthy')
+    })
+  })
+
+  test('whose data they are is asked for where nothing tells it, and two lakes are not mixed', async () => {
+    await withKept('1/plain', async (root) => {
+      lose(root)
+      const before = below(root)
+      const refused = await pitlake(root, ['doctor', '--adopt'], { PITLAKE_DATA: root })
+      expect([refused.code, refused.message]).toEqual([2, expect.stringContaining('PITLAKE_METRICS_URL')])
+      expect(below(root).filter((path) => !path.startsWith('locks/'))).toEqual(
+        before.filter((path) => !path.startsWith('locks/')),
+      )
+      const env = { PITLAKE_DATA: root, PITLAKE_METRICS_URL: 'https://provider.example/v1' }
+      const real = await pitlake(root, ['doctor', '--adopt'], env)
+      expect([real.code, journalEntries(root)[0]?.provider]).toEqual([0, { synthetic: false }])
+    })
+    await withKept('1/plain', async (root, home) => {
+      lose(root)
+      await withKept('1/begun', async (second) => {
+        for (const path of data(second).filter((one) => one.endsWith('.parquet'))) {
+          const to = join(root, path.replace(/\/0/, '/1'))
+          mkdirSync(dirname(to), { recursive: true })
+          cpSync(join(second, path), to)
+        }
+      })
+      const error = await doctor(root, start + 900 * day).then(
+        () => undefined,
+        (refusal: unknown) => refusal,
+      )
+      expect(exitCode(error)).toBe(4)
+      expect(String(error)).toContain(' and ')
+      expect(existsSync(home)).toBe(true)
+    })
+  })
+})
