@@ -4,7 +4,8 @@ import { chooseFiles } from '../../src/jobs/adopt-cover.ts'
 describe('choosing files', () => {
   const chosen = (count: number, shared: readonly (readonly number[])[]): string => {
     const { kept, refused } = chooseFiles(count, shared)
-    return `${[...kept].toSorted().join('')}|${[...refused].toSorted().join('')}`
+    const text = (files: ReadonlySet<number>): string => [...files].toSorted((a, b) => a - b).join('')
+    return `${text(kept)}|${text(refused)}`
   }
 
   test('a merged file stands for what it was made of, across partitions too', () => {
