@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { LakeError } from '../errors.ts'
 import { describeOutcome } from '../fetch/outcome.ts'
-import { type RegistryDeps, type RegistryEvent, type RegistryInput, readFeedHead } from '../jobs/registry.ts'
+import { type RegistryDeps, type RegistryEvent, type RegistryInput, readFeedAhead } from '../jobs/registry.ts'
 import { type RegistrySummary, registrySnapshot, registrySync } from '../jobs/registry-jobs.ts'
+import { registryState } from '../jobs/registry-state.ts'
 import { type RegistryStatus, registryStatus } from '../jobs/registry-status.ts'
 import { inLake, places } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
@@ -58,8 +59,9 @@ export const statusCommand: CommandSpec = {
     const job = inputOf(input, deps)
     const ledger = await Ledger.openToRead(job.settings.data)
     try {
-      const head = flagOption(input, 'offline') ? null : await headOf(job, deps)
-      const status = await registryStatus(ledger, job.catalogue, deps.now(), head)
+      const { cursor } = registryState(ledger)
+      const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
+      const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
       deps.stdout(flagOption(input, 'json') ? json(status) : told(status))
     } finally {
       ledger.close()
@@ -95,13 +97,13 @@ function progress(deps: Deps, verbose: boolean): (event: RegistryEvent) => void 
   }
 }
 
-/** The newest cursor of the provider's feed; null where it is not set up or does not answer. */
-async function headOf(job: RegistryInput, deps: Deps): Promise<string | null> {
+/** Whether the provider's feed goes on after a cursor; null where it is not set up or does not answer. */
+async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise<boolean | null> {
   const { url, key } = job.settings.registry
   if (url === null || key === null || !existsSync(inLake(job.settings.data, places.ledger))) return null
-  const head = await readFeedHead(job, worldOf({ args: [], options: {} }, deps, 'status'))
-  if (head.kind === 'stopped') deps.stderr(`note: the provider's feed was not read: ${head.words}\n`)
-  return head.kind === 'stopped' ? null : head.cursor
+  const asked = await readFeedAhead(job, worldOf({ args: [], options: {} }, deps, 'status'), cursor)
+  if (asked.kind === 'stopped') deps.stderr(`note: the provider's feed was not read: ${asked.words}\n`)
+  return asked.kind === 'stopped' ? null : asked.ahead
 }
 
 function report(input: Input, deps: Deps, summary: RegistrySummary): void {

@@ -229,12 +229,13 @@ async function takeSnapshot(bench: RegistryBench, tally: Tally, refused: boolean
   await holdBack(bench, whole, poll, resources)
   const lines = new Lines(spool)
   try {
-    let cursor = newEpoch || state.cursor === null ? (whole.cursor ?? '') : state.cursor
+    const held = newEpoch ? null : state.cursor
+    let cursor = held ?? whole.cursor ?? ''
     let feed: FeedRead | null = null
     if (whole.source === 'lists') {
       feed = await readEvents(bench, tally, { poll, lines, cursor: whole.cursor ?? '' })
       if (feed.stopped) return feed.stopped
-      if (cursor === whole.cursor) cursor = feed.cursor
+      if (held === null) cursor = feed.cursor
     }
     const { as_of, source, disagreeing } = whole
     const tags = softFacts(ledger).tags

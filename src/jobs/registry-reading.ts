@@ -58,7 +58,8 @@ async function readLists(
   let bytes = 0
   for (const resource of resources.values()) {
     const records: Value[] = []
-    const seen = new Set<string>()
+    const begun = new Set<string>()
+    let [last, idle] = ['', 0]
     let cursor: string | null = null
     for (;;) {
       const ask = listAsk(resource.path, cursor, pageLimit)
@@ -70,12 +71,16 @@ async function readLists(
       for (const record of got.value.records) records.push(record)
       as_of = got.value.as_of ?? as_of
       const next: string | null = got.value.cursor
-      if (next === null || next === cursor || !got.value.hasMore) break
-      if (seen.has(next) || (got.value.records.length === 0 && seen.size >= mostIdlePages))
+      // Cursors are opaque: whether a page came before is seen by what it begins with.
+      const first = JSON.stringify(got.value.records[0] ?? null)
+      idle = got.value.records.length === 0 ? idle + 1 : 0
+      if (next === null || !got.value.hasMore || (idle === 0 && first === last)) break
+      if ((idle === 0 && begun.has(first)) || idle >= mostIdlePages)
         return failed(`${resource.path}: pages without an end`)
       if (bytes > mostListBytes || asking.now() > until) return failed(`${resource.path}: too much for one run`)
+      if (idle === 0) last = first
+      begun.add(first)
       cursor = next
-      seen.add(next)
     }
     arrays.set(resource.name, records)
   }

@@ -40,12 +40,12 @@ export interface RegistryStatus {
 /** The embedded tables beside the resources. */
 const embeddedTables = ['provenance', 'documents', 'listings']
 
-/** Reads what the lake knows; `head` is the feed's newest cursor, if it was asked for. `now` in Unix milliseconds. */
+/** Reads what the lake knows; `behind` is what the feed says after the held cursor, if it was asked. `now` in Unix milliseconds. */
 export async function registryStatus(
   ledger: Ledger,
   catalogue: Catalogue,
   now: number,
-  head: string | null,
+  behind: boolean | null,
 ): Promise<RegistryStatus> {
   const state = registryState(ledger)
   const soft = softFacts(ledger)
@@ -67,7 +67,7 @@ export async function registryStatus(
       feed_at: iso(soft.polled),
       cursor_age: soft.polled === null ? null : Math.max(0, Math.round((now - soft.polled) / 1000)),
       cursor: state.cursor,
-      behind: head === null || state.cursor === null ? null : head !== state.cursor,
+      behind,
       records: Object.fromEntries(tables.map((table) => [table, counts[table]?.open ?? 0])),
       versions: Object.fromEntries(tables.map((table) => [table, counts[table]?.versions ?? 0])),
       events,

@@ -7,7 +7,7 @@ import { type AskEvent, createAsker } from '../fetch/ask.ts'
 import { createHttp, type Http, type ProxySettings, type Reply } from '../fetch/http.ts'
 import { header } from '../fetch/limits.ts'
 import { describeOutcome, type Outcome } from '../fetch/outcome.ts'
-import { headAsk, type RegistryAsk, registryUrl } from '../fetch/registry-api.ts'
+import { changesAsk, type RegistryAsk, registryUrl } from '../fetch/registry-api.ts'
 import { usualRetries } from '../fetch/retry.ts'
 import { describeSkew, watchSkew } from '../fetch/skew.ts'
 import { commit, type CommitDeps, noteRunFacts } from '../lake/commit.ts'
@@ -18,7 +18,7 @@ import { Ledger } from '../lake/ledger.ts'
 import { lockJob } from '../lake/lock.ts'
 import { agreeProvider } from '../lake/provider.ts'
 import { openSpool, type Spool, sweep } from '../lake/sweep.ts'
-import { readHead } from '../registry/bodies.ts'
+import { readPage } from '../registry/bodies.ts'
 import type { Settings } from '../settings.ts'
 import type { RegistryAsking, Stopped } from './registry-asking.ts'
 import { quarantineBody } from './quarantine.ts'
@@ -107,22 +107,24 @@ export async function withRegistry<T>(
   }
 }
 
-/** Asks for the newest cursor of the feed; the lake is not touched. */
-export async function readFeedHead(
+/** Asks whether the feed has anything after a cursor; the lake is not touched. Cursors are opaque: none is compared. */
+export async function readFeedAhead(
   input: RegistryInput,
   deps: RegistryDeps,
-): Promise<{ kind: 'head'; cursor: string } | Stopped> {
+  cursor: string,
+): Promise<{ kind: 'asked'; ahead: boolean } | Stopped> {
   const { url, key } = input.settings.registry
   const failed = (words: string): Stopped => ({ kind: 'stopped', by: 'failed', until: null, words })
   if (url === null || key === null) return failed('no address or no key is set')
   const folder = await mkdtemp(join(tmpdir(), 'pitlake-head-'))
   const http = httpOf({ input, deps, url, key })
   try {
-    const file = join(folder, 'head.json')
-    const { outcome } = await http.get({ url: registryUrl(url, headAsk), file, signal: deps.signal })
+    const file = join(folder, 'page.json')
+    const { outcome } = await http.get({ url: registryUrl(url, changesAsk(cursor, null)), file, signal: deps.signal })
     if (outcome.kind !== 'body') return failed(describeOutcome(outcome))
-    const head = readHead(await readFile(file))
-    return head.ok ? { kind: 'head', cursor: head.value } : failed(head.reason)
+    const page = readPage(await readFile(file), input.catalogue.resources)
+    if (!page.ok) return failed(page.reason)
+    return { kind: 'asked', ahead: page.value.hasMore || page.value.events.length > 0 }
   } finally {
     await http.close()
     await rm(folder, { recursive: true, force: true })
