@@ -208,6 +208,20 @@ describe('what somebody put or changed there', () => {
     })
   })
 
+  test('a file that can be read, and whose digest is not that of its rows, moves to found-…', async () => {
+    await withLost(async (root, _, { clock }, live) => {
+      const path = compacted(live)
+      const bytes = readFileSync(join(root, path))
+      // The text of a number, 0 of which is never the first digit.
+      const at = bytes.lastIndexOf('pitlake_digest') + 'pitlake_digest'.length
+      const digit = bytes.subarray(at).findIndex((byte) => byte >= 0x31 && byte <= 0x38) + at
+      bytes[digit + 3] = bytes[digit + 3] === 0x31 ? 0x32 : 0x31
+      writeFileSync(join(root, path), bytes)
+      const { mended } = await doctor(root, clock.now, { bare: true })
+      expect(mended.find((line) => line.includes('its digest does not hold'))).toContain(path)
+    })
+  })
+
   test('files that say different things of a point: those with a digest win, without one all of them go', async () => {
     await withLost(async (root, before, { clock }, live) => {
       const engine = await Engine.open(':memory:', { threads: 1 })
