@@ -29,12 +29,11 @@ export function likelyCause(sql: string, stories: readonly CutStory[]): string {
     return 'the rows themselves come from the future: the grid is taken from points (use calendar)'
   if (/\bfollowing\b|\blead\s*\(/i.test(text))
     return 'a window that reaches ahead of its row (FOLLOWING or lead: centred window)'
+  if (/\basset\s+in\s*\(\s*(?:select|from)\b[^()]*\b(?:points|components|series)\b|\bsemi\s+join\b/i.test(text))
+    return 'survivors only: assets chosen by what became of them later, applied to earlier dates (choose them as of each decision)'
   if (stories.every((story) => spread(story) > 0.8) && stories.some((story) => story.cutoff - story.first > 60 * day))
     return 'a statistic of the whole sample, given to every row (use a window that ends at the row, such as pit_window)'
-  if (
-    /interval\s+'?-?\d+'?\s*(?:hour|minute|day)|to_(?:hours|minutes|days|seconds)\s*\(/i.test(text) &&
-    /\bpit_/i.test(text)
-  )
+  if (/\bts\s*[-+]\s*(?:interval\b|to_(?:hours|minutes|days|seconds)\s*\()/i.test(text) && /\bpit_/i.test(text))
     return 'the decisions of a join were moved: it answers for another instant than the row has (join at ts, use latency)'
   const reach = Math.max(...stories.map((story) => story.cutoff - story.earliest))
   if (/date_trunc|time_bucket|month|week|year|quarter/i.test(text) && reach > 2 * day)

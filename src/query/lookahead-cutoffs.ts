@@ -16,9 +16,9 @@ export interface Cutoffs {
 }
 
 /**
- * The instants against which a query is tried, ISO text with microseconds, ascending: at rows of its result, just
- * before and at arrivals of the metrics that it names, around points without a value, at late points, inside weeks and months, at registry events.
- * Chosen evenly over time and always the same for the same lake. Reads `proof_full`.
+ * The instants against which a query is tried, ISO text with microseconds, ascending: just before and at arrivals of
+ * the metrics that it names, around points without a value, at late points, inside weeks and months, at registry events; most
+ * at rows of its result, all of them where they are no more than `count`, else on each day of the month. Chosen over all time and always the same for the same lake. Reads `proof_full`.
  */
 export async function chooseCutoffs(session: Engine, sql: string, at: string, count: number): Promise<Cutoffs> {
   const [range] = await session.rows<{ lo: string; hi: string }>(
@@ -28,12 +28,11 @@ export async function chooseCutoffs(session: Engine, sql: string, at: string, co
   const metrics = await namedMetrics(session, sql)
   const known = `FROM points WHERE ${metrics.length > 0 ? `metric IN (SELECT unnest(${quoteList(metrics)}))` : 'true'}`
   const sources: Source[] = [
-    { sql: `SELECT DISTINCT ${at} AS moment FROM proof_full`, share: 0.3 },
-    { sql: `SELECT DISTINCT available_at AS moment ${known}`, share: 0.2 },
-    { sql: `SELECT DISTINCT make_timestamptz(epoch_us(available_at) - 1) AS moment ${known}`, share: 0.15 },
-    { sql: aroundNulls(known, at), share: 0.2 },
-    { sql: lateArrivals(known), share: 0.1 },
-    { sql: insidePeriods(lo, hi), share: 0.15 },
+    { sql: aroundNulls(known, at), share: 0.1 },
+    { sql: `SELECT DISTINCT available_at AS moment ${known}`, share: 0.07 },
+    { sql: `SELECT DISTINCT make_timestamptz(epoch_us(available_at) - 1) AS moment ${known}`, share: 0.07 },
+    { sql: lateArrivals(known), share: 0.04 },
+    { sql: insidePeriods(lo, hi), share: 0.04 },
   ]
   if (/\b(pit_universe|universe|products|issuers|assets|deployments|venues|derivatives|history)\b/i.test(sql))
     sources.push(...['products', 'deployments'].map((resource) => ({ sql: registryEvents(resource), share: 0.1 })))
@@ -42,14 +41,23 @@ export async function chooseCutoffs(session: Engine, sql: string, at: string, co
     const most = Math.max(1, Math.round(source.share * count))
     for (const instant of await spread(session, source.sql, lo, hi, most)) chosen.add(instant)
   }
-  for (const instant of await spread(session, sources[0]?.sql ?? '', lo, hi, count))
-    if (chosen.size < count) chosen.add(instant)
-  const cutoffs = [...chosen].toSorted().slice(-count)
+  const decisions = await session.rows<{ moment: string }>(decisionsByDay(at, count))
+  // Where there are no more decisions than cut-offs, all of them are tried and nothing else is needed.
+  if (decisions.length < count) for (const { moment } of decisions) chosen.add(moment)
+  else for (const { moment } of decisions) if (chosen.size < count) chosen.add(moment)
+  const cutoffs = [...chosen].toSorted()
   const [facts] = await session.rows<{ own: bigint; instants: bigint }>(
     `SELECT count(DISTINCT ${at}) FILTER (WHERE ${at} IN (SELECT CAST(unnest(${quoteList(cutoffs)}) AS TIMESTAMPTZ))) AS own,
        count(DISTINCT ${at}) AS instants FROM proof_full`,
   )
   return { cutoffs, own: Number(facts?.own), instants: Number(facts?.instants) }
+}
+
+/** Instants of the result in an order that has no rhythm but goes through the days of the month, its end being one, time and again. */
+function decisionsByDay(at: string, most: number): string {
+  return `SELECT moment FROM (SELECT DISTINCT ${at} AS moment FROM proof_full WHERE ${at} IS NOT NULL)
+    ORDER BY row_number() OVER (PARTITION BY CASE WHEN CAST(moment AS DATE) = last_day(moment) THEN 0 ELSE dayofmonth(moment) END
+      ORDER BY hash(moment)), hash(moment) LIMIT ${most}`
 }
 
 /** The metrics whose names the query says; none where it says none, which means all. */

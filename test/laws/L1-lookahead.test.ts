@@ -55,6 +55,22 @@ const leaks: readonly (readonly [name: string, sql: string, cause: RegExp])[] = 
     /whole sample/,
   ],
   [
+    'survivors found through points',
+    `SELECT c.ts, count(*) AS held FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY) c, points p
+       WHERE p.asset IN (SELECT asset FROM points WHERE t > '2024-10-20') AND p.available_at <= c.ts GROUP BY c.ts`,
+    /^survivors only: assets chosen/,
+  ],
+  [
+    'decisions moved by an hour',
+    `SELECT ts - INTERVAL 1 HOUR AS ts, asset, v FROM pit_join(m, '${trustMetric}', '24h')`,
+    /decisions of a join were moved/,
+  ],
+  [
+    'quantiles of the whole sample, a BIGINT column',
+    `SELECT ts, asset, ntile(5) OVER (ORDER BY v) AS q FROM pit_join(d, '${trustMetric}', '24h')`,
+    /whole sample/,
+  ],
+  [
     'a grid taken from points',
     `SELECT t AS ts, asset, count(*) AS n FROM ${daily} GROUP BY ALL`,
     /grid is taken from points/,
@@ -76,7 +92,8 @@ const clean: readonly (readonly [name: string, sql: string])[] = [
 
 describe('look-ahead', () => {
   test.for(leaks)('TIME 55: finds %s', { timeout: 300_000 }, async ([, sql, cause]) => {
-    const query = sql.includes('pit_join(d,') && !sql.startsWith('WITH') ? `${onGrid} ${sql}` : sql
+    const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
+    const query = /pit_join\([dm],/.test(sql) && !sql.startsWith('WITH') ? `${onGrid}${moved} ${sql}` : sql
     const proof = await prove(query)
     expect(proof.verdict).toBe('leak')
     expect(proof.reason).toMatch(cause)
@@ -147,10 +164,28 @@ describe('look-ahead', () => {
     expect(every.notes.at(-1)).toMatch(/^3 of 3 .* would have been met$/)
   })
 
+  test('rare leaks are met, or the odds are told', { timeout: 300_000 }, async () => {
+    const joined = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))`
+    const ahead = (when: string): string =>
+      `${joined} SELECT ts, asset, CASE WHEN ${when} THEN lead(v) OVER (PARTITION BY asset ORDER BY ts) ELSE v END AS v FROM j`
+    // Each day of the month is tried by default; each decision where there are enough cut-offs.
+    expect(await prove(ahead('dayofmonth(ts) = 17'), { cutoffs: 50 })).toMatchObject({ verdict: 'leak' })
+    expect(await prove(ahead('isodow(ts) = 3'), { cutoffs: 50 })).toMatchObject({ verdict: 'leak' })
+    const once = ahead(`ts = '2024-05-09'`).replace("'2024-02-01', '2024-10-01'", "'2024-05-01', '2024-06-01'")
+    expect(await prove(once, { cutoffs: 40 })).toMatchObject({ verdict: 'leak' })
+    const few = await prove(once, { cutoffs: 12 })
+    if (few.verdict === 'clean')
+      expect(few.notes.at(-1)).toMatch(/a leak in one instant of \d+ .* a rarer one perhaps not/)
+    const nulls = `${joined}, n AS (SELECT ts, asset, CASE WHEN ts IN ('2024-05-09', '2024-05-10') THEN NULL ELSE v END AS v FROM j)
+      SELECT ts, asset, coalesce(v, lead(v) OVER (PARTITION BY asset ORDER BY ts)) AS v FROM n`
+    const short = nulls.replace("'2024-02-01', '2024-10-01'", "'2024-05-01', '2024-06-01'")
+    expect(await prove(short, { cutoffs: 40 })).toMatchObject({ verdict: 'leak' })
+  })
+
   test('a rolling mean on several threads is decided with a tolerance', { timeout: 300_000 }, async () => {
     const sql = `${onGrid} SELECT ts, asset, avg(v / 3) AS mean, stddev_samp(v / 7) AS spread
       FROM pit_window(d, '${trustMetric}', '24h', 20) GROUP BY ts, asset`
-    expect(await prove(sql, { tolerance: 1e-9 })).toMatchObject({ verdict: 'clean' })
+    for (const tolerance of [0, 1e-9]) expect(await prove(sql, { tolerance })).toMatchObject({ verdict: 'clean' })
     const shaken = `SELECT ts, asset, v * (1 + 1e-15 * random()) AS v FROM (${onGrid} FROM pit_join(d, '${trustMetric}', '24h'))`
     expect(await prove(shaken)).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('--tolerance') })
     expect(await prove(shaken, { tolerance: 1e-9 })).toMatchObject({ verdict: 'clean' })
