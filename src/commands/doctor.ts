@@ -62,6 +62,7 @@ function worldOf(deps: Deps, catalogue: Catalogue): DoctorDeps {
   const committing = lakeWorld(deps, 'doctor')
   return {
     ...committing,
+    resources: catalogue.resources,
     views: async (ledger) => await buildViews(ledger, { catalogue, deps: committing, force: true }),
     space: async (path) => {
       const { bavail, blocks, bsize } = await statfs(path)

@@ -12,11 +12,13 @@ import type { Row } from '../lake/apply.ts'
 import { checkRuns } from '../lake/damage-runs.ts'
 import { checkStamps } from '../lake/damage-stamps.ts'
 import { isFromNote } from '../lake/stamps.ts'
+import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
 import { lostDamage, lostLake, moveFound } from './found.ts'
 import { clearJournal } from './repair-aside.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
+import { type RebuiltRegistry, rebuildRegistry } from './rebuild-registry.ts'
 import { keepRuns, lostBeyond, mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 
 /** What the doctor is asked to look at and to mend. */
@@ -37,6 +39,8 @@ export interface DoctorInput {
 export interface DoctorDeps extends CommitDeps {
   /** Makes `lake.duckdb` and `lake.sql` anew. */
   readonly views: (ledger: Ledger) => Promise<unknown>
+  /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
+  readonly resources?: Resources
   /** Free and total bytes of the disk that holds a folder. */
   readonly space: (path: string) => Promise<{ readonly free: number; readonly total: number }>
 }
@@ -74,10 +78,15 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (input.repair) mended.push(...(await mendJournal(input.data, journal, deps)))
   if (half || input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
   let forgotten: Forgotten | null = null
+  let beyond: ReadonlyMap<string, string> = new Map()
   const ledger = await openSound(input.data)
   if (ledger) {
     try {
-      if (input.repair) mended.push(...(await restoreMerged(ledger, first.files.damaged, deps)))
+      if (input.repair) {
+        const back = await bringBack(ledger, first.files.damaged, deps)
+        beyond = back.beyond
+        mended.push(...back.done)
+      }
       if (input.forgetLost)
         forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
       if (input.repair)
@@ -99,7 +108,21 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   }
   if (half) await endAdoption(input.data, deps.disk)
   const { diagnosis } = await look(input, deps)
-  return { ...diagnosis, mended, forgotten }
+  return { ...diagnosis, findings: diagnosis.findings.map((damage) => withReason(damage, beyond)), mended, forgotten }
+}
+
+/** Makes or finds files again that the lake still needs. */
+async function bringBack(ledger: Ledger, damaged: FilesHealth['damaged'], deps: DoctorDeps): Promise<RebuiltRegistry> {
+  const { done, beyond } = await rebuildRegistry(ledger, damaged, deps.resources, deps)
+  return { done: [...done, ...(await restoreMerged(ledger, damaged, deps))], beyond }
+}
+
+/** What could not be made from registry/raw says why. */
+function withReason(damage: Damage, beyond: ReadonlyMap<string, string>): Damage {
+  const why = beyond.get(damage.path)
+  return why === undefined
+    ? damage
+    : { ...damage, remedy: `put it back from a copy of the lake: registry/raw cannot make it (${why})` }
 }
 
 async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {

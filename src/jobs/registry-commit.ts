@@ -1,8 +1,8 @@
 import { commit, type Version } from '../lake/commit.ts'
 import { readFindings, readKeys, readTexts } from '../lake/registry-held.ts'
 import { unseen } from '../lake/registry-layers.ts'
-import { newChange, writeSettled, writeStep } from '../lake/registry-steps.ts'
-import { type Finding, type Memory, settle, type Step, suspects } from '../registry/history.ts'
+import { type Change, newChange, writeSettled, writeStep } from '../lake/registry-steps.ts'
+import { type Finding, type Memory, settle, type Settled, type Step, suspects } from '../registry/history.ts'
 import { draftPoll, recordsAfter } from './registry-draft.ts'
 import type { FinishedPoll, PollContext } from './registry-poll.ts'
 import { registryState } from './registry-state.ts'
@@ -20,8 +20,16 @@ export interface Committed {
   readonly records: Readonly<Record<string, number>>
 }
 
-/** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
-export async function commitPoll(context: PollContext, finished: FinishedPoll): Promise<Committed> {
+/** A poll that was folded into steps: their lines are written. */
+export interface SettledPoll {
+  readonly memory: Memory
+  readonly change: Change
+  readonly findings: readonly Finding[]
+  readonly newKeys: Settled['newKeys']
+}
+
+/** Folds a poll into steps of history, upon what the lake holds. */
+export async function settlePoll(context: PollContext, finished: FinishedPoll): Promise<SettledPoll> {
   const { ledger, withEngine, resources } = context
   const { poll, lines } = finished
   const wanted = finished.whole === null ? suspects(poll) : union(suspects(poll), unseen(poll))
@@ -38,10 +46,16 @@ export async function commitPoll(context: PollContext, finished: FinishedPoll): 
   })
   const findings = await newFindings(context, [...settled.findings, ...contradictions, ...disagreements(finished)])
   writeSettled(lines, change, { ...settled, findings })
-  const records = recordsAfter(registryState(ledger), change)
+  return { memory, change, findings, newKeys: settled.newKeys }
+}
+
+/** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
+export async function commitPoll(context: PollContext, finished: FinishedPoll): Promise<Committed> {
+  const { memory, change, findings, newKeys } = await settlePoll(context, finished)
+  const records = recordsAfter(registryState(context.ledger), change)
   let date: string | null = null
   const version = await commit(
-    ledger,
+    context.ledger,
     async (ticket) => {
       const drafted = await draftPoll({ context, finished, memory, change }, ticket)
       date = drafted.date
@@ -50,8 +64,8 @@ export async function commitPoll(context: PollContext, finished: FinishedPoll): 
     context.deps,
   )
   const { opened, updated, closed } = change
-  const newKeys = settled.newKeys.filter(({ initial }) => !initial).length
-  return { version, date, opened, updated, closed, findings, newKeys, records }
+  const added = newKeys.filter(({ initial }) => !initial).length
+  return { version, date, opened, updated, closed, findings, newKeys: added, records }
 }
 
 function union(a: Map<string, Set<string>>, b: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Set<string>> {

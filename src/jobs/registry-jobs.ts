@@ -2,13 +2,13 @@ import { LakeError } from '../errors.ts'
 import { Lines } from '../lake/registry-lines.ts'
 import { readHeld, readLastEvents } from '../lake/registry-held.ts'
 import { canBeAsked, type FeedEvent, type Resources } from '../registry/bodies.ts'
-import { newPoll, observeEvent, observeState, type Poll } from '../registry/history.ts'
-import { textHash } from '../registry/record.ts'
+import { newPoll, observeState, type Poll } from '../registry/history.ts'
 import { redact } from '../secrets.ts'
 import { type RegistryBench, type RegistryDeps, type RegistryInput, withRegistry } from './registry.ts'
 import type { Stopped } from './registry-asking.ts'
 import { type Committed, commitPoll } from './registry-commit.ts'
 import { quarantineBody } from './quarantine.ts'
+import { eventTaker, withMissing } from './registry-fold.ts'
 import { type FeedRead, readFeed, readWhole, type Whole } from './registry-reading.ts'
 import { registryState, softFacts } from './registry-state.ts'
 
@@ -182,17 +182,12 @@ async function readEvents(
 ): Promise<FeedRead> {
   const { ledger, withEngine, asking, input } = bench
   const last = await withEngine(async (engine) => await readLastEvents(ledger, engine))
-  let position = 0
+  const take = eventTaker(poll, lines, last)
   const onEvent = (event: FeedEvent): boolean => {
-    const { type, resource, id, op, incoming, text } = event
-    const name = `${type} ${id}`
-    const hash = textHash(incoming ? incoming.hash : 'deleted')
-    observeEvent(poll, event)
-    if (last.get(name) === hash) return false
-    last.set(name, hash)
-    if (resource === null) tally.unknown[type] = (tally.unknown[type] ?? 0) + 1
-    lines.add('events', { position: position++, entity_type: type, resource, entity_id: id, op, hash, event: text })
-    return true
+    const { type, resource } = event
+    const news = take(event)
+    if (news && resource === null) tally.unknown[type] = (tally.unknown[type] ?? 0) + 1
+    return news
   }
   const feed = await readFeed(asking, input.catalogue.resources, cursor, input.settings.registry.pageLimit, onEvent)
   tally.events += feed.events
@@ -223,7 +218,7 @@ async function takeSnapshot(bench: RegistryBench, tally: Tally, refused: boolean
   const state = registryState(ledger)
   const newEpoch = refused || (state.cursor !== null && !isUsable(bench, state.cursor))
   const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
-  const records = input.acceptShrink ? withMissing(whole, resources) : whole.records
+  const records = input.acceptShrink ? withMissing(whole.records, resources) : whole.records
   const first = state.last === null
   observeState(poll, { records, source: whole.source, first, inferred: newEpoch })
   await holdBack(bench, whole, poll, resources)
@@ -261,14 +256,6 @@ function contextOf(bench: RegistryBench, job: string, resources: Resources): Par
   const { ledger, withEngine, spool, run, deps, input } = bench
   const frame = { providerMoved: input.providerMoved, rawDays: input.settings.registry.rawDays }
   return { ledger, withEngine, spool, resources, run, job, provider: bench.provider(), deps, ...frame }
-}
-
-/** Where the user accepts it, an array that is missing is an empty one. */
-function withMissing(whole: Whole, resources: Resources): Whole['records'] {
-  const missing = [...resources.keys()].filter((name) => !whole.records.has(name))
-  const records = new Map(whole.records)
-  for (const name of missing) records.set(name, new Map())
-  return records
 }
 
 /** One resource may lose so many records whatever their share. */

@@ -5,8 +5,8 @@ import type { JournalHealth } from '../lake/damage.ts'
 import { type DamagedFile, staleLocks } from '../lake/damage-files.ts'
 import { checkRuns } from '../lake/damage-runs.ts'
 import { realDisk, statOf } from '../lake/disk.ts'
-import { filesOnDisk, type HeldFile } from '../lake/held.ts'
-import { entryFile, holderFile, inLake } from '../lake/layout.ts'
+import { filesOnDisk, type HeldFile, mergedFrom } from '../lake/held.ts'
+import { entryFile, holderFile, inLake, parseRegistryFile, registryFile } from '../lake/layout.ts'
 import { Ledger } from '../lake/ledger.ts'
 import { lockCommit } from '../lake/lock.ts'
 import { sweep } from '../lake/sweep.ts'
@@ -109,14 +109,15 @@ export async function restoreMerged(
     const originals = await soundOriginals(ledger, file)
     const { provider } = ledger.head()
     if (originals.length === 0 || provider === null) continue
-    const label = `restored-${ledger.head().version + 1}`
+    const next = ledger.head().version + 1
+    const label = `restored-${next}`
     const draft = {
       job: 'doctor',
-      run: `doctor-${ledger.head().version + 1}`,
+      run: `doctor-${next}`,
       provider,
       remove: [file.path],
       drop: [file.path],
-      add: originals.map((original) => relisted(original, label)),
+      add: originals.map((original, n) => relisted(original, label, next, n)),
     }
     await commit(ledger, draft, deps)
     done.push(`${file.path} was replaced by the ${originals.length} files that it was merged from`)
@@ -124,25 +125,25 @@ export async function restoreMerged(
   return done
 }
 
-/** The files that left the view when the merged one came, if together they hold as many rows and none is damaged. */
+/** The files that the merged one was made of, one by one or through an earlier merge, if none is missing or damaged. */
 async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFile[]> {
-  const candidates = filesOnDisk(ledger).filter(
-    (file) =>
-      file.removed_version === merged.added_version &&
-      file.table === merged.table &&
-      file.label === merged.label &&
-      file.metric === merged.metric &&
-      file.interval === merged.interval,
-  )
-  if (candidates.reduce((rows, file) => rows + file.rows, 0) !== merged.rows) return []
-  for (const { path, sha256 } of candidates) {
-    const full = inLake(ledger.root, path)
-    if (!(await statOf(full)) || (await sha256File(full)) !== sha256) return []
+  const found: HeldFile[] = []
+  for (const file of mergedFrom(ledger, merged)) {
+    const full = inLake(ledger.root, file.path)
+    const usable = file.dropped_version === null || parseRegistryFile(file.path) !== undefined
+    const sound = usable && (await statOf(full)) !== undefined && (await sha256File(full)) === file.sha256
+    const instead = sound ? [file] : await soundOriginals(ledger, file)
+    if (instead.length === 0) return []
+    found.push(...instead)
   }
-  return candidates
+  return found
 }
 
-function relisted(file: HeldFile, label: string): StagedFile {
+/** One that the lake had let go of, and that was made again, takes a new name: a name that was let go of stays so. */
+function relisted(file: HeldFile, label: string, version: number, n: number): StagedFile {
   const { path, table, metric, interval, rows, min_t, max_t, digest, meta } = file
-  return { temporary: null, path, label, table, metric, interval, rows, min_t, max_t, digest, meta }
+  const rest = { label, table, metric, interval, rows, min_t, max_t, digest, meta }
+  if (file.dropped_version === null) return { temporary: null, path, ...rest }
+  const id = `${String(version).padStart(10, '0')}-restored-${n}`
+  return { temporary: path, path: registryFile(table, id, null), ...rest }
 }

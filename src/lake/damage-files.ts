@@ -63,7 +63,8 @@ function weightOf(file: HeldFile): Pick<Damage, 'severity' | 'remedy'> {
         'it has left the view and only results stamped before may need it: put it back from a copy if you have one',
     }
   const asked = 'put it back from a copy of the lake, or run pitlake doctor --repair --forget-lost and fetch again'
-  const kept = 'put it back from a copy of the lake; registry/raw holds the bodies it was made from'
+  const kept =
+    'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back from a copy'
   return { severity: 'damage', remedy: isForgettable(file) ? asked : kept }
 }
 

@@ -56,6 +56,21 @@ export function filesOnDisk(index: Index): HeldFile[] {
   return index.statement('SELECT * FROM files WHERE dropped_version IS NULL ORDER BY path, label').all().map(heldFile)
 }
 
+/** The files that left the view when a merged one came and took their rows; none where it is no such file. */
+export function mergedFrom(index: Index, merged: HeldFile): HeldFile[] {
+  const { table, label, metric, interval, added_version: version } = merged
+  const gone = liveFiles(index, { table, version: version - 1 }).filter((file) => file.removed_version === version)
+  const inputs = gone.filter((file) => file.label === label && file.metric === metric && file.interval === interval)
+  return inputs.reduce((rows, file) => rows + file.rows, 0) === merged.rows ? inputs : []
+}
+
+/** Lists in an index of one's own, instead of a merged file, those that it was made of. */
+export function listInstead(index: Index, merged: HeldFile, originals: readonly HeldFile[]): void {
+  index.statement('DELETE FROM files WHERE path = ?').run(merged.path)
+  const list = index.statement('UPDATE files SET removed_version = NULL WHERE path = ?')
+  for (const { path } of originals) list.run(path)
+}
+
 function heldFile(row: Row): HeldFile {
   const { tbl, meta, ...rest } = row
   return { ...rest, table: tbl, meta: JSON.parse(String(meta)) as Json } as unknown as HeldFile

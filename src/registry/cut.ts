@@ -44,6 +44,19 @@ export function cutBody(bytes: Buffer): CutBody {
   }
 }
 
+/** Cuts bodies that follow one another, each an object: gives them as they are. */
+export function cutApart(bytes: Buffer): Buffer[] {
+  const bodies: Buffer[] = []
+  for (let start = 0; start < bytes.length; ) {
+    const open = bytes.indexOf(openObject, start)
+    const end = open < 0 ? -1 : endOfObject(bytes, open)
+    if (end < 0) break
+    bodies.push(bytes.subarray(open, end))
+    start = end
+  }
+  return bodies
+}
+
 /** The frame as text, and where each record begins and ends. */
 function cut(bytes: Buffer): { frame: string; bounds: number[] } {
   const pieces: string[] = []

@@ -1,0 +1,171 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { compact } from '../../src/jobs/compact.ts'
+import { type Diagnosis, examine } from '../../src/jobs/doctor.ts'
+import { vacuum } from '../../src/jobs/vacuum.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { type HeldFile, liveFiles } from '../../src/lake/held.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { rewriteDeps } from '../helpers/merging.ts'
+import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+
+const now = Date.UTC(2026, 5, 1, 12) / 1000
+const day = 86_400
+
+/** A lake that has followed a changing registry for some days: snapshots, feeds of several pages, events, findings. */
+async function withDays(
+  work: (root: string, bench: RegistryTestBench, small: SmallRegistry) => Promise<void>,
+): Promise<void> {
+  const small = new SmallRegistry()
+  await withRegistryBench(
+    now,
+    async (bench) => {
+      await bench.sync()
+      bench.clock.now += day
+      for (let n = 0; n < 60; n++)
+        small.world.put('issuers', `n${n}`, { name: `New "{${n}\n`, custodian: n % 2 ? 'c' : null })
+      small.world.put('products', 'p3', null)
+      await bench.sync()
+      bench.clock.now += day
+      small.world.put('issuers', 'i1', { name: 'Other', custodian: null, country: { code: 'x' } })
+      small.world.put('issuers', 'i2', null)
+      await bench.snapshot()
+      bench.clock.now += day
+      await bench.sync()
+      bench.clock.now += day
+      small.world.put('issuers', 'i2', { name: 'back' })
+      small.world.put('deployments', 'd9', { product_id: 'p9', status: 'retired', verification_status: 'verified' })
+      await bench.sync()
+      bench.clock.now += day
+      await bench.snapshot()
+      await work(bench.root, bench, small)
+    },
+    { instead: small.answer },
+  )
+}
+
+async function live(root: string): Promise<HeldFile[]> {
+  const ledger = await Ledger.open(root)
+  const files = liveFiles(ledger).filter(({ table }) => table !== 'raw')
+  ledger.close()
+  return [...new Map(files.map((file) => [file.path, file])).values()]
+}
+
+/** Every row of every live file of each table, read from the files alone; the end that only merges fill is left out. */
+async function rowsOf(root: string): Promise<Record<string, string[]>> {
+  const engine = await Engine.open()
+  const rows: Record<string, string[]> = {}
+  try {
+    for (const { path, table } of await live(root)) {
+      const found = await engine.rows<{ line: string }>(
+        `SELECT to_json(t)::VARCHAR AS line FROM read_parquet('${join(root, path)}') t`,
+      )
+      const lines = found.map(({ line }) => line.replace(/,?"superseded_at":[^,}]*/, ''))
+      rows[table] = [...(rows[table] ?? []), ...lines]
+    }
+  } finally {
+    engine.close()
+  }
+  return Object.fromEntries(Object.entries(rows).map(([table, lines]) => [table, lines.toSorted()]))
+}
+
+async function repair(root: string): Promise<Diagnosis> {
+  const space = async () => ({ free: 1e12, total: 2e12 })
+  const deps = { ...commitDeps({ nowMicros: () => (now + 30 * day) * 1e6 }), space, views: async () => undefined }
+  const input = { data: root, thorough: true, rebuildLedger: false, repair: true, forgetLost: false }
+  return await examine(input, { ...deps, resources: catalogue.resources })
+}
+
+const damages = ({ findings }: Diagnosis) =>
+  findings.filter(({ severity, kind }) => severity === 'damage' && !kind.startsWith('views'))
+
+/** Merges everything and lets go of what was merged. */
+async function tidied(root: string, at: number): Promise<void> {
+  const deps = rewriteDeps({ nowMicros: () => at * 1e6 })
+  await compact(root, deps)
+  await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: async () => undefined })
+}
+
+/** Takes files away; some are torn instead. */
+function harm(root: string, files: readonly HeldFile[]): void {
+  for (const [n, { path }] of files.entries())
+    if (n % 3 === 0) writeFileSync(join(root, path), 'torn')
+    else rmSync(join(root, path))
+}
+
+const rounds = 4
+
+test('L2: each live file of the registry, lost or torn, comes back byte for byte from the bodies', {
+  timeout: 300_000,
+}, async () => {
+  await withDays(async (root) => {
+    const before = await rowsOf(root)
+    const files = await live(root)
+    const tables = new Set(files.map(({ table }) => table))
+    for (const table of ['history.issuers', 'issuers', 'events', 'schema_changes', 'registry_findings', 'snapshots'])
+      expect([...tables]).toContain(table)
+    const bytes = new Map(files.map(({ path }) => [path, readFileSync(join(root, path))]))
+    const { version } = await repair(root)
+    for (let round = 0; round <= rounds; round++) {
+      const lost = files.filter((_, n) => round === rounds || n % rounds === round)
+      harm(root, lost)
+      const done = await repair(root)
+      expect(damages(done)).toEqual([])
+      expect(done.version).toBe(version)
+      for (const { path } of lost)
+        expect(readFileSync(join(root, path)).equals(bytes.get(path) ?? Buffer.of()), path).toBe(true)
+      expect(readFileSync(join(root, `${lost[0]?.path}.damaged`), 'utf8')).toBe('torn')
+    }
+    expect(await rowsOf(root)).toEqual(before)
+  })
+})
+
+test('L2: where a body is gone, what needs it is told to be beyond and nothing else changes', {
+  timeout: 300_000,
+}, async () => {
+  await withDays(async (root) => {
+    const files = await live(root)
+    const events = files.filter(({ table }) => table === 'events')
+    const [, second] = events
+    const ledger = await Ledger.open(root)
+    const raw = liveFiles(ledger, { table: 'raw' }).find(({ added_version }) => added_version === second?.added_version)
+    ledger.close()
+    rmSync(join(root, raw?.path ?? ''))
+    harm(root, events)
+    const done = await repair(root)
+    const told = damages(done).filter(({ path }) => path !== raw?.path)
+    expect(told.map(({ path }) => path)).toEqual(events.slice(1).map(({ path }) => path))
+    expect(told[0]?.remedy).toMatch(/from a copy.*registry\/raw cannot make it \(.*is not there any more, or damaged/)
+    expect((await live(root)).map(({ path }) => path)).toEqual(files.map(({ path }) => path))
+  })
+})
+
+test('L2: merged files come back as those that they were merged from, made again where vacuum took them', {
+  timeout: 300_000,
+}, async () => {
+  await withDays(async (root, bench, small) => {
+    await tidied(root, bench.clock.now)
+    bench.clock.now += day
+    small.world.put('issuers', 'i3', { name: 'after the merge' })
+    await bench.sync()
+    await tidied(root, bench.clock.now)
+    bench.clock.now += day
+    small.world.put('issuers', 'i4', { name: 'after both' })
+    await bench.sync()
+    const before = await rowsOf(root)
+    const files = await live(root)
+    const merged = files.filter(({ path }) => /-compact-/.test(path))
+    expect(merged.map(({ table }) => table)).toContain('history.issuers')
+    harm(root, files)
+    const done = await repair(root)
+    expect(damages(done)).toEqual([])
+    expect(await rowsOf(root)).toEqual(before)
+    expect(damages(await repair(root))).toEqual([])
+    await bench.sync()
+    expect(await rowsOf(root)).toEqual(before)
+  })
+})
