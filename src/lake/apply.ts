@@ -270,7 +270,8 @@ function applyRequest(index: Index, r: RequestRow): void {
   index
     .statement(
       `INSERT OR IGNORE INTO requests (id, run, api, path, query, series, since, until, status, outcome, points, bytes,
-       credits, attempts, asked_at, seconds, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       credits, attempts, asked_at, seconds, detail, provider_date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+       ?, ?)`,
     )
     .run(
       r.id,
@@ -283,6 +284,7 @@ function applyRequest(index: Index, r: RequestRow): void {
       r.asked_at,
       r.seconds,
       text(r.detail),
+      r.clock?.date ?? null,
     )
 }
 

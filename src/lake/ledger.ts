@@ -24,7 +24,7 @@ import { damaged, explain } from './sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/sql/ledger: an index of another shape is made anew from the journal. */
-const indexSchema = 2
+const indexSchema = 3
 const sqlFolder = fileURLToPath(new URL('../sql/ledger/', import.meta.url))
 
 /** The newest version that the index holds. */

@@ -6,6 +6,7 @@ import { inLake } from '../../src/lake/layout.ts'
 import { Ledger } from '../../src/lake/ledger.ts'
 import { withBench } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
 
 const day = 86_400
 const hour = 3600
@@ -153,6 +154,30 @@ test('each answer leaves its Date in its request row', async () =>
     await own.fetch(selection)
     const clocks = journalEntries(own.root).flatMap(({ requests }) => requests.map(({ clock }) => clock))
     expect(clocks).toContainEqual({ date: own.clock.now - 60, age: 60 })
+    const shown = async (): Promise<unknown[]> => {
+      await makeViews(own.root)
+      return await withViews(
+        own.root,
+        async (engine) => await engine.rows('SELECT id, epoch(provider_date)::BIGINT AS at FROM requests ORDER BY id'),
+      )
+    }
+    const rows = journalEntries(own.root).flatMap(({ requests }) => requests)
+    const told = rows
+      .map(({ id, clock }) => ({ id, at: clock === undefined ? null : BigInt(clock.date) }))
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    expect(told).not.toEqual([])
+    expect(await shown()).toEqual(expect.arrayContaining(told))
+    own.answer(
+      answering(
+        () => own.clock.now,
+        () => ({ date: 'no date' }),
+      ),
+    )
+    own.clock.now += day
+    await own.fetch(selection)
+    const dates = ((await shown()) as { at: bigint | null }[]).map(({ at }) => at)
+    expect(dates.length).toBeGreaterThan(told.length)
+    expect(dates).toContain(null)
   }))
 
 test('a synthetic lake is only told, and its windows end where the provider stands', async () =>

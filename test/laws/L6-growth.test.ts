@@ -70,6 +70,7 @@ function requestOf(run: string, n: number, series: string | null, now: number, s
     until: since + day,
     ...cost,
     asked_at,
+    ...(n % 2 === 0 && { clock: { date: now - n, age: 0 } }),
     seconds: 0.1,
     detail: null,
   }
@@ -144,6 +145,11 @@ async function told(root: string): Promise<Told> {
       rows.push(row?.['told'] as string)
     }
     const [cost] = await session.rows('SELECT count(*) AS n, sum(credits) AS c FROM requests')
+    // Each second request carried a Date: it goes into files with its row.
+    const [dates] = await session.rows(
+      `SELECT count(*) AS n FROM requests WHERE api = 'metrics' AND (provider_date IS NULL) = (try_cast(split_part(id, '-', -1) AS INTEGER) % 2 = 0)`,
+    )
+    expect(dates?.['n']).toBe(0n)
     return { requests: Number(cost?.['n']), credits: Number(cost?.['c']), rows }
   } finally {
     session.close()

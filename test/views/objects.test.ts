@@ -76,6 +76,7 @@ const columns: Readonly<Record<string, readonly string[]>> = {
     'asked_at',
     'seconds',
     'detail',
+    'provider_date',
   ],
   runs: ['id', 'job', 'command', 'started_at', 'ended_at', 'stopped_by', 'exit_code', 'plan', 'actual'],
   versions: [

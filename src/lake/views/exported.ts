@@ -103,11 +103,12 @@ const requests = table(
     ['asked_at', 'TIMESTAMPTZ'],
     ['seconds', 'DOUBLE'],
     ['detail', 'VARCHAR'],
+    ['provider_date', 'TIMESTAMPTZ'],
   ],
   `SELECT json_object('id', id, 'run', run, 'api', api, 'path', path, 'query', query, 'series', series,
      'since', since * 1000000, 'until', until * 1000000, 'status', status, 'outcome', outcome, 'points', points,
      'bytes', bytes, 'credits', credits, 'attempts', attempts, 'asked_at', asked_at, 'seconds', seconds,
-     'detail', nullif(detail, 'null')) AS line
+     'detail', nullif(detail, 'null'), 'provider_date', CAST(provider_date * 1000000 AS INTEGER)) AS line
    FROM requests`,
   'asked_at, id',
 )

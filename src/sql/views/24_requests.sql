@@ -1,6 +1,6 @@
 -- requests: every request to an API, without its key.
 -- columns: id, run, api, path, query, series, since, until, status, outcome, points, bytes, credits, attempts, asked_at,
---   seconds, detail.
+--   seconds, detail, provider_date.
 -- law: L6, L8. Obeys only observed_as_of.
 CREATE OR REPLACE VIEW requests AS
 SELECT * FROM {{ledger requests}}
@@ -23,3 +23,4 @@ COMMENT ON COLUMN requests.attempts IS 'how often it was sent';
 COMMENT ON COLUMN requests.asked_at IS 'when it was first sent';
 COMMENT ON COLUMN requests.seconds IS 'how long it took';
 COMMENT ON COLUMN requests.detail IS 'reason, or words of the provider, JSON';
+COMMENT ON COLUMN requests.provider_date IS 'what the provider''s clock said, by the Date of its answer; NULL where there was none';
