@@ -7,6 +7,7 @@ import { places } from '../lake/layout.ts'
 import type { Ledger } from '../lake/ledger.ts'
 import { reobserveFile } from '../lake/merge-observed.ts'
 import { end, formatInstant } from '../time.ts'
+import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'
 import { footerOf, providerOf, replacement, type RewriteDeps, withBench } from './rewrite.ts'
 
@@ -60,16 +61,21 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
   if (first === undefined) return []
   await dissolveRecent(ledger, { ...deps, signal: new AbortController().signal }, 'doctor')
   const { good, wrong } = versionsAhead(ledger, now)
-  const instant = Math.max(now, (good?.committed_at ?? 0) + 1)
+  // Polls of the wrong clock stay one after the other, all of them behind what was known before.
+  const polls = pollInstants(ledger, first.version)
+  const instant = Math.max(now, (good?.committed_at ?? 0) + 1) + Math.max(0, polls.length - 1)
   const rewriting: RewriteDeps = { ...deps, signal: new AbortController().signal }
   let points = 0
+  let rows = 0
   await withBench(ledger, rewriting, 'doctor', async (bench) => {
     await commit(
       ledger,
       async (ticket) => {
         const add: StagedFile[] = []
         const remove: string[] = []
-        for (const [n, file] of liveFiles(ledger, { table: 'points' }).entries()) {
+        const files = liveFiles(ledger, { table: 'points' })
+        if (pollInstants(ledger, first.version).length !== polls.length) throw busy()
+        for (const [n, file] of files.entries()) {
           if (file.added_version < first.version) continue
           if (file.interval === null) throw busy()
           const out = bench.spool.file(`${n}.parquet`)
@@ -83,18 +89,24 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const { uncovered, coverage } = coverageBack(ledger, Math.floor(instant / 1_000_000))
         const findings = findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at)
         const draft = { job: 'doctor', run: bench.run, provider: providerOf(ledger), add, remove, coverage, findings }
-        const state = { clock_mended: { version: ticket.version, at: ticket.committed_at } }
-        return { ...draft, state, uncovered }
+        const dated = { first: first.version, now: now + tolerated, before: good?.committed_at, instants: polls }
+        const registry = await mendRegistry(bench, { ...dated, ticket, from: files.length })
+        rows = registry.rows
+        add.push(...registry.add)
+        remove.push(...registry.remove)
+        const clock_mended = { version: ticket.version, at: ticket.committed_at, before: good?.committed_at ?? 0 }
+        return { ...draft, state: { ...registry.state, clock_mended }, soft: registry.soft, uncovered }
       },
       deps,
       instant,
     )
   })
-  return [`${wrong.length} versions were dated by a clock far ahead: ${points} points are now seen at their mending`]
+  const seen = [`${points} points`, ...(rows === 0 ? [] : [`${rows} rows of the registry and of assets`])].join(' and ')
+  return [`${wrong.length} versions were dated by a clock far ahead: ${seen} are now seen at their mending`]
 }
 
 function busy(): LakeError {
-  return usage('recent points came while the instants were mended', { next: 'run pitlake doctor --repair again' })
+  return usage('points or polls came while the instants were mended', { next: 'run pitlake doctor --repair again' })
 }
 
 interface Uncovered {

@@ -37,11 +37,18 @@ export function applyEntry(index: Index, sealed: Sealed): void {
       .statement('INSERT OR REPLACE INTO state (key, value, version) VALUES (?, ?, ?)')
       .run(key, JSON.stringify(value), entry.version)
   dropArchived(index, entry.state)
+  applyMendedClock(index, entry.state)
   if (entry.rules)
     index
       .statement('INSERT INTO rules (version, digest, rules) VALUES (?, ?, ?)')
       .run(entry.version, entry.rules.digest, JSON.stringify(entry.rules.rules))
   applyVersion(index, sealed)
+}
+
+/** Facts of a clock far ahead would win over every later one: they count as those of the commit before it. */
+function applyMendedClock(index: Index, state: Entry['state']): void {
+  const { at, before } = (state['clock_mended'] ?? {}) as { readonly at?: number; readonly before?: number }
+  if (at !== undefined && before !== undefined) index.statement('UPDATE soft SET at = ? WHERE at > ?').run(before, at)
 }
 
 function applyVersion(index: Index, { entry, digest }: Sealed): void {

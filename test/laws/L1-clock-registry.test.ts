@@ -1,0 +1,205 @@
+import { expect, test } from 'vitest'
+import { compact } from '../../src/jobs/compact.ts'
+import { examine } from '../../src/jobs/doctor.ts'
+import { registryState, softFacts } from '../../src/jobs/registry-state.ts'
+import { Engine } from '../../src/lake/engine.ts'
+import { heldSoft, heldVersions, liveFiles } from '../../src/lake/held.ts'
+import { inLake } from '../../src/lake/layout.ts'
+import { Ledger } from '../../src/lake/ledger.ts'
+import { parquet } from '../../src/lake/merge.ts'
+import { fieldColumns, registryColumns } from '../../src/lake/registry-columns.ts'
+import { registryStateAt } from '../../src/sandbox/registry/state.ts'
+import { depsAt, withBench } from '../helpers/fetching.ts'
+import { dump } from '../helpers/lakes.ts'
+import { rewriteDeps } from '../helpers/merging.ts'
+import { contentOf, type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+
+const start = Date.UTC(2026, 5, 1, 12) / 1000
+const day = 86_400
+const ahead = 50 * 365 * day
+const tables = [...Object.keys(registryColumns), 'metric_assets']
+
+/** The latest instant and day that any live file of the registry or of the assets carries, in seconds. */
+async function latest(root: string): Promise<number> {
+  const ledger = await Ledger.openToRead(root)
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  try {
+    let most = 0
+    for (const table of tables)
+      for (const { path } of liveFiles(ledger, { table })) {
+        const source = parquet([inLake(root, path)])
+        const columns = (await engine.rows(`DESCRIBE FROM ${source}`)).map((row) => row['column_name'] as string)
+        for (const name of ['at', 'observed_at', 'superseded_at', 'snapshot_date'])
+          if (columns.includes(name)) {
+            const [row] = await engine.rows(`SELECT coalesce(max(epoch("${name}")), 0)::DOUBLE AS at FROM ${source}`)
+            most = Math.max(most, Number(row?.['at']))
+          }
+      }
+    return most
+  } finally {
+    engine.close()
+    ledger.close()
+  }
+}
+
+async function mend(root: string, now: () => number): Promise<string[]> {
+  const told = await examine(
+    { data: root, thorough: true, rebuildLedger: false, repair: true, forgetLost: false },
+    {
+      ...depsAt({ root, url: '', now }),
+      nowMicros: () => now() * 1_000_000,
+      views: async () => await Promise.resolve(),
+      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+    },
+  )
+  expect(told.findings.filter(({ kind, severity }) => severity === 'damage' && kind !== 'views_missing')).toEqual([])
+  return [...told.mended]
+}
+
+const asked = [
+  ...Object.keys(fieldColumns).flatMap((name) => [name, `history.${name}`, `snapshots.${name}`]),
+  'schema_changes',
+  'registry_findings',
+  'registry_events',
+  'registry_start',
+]
+
+/** Rows of each view of the registry with these settings, and their sum. */
+async function answers(root: string, settings: Readonly<Record<string, number>>): Promise<Record<string, string>> {
+  return await withViews(root, async (engine) => {
+    for (const [name, at] of Object.entries(settings))
+      await engine.run(`SET VARIABLE ${name} = make_timestamptz(${at * 1_000_000}::BIGINT)`)
+    const told: Record<string, string> = {}
+    for (const view of asked) {
+      const [row] = await engine.rows(`SELECT concat(count(*), ' ', sum(hash(shown))) AS told FROM ${view} AS shown`)
+      told[view] = row?.['told'] as string
+    }
+    return told
+  })
+}
+
+function farOf({ clock }: RegistryTestBench) {
+  const real = performance.now()
+  const now = (): number => (clock.now + ahead) * 1000 + (performance.now() - real)
+  return { deps: { now, nowMicros: () => Math.floor(now() * 1000) } }
+}
+
+/** The newest dated snapshot, without its dates. */
+async function newest(root: string): Promise<unknown> {
+  return await withViews(
+    root,
+    async (engine) =>
+      await engine.rows(
+        ['products', 'deployments', 'provenance']
+          .map(
+            (name) => `SELECT '${name}' AS name, count(*) AS n, sum(hash(rest)) AS told FROM (
+              SELECT * EXCLUDE (snapshot_date, observed_at) FROM snapshots.${name}
+              WHERE snapshot_date = (SELECT max(snapshot_date) FROM snapshots.${name})) AS rest`,
+          )
+          .join(' UNION ALL ')
+          .concat(' ORDER BY name'),
+      ),
+  )
+}
+
+test('polls with the clock 50 years ahead are known from their mending on', { timeout: 300_000 }, async () =>
+  withRegistryBench(start, async (bench) => {
+    const { root, clock } = bench
+    await bench.snapshot()
+    await bench.sync()
+    await makeViews(root)
+    const good = await answers(root, {})
+    clock.now += 3 * day
+    await bench.snapshot(farOf(bench))
+    clock.now += day
+    await bench.sync(farOf(bench))
+    await compact(root, rewriteDeps({ nowMicros: () => clock.now * 1_000_000 }))
+    clock.now += 10 * day
+    // The clock is right again, its commits are not: instants only grow.
+    await bench.snapshot()
+    const reached = clock.now
+    await bench.sync()
+    const content = await contentOf(root)
+    await makeViews(root)
+    const last = await newest(root)
+    expect(await latest(root)).toBeGreaterThan(clock.now + ahead / 2)
+    clock.now += 3600
+    const [told] = await mend(root, () => clock.now)
+    expect(told).toMatch(/points and \d+ rows of the registry and of assets are now seen/)
+    expect(await latest(root)).toBeLessThan(clock.now + 1)
+    expect(await contentOf(root)).toEqual(content)
+    await makeViews(root)
+    for (const name of ['as_of', 'observed_as_of']) expect(await answers(root, { [name]: clock.now - 1 })).toEqual(good)
+    expect(await newest(root)).toEqual(last)
+    const after = await answers(root, {})
+    for (const view of ['products', 'deployments', 'history.products', 'snapshots.products', 'registry_events'])
+      expect([view, after[view]]).not.toEqual([view, good[view]])
+    expect(await answers(root, { as_of: clock.now + 1, observed_as_of: clock.now + 1 })).toEqual(after)
+    const truth = registryStateAt({ seed: 5, scale: 'demo' }, reached)
+    const days = [start, clock.now].map((at) => new Date(at * 1000).toISOString().slice(0, 10))
+    await withViews(root, async (engine) => {
+      for (const table of ['issuers', 'products', 'deployments', 'venues']) {
+        const wanted = [...(truth.get(table) ?? new Map()).values()].map(({ id }) => id as string).toSorted()
+        const ids = async (from: string): Promise<unknown[]> =>
+          (await engine.rows(`SELECT id FROM ${from} ORDER BY id`)).map(({ id }) => id)
+        expect(await ids(table)).toEqual(wanted)
+      }
+      const shown = await engine.rows('SELECT DISTINCT snapshot_date::VARCHAR AS d FROM snapshots.products ORDER BY d')
+      expect(shown.map(({ d }) => d)).toEqual(days)
+    })
+    const ledger = await Ledger.open(root)
+    const state = registryState(ledger)
+    expect([state.first?.date, state.last?.date]).toEqual(days)
+    const live = new Set(liveFiles(ledger).map(({ path }) => path))
+    for (const { base, delta, base_at } of Object.values(state.layers)) {
+      expect([live.has(base), delta === null || live.has(delta)]).toEqual([true, true])
+      expect(base_at).toBeLessThan((clock.now + 1) * 1_000_000)
+    }
+    expect(softFacts(ledger).polled).toBeLessThanOrEqual(clock.now * 1000)
+    expect(heldSoft(ledger, 'registry.polled')?.at).toBeLessThan((clock.now + 1) * 1_000_000)
+    const committed = heldVersions(ledger).at(-1)?.committed_at ?? 0
+    expect(committed).toBeGreaterThanOrEqual(clock.now * 1_000_000)
+    const rebuilt = await Ledger.inMemory(root)
+    expect(dump(rebuilt)).toEqual(dump(ledger))
+    rebuilt.close()
+    ledger.close()
+    expect(await mend(root, () => clock.now)).toEqual([])
+    clock.now += 5 * day
+    expect((await bench.sync()).updated).toBeGreaterThan(0)
+    await bench.snapshot()
+    const later = await Ledger.open(root)
+    expect(softFacts(later).polled).toBeGreaterThanOrEqual(clock.now * 1000)
+    expect(registryState(later).last?.observed_at).toBeGreaterThan(committed)
+    later.close()
+    await makeViews(root)
+    expect(await answers(root, { observed_as_of: clock.now - day })).toEqual(after)
+  }),
+)
+
+test('a lake begun with the clock far ahead: assets are known from the mending on, and asked again in time', async () =>
+  withBench(start, async ({ root, clock, fetch, ...bench }) => {
+    const selection = { assets: ['BTC'], paths: ['blockchain/block_count_pit'], since: start - 20 * day }
+    const { deps } = farOf({ clock } as RegistryTestBench)
+    await fetch(selection, { deps, input: { now: clock.now + ahead } })
+    clock.now += 3600
+    expect(await latest(root)).toBeGreaterThan(clock.now)
+    await mend(root, () => clock.now)
+    await makeViews(root)
+    const seen = async (at: number): Promise<unknown> =>
+      await withViews(root, async (engine) => {
+        await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${at * 1_000_000}::BIGINT)`)
+        return (await engine.rows('SELECT count(*) AS n, max(epoch(changed_at)) AS last FROM metric_assets'))[0]
+      })
+    expect(await seen(clock.now - 1)).toEqual({ n: 0n, last: null })
+    expect(await seen(clock.now + 1)).toMatchObject({ last: clock.now })
+    const ledger = await Ledger.open(root)
+    expect(heldSoft(ledger, 'metrics.assets')?.at).toBe(0)
+    ledger.close()
+    clock.now += 2 * day
+    await fetch(selection)
+    const later = await Ledger.open(root)
+    expect(heldSoft(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000)
+    later.close()
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+  }))
