@@ -1,5 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { compact } from '../../src/jobs/compact.ts'
 import { type Diagnosis, examine } from '../../src/jobs/doctor.ts'
@@ -141,6 +142,22 @@ test('L2: where a body is gone, what needs it is told to be beyond and nothing e
     expect(told.map(({ path }) => path)).toEqual(events.slice(1).map(({ path }) => path))
     expect(told[0]?.remedy).toMatch(/from a copy.*registry\/raw cannot make it \(.*is not there any more, or damaged/)
     expect((await live(root)).map(({ path }) => path)).toEqual(files.map(({ path }) => path))
+  })
+})
+
+test('L2: a body that says something else makes no file of the lake', { timeout: 300_000 }, async () => {
+  await withDays(async (root) => {
+    const lost = (await live(root)).filter(
+      ({ path }) => path.includes('/0000000005-') && !/provenance|findings/.test(path),
+    )
+    const raw = join(root, 'registry/raw/feed')
+    const name = readdirSync(raw).find((file) => file.startsWith('0000000005-')) ?? ''
+    const body = zstdDecompressSync(readFileSync(join(raw, name))).toString()
+    writeFileSync(join(raw, name), zstdCompressSync(body.replaceAll('back', 'bent').replaceAll('retired', 'retried')))
+    harm(root, lost)
+    const told = damages(await repair(root)).filter(({ path }) => !path.includes('/raw/'))
+    expect(told.map(({ path }) => path).toSorted()).toEqual(lost.map(({ path }) => path).toSorted())
+    expect(told[0]?.remedy).toMatch(/other bytes than it had/)
   })
 })
 
