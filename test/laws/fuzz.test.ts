@@ -71,7 +71,7 @@ async function job(stage: Stage, round: number): Promise<void> {
   const settings = resolveSettings({ flags: {}, env, cwd: tmpdir() })
   // Merging and views come now and then, as they are what takes longest.
   const finished = round % finishing === 0
-  const common = { settings, catalogue, maxRequests: 60, providerMoved: false }
+  const common = { settings, catalogue, maxRequests: 30, providerMoved: false }
   const world = depsOf(stage)
   const afterCommits: IngestDeps['afterCommits'] = async (end) =>
     await finishRun(end, { catalogue, deps: world, note: (text) => expect.fail(text) })
