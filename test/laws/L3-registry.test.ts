@@ -76,22 +76,34 @@ test('kills at random instants, then completion: the content is that of an undis
 }, async () => {
   const small = new SmallRegistry()
   const kills = Number(process.env['PITLAKE_KILLS'] ?? 4)
+  let onRequest: () => void = () => undefined
+  const instead = (request: Request): Response => {
+    onRequest()
+    return small.answer(request)
+  }
   await withRegistryBench(
     now,
     async (bench) => {
       let killed = 0
       for (let n = 0; n < kills; n++) {
+        // Something new each time, so that there is always work to be killed in.
+        small.world.put('issuers', 'i1', { name: `Issuer of round ${n}` })
         const child = spawn(process.execPath, [runner, bench.root, bench.url, registryKey], {
           stdio: ['ignore', 'pipe', 'ignore'],
         })
         const ended = once(child, 'close')
-        await once(child.stdout, 'data')
-        // Early first: a run that has come to its end leaves the next ones little to be killed in.
-        await Promise.race([setTimeout(Math.random() * 100 * (n + 1)), ended])
+        // Every other time between two requests, which no machine is too fast for; else at any instant.
+        let left = n % 2 === 0 ? 1 + Math.floor(Math.random() * (n === 0 ? 3 : 2)) : Infinity
+        onRequest = () => {
+          if (--left === 0) child.kill('SIGKILL')
+        }
+        await Promise.race([once(child.stdout, 'data'), ended])
+        await Promise.race([setTimeout(n % 2 === 0 ? 60_000 : Math.random() * 200, undefined, { ref: false }), ended])
         child.kill('SIGKILL')
         const [, signal] = (await ended) as [number | null, string | null]
         if (signal === 'SIGKILL') killed++
       }
+      onRequest = () => undefined
       expect(killed).toBeGreaterThan(0)
       await bench.sync()
       const { version } = await standing(bench.root)
@@ -102,6 +114,6 @@ test('kills at random instants, then completion: the content is that of an undis
       await bench.sync()
       expect((await standing(bench.root)).version).toBe(version)
     },
-    { instead: small.answer },
+    { instead },
   )
 })
