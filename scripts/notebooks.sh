@@ -23,7 +23,7 @@ if ! fresh "$venv" "$wanted" || [ ! -x "$venv/bin/python" ]; then
 fi
 
 # The programs that make the lake, and the views in it; commands, queries and pages that only read it do not count.
-wanted=$(find catalog src scripts/notebook-lake.ts -type f -not -path 'src/commands/*' -not -path 'src/query/*' -not -path 'src/page/*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-64)
+wanted=$(find catalog src scripts/notebook-lake.ts -type f -not -path 'src/commands/*' -not -path 'src/query/*' -not -path 'src/report/*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-64)
 if ! fresh "$lake" "$wanted" || [ ! -f "$lake/lake.duckdb" ] || [ ! -f "$lake.provider.json" ]; then
   echo "Making the lake of the notebooks: eighty weekly polls of the sandbox"
   rm -f "$lake.made"

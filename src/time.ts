@@ -1,6 +1,9 @@
 /** An instant in whole Unix seconds, UTC. Exact for every year that a JavaScript date can name. */
 export type Instant = number
 
+/** Unix microseconds, UTC: the unit of every commit's clock. */
+export type Micros = number
+
 export const minute = 60
 export const hour = 3600
 export const day = 86_400

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import {
   ambientBreaches,
+  callBreaches,
   defaultExports,
   headlessSql,
   longFiles,
@@ -13,7 +14,7 @@ import {
   unreadKeys,
 } from './house/habits.ts'
 import { caseBreaches } from './house/cases.ts'
-import { cycles, type Files, orderBreaches, rankOf } from './house/order.ts'
+import { cycles, type Files, orderBreaches, rankOf, ranks } from './house/order.ts'
 import { codeOnly, importsOf } from './house/source.ts'
 import { forbiddenWords } from './house/words.ts'
 
@@ -46,6 +47,7 @@ describe('this project', () => {
   test('has no ring of imports', () => expect(cycles(files)).toEqual([]))
   test('touches the world through its owners', () => expect(ownerBreaches(files)).toEqual([]))
   test('takes clock, chance and process as arguments', () => expect(ambientBreaches(files)).toEqual([]))
+  test('waits and draws names through their owners', () => expect(callBreaches(files)).toEqual([]))
   test('has no default export', () => expect(defaultExports(files)).toEqual([]))
   test('has no file over 400 lines', () => expect(longFiles(files)).toEqual([]))
   test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))
@@ -67,82 +69,87 @@ describe('the order of the rooms', () => {
   const house = {
     'src/errors.ts': '',
     'src/time.ts': '',
-    'src/plan.ts': '',
     'src/catalog/load.ts': '',
-    'src/fetch/outcome.ts': '',
-    'src/fetch/http.ts': '',
-    'src/lake/engine.ts': '',
-    'src/lake/views.ts': '',
+    'src/net/outcome.ts': '',
+    'src/net/http.ts': '',
+    'src/store/engine.ts': '',
+    'src/ledger/journal.ts': '',
+    'src/metrics/plan.ts': '',
+    'src/registry/cut.ts': '',
     'src/sandbox/server.ts': '',
     'src/sandbox/world/noise.ts': '',
-    'src/jobs/ingest.ts': '',
     'src/commands/fetch.ts': '',
   }
   const breach = (path: string, line: string): readonly string[] => orderBreaches(of({ ...house, [path]: line }))
 
   test.each([
-    ['src/time.ts', "import { plan } from './plan.ts'", 'a step up'],
-    ['src/time.ts', "import type { Plan } from './plan.ts'", 'a step up'],
-    ['src/lake/engine.ts', "export { views } from './views.ts'", 'a step up'],
-    ['src/jobs/ingest.ts', "const late = await import('../commands/fetch.ts')", 'a step up'],
-    ['src/fetch/http.ts', "import { query } from '../lake/engine.ts'", 'a step sideways'],
-    ['src/lake/views.ts', "import { ask } from '../fetch/http.ts'", 'fetch and lake meet in jobs only'],
-    ['src/jobs/ingest.ts', "import { serve } from '../sandbox/server.ts'", 'only commands know the sandbox'],
-    ['src/lake/views.ts', "import type { Noise } from '../sandbox/world/noise.ts'", 'only commands know the sandbox'],
-    ['src/sandbox/server.ts', "import type { Outcome } from '../fetch/outcome.ts'", 'the sandbox shares only'],
-    ['src/plan.ts', "import { gone } from './gone.ts'", 'no such file'],
-    ['src/utils.ts', '', 'no rank'],
+    ['src/time.ts', "import { plan } from './metrics/plan.ts'", 'a step up'],
+    ['src/time.ts', "import type { Plan } from './metrics/plan.ts'", 'a step up'],
+    ['src/store/engine.ts', "export { journal } from '../ledger/journal.ts'", 'a step up'],
+    ['src/metrics/plan.ts', "const late = await import('../commands/fetch.ts')", 'a step up'],
+    ['src/net/http.ts', "import { query } from '../store/engine.ts'", 'a step sideways'],
+    ['src/registry/cut.ts', "import type { Plan } from '../metrics/plan.ts'", 'a step sideways'],
+    ['src/time.ts', "import { LakeError } from './errors.ts'", 'a step sideways'],
+    ['src/metrics/plan.ts', "import { serve } from '../sandbox/server.ts'", 'only commands know the sandbox'],
+    ['src/store/engine.ts', "import type { Noise } from '../sandbox/world/noise.ts'", 'only commands know the sandbox'],
+    ['src/sandbox/server.ts', "import type { Outcome } from '../net/outcome.ts'", 'the sandbox shares only'],
+    ['src/metrics/plan.ts', "import { gone } from './gone.ts'", 'no such file'],
+    ['src/utils.ts', '', 'no room'],
+    ['src/misc/a.ts', '', 'no room'],
   ])('%s: %s', (path, line, why) => {
     expect(breach(path, line)).toEqual([expect.stringContaining(why)])
   })
 
   test.each([
     ['src/commands/fetch.ts', "import { serve } from '../sandbox/server.ts'"],
-    ['src/lake/views.ts', "import { query } from './engine.ts'"],
-    ['src/lake/views.ts', "import type { Outcome } from '../fetch/outcome.ts'"],
-    ['src/jobs/ingest.ts', "import {\n  type Outcome,\n  judge,\n} from '../fetch/outcome.ts'"],
-    ['src/time.ts', "// import { plan } from './plan.ts'"],
-    ['src/time.ts', 'const text = "import { plan } from \'./plan.ts\'"'],
+    ['src/store/engine.ts', "import { encode } from './engine.ts'"],
+    ['src/metrics/plan.ts', "import type { Outcome } from '../net/outcome.ts'"],
+    ['src/metrics/plan.ts', "import {\n  type Outcome,\n  judge,\n} from '../net/outcome.ts'"],
+    ['src/sandbox/server.ts', "import { hour } from '../time.ts'"],
+    ['src/time.ts', "// import { plan } from './metrics/plan.ts'"],
+    ['src/time.ts', 'const text = "import { plan } from \'./metrics/plan.ts\'"'],
   ])('lets %s: %s pass', (path, line) => {
     expect(breach(path, line)).toEqual([])
   })
 
-  test('the longest prefix gives the rank', () => {
-    expect(rankOf('src/lake/views-build.ts')).toBe(4)
-    expect(rankOf('src/lake/journal.ts')).toBe(3)
+  test('a file has the rank of its room, as a whole number', () => {
+    expect(rankOf('src/views/sql.ts')).toBe(ranks['src/views/'])
+    expect(rankOf('src/views.ts')).toBeUndefined()
     expect(rankOf('docs/x.md')).toBeUndefined()
+    expect(Object.values(ranks).filter((rank) => !Number.isInteger(rank))).toEqual([])
+    for (const room of Object.keys(ranks)) expect([...files.keys()].some((path) => path.startsWith(room))).toBe(true)
   })
 
   test('rings are found through other files and through types', () => {
     const ring = of({
-      'src/lake/a.ts': "import { b } from './b.ts'",
-      'src/lake/b.ts': "import type { C } from './c.ts'",
-      'src/lake/c.ts': "import { a } from './a.ts'",
-      'src/lake/d.ts': "import { a } from './a.ts'",
+      'src/ledger/a.ts': "import { b } from './b.ts'",
+      'src/ledger/b.ts': "import type { C } from './c.ts'",
+      'src/ledger/c.ts': "import { a } from './a.ts'",
+      'src/ledger/d.ts': "import { a } from './a.ts'",
     })
-    expect(cycles(ring)).toEqual(['src/lake/a.ts -> src/lake/b.ts -> src/lake/c.ts -> src/lake/a.ts'])
-    expect(cycles(of({ 'src/lake/d.ts': "import { a } from './a.ts'", 'src/lake/a.ts': '' }))).toEqual([])
+    expect(cycles(ring)).toEqual(['src/ledger/a.ts -> src/ledger/b.ts -> src/ledger/c.ts -> src/ledger/a.ts'])
+    expect(cycles(of({ 'src/ledger/d.ts': "import { a } from './a.ts'", 'src/ledger/a.ts': '' }))).toEqual([])
   })
 })
 
 describe('the habits', () => {
   test.each([
-    ['src/fetch/ask.ts', "import { createServer } from 'node:http'", 'src/sandbox/server.ts'],
+    ['src/net/ask.ts', "import { createServer } from 'node:http'", 'src/sandbox/server.ts'],
     ['src/sandbox/metrics.ts', "import http from 'http'", 'src/sandbox/server.ts'],
-    ['src/fetch/ask.ts', "import { request } from 'undici'", 'src/fetch/http.ts'],
-    ['src/lake/views.ts', "const db = await import('@duckdb/node-api')", 'src/lake/engine.ts'],
-    ['src/lake/journal.ts', "import { DatabaseSync } from 'node:sqlite'", 'src/lake/ledger.ts'],
+    ['src/net/ask.ts', "import { request } from 'undici'", 'src/net/http.ts'],
+    ['src/ledger/views.ts', "const db = await import('@duckdb/node-api')", 'src/store/engine.ts'],
+    ['src/ledger/journal.ts', "import { DatabaseSync } from 'node:sqlite'", 'src/ledger/ledger.ts'],
     ['src/commands/sql.ts', "import { spawn } from 'node:child_process'", 'nobody'],
-    ['src/plan.ts', "import process from 'node:process'", 'src/main.ts'],
+    ['src/metrics/plan.ts', "import process from 'node:process'", 'src/main.ts'],
   ])('an owner: %s: %s', (path, line, owner) => {
     expect(ownerBreaches(of({ [path]: line }))).toEqual([expect.stringContaining(owner)])
   })
 
   test('owners may, and types may', () => {
     const good = {
-      'src/lake/ledger.ts': "import { DatabaseSync } from 'node:sqlite'",
+      'src/ledger/ledger.ts': "import { DatabaseSync } from 'node:sqlite'",
       'src/sandbox/server.ts': "import { createServer } from 'node:http'",
-      'src/lake/apply.ts': "import type { DatabaseSync } from 'node:sqlite'",
+      'src/ledger/apply.ts': "import type { DatabaseSync } from 'node:sqlite'",
     }
     expect(ownerBreaches(of(good))).toEqual([])
   })
@@ -162,7 +169,9 @@ describe('the habits', () => {
     'const text = /[\'"]/.test(a) ? Date.now() : 0',
     'const p = globalThis.process',
   ])('the world as an argument: %s', (line) => {
-    expect(ambientBreaches(of({ 'src/plan.ts': `\n${line}\n` }))).toEqual([expect.stringMatching(/^src\/plan\.ts:2: /)])
+    expect(ambientBreaches(of({ 'src/metrics/plan.ts': `\n${line}\n` }))).toEqual([
+      expect.stringMatching(/^src\/metrics\/plan\.ts:2: /),
+    ])
     expect(ambientBreaches(of({ 'src/commands/fetch.ts': line, 'src/main.ts': line }))).toEqual([])
   })
 
@@ -176,7 +185,7 @@ describe('the habits', () => {
     'await deps.process.wait()',
     'const pattern = /Date.now()/',
   ])('but not: %s', (line) => {
-    expect(ambientBreaches(of({ 'src/plan.ts': line }))).toEqual([])
+    expect(ambientBreaches(of({ 'src/metrics/plan.ts': line }))).toEqual([])
   })
 
   test('default exports', () => {
@@ -195,10 +204,10 @@ describe('the habits', () => {
 
   test('SQL without a header', () => {
     const sql = of({
-      'src/sql/views/01_a.sql': 'SELECT 1',
-      'src/sql/views/02_b.sql': '--\nSELECT 1',
-      'src/sql/views/03_c.sql': '-- points: every value knowable at as_of\nSELECT 1',
-      'src/sql/views/04_d.sql': '',
+      'src/views/sql/01_a.sql': 'SELECT 1',
+      'src/views/sql/02_b.sql': '--\nSELECT 1',
+      'src/views/sql/03_c.sql': '-- points: every value knowable at as_of\nSELECT 1',
+      'src/views/sql/04_d.sql': '',
     })
     expect(headlessSql(sql).map((line) => line.slice(14, 18))).toEqual(['01_a', '02_b', '04_d'])
   })
@@ -219,7 +228,7 @@ describe('the habits', () => {
       'src/catalog/catalogue.ts':
         'export interface E {\n  readonly path: string\n  readonly since?: boolean\n  readonly about: string\n}',
       'src/catalog/load.ts': 'x.about',
-      'src/plan.ts': '// e.about\nconst { since } = e\nuse(e.path)',
+      'src/metrics/plan.ts': '// e.about\nconst { since } = e\nuse(e.path)',
     }
     expect(unreadKeys(of(texts))).toEqual(['src/catalog/catalogue.ts: nobody reads about'])
   })

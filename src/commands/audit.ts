@@ -1,6 +1,6 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditRow, type Change } from '../jobs/audit.ts'
-import { Ledger } from '../lake/ledger.ts'
+import { auditAvailability, type AuditReport, type AuditRow, type Change } from '../report/audit.ts'
+import { Ledger } from '../ledger/ledger.ts'
 import { readContext } from './context.ts'
 import { json, table } from './print.ts'
 import { type CommandSpec, flagOption, listOption } from './spec.ts'

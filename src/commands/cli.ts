@@ -152,14 +152,17 @@ function failure(error: unknown): string {
 /** A disk that would not take it is told as such, wherever in a command it was met. */
 async function inPlainWords(error: unknown, argv: readonly string[]): Promise<unknown> {
   if (error instanceof LakeError) return error
-  const { diskError } = await import('../lake/disk.ts')
+  const { diskError } = await import('../store/disk.ts')
   const told = diskError(error, `pitlake ${argv[0] ?? ''}`)
   return told instanceof LakeError && told.kind === 'incomplete' ? told : error
 }
 
 /** Takes every key out of a text; loaded only where there is something to tell. */
 async function cleaner(deps: Deps): Promise<(text: string) => string> {
-  const [{ redact }, { givenKeys }] = await Promise.all([import('../secrets.ts'), import('../settings.ts')])
+  const [{ redact }, { givenKeys }] = await Promise.all([
+    import('../secrets/secrets.ts'),
+    import('../config/settings.ts'),
+  ])
   const keys = givenKeys(deps.env)
   return (text) => redact(text, keys)
 }

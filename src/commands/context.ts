@@ -2,7 +2,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { applySettings, resolveSettings, type Settings } from '../settings.ts'
+import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { parseInstant } from '../time.ts'
 import { type Deps, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { configJsonSchema } from '../config.ts'
+import { configJsonSchema } from '../config/config.ts'
 import { usage } from '../errors.ts'
-import { putOut } from '../lake/output.ts'
+import { putOut } from '../store/output.ts'
 import { json } from './print.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
 

@@ -1,4 +1,4 @@
-import { removeSpills } from '../lake/engine.ts'
+import { removeSpills } from '../store/engine.ts'
 
 const cleaners = new Set<() => void>()
 

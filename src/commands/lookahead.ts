@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
-import type { Engine } from '../lake/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import { openQuery } from '../query/lake.ts'
 import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'

@@ -1,5 +1,5 @@
-import { preparePlan } from '../jobs/prepare.ts'
-import type { Plan } from '../plan.ts'
+import { preparePlan } from '../metrics/prepare.ts'
+import type { Plan } from '../metrics/plan.ts'
 import { formatDate } from '../time.ts'
 import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { bytes, json, seconds, table } from './print.ts'

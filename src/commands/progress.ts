@@ -1,5 +1,5 @@
-import { describeSkew } from '../fetch/skew.ts'
-import type { IngestEvent } from '../jobs/events.ts'
+import { describeSkew } from '../net/skew.ts'
+import type { IngestEvent } from '../metrics/events.ts'
 import { bytes, seconds } from './print.ts'
 import type { Deps } from './spec.ts'
 

@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
-import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../jobs/vacuum.ts'
-import { buildViews } from '../lake/views/build.ts'
+import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../upkeep/vacuum.ts'
+import { buildViews } from '../views/build.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, openedLake } from './world.ts'

@@ -1,5 +1,5 @@
-import type { Difference } from '../jobs/verify-findings.ts'
-import type { VerifySummary } from '../jobs/verify.ts'
+import type { Difference } from '../metrics/verify-findings.ts'
+import type { VerifySummary } from '../upkeep/verify.ts'
 import { bytes } from './print.ts'
 
 const shown = 10

@@ -1,5 +1,5 @@
-import { listVersions } from '../jobs/sizes.ts'
-import type { Change, VersionChange } from '../lake/version-changes.ts'
+import { listVersions } from '../upkeep/sizes.ts'
+import type { Change, VersionChange } from '../ledger/version-changes.ts'
 import { readContext } from './context.ts'
 import { requireLake } from './world.ts'
 import { bytes, json, table } from './print.ts'

@@ -7,7 +7,7 @@ import type {
   DuckDBVector,
 } from '@duckdb/node-api'
 import { type Data, type DataType, makeData } from 'apache-arrow'
-import { typeIds } from '../lake/engine.ts'
+import { typeIds } from '../store/engine.ts'
 import { arrowType } from './arrow-types.ts'
 
 type Numbers =

@@ -27,7 +27,7 @@ import {
   Uint8,
   Utf8,
 } from 'apache-arrow'
-import { typeIds } from '../lake/engine.ts'
+import { typeIds } from '../store/engine.ts'
 
 /** Types of one width that both sides lay out alike. */
 const plain: Readonly<Record<number, () => DataType>> = {

@@ -8,8 +8,8 @@ import {
   Struct,
   Table,
 } from 'apache-arrow'
-import type { Cell, Engine } from '../lake/engine.ts'
-import type { Parameters } from '../lake/parameters.ts'
+import type { Cell, Engine } from '../store/engine.ts'
+import type { Parameters } from '../store/parameters.ts'
 import { columnBuilder } from './arrow-columns.ts'
 import { arrowType } from './arrow-types.ts'
 import type { Filled } from './filled.ts'

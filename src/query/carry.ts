@@ -1,4 +1,4 @@
-import { type Engine, quoteName } from '../lake/engine.ts'
+import { type Engine, quoteName } from '../store/engine.ts'
 
 /**
  * Brings the rows of a query into a temporary table of another engine, types and order kept; no file lies between the

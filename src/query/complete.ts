@@ -1,4 +1,4 @@
-import type { Engine } from '../lake/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import { formats } from './write.ts'
 
 /** The words that a session can complete. */

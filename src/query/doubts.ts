@@ -1,4 +1,4 @@
-import { type Engine, quote } from '../lake/engine.ts'
+import { type Engine, quote } from '../store/engine.ts'
 import { nearPaths, suggestion } from '../suggestion.ts'
 import type { Empty } from './filled.ts'
 import { metricsOf } from './metric-names.ts'

@@ -1,4 +1,4 @@
-import type { Cell } from '../lake/engine.ts'
+import type { Cell } from '../store/engine.ts'
 
 /** A column in which nothing was found. */
 export interface Empty {

@@ -1,6 +1,6 @@
 import { type LakeError, usage } from '../errors.ts'
-import type { Engine, Prepared } from '../lake/engine.ts'
-import type { Parameters } from '../lake/parameters.ts'
+import type { Engine, Prepared } from '../store/engine.ts'
+import type { Parameters } from '../store/parameters.ts'
 import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { opening, openingWords } from './statements.ts'

@@ -1,4 +1,4 @@
-import { type Engine, quote, quoteList } from '../lake/engine.ts'
+import { type Engine, quote, quoteList } from '../store/engine.ts'
 
 /** What makes an instant a good place to look for a leak. */
 interface Source {

@@ -1,4 +1,4 @@
-import { type Cell, type Engine, quoteName, type Row } from '../lake/engine.ts'
+import { type Cell, type Engine, quoteName, type Row } from '../store/engine.ts'
 
 /** A column of the result. */
 export interface ColumnSpec {

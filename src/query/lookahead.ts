@@ -1,5 +1,5 @@
-import type { Cell, Engine, Row } from '../lake/engine.ts'
-import { quote, quoteName } from '../lake/engine.ts'
+import type { Cell, Engine, Row } from '../store/engine.ts'
+import { quote, quoteName } from '../store/engine.ts'
 import { likelyCause, type CutStory } from './lookahead-cause.ts'
 import { chooseCutoffs } from './lookahead-cutoffs.ts'
 import { fileRead, parsed, tablesIn } from './tree.ts'

@@ -1,4 +1,4 @@
-import type { Engine } from '../lake/engine.ts'
+import type { Engine } from '../store/engine.ts'
 
 /** The names of all metrics that a query may ask for. */
 export async function metricsOf(engine: Engine): Promise<readonly string[]> {

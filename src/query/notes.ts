@@ -1,4 +1,4 @@
-import type { Engine } from '../lake/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import { instant } from './lake.ts'
 import { statementsOf } from './statements.ts'
 import { callsIn, parsed, tablesIn } from './tree.ts'

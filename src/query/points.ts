@@ -1,5 +1,5 @@
 import { usage } from '../errors.ts'
-import { type Engine, quote, type Row } from '../lake/engine.ts'
+import { type Engine, quote, type Row } from '../store/engine.ts'
 import { instant, type Moment } from './lake.ts'
 
 /**

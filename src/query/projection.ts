@@ -1,5 +1,5 @@
 import type { DuckDBType } from '@duckdb/node-api'
-import { type Column, quoteName, typeIds } from '../lake/engine.ts'
+import { type Column, quoteName, typeIds } from '../store/engine.ts'
 import { distinctNames } from './text-forms.ts'
 
 /** A form of output that has types of its own. */

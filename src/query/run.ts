@@ -1,6 +1,6 @@
 import { LakeError, usage } from '../errors.ts'
-import type { Engine } from '../lake/engine.ts'
-import type { Parameters } from '../lake/parameters.ts'
+import type { Engine } from '../store/engine.ts'
+import type { Parameters } from '../store/parameters.ts'
 import { admit, type Ready } from './gate.ts'
 import { metricsOf } from './metric-names.ts'
 import { refusal, unknownMetricIn } from './refusal.ts'

@@ -1,5 +1,5 @@
 import { usage } from '../errors.ts'
-import { type Cell, quote } from '../lake/engine.ts'
+import { type Cell, quote } from '../store/engine.ts'
 import { suggestion } from '../suggestion.ts'
 import { dotCommands } from './complete.ts'
 import { setMoment } from './lake.ts'

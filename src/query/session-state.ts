@@ -1,4 +1,4 @@
-import type { Engine } from '../lake/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import type { Vocabulary } from './complete.ts'
 import type { Format } from './write.ts'
 

@@ -1,4 +1,4 @@
-import type { Cell, Engine } from '../lake/engine.ts'
+import type { Cell, Engine } from '../store/engine.ts'
 import type { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'

@@ -1,9 +1,9 @@
 import { LakeError } from '../errors.ts'
-import { statOf } from '../lake/disk.ts'
-import type { Engine } from '../lake/engine.ts'
-import { liveFiles } from '../lake/held.ts'
-import { inLake } from '../lake/layout.ts'
-import { Ledger } from '../lake/ledger.ts'
+import { statOf } from '../store/disk.ts'
+import type { Engine } from '../store/engine.ts'
+import { liveFiles } from '../ledger/held.ts'
+import { inLake } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
 
 /**
  * Refuses a lake in which a file that the views read is not of the size that was committed. What lies under the same size is

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { Engine, quote, quoteName } from '../lake/engine.ts'
-import { literalPath } from '../lake/views/relations.ts'
+import { Engine, quote, quoteName } from '../store/engine.ts'
+import { literalPath } from '../views/relations.ts'
 import { carry } from './carry.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 

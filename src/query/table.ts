@@ -1,4 +1,4 @@
-import type { Cell } from '../lake/engine.ts'
+import type { Cell } from '../store/engine.ts'
 import { visible } from '../visible.ts'
 import { jsonForm } from './text-forms.ts'
 

@@ -1,4 +1,4 @@
-import type { Cell } from '../lake/engine.ts'
+import type { Cell } from '../store/engine.ts'
 
 /**
  * A cell as JSON: doubles in shortest round-trip form, NaN and the infinities as text, whole numbers beyond 2^53 and

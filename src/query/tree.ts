@@ -1,4 +1,4 @@
-import { type Engine, quote } from '../lake/engine.ts'
+import { type Engine, quote } from '../store/engine.ts'
 import { formOf } from './forms.ts'
 import { opening, statementsOf } from './statements.ts'
 

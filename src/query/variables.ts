@@ -1,5 +1,5 @@
 import { usage } from '../errors.ts'
-import type { Engine } from '../lake/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import { suggestion } from '../suggestion.ts'
 import { variablesIn } from './tree.ts'
 

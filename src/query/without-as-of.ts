@@ -1,4 +1,4 @@
-import type { Engine } from '../lake/engine.ts'
+import type { Engine } from '../store/engine.ts'
 
 /** Does work on a session as if no `as_of` were set, and sets it again. */
 export async function withoutAsOf<T>(engine: Engine, work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
-import { keyMark } from '../secrets.ts'
+import { keyMark } from '../secrets/secrets.ts'
 import { cutBody, textStart } from './cut.ts'
 import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
 import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'

@@ -4,9 +4,9 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Rule } from '../../src/catalog/availability.ts'
-import { convert } from '../../src/lake/convert.ts'
-import type { Body, ConvertJob } from '../../src/lake/convert-job.ts'
-import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
+import { convert } from '../../src/points/convert.ts'
+import type { Body, ConvertJob } from '../../src/points/job.ts'
+import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 
 /** What is used of parquetjs-lite, which comes without types. */
 interface RowWise {

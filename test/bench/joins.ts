@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
-import type { HeldFile } from '../../src/lake/held.ts'
-import { inLake, pointsFile } from '../../src/lake/layout.ts'
+import { Engine, quote, quoteList } from '../../src/store/engine.ts'
+import type { HeldFile } from '../../src/ledger/held.ts'
+import { inLake, pointsFile } from '../../src/store/layout.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { joinObjects } from '../helpers/joins.ts'
 

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { spareHeap } from '../../src/commands/world.ts'
-import { mergeSmallFiles } from '../../src/jobs/compact.ts'
-import { registrySnapshot, registrySync } from '../../src/jobs/registry-jobs.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
-import { resolveSettings } from '../../src/settings.ts'
+import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
+import { registrySnapshot, registrySync } from '../../src/registry/jobs.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { resolveSettings } from '../../src/config/settings.ts'
 
 // One registry job, alone in its process: `node registry-client.ts snapshot|sync FOLDER URL KEY` prints what it did,
 // its seconds, its seconds of CPU, and the largest memory that the process ever held, merge included, in megabytes.

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Engine, quote } from '../../src/lake/engine.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
 import { readPage, readSnapshot, type Records } from '../../src/registry/bodies.ts'
 import { type Held, newPoll, observeEvent, settle } from '../../src/registry/history.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { Engine, quote } from '../../src/lake/engine.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
 
 /*
  * What comes every day: a whole `pitlake fetch`, start and views included, that brings one point to each of many series,

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { helpText } from '../../src/commands/parse.ts'
 import { commandTable } from '../../src/commands/table.ts'
-import { redact } from '../../src/secrets.ts'
+import { redact } from '../../src/secrets/secrets.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let folder = ''

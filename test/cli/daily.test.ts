@@ -4,8 +4,8 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
-import { lockJob } from '../../src/lake/lock.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { lockJob } from '../../src/store/lock.ts'
 import { type Bench, otherKey, fetchKey, withBench } from '../helpers/fetching.ts'
 
 const day = 86_400

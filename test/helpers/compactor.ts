@@ -1,7 +1,7 @@
-import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
-import { vacuum } from '../../src/jobs/vacuum.ts'
-import { type Disk, realDisk } from '../../src/lake/disk.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
+import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { rewriteDeps } from './merging.ts'
 
 // Merges, compacts and vacuums a lake: `node compactor.ts FOLDER [STEP]` and kills itself before the disk's n-th step.

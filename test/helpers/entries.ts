@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Entry } from '../../src/lake/entry.ts'
+import type { Entry } from '../../src/ledger/entry.ts'
 
 /** The journal's entries as they stand on disk, oldest first. */
 export function journalEntries(root: string): Entry[] {

@@ -1,6 +1,6 @@
 import { catalogue } from './sandbox-client.ts'
-import { registrySync } from '../../src/jobs/registry-jobs.ts'
-import { resolveSettings } from '../../src/settings.ts'
+import { registrySync } from '../../src/registry/jobs.ts'
+import { resolveSettings } from '../../src/config/settings.ts'
 import { setTimeout } from 'node:timers/promises'
 
 // One sync of the lake in FOLDER with the provider at URL: `node registry-run.ts FOLDER URL KEY`; made to be killed.

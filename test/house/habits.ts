@@ -1,6 +1,26 @@
 import type { Files } from './order.ts'
 import { codeOnly, importsOf } from './source.ts'
 
+/**
+ * Who opens files: the store those of the lake, the client its spool, the loaders what a user wrote, commands what a
+ * user names. The rest reads and writes what the store has placed for it.
+ */
+const files = [
+  'src/store/',
+  'src/net/',
+  'src/catalog/load.ts',
+  'src/config/settings.ts',
+  'src/commands/',
+  'src/sandbox/',
+  'src/ledger/',
+  'src/metrics/',
+  'src/points/',
+  'src/registry/',
+  'src/views/',
+  'src/upkeep/',
+  'src/query/',
+]
+
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
 const owners: Readonly<Record<string, readonly string[]>> = {
   http: ['src/sandbox/server.ts'],
@@ -9,9 +29,11 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   net: [],
   tls: [],
   dgram: [],
-  undici: ['src/fetch/http.ts'],
-  '@duckdb/node-api': ['src/lake/engine.ts'],
-  sqlite: ['src/lake/database.ts', 'src/lake/ledger.ts'],
+  undici: ['src/net/http.ts'],
+  '@duckdb/node-api': ['src/store/engine.ts'],
+  sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
+  fs: files,
+  timers: ['src/commands/cli.ts', 'src/index.ts', 'src/sandbox/'],
   child_process: [],
   worker_threads: [],
   cluster: [],
@@ -31,6 +53,26 @@ export function ownerBreaches(files: Files): readonly string[] {
       return [`${path} imports ${target}: it belongs to ${allowed.join(', ') || 'nobody'}`]
     }),
   )
+}
+
+/** What waits, ends a wait or draws a name, and the files that may. */
+const calls: Readonly<Record<string, readonly string[]>> = {
+  setTimeout: ['src/commands/cli.ts', 'src/index.ts', 'src/sandbox/'],
+  setInterval: ['src/commands/', 'src/sandbox/'],
+  'AbortSignal.timeout': ['src/net/', 'src/commands/'],
+  randomUUID: ['src/store/', 'src/commands/'],
+}
+
+/** Timers and drawn names outside their owners. */
+export function callBreaches(files: Files): readonly string[] {
+  return sources(files, 'src/').flatMap(([path, text]) => {
+    const code = codeOnly(text)
+    return Object.entries(calls).flatMap(([name, owners]) =>
+      owners.some((owner) => isIn(path, owner)) || !new RegExp(String.raw`(?<![\w.])${name}\b`).test(code)
+        ? []
+        : [`${path}: ${name} belongs to ${owners.join(', ')}`],
+    )
+  })
 }
 
 const ambient: Readonly<Record<string, RegExp>> = {

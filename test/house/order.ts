@@ -4,61 +4,50 @@ import { importsOf } from './source.ts'
 export type Files = ReadonlyMap<string, string>
 
 /**
- * The order of the rooms: a file imports from lower numbers only, and from its own folder. A file alone in `src/` is
- * a room of its own. The longest matching prefix counts; what matches none has no place in the house.
+ * The rooms from the ground up: a file imports from its own room and from lower ranks, never from a room of its own
+ * rank. A file alone in `src/` is a room; what no line names has no place in the house.
  */
 export const ranks: Readonly<Record<string, number>> = {
   'src/errors.ts': 0,
-  'src/time.ts': 0.1,
-  'src/suggestion.ts': 0.1,
-  'src/visible.ts': 0.1,
-  'src/spellings.ts': 0.05,
-  'src/secrets.ts': 0.1,
-  'src/windows.ts': 0.2,
-  'src/intervals-sql.ts': 0.2,
-  'src/catalog/': 1,
-  'src/refusals.ts': 2,
-  'src/config.ts': 2,
-  'src/settings.ts': 2.1,
-  'src/plan.ts': 2.2,
-  'src/merge-plan.ts': 2.2,
-  'src/fetch/': 2.3,
-  'src/lake/layout.ts': 2.3,
-  'src/registry/': 2.3,
-  'src/page/': 2.3,
-  'src/sandbox/world/': 2.3,
-  'src/fetch/body.ts': 2.4,
-  'src/fetch/http.ts': 3,
-  'src/fetch/ask.ts': 3,
-  'src/lake/': 3,
+  'src/suggestion.ts': 0,
+  'src/time.ts': 0,
+  'src/visible.ts': 0,
+  'src/secrets/': 1,
+  'src/windows.ts': 1,
+  'src/intervals-sql.ts': 1,
+  'src/catalog/': 2,
+  'src/config/': 3,
+  'src/store/': 4,
+  'src/net/': 4,
+  'src/ledger/': 5,
+  'src/points/': 6,
+  'src/metrics/': 7,
+  'src/registry/': 7,
+  'src/views/': 8,
+  'src/upkeep/': 9,
+  'src/query/': 10,
+  'src/report/': 11,
+  'src/index.ts': 12,
   'src/sandbox/': 3,
-  'src/lake/convert': 4,
-  'src/lake/views': 4,
-  'src/lake/merge': 4,
-  'src/sandbox/server.ts': 4,
-  'src/query/': 4.5,
-  'src/jobs/': 5,
-  'src/index.ts': 6,
-  'src/commands/': 6,
-  'src/main.ts': 7,
+  'src/commands/': 13,
+  'src/main.ts': 14,
 }
 
-/** The rank of a file; undefined for one that the table does not know. */
+/** The room of a file: its folder in `src/`, or the file itself where it stands alone. */
+export function roomOf(path: string): string | undefined {
+  const room = /^src\/(?:[^/]+\/|[^/]+$)/.exec(path)?.[0]
+  return room !== undefined && room in ranks ? room : undefined
+}
+
+/** The rank of a file; undefined for one that no room holds. */
 export function rankOf(path: string): number | undefined {
-  const prefixes = Object.keys(ranks).filter((prefix) => path.startsWith(prefix))
-  const longest = prefixes.toSorted((a, b) => b.length - a.length)[0]
-  return longest === undefined ? undefined : ranks[longest]
+  const room = roomOf(path)
+  return room === undefined ? undefined : ranks[room]
 }
 
 interface Step {
   readonly from: string
   readonly to: string
-  readonly typeOnly: boolean
-}
-
-function roomOf(path: string): string {
-  const [, first = ''] = path.split('/')
-  return first
 }
 
 /** Every import between files of the project. */
@@ -67,7 +56,7 @@ function steps(files: Files): readonly Step[] {
     if (!/^src\/.*\.ts$/.test(from)) return []
     return importsOf(text)
       .filter(({ target }) => target.startsWith('.'))
-      .map(({ target, typeOnly }) => ({ from, to: resolve(from, target), typeOnly }))
+      .map(({ target }) => ({ from, to: resolve(from, target) }))
   })
 }
 
@@ -75,32 +64,26 @@ function resolve(from: string, target: string): string {
   return new URL(target, `file:///${from}`).pathname.slice(1)
 }
 
-/** Imports upwards, sideways between rooms, through a wall, out of the house, and files without a rank. */
+/** Imports upwards, sideways between rooms, out of the house, and files without a room. */
 export function orderBreaches(files: Files): readonly string[] {
   const homeless = [...files.keys()].filter((path) => /^src\/.*\.ts$/.test(path) && rankOf(path) === undefined)
   const breaches = steps(files).flatMap((step) => {
     const why = breach(step, files)
     return why === undefined ? [] : [`${step.from} imports ${step.to}: ${why}`]
   })
-  return [...homeless.map((path) => `${path}: no rank in test/house/order.ts`), ...breaches]
+  return [...homeless.map((path) => `${path}: no room in test/house/order.ts`), ...breaches]
 }
 
-function breach({ from, to, typeOnly }: Step, files: Files): string | undefined {
+function breach({ from, to }: Step, files: Files): string | undefined {
   const [own, other] = [rankOf(from), rankOf(to)]
   if (!files.has(to)) return 'no such file'
-  if (own === undefined || other === undefined) return 'a file without a rank'
+  if (own === undefined || other === undefined) return 'a file without a room'
   const [home, guest] = [roomOf(from), roomOf(to)]
-  if (other > own) return 'a step up'
   if (home === guest) return undefined
-  if (guest === 'sandbox' && home !== 'commands') return 'only commands know the sandbox'
-  if (home === 'sandbox' && other > 1) return 'the sandbox shares only time and the catalogue with the program'
-  // The next stage imports the type of the stage before, never its functions.
-  if (typeOnly) return undefined
-  if (other === own) return 'a step sideways'
-  if ((home === 'fetch' && guest === 'lake') || (home === 'lake' && guest === 'fetch')) {
-    return 'fetch and lake meet in jobs only'
-  }
-  return undefined
+  if (home === 'src/sandbox/' && other > 2) return 'the sandbox shares only time and the catalogue with the program'
+  if (other > own) return 'a step up'
+  if (guest === 'src/sandbox/' && home !== 'src/commands/') return 'only commands know the sandbox'
+  return other === own ? 'a step sideways' : undefined
 }
 
 /** Each ring of imports once, as `a -> b -> a`; imports of types count too. */

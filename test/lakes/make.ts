@@ -3,12 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
-import { compact } from '../../src/jobs/compact.ts'
-import { redate } from '../../src/jobs/redate.ts'
-import { stamp } from '../../src/jobs/stamp.ts'
-import { vacuum } from '../../src/jobs/vacuum.ts'
-import { foldJournal } from '../../src/lake/fold.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
+import { compact } from '../../src/upkeep/compact.ts'
+import { redate } from '../../src/upkeep/redate.ts'
+import { stamp } from '../../src/query/stamp.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { foldJournal } from '../../src/ledger/fold.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { fetchOnce } from '../helpers/fetching.ts'
 import {
   answer,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Engine, quoteList } from '../../src/lake/engine.ts'
+import { type Engine, quoteList } from '../../src/store/engine.ts'
 import type { Interval } from '../../src/time.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Disk, realDisk } from '../../src/lake/disk.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000

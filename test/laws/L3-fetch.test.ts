@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { summary } from '../../src/lake/held.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
+import { summary } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { type Disk, realDisk } from '../../src/lake/disk.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 

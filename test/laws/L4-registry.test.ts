@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Engine } from '../../src/lake/engine.ts'
+import type { Engine } from '../../src/store/engine.ts'
 import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { parseInstant } from '../../src/time.ts'
 import { contentOf, standing, withRegistryBench } from '../helpers/registry-bench.ts'

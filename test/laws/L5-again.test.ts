@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Engine, quoteList } from '../../src/lake/engine.ts'
-import { heldCoverage, heldVersions, liveFiles } from '../../src/lake/held.ts'
-import { inLake } from '../../src/lake/layout.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
+import { Engine, quoteList } from '../../src/store/engine.ts'
+import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { inLake } from '../../src/store/layout.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { withBench } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 

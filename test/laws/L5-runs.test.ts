@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Ledger } from '../../src/lake/ledger.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { withBench } from '../helpers/fetching.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000

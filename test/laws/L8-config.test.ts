@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { parseConfig } from '../../src/config.ts'
+import { parseConfig } from '../../src/config/config.ts'
 import { LakeError } from '../../src/errors.ts'
-import { resolveSettings } from '../../src/settings.ts'
+import { resolveSettings } from '../../src/config/settings.ts'
 
 // L8 at the door: a key comes from the environment or a file named there, and is never shown.
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type BrowserContext, chromium, type Page as Tab } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { statusPage } from '../../src/page/page.ts'
+import { statusPage } from '../../src/report/page/page.ts'
 import { page } from './facts.ts'
 
 const binary = [process.env['PITLAKE_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser'].find(

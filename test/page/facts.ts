@@ -1,5 +1,5 @@
-import type { EndpointFacts, Page } from '../../src/page/facts.ts'
-import type { Standing } from '../../src/page/standing.ts'
+import type { EndpointFacts, Page } from '../../src/report/page/facts.ts'
+import type { Standing } from '../../src/report/page/standing.ts'
 
 const day = 86_400
 

@@ -1,10 +1,10 @@
 import { JSDOM } from 'jsdom'
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { lagAt, toneOf } from '../../src/page/endpoints.ts'
-import { html, inlineJson } from '../../src/page/html.ts'
-import { statusPage } from '../../src/page/page.ts'
-import { brief, percent, span } from '../../src/page/words.ts'
+import { lagAt, toneOf } from '../../src/report/page/endpoints.ts'
+import { html, inlineJson } from '../../src/report/page/html.ts'
+import { statusPage } from '../../src/report/page/page.ts'
+import { brief, percent, span } from '../../src/report/page/words.ts'
 import { emptyPage, hostile, page } from './facts.ts'
 
 const text = statusPage(page())

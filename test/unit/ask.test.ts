@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type AskEvent, type Asker, type AskerDeps, createAsker } from '../../src/fetch/ask.ts'
-import type { HttpRequest, Reply } from '../../src/fetch/http.ts'
-import type { Headers } from '../../src/fetch/limits.ts'
-import { classify, type Outcome } from '../../src/fetch/outcome.ts'
-import { usualRetries } from '../../src/fetch/retry.ts'
+import { type AskEvent, type Asker, type AskerDeps, createAsker } from '../../src/net/ask.ts'
+import type { HttpRequest, Reply } from '../../src/net/http.ts'
+import type { Headers } from '../../src/net/limits.ts'
+import { classify, type Outcome } from '../../src/net/outcome.ts'
+import { usualRetries } from '../../src/net/retry.ts'
 
 const start = 1_700_000_000_000
 

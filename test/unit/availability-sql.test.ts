@@ -10,7 +10,7 @@ import {
   trustedSql,
 } from '../../src/catalog/availability-sql.ts'
 import { endSql, stepSql } from '../../src/intervals-sql.ts'
-import { Engine } from '../../src/lake/engine.ts'
+import { Engine } from '../../src/store/engine.ts'
 import { end, floor, type Interval, intervals, step } from '../../src/time.ts'
 
 let engine: Engine

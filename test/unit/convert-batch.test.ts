@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { convert } from '../../src/lake/convert.ts'
-import type { Body, ConvertPart, ConvertResult } from '../../src/lake/convert-job.ts'
-import { type Engine, quote, type Row } from '../../src/lake/engine.ts'
+import { convert } from '../../src/points/convert.ts'
+import type { Body, ConvertPart, ConvertResult } from '../../src/points/job.ts'
+import { type Engine, quote, type Row } from '../../src/store/engine.ts'
 import { day, type Interval, step } from '../../src/time.ts'
 import { at, Converting, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 

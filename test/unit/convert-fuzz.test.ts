@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Body } from '../../src/lake/convert-job.ts'
-import { Engine } from '../../src/lake/engine.ts'
-import { computedSql } from '../../src/lake/stored-clocks.ts'
+import type { Body } from '../../src/points/job.ts'
+import { Engine } from '../../src/store/engine.ts'
+import { computedSql } from '../../src/points/stored-clocks.ts'
 import { convert } from '../helpers/converting.ts'
 
 let engine: Engine

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
-import { quote } from '../../src/lake/engine.ts'
+import { quote } from '../../src/store/engine.ts'
 import { day } from '../../src/time.ts'
 import { at, convert, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 

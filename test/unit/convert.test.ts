@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { digestSql } from '../../src/lake/convert-write.ts'
+import { digestSql } from '../../src/points/write.ts'
 import { day } from '../../src/time.ts'
 import { at, convert, Converting, daily, series, t1 } from '../helpers/converting.ts'
 

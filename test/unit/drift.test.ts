@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { compareListing, type Spelling } from '../../src/catalog/drift.ts'
 import { readListing } from '../../src/catalog/listing.ts'
-import { findDrift } from '../../src/jobs/drift.ts'
+import { findDrift } from '../../src/metrics/drift.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
-import { resolveSettings } from '../../src/settings.ts'
+import { resolveSettings } from '../../src/config/settings.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
 

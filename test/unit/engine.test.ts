@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
+import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 
 let engine: Engine
 let folder: string

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type ErrorKind, exitCode, gravest, LakeError, usage } from '../../src/errors.ts'
-import { redact } from '../../src/secrets.ts'
+import { redact } from '../../src/secrets/secrets.ts'
 
 test.each<[ErrorKind, number]>([
   ['unexpected', 1],

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { commit } from '../../src/lake/commit.ts'
-import type { Stamp, Violation } from '../../src/lake/entry.ts'
-import { heldSoft, heldStamps, heldViolations } from '../../src/lake/held.ts'
-import { inLake, places, quarantineFile, runLog } from '../../src/lake/layout.ts'
-import { Ledger, ledgerBytes } from '../../src/lake/ledger.ts'
+import { commit } from '../../src/ledger/commit.ts'
+import type { Stamp, Violation } from '../../src/ledger/entry.ts'
+import { heldSoft, heldStamps, heldViolations } from '../../src/ledger/held.ts'
+import { inLake, places, quarantineFile, runLog } from '../../src/store/layout.ts'
+import { Ledger, ledgerBytes } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
 
 test('violations, stamps and soft facts come back as they were committed', () =>

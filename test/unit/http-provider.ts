@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { createHttp, type Http, type HttpOptions, type HttpRequest, type Reply } from '../../src/fetch/http.ts'
+import { createHttp, type Http, type HttpOptions, type HttpRequest, type Reply } from '../../src/net/http.ts'
 
 /** What a provider answers in one test. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countSql, endSql, fitsSql, lengthSql, micros, onGridSql, startSql, stepSql } from '../../src/intervals-sql.ts'
-import { Engine } from '../../src/lake/engine.ts'
+import { Engine } from '../../src/store/engine.ts'
 import { count, floor, type Interval, intervals, onGrid, step, weekdayAt, weekdays } from '../../src/time.ts'
 
 let engine: Engine

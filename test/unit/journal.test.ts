@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { realDisk } from '../../src/lake/disk.ts'
-import { decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/lake/entry.ts'
-import { appendEntry, entriesAfter, listJournal } from '../../src/lake/journal.ts'
-import { entryFile, inLake } from '../../src/lake/layout.ts'
-import { appendRunLines, readRunLines } from '../../src/lake/runlog.ts'
+import { realDisk } from '../../src/store/disk.ts'
+import { decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/ledger/entry.ts'
+import { appendEntry, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
+import { entryFile, inLake } from '../../src/store/layout.ts'
+import { appendRunLines, readRunLines } from '../../src/ledger/run-lines.ts'
 import { inFolder } from '../helpers/lakes.ts'
 
 function entry(version: number, previous: string | null, more: Record<string, unknown> = {}): Entry {

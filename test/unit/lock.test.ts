@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { holderOf, isFree, lockCommit, lockJob, tryLock } from '../../src/lake/lock.ts'
+import { holderOf, isFree, lockCommit, lockJob, tryLock } from '../../src/store/lock.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'
 
 const holder = { pid: 7, host: 'here', command: 'pitlake fetch', since: 1_700_000_000_000_000 }
 
 async function heldByChild(root: string): Promise<ChildProcess> {
-  const module = new URL('../../src/lake/lock.ts', import.meta.url).href
+  const module = new URL('../../src/store/lock.ts', import.meta.url).href
   const code = `const { lockJob } = await import(${JSON.stringify(module)})
     await lockJob(${JSON.stringify(root)}, 'metrics', { pid: process.pid, host: 'h', command: 'child', since: 1 })
     console.log('held'); setInterval(() => {}, 1000)`

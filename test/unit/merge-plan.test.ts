@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/merge-plan.ts'
+import { historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/upkeep/merge-plan.ts'
 
 interface File {
   readonly rows: number

@@ -1,13 +1,13 @@
 import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { compact, mergeSmallFiles } from '../../src/jobs/compact.ts'
-import { reportSizes } from '../../src/jobs/sizes.ts'
-import { commit } from '../../src/lake/commit.ts'
-import { realDisk } from '../../src/lake/disk.ts'
-import { Engine, quote, quoteList } from '../../src/lake/engine.ts'
-import { heldVersions, liveFiles } from '../../src/lake/held.ts'
-import { inLake, registryFile } from '../../src/lake/layout.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
+import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
+import { reportSizes } from '../../src/upkeep/sizes.ts'
+import { commit } from '../../src/ledger/commit.ts'
+import { realDisk } from '../../src/store/disk.ts'
+import { Engine, quote, quoteList } from '../../src/store/engine.ts'
+import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { inLake, registryFile } from '../../src/store/layout.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import {
   type Encoding,
   encodingText,
@@ -15,10 +15,10 @@ import {
   usualEncoding,
   writeParquet,
   writeSmallest,
-} from '../../src/lake/merge-encode.ts'
-import { unproved, withSuperseded } from '../../src/lake/merge-history.ts'
-import { findOrphans, openSpool } from '../../src/lake/sweep.ts'
-import { versionChanges } from '../../src/lake/version-changes.ts'
+} from '../../src/upkeep/encode.ts'
+import { unproved, withSuperseded } from '../../src/upkeep/merge-history.ts'
+import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
+import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { answers, metrics, provider, rewriteDeps, topUp } from '../helpers/merging.ts'
 

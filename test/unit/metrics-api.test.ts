@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Endpoint, Wire } from '../../src/catalog/catalogue.ts'
 import type { Series } from '../../src/catalog/series.ts'
-import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/fetch/metrics-api.ts'
+import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/metrics/api.ts'
 
 const wire: Wire = {
   metricsPrefix: '/v1/metrics/',

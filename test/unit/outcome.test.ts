@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { governor, newGovernor, nextSlot, parked } from '../../src/fetch/governor.ts'
-import { type Headers, readLimits } from '../../src/fetch/limits.ts'
+import { governor, newGovernor, nextSlot, parked } from '../../src/net/governor.ts'
+import { type Headers, readLimits } from '../../src/net/limits.ts'
 import {
   classify,
   type Context,
@@ -9,7 +9,7 @@ import {
   namedParameter,
   type Outcome,
   startBytes,
-} from '../../src/fetch/outcome.ts'
+} from '../../src/net/outcome.ts'
 
 const at = 1_700_000_000_000
 const secret = 'sk-Zq7/+"tail=='

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { outFile, putOut } from '../../src/lake/output.ts'
+import { outFile, putOut } from '../../src/store/output.ts'
 
 let home = ''
 let lake = ''

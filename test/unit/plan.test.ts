@@ -4,7 +4,7 @@ import type { Rule } from '../../src/catalog/availability.ts'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
-import { type Answered, type Limits, type Plan, plan } from '../../src/plan.ts'
+import { type Answered, type Limits, type Plan, plan } from '../../src/metrics/plan.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, longestSeconds, step } from '../../src/time.ts'
 
 const catalogue = loadCatalogue()

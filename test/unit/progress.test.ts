@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { expand } from '../../src/catalog/series.ts'
 import { fetchProgress } from '../../src/commands/progress.ts'
-import type { IngestEvent } from '../../src/jobs/events.ts'
-import { type Ask, type Limits, plan } from '../../src/plan.ts'
+import type { IngestEvent } from '../../src/metrics/events.ts'
+import { type Ask, type Limits, plan } from '../../src/metrics/plan.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const now = Date.UTC(2026, 2, 4) / 1000

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { liveFiles } from '../../src/lake/held.ts'
-import { Ledger } from '../../src/lake/ledger.ts'
+import { liveFiles } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import type { Fields } from '../../src/registry/json.ts'
 import { withRegistryBench } from '../helpers/registry-bench.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Engine, quote } from '../../src/lake/engine.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
 import type { FeedEvent } from '../../src/registry/bodies.ts'
 import { newPoll, observeEvent, observeState, type Poll } from '../../src/registry/history.ts'
 import { Memory, type Outcome, outcomeOf, SmallWorld } from '../helpers/registry-world.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../src/fetch/outcome.ts'
-import { afterTry, noTries, type RetryPolicy, type Tries, usualRetries } from '../../src/fetch/retry.ts'
+import type { Outcome } from '../../src/net/outcome.ts'
+import { afterTry, noTries, type RetryPolicy, type Tries, usualRetries } from '../../src/net/retry.ts'
 
 const policy: RetryPolicy = { attempts: 4, limitedAttempts: 6, baseMs: 100, capMs: 300, totalMs: 10_000 }
 const again = (waitMs: number | null = null, requestMs = 5): Outcome => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRedactor, type Kind, redact, redactBytes, withoutHalfKey } from '../../src/secrets.ts'
+import { createRedactor, type Kind, redact, redactBytes, withoutHalfKey } from '../../src/secrets/secrets.ts'
 import { base64, each, jsonEscape, leaks, percentEscape } from '../helpers/spellings.ts'
 
 const key = 'sk-Zq7/+"ta%l=='

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { configJsonSchema, parseConfig } from '../../src/config.ts'
+import { configJsonSchema, parseConfig } from '../../src/config/config.ts'
 import { LakeError } from '../../src/errors.ts'
-import { applySettings, isLoopback, resolveSettings, type Settings } from '../../src/settings.ts'
+import { applySettings, isLoopback, resolveSettings, type Settings } from '../../src/config/settings.ts'
 
 let folder = ''
 beforeEach(() => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
-import { settleBody } from '../../src/jobs/settle.ts'
-import type { BodyResult } from '../../src/lake/convert-job.ts'
-import type { Ask } from '../../src/plan.ts'
+import { settleBody } from '../../src/metrics/settle.ts'
+import type { BodyResult } from '../../src/points/job.ts'
+import type { Ask } from '../../src/metrics/plan.ts'
 import { parseInstant } from '../../src/time.ts'
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN

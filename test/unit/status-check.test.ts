@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { check } from '../../src/commands/status.ts'
-import { reasonsOf, trustOf } from '../../src/jobs/trust.ts'
-import type { Standing } from '../../src/page/standing.ts'
+import { reasonsOf, trustOf } from '../../src/report/trust.ts'
+import type { Standing } from '../../src/report/page/standing.ts'
 import { madeAt as now, standing } from '../page/facts.ts'
 
 const quiet = standing()

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Engine } from '../../src/lake/engine.ts'
+import type { Engine } from '../../src/store/engine.ts'
 import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
 
 const point = (t: string, available_at: string, more: Partial<PointRow> = {}): PointRow => ({

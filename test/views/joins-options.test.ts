@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
-import type { Engine } from '../../src/lake/engine.ts'
+import type { Engine } from '../../src/store/engine.ts'
 import { type HeldPoint, withJoins } from '../helpers/joins.ts'
 
 vi.setConfig({ testTimeout: 120_000 })

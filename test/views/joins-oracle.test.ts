@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { type Engine, quote, type Row } from '../../src/lake/engine.ts'
+import { type Engine, quote, type Row } from '../../src/store/engine.ts'
 import type { Interval } from '../../src/time.ts'
 import {
   commits,

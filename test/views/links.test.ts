@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Catalogue, Link } from '../../src/catalog/catalogue.ts'
-import type { Engine } from '../../src/lake/engine.ts'
+import type { Engine } from '../../src/store/engine.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Engine } from '../../src/lake/engine.ts'
+import type { Engine } from '../../src/store/engine.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
 
 const begun = '2024-11-01T06:00:00Z'

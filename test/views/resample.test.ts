@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import type { Engine } from '../../src/lake/engine.ts'
+import type { Engine } from '../../src/store/engine.ts'
 import { count, end, floor, type Interval, parseInstant, step } from '../../src/time.ts'
 import { type HeldPoint, withJoins } from '../helpers/joins.ts'
 

@@ -1,0 +1,187 @@
+import { z } from 'zod'
+import { globTest } from '../catalog/globs.ts'
+import { queryKeys } from '../catalog/catalogue.ts'
+import { describeIssues, readYaml, type YamlText } from '../catalog/document.ts'
+import { duration, instant } from '../catalog/schema.ts'
+import { type Complaint, LakeError } from '../errors.ts'
+import { day, intervals, weekdays } from '../time.ts'
+
+const word = z.string().min(1)
+const ids = z.array(word).min(1)
+const longestLag = 366 * day
+const ruleKeys = {
+  lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional(),
+  daily_at: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
+    .optional(),
+  days: z.number().int().min(1).max(366).optional(),
+  until: instant.optional(),
+  trust: z.enum(['provider', 'rule']).optional(),
+}
+const timed = 'either `lag` or `daily_at` with `days`'
+const isTimed = (rule: { lag?: number | undefined; daily_at?: string | undefined }): boolean =>
+  (rule.lag === undefined) !== (rule.daily_at === undefined)
+const clocked = '`days` only with `daily_at`'
+const isClocked = (rule: { days?: number | undefined; daily_at?: string | undefined }): boolean =>
+  rule.days === undefined || rule.daily_at !== undefined
+
+/** The rule of one interval. */
+const intervalRule = z.strictObject(ruleKeys).refine(isTimed, timed).refine(isClocked, clocked).optional()
+/** One rule for all intervals or those in `intervals`, a rule for each interval under its name, or both. */
+const override = z
+  .strictObject({
+    ...ruleKeys,
+    intervals: z.array(z.enum(intervals)).min(1).optional(),
+    '10m': intervalRule,
+    '1h': intervalRule,
+    '24h': intervalRule,
+    '1w': intervalRule,
+    '1month': intervalRule,
+  })
+  .refine(
+    (row) => isTimed(row) || (intervals.some((one) => row[one]) && row.lag === undefined),
+    `${timed}, or a rule for each interval`,
+  )
+  .refine(isClocked, clocked)
+  .refine(
+    (row) => isTimed(row) || [row.intervals, row.until, row.trust].every((value) => value === undefined),
+    '`intervals`, `until` and `trust` only beside `lag` or `daily_at`',
+  )
+  .refine((row) => !row.intervals?.some((one) => row[one]), 'each interval once')
+
+const metrics = z.strictObject({
+  url: word.optional(),
+  query_keys: z.partialRecord(z.enum(queryKeys), word).optional(),
+  timestamp: z.enum(['interval_start', 'interval_end']).optional(),
+  week_start: z.enum(weekdays).optional(),
+  requests_per_minute: z.number().positive().max(1_000_000).optional(),
+  concurrency: z.number().int().min(1).max(256).optional(),
+  credits: z.record(word, z.number().nonnegative()).optional(),
+  paths: z.record(word, z.string()).optional(),
+  exchanges: z.record(word, z.string()).optional(),
+  availability: z.record(word, override).optional(),
+})
+
+const registry = z.strictObject({
+  url: word.optional(),
+  page_limit: z.number().int().min(1).max(500).optional(),
+  shrink_limit: z.number().min(0).max(1).optional(),
+  raw_days: z.number().int().min(0).optional(),
+})
+
+const selection = z
+  .strictObject({
+    assets: ids,
+    paths: z.array(word).min(1).optional(),
+    intervals: z
+      .array(z.enum([...intervals, '*']))
+      .min(1)
+      .optional(),
+    currencies: z.array(word).min(1).optional(),
+    exchanges: z.array(word).min(1).optional(),
+    networks: z.array(word).min(1).optional(),
+    since: instant.optional(),
+    until: instant.optional(),
+  })
+  .refine((s) => s.since === undefined || s.until === undefined || s.since < s.until, 'since before until')
+
+/** What the daily run does beside what it always does. */
+const daily = z.strictObject({ vacuum: z.boolean().optional() })
+
+/** `pitlake.yaml`: what a person may set. Keys to the APIs have no place in it. */
+export const configSchema = z.strictObject({
+  data: word.optional(),
+  metrics: metrics.nullish().transform((value) => value ?? undefined),
+  registry: registry.nullish().transform((value) => value ?? undefined),
+  daily: daily.nullish().transform((value) => value ?? undefined),
+  catalogs: z.array(word).optional(),
+  select: z.array(selection).min(1).optional(),
+})
+
+export type Config = z.infer<typeof configSchema>
+export type Override = z.infer<typeof override>
+
+/** Reads the text of a config file; every problem of it in one LakeError. */
+export function parseConfig(name: string, text: string): { config: Config; yaml: YamlText } {
+  const yaml = readYaml(name, text)
+  const complaints: Complaint[] = [...yaml.complaints]
+  if (complaints.length === 0) {
+    const parsed = configSchema.safeParse(withWrittenAssets(yaml) ?? {})
+    complaints.push(...secretsIn(yaml, yaml.value, []))
+    if (!parsed.success && complaints.length === 0)
+      complaints.push(...describeIssues(yaml, parsed.error.issues, knownKeys))
+    if (parsed.success && complaints.length === 0) {
+      complaints.push(...emptyMappings(yaml, parsed.data))
+      if (complaints.length === 0) return { config: parsed.data, yaml }
+    }
+  }
+  throw new LakeError('usage', complaints)
+}
+
+/** The JSON schema of the config file, for editors. */
+export function configJsonSchema(): object {
+  return z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' })
+}
+
+const secretNames = globTest('*key')
+
+/** Keys come from the environment or a file named there, never from the config file. */
+function secretsIn(yaml: YamlText, value: unknown, path: readonly (string | number)[]): Complaint[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const here = [...path, key]
+    if (path.length < 2 && (secretNames(key.toLowerCase()) || key === 'token' || key === 'secret')) {
+      const api = path[0] === 'registry' ? 'REGISTRY' : 'METRICS'
+      return [
+        {
+          subject: `${yaml.where(here)}: ${here.join('.')}`,
+          expected: 'no key in the config file',
+          got: 'one',
+          next: `set PITLAKE_${api}_KEY or PITLAKE_${api}_KEY_FILE`,
+        },
+      ]
+    }
+    return path.length < 1 ? secretsIn(yaml, inner, here) : []
+  })
+}
+
+/** A placeholder mapped to nothing is a slip. */
+function emptyMappings(yaml: YamlText, config: Config): Complaint[] {
+  return (['paths', 'exchanges'] as const).flatMap((kind) =>
+    Object.entries(config.metrics?.[kind] ?? {})
+      .filter(([, real]) => real.trim() === '')
+      .map(([name]) => ({
+        subject: `${yaml.where(['metrics', kind, name])}: metrics.${kind}.${name}`,
+        expected: 'the real name',
+        got: 'nothing',
+      })),
+  )
+}
+
+/** The file's value with every asset id that YAML reads as a number spelled as it is written: `00`, `1e5`. */
+function withWrittenAssets(yaml: YamlText): unknown {
+  const value = structuredClone(yaml.value)
+  const blocks: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'select') : undefined
+  if (!Array.isArray(blocks)) return value
+  for (const [block, row] of blocks.entries()) {
+    const assets: unknown = typeof row === 'object' && row !== null ? Reflect.get(row, 'assets') : undefined
+    if (!Array.isArray(assets)) continue
+    for (const [index, id] of assets.entries()) {
+      if (typeof id === 'number') assets[index] = yaml.written(['select', block, 'assets', index]) ?? String(id)
+    }
+  }
+  return value
+}
+
+function knownKeys(path: readonly (string | number)[]): readonly string[] {
+  const [top, second, third, fourth] = path
+  if (top === undefined) return Object.keys(configSchema.shape)
+  if (top === 'metrics' && second === undefined) return Object.keys(metrics.shape)
+  if (top === 'metrics' && second === 'query_keys') return queryKeys
+  if (top === 'metrics' && second === 'availability' && third !== undefined)
+    return fourth === undefined ? Object.keys(override.shape) : Object.keys(ruleKeys)
+  if (top === 'registry' && second === undefined) return Object.keys(registry.shape)
+  if (top === 'select') return Object.keys(selection.shape)
+  return []
+}

@@ -1,0 +1,362 @@
+import { readFileSync, type Stats, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Rule } from '../catalog/availability.ts'
+import { type Catalogue, type Endpoint, type QueryKey } from '../catalog/catalogue.ts'
+import { globTest } from '../catalog/globs.ts'
+import { type PlacedRule, resolveRules, ruleTime } from '../catalog/rules.ts'
+import { type Selection, seriesId } from '../catalog/series.ts'
+import { type Config, type Override, parseConfig } from './config.ts'
+import { LakeError, usage } from '../errors.ts'
+import { shortestKey } from '../secrets/secrets.ts'
+import { suggestion } from '../suggestion.ts'
+import { type Interval, intervals, type Weekday } from '../time.ts'
+
+/** Where a setting came from, strongest first. */
+export type Origin = 'flag' | 'environment' | 'file' | 'default'
+
+/** One effective setting, for `plan -v`. */
+export interface Setting {
+  readonly name: string
+  readonly value: string
+  readonly origin: Origin
+}
+
+/** One API as it will be asked. */
+export interface ApiSettings {
+  /** Base address without a trailing slash; null while none is set. */
+  readonly url: string | null
+  readonly key: string | null
+}
+
+/** Everything that a command needs to know of flags, environment and config file together. */
+export interface Settings {
+  readonly data: string
+  readonly metrics: ApiSettings & {
+    readonly timestamp: 'interval_start' | 'interval_end'
+    /** The day on which the provider's weeks begin. */
+    readonly weekStart: Weekday
+    readonly requestsPerMinute: number
+    readonly concurrency: number
+    readonly credits: Readonly<Record<string, number>>
+    readonly paths: Readonly<Record<string, string>>
+    readonly exchanges: Readonly<Record<string, string>>
+    readonly queryKeys: Partial<Readonly<Record<QueryKey, string>>>
+    readonly availability: Readonly<Record<string, Override>>
+  }
+  readonly registry: ApiSettings & {
+    readonly pageLimit: number
+    readonly shrinkLimit: number
+    readonly rawDays: number
+  }
+  /** Whether the daily run takes away superseded files. */
+  readonly daily: { readonly vacuum: boolean }
+  /** Absolute paths of the user's catalogue files. */
+  readonly catalogs: readonly string[]
+  readonly select: readonly Selection[]
+  /** Every key that this process was given, whichever API it is for: none of them may be written. */
+  readonly secrets: readonly string[]
+  /** Where a key of the config file stands: `pitlake.yaml:12: metrics.paths`. */
+  readonly where: (path: readonly string[]) => string
+  /** In the order of the documentation, with their origins; no secrets. */
+  readonly effective: readonly Setting[]
+}
+
+interface Sources {
+  readonly flags: { readonly config?: string | undefined; readonly data?: string | undefined }
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+}
+
+/** A map without prototype: names that a provider gives are looked up in it, `constructor` among them. */
+function bare<T>(map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+  return Object.assign(Object.create(null) as Record<string, T>, map)
+}
+
+/** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
+export function resolveSettings({ flags, env, cwd }: Sources): Settings {
+  const file = readConfig(flags.config, cwd)
+  const config: Partial<Config> = file?.config ?? {}
+  const base = file === undefined ? cwd : dirname(file.path)
+  const effective: Setting[] = []
+  const choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]): string | null => {
+    const [origin, value] = candidates.find(([, v]) => v !== undefined && v !== '') ?? ['default', undefined]
+    effective.push({ name, value: value ?? 'not set', origin })
+    return value ?? null
+  }
+  const number = (name: string, given: number | undefined, standard: number): number => {
+    effective.push({ name, value: String(given ?? standard), origin: given === undefined ? 'default' : 'file' })
+    return given ?? standard
+  }
+  const data = choose('data', [
+    ['flag', flags.data],
+    ['environment', env['PITLAKE_DATA']],
+    ['file', config.data && resolve(base, config.data)],
+    ['default', 'data'],
+  ])
+  const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
+  const api = (name: 'metrics' | 'registry'): ApiSettings => {
+    const variable = `PITLAKE_${name.toUpperCase()}`
+    const url = choose(`${name}.url`, [
+      ['environment', env[`${variable}_URL`]],
+      ['file', config[name]?.url],
+    ])
+    const key = readKey(`${variable}_KEY`, env)
+    choose(`${name}.key`, [['environment', key === null ? undefined : 'set']])
+    return { url: checkUrl(env[`${variable}_URL`] ? `${variable}_URL` : where([name, 'url']), url), key }
+  }
+  choose('config', [[flags.config === undefined ? 'default' : 'flag', file?.path]])
+  return {
+    data: checkFolder(resolve(cwd, data ?? 'data'), effective.find((s) => s.name === 'data')?.origin ?? 'default'),
+    metrics: {
+      ...api('metrics'),
+      timestamp: config.metrics?.timestamp ?? 'interval_start',
+      weekStart: config.metrics?.week_start ?? 'monday',
+      requestsPerMinute: number('metrics.requests_per_minute', config.metrics?.requests_per_minute, 600),
+      concurrency: number('metrics.concurrency', config.metrics?.concurrency, 8),
+      credits: bare(config.metrics?.credits ?? { BTC: 1, '*': 2 }),
+      paths: bare(config.metrics?.paths ?? {}),
+      exchanges: bare(config.metrics?.exchanges ?? {}),
+      queryKeys: config.metrics?.query_keys ?? {},
+      availability: bare(config.metrics?.availability ?? {}),
+    },
+    registry: {
+      ...api('registry'),
+      pageLimit: number('registry.page_limit', config.registry?.page_limit, 500),
+      shrinkLimit: number('registry.shrink_limit', config.registry?.shrink_limit, 0.2),
+      rawDays: number('registry.raw_days', config.registry?.raw_days, 90),
+    },
+    daily: { vacuum: config.daily?.vacuum ?? false },
+    catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
+    select: config.select ?? [],
+    secrets: givenKeys(env),
+    where,
+    effective,
+  }
+}
+
+/** The catalogue as this configuration changes it: query keys and availability overrides. */
+export function applySettings(catalogue: Catalogue, settings: Settings): Catalogue {
+  const paths = [...catalogue.endpoints.keys()]
+  const overrides = Object.entries(settings.metrics.availability).flatMap(([pattern, row]): PlacedRule[] => {
+    const where = settings.where(['metrics', 'availability', pattern])
+    const matches = globTest(pattern)
+    if (!paths.some(matches))
+      throw usage(where, {
+        expected: 'a pattern that matches an endpoint',
+        got: 'no match',
+        next: didYouMean(pattern, paths),
+      })
+    const patterns = [{ text: pattern, matches }]
+    const own = intervals.flatMap((interval): PlacedRule[] => {
+      const rule = row[interval]
+      return rule === undefined ? [] : [{ rule: overrideRule(rule), intervals: [interval], patterns, where }]
+    })
+    if (row.lag === undefined && row.daily_at === undefined) return own
+    return [{ rule: overrideRule(row), intervals: row.intervals ?? null, patterns, where }, ...own]
+  })
+  checkPaths(catalogue, settings)
+  checkExchanges(catalogue, settings)
+  const endpoints = new Map<string, Endpoint>()
+  for (const [path, endpoint] of catalogue.endpoints)
+    endpoints.set(path, { ...endpoint, rules: overridden(path, endpoint.rules, overrides) })
+  return {
+    ...catalogue,
+    endpoints,
+    wire: { ...catalogue.wire, queryKeys: { ...catalogue.wire.queryKeys, ...settings.metrics.queryKeys } },
+  }
+}
+
+/** Whether the address is on this machine. */
+export function isLoopback(url: string): boolean {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** The override that names the endpoint most exactly wins; where it ends early the next one, then the catalogue's. */
+function overridden(path: string, rules: Endpoint['rules'], overrides: readonly PlacedRule[]): Endpoint['rules'] {
+  const mine = resolveRules(path, overrides, ({ first, second, interval }) => {
+    throw usage(second.where, {
+      expected: `one pattern of its rank for ${path} at ${interval}`,
+      got: `an overlap with ${first.where}`,
+    })
+  })
+  const merged = intervals.map((interval) => {
+    const last = mine[interval].at(-1)
+    const until = last === undefined ? Number.NEGATIVE_INFINITY : (last.until ?? Infinity)
+    return [interval, [...mine[interval], ...rules[interval].filter((rule) => (rule.until ?? Infinity) > until)]]
+  })
+  return Object.fromEntries(merged) as Record<Interval, readonly Rule[]>
+}
+
+function overrideRule(row: Omit<Override, 'intervals' | Interval>): Rule {
+  const frame = {
+    basis: 'override' as const,
+    quote: null,
+    reason: 'set in the configuration',
+    until: row.until ?? null,
+    trust: row.trust ?? 'provider',
+  }
+  return { ...frame, ...ruleTime(row) }
+}
+
+/** Mapped paths exist in the catalogue, and no two of its endpoints ask the provider for one path. */
+function checkPaths(catalogue: Catalogue, settings: Settings): void {
+  const { paths } = settings.metrics
+  const owners = new Map<string, string>()
+  const nowhere = { asset: '', interval: null, currency: null, exchange: null, network: null }
+  const request = (ask: string, params: Endpoint['params']) => seriesId({ ...nowhere, metric: ask, params })
+  for (const { path, ask, params } of catalogue.endpoints.values())
+    if (paths[path] === undefined) owners.set(request(ask, params), path)
+  for (const [name, real] of Object.entries(paths)) {
+    const endpoint = catalogue.endpoints.get(name)
+    const place = ['metrics', 'paths', name]
+    if (!endpoint) throw unknownName(settings, place, 'a path', [...catalogue.endpoints.keys()])
+    refuseTwin(settings, place, real, owners.get(request(real, endpoint.params)))
+    owners.set(request(real, endpoint.params), name)
+  }
+}
+
+/** Mapped exchanges exist in the catalogue, and no endpoint has two names for one exchange. */
+function checkExchanges(catalogue: Catalogue, settings: Settings): void {
+  const { exchanges } = settings.metrics
+  const sets = new Set([...catalogue.endpoints.values()].map((endpoint) => endpoint.exchanges))
+  const known = [...new Set([...sets].flat())]
+  for (const name of Object.keys(exchanges))
+    if (!known.includes(name)) throw unknownName(settings, ['metrics', 'exchanges', name], 'an exchange', known)
+  for (const set of sets) {
+    const owners = new Map(set.filter((name) => exchanges[name] === undefined).map((name) => [name, name]))
+    for (const name of set.filter((id) => exchanges[id] !== undefined)) {
+      const real = exchanges[name] ?? ''
+      refuseTwin(settings, ['metrics', 'exchanges', name], real, owners.get(real))
+      owners.set(real, name)
+    }
+  }
+}
+
+function refuseTwin(settings: Settings, path: readonly string[], real: string, owner: string | undefined): void {
+  if (owner === undefined) return
+  const got = owner === real ? `${real}, a name of the catalogue` : `${real}, which ${owner} is mapped to already`
+  throw usage(settings.where(path), { expected: 'a real name of its own', got })
+}
+
+function unknownName(settings: Settings, path: readonly string[], what: string, known: readonly string[]): LakeError {
+  const name = path.at(-1) ?? ''
+  const next = didYouMean(name, known)
+  return usage(settings.where(path), { expected: `${what} of the catalogue`, got: name, next })
+}
+
+function didYouMean(word: string, known: readonly string[]): string | undefined {
+  const near = suggestion(word, known)
+  return near === undefined ? undefined : `did you mean \`${near}\`?`
+}
+
+function readConfig(
+  flag: string | undefined,
+  cwd: string,
+): (ReturnType<typeof parseConfig> & { path: string }) | undefined {
+  const path = resolve(cwd, flag ?? 'pitlake.yaml')
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code
+    if (flag === undefined && code === 'ENOENT') return undefined
+    throw usage(flag ?? 'pitlake.yaml', { expected: 'a readable config file', got: code ?? String(cause), cause })
+  }
+  return { ...parseConfig(flag ?? 'pitlake.yaml', text), path }
+}
+
+function checkUrl(name: string, url: string | null): string | null {
+  if (url === null) return null
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed || !/^https?:$/.test(parsed.protocol))
+    throw usage(name, { expected: 'an https address', got: parsed ? parsed.protocol : 'no address' })
+  if (parsed.username !== '' || parsed.password !== '' || parsed.search !== '' || parsed.hash !== '')
+    throw usage(name, {
+      expected: 'a plain base address',
+      got: 'one with credentials or a query',
+      next: 'keys go into the variable that ends in _KEY',
+    })
+  if (parsed.protocol === 'http:' && !isLoopback(url))
+    throw usage(name, { expected: 'https (http only to loopback)', got: `http://${parsed.host}` })
+  return url.replace(/\/+$/, '')
+}
+
+function readKey(name: string, env: Sources['env']): string | null {
+  const direct = env[name]?.trim()
+  if (direct) return checkKey(name, direct)
+  const file = env[`${name}_FILE`]
+  if (!file) return null
+  try {
+    return checkKey(`${name}_FILE`, readFileSync(file, 'utf8').trim())
+  } catch (cause) {
+    if (cause instanceof LakeError) throw cause
+    throw usage(`${name}_FILE`, {
+      expected: 'a readable file',
+      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      cause,
+    })
+  }
+}
+
+/** Every key that the environment holds or names the file of, for whatever must not show one; reads what it can. */
+export function givenKeys(env: Sources['env']): string[] {
+  const found = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].flatMap((name) => {
+    const file = env[`${name}_FILE`]
+    return [env[name]?.trim() ?? '', file ? readQuietly(file).trim() : '']
+  })
+  return [...new Set(found.filter((key) => key !== ''))]
+}
+
+function readQuietly(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** A key is sent as a header value: visible ASCII only; a short one could not be told from data by chance. */
+function checkKey(name: string, key: string): string {
+  if (key.length > 0 && key.length < shortestKey)
+    throw usage(name, { expected: `a key of at least ${shortestKey} characters`, got: String(key.length) })
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw usage(name, {
+      expected: 'a key of visible ASCII characters',
+      got: key === '' ? 'nothing' : 'other characters',
+    })
+  return key
+}
+
+function checkFolder(path: string, origin: Origin): string {
+  const names: Readonly<Record<Origin, string>> = {
+    flag: '--data',
+    environment: 'PITLAKE_DATA',
+    file: 'data',
+    default: 'data',
+  }
+  // DuckDB takes what follows for options of its own.
+  if (path.includes('?'))
+    throw usage(names[origin], {
+      expected: 'a folder without ? in its path',
+      got: path,
+      next: 'rename it, or name another',
+    })
+  for (let at = path; ; at = dirname(at)) {
+    const stats = look(names[origin], at)
+    if (stats && !stats.isDirectory()) throw usage(names[origin], { expected: 'a folder', got: `the file ${at}` })
+    if (stats || dirname(at) === at) return path
+  }
+}
+
+function look(name: string, path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw usage(name, {
+      expected: 'a folder that can be read',
+      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      cause,
+    })
+  }
+}

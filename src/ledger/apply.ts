@@ -1,0 +1,322 @@
+import { LakeError } from '../errors.ts'
+import { dropArchived } from './archive.ts'
+import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
+import type { CoverageRow, Entry, RequestRow, SeriesRow, Verified } from './entry.ts'
+import type { Sealed } from './journal.ts'
+import type { PlacedLine, RunFacts } from './run-lines.ts'
+
+export type Cell = null | number | bigint | string | Uint8Array
+export type Row = Record<string, Cell>
+
+/** A prepared statement of the index. */
+export interface Statement {
+  run(...values: Cell[]): unknown
+  get(...values: Cell[]): Row | undefined
+  all(...values: Cell[]): Row[]
+  iterate(...values: Cell[]): Iterable<Row>
+}
+
+/** The index as its readers and writers see it; statements are prepared once. */
+export interface Index {
+  exec(sql: string): void
+  statement(sql: string): Statement
+}
+
+/** Brings one entry into the index; the caller wraps it in a transaction. */
+export function applyEntry(index: Index, sealed: Sealed): void {
+  const { entry } = sealed
+  applySeries(index, entry)
+  applyFiles(index, entry)
+  applyUncovered(index, entry)
+  applyCoverage(index, entry)
+  applyObservations(index, entry)
+  for (const request of entry.requests) applyRequest(index, request)
+  for (const verified of entry.verified) applyVerified(index, verified)
+  for (const [key, value] of Object.entries(entry.state))
+    index
+      .statement('INSERT OR REPLACE INTO state (key, value, version) VALUES (?, ?, ?)')
+      .run(key, JSON.stringify(value), entry.version)
+  dropArchived(index, entry.state)
+  applyMendedClock(index, entry.state)
+  if (entry.rules)
+    index
+      .statement('INSERT INTO rules (version, digest, rules) VALUES (?, ?, ?)')
+      .run(entry.version, entry.rules.digest, JSON.stringify(entry.rules.rules))
+  applyVersion(index, sealed)
+}
+
+/** Facts of a clock far ahead would win over every later one: they count as those of the commit before it. */
+function applyMendedClock(index: Index, state: Entry['state']): void {
+  const { at, before } = (state['clock_mended'] ?? {}) as { readonly at?: number; readonly before?: number }
+  if (at !== undefined && before !== undefined) index.statement('UPDATE soft SET at = ? WHERE at > ?').run(before, at)
+}
+
+function applyVersion(index: Index, { entry, digest }: Sealed): void {
+  let points = 0
+  for (const step of entry.progress) points += step.points
+  index
+    .statement(
+      `INSERT INTO versions (version, committed_at, job, run, program, digest, provider, files_added, files_removed,
+       files_dropped, points_added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      entry.version,
+      entry.committed_at,
+      entry.job,
+      entry.run,
+      entry.program,
+      digest,
+      JSON.stringify(entry.provider),
+      entry.files.add.length,
+      entry.files.remove.length,
+      entry.files.drop.length,
+      points,
+    )
+  setMeta(index, 'lake', entry.lake)
+  setMeta(index, 'version', entry.version)
+  setMeta(index, 'digest', digest)
+  setMeta(index, 'committed_at', entry.committed_at)
+  setMeta(index, 'provider', entry.provider)
+  // Indexes that the first schema's program made do not say it.
+  if (entry.schema_version > 1) setMeta(index, 'journal_schema', entry.schema_version)
+}
+
+/** Sets a fact about the index itself. */
+export function setMeta(index: Index, key: string, value: unknown): void {
+  index.statement('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)').run(key, JSON.stringify(value))
+}
+
+function applySeries(index: Index, entry: Entry): void {
+  const insert = index.statement(
+    `INSERT INTO series (n, id, metric, asset, interval, currency, exchange, network, params, settled, added_version)
+     VALUES ((SELECT coalesce(max(n), 0) + 1 FROM series), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET settled = coalesce(excluded.settled, settled)`,
+  )
+  for (const s of entry.series) insert.run(...seriesCells(s), entry.version)
+  const progress = index.statement(
+    `UPDATE series SET points = points + ?, first_t = min(coalesce(first_t, ?), ?), last_t = max(coalesce(last_t, ?), ?)
+     WHERE id = ? RETURNING n`,
+  )
+  for (const p of entry.progress) {
+    const known = progress.get(p.points, p.first_t, p.first_t, p.last_t, p.last_t, p.series)
+    if (!known) throw unnamed(entry, p.series)
+  }
+}
+
+function seriesCells(s: SeriesRow): Cell[] {
+  const { id, metric, asset, interval, currency, exchange, network, params, settled } = s
+  return [id, metric, asset, interval, currency, exchange, network, JSON.stringify(params), settled]
+}
+
+function applyFiles(index: Index, entry: Entry): void {
+  const remove = index.statement('UPDATE files SET removed_version = ? WHERE path = ? AND removed_version IS NULL')
+  for (const path of entry.files.remove) remove.run(entry.version, path)
+  const drop = index.statement('UPDATE files SET dropped_version = ? WHERE path = ? AND dropped_version IS NULL')
+  for (const path of entry.files.drop) drop.run(entry.version, path)
+  const add = index.statement(
+    `INSERT INTO files (path, label, tbl, metric, interval, rows, bytes, min_t, max_t, digest, sha256, meta, added_version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  for (const f of entry.files.add) {
+    const range: Cell[] = [f.rows, f.bytes, f.min_t, f.max_t, f.digest, f.sha256, JSON.stringify(f.meta)]
+    add.run(f.path, f.label, f.table, f.metric, f.interval, ...range, entry.version)
+  }
+}
+
+/** Windows of which nothing is known any more, because what was said of them was wrong. */
+function applyUncovered(index: Index, entry: Entry): void {
+  for (const { series, since, until } of entry.uncovered ?? []) {
+    const n = seriesNumber(index, series)
+    if (n === undefined) throw unnamed(entry, series)
+    index
+      .statement(
+        'UPDATE coverage SET removed_version = ? WHERE series = ? AND since >= ? AND until <= ? AND removed_version IS NULL',
+      )
+      .run(entry.version, n, since, until)
+  }
+}
+
+function applyCoverage(index: Index, entry: Entry): void {
+  const numbers = new Map<string, number>()
+  // Nothing that holds of a series reaches behind this instant: a window behind it lies over nothing.
+  const ends = new Map<number, number>()
+  const end = index.statement('SELECT max(until) AS until FROM coverage WHERE series = ? AND removed_version IS NULL')
+  for (const row of entry.coverage) {
+    const n = numbers.get(row.series) ?? named(index, entry, row.series)
+    numbers.set(row.series, n)
+    const before = ends.get(n) ?? Number(end.get(n)?.['until'] ?? Number.NEGATIVE_INFINITY)
+    if (row.since > before && row.until > row.since) insertCoverage(index, n, row, entry.version)
+    else changeCoverage(index, n, layOver(liveCoverage(index, n, row), row), entry.version)
+    ends.set(n, Math.max(before, row.until))
+  }
+}
+
+/** The live rows of a series that overlap or touch the window, sorted. */
+export function liveCoverage(index: Index, n: number, window: CoverageRow): CoverageRow[] {
+  return index
+    .statement(
+      `SELECT since, until, state, reason, asked_at, request FROM coverage
+       WHERE series = ? AND removed_version IS NULL AND since <= ? AND until >= ? ORDER BY since`,
+    )
+    .all(n, window.until, window.since)
+    .map((row) => ({ ...row, series: window.series }) as unknown as CoverageRow)
+}
+
+function changeCoverage(index: Index, n: number, change: CoverageChange, version: number): void {
+  const forget = index.statement(
+    'DELETE FROM coverage WHERE series = ? AND since = ? AND removed_version IS NULL AND added_version = ?',
+  )
+  const end = index.statement(
+    'UPDATE coverage SET removed_version = ? WHERE series = ? AND since = ? AND removed_version IS NULL',
+  )
+  for (const row of change.remove) {
+    forget.run(n, row.since, version)
+    end.run(version, n, row.since)
+  }
+  for (const row of change.add) insertCoverage(index, n, row, version)
+}
+
+function insertCoverage(index: Index, n: number, row: CoverageRow, version: number): void {
+  index
+    .statement(
+      `INSERT INTO coverage (series, since, until, state, reason, asked_at, request, added_version)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(n, row.since, row.until, row.state, row.reason, row.asked_at, row.request, version)
+}
+
+/** The short number of a series; undefined for one that was never named. */
+export function seriesNumber(index: Index, id: string): number | undefined {
+  const row = index.statement('SELECT n FROM series WHERE id = ?').get(id)
+  return row === undefined ? undefined : Number(row['n'])
+}
+
+function applyObservations(index: Index, entry: Entry): void {
+  const violation = index.statement(
+    `INSERT OR IGNORE INTO violations (series, t, kind, stored, offered, offered_key, stored_at, offered_at, request,
+     added_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  for (const v of entry.violations) {
+    const values: Cell[] = [v.stored, v.offered, v.offered ?? '', v.stored_at, v.offered_at, v.request]
+    violation.run(named(index, entry, v.series), v.t, v.kind, ...values, entry.version)
+  }
+  const accept = index.statement(
+    'INSERT OR IGNORE INTO accepted (id, series, t, kind, offered_key, why, at, added_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  )
+  for (const a of entry.accepted ?? []) {
+    const what: Cell[] = [a.t, a.kind, a.offered ?? '', a.why]
+    accept.run(a.id, named(index, entry, a.series), ...what, entry.committed_at, entry.version)
+  }
+  const finding = index.statement(
+    'INSERT OR IGNORE INTO clock_findings (series, t, kind, detail, at, added_version) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  for (const f of entry.findings)
+    finding.run(named(index, entry, f.series), f.t, f.kind, JSON.stringify(f.detail), f.at, entry.version)
+  const stamp = index.statement(
+    `INSERT OR REPLACE INTO stamps (id, version, digest, query_digest, path, at, detail, added_version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  for (const s of entry.stamps)
+    stamp.run(s.id, s.version, s.digest, s.query_digest, s.path, s.at, JSON.stringify(s.detail), entry.version)
+}
+
+function named(index: Index, entry: Entry, id: string): number {
+  const n = seriesNumber(index, id)
+  if (n === undefined) throw unnamed(entry, id)
+  return n
+}
+
+function unnamed(entry: Entry, id: string): LakeError {
+  return new LakeError('integrity', {
+    subject: `journal entry ${entry.version}`,
+    expected: 'every series to be named before it is used',
+    got: id,
+    next: 'run pitlake doctor',
+  })
+}
+
+/** Brings one line of a run's file into the index; the caller wraps it in a transaction. */
+export function applyLine(index: Index, placed: PlacedLine): void {
+  const { line } = placed
+  if (line.run) applyRun(index, line.run)
+  for (const request of line.requests ?? []) applyRequest(index, request)
+  for (const verified of line.verified ?? []) applyVerified(index, verified)
+  for (const row of line.asked_again ?? []) applyAskedAgain(index, row)
+  const soft = index.statement(
+    `INSERT INTO soft (key, value, at) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
+     SET value = excluded.value, at = excluded.at WHERE (excluded.at, excluded.value) > (at, value)`,
+  )
+  for (const [key, fact] of Object.entries(line.soft ?? {})) soft.run(key, JSON.stringify(fact.value), fact.at)
+  index
+    .statement(
+      `INSERT INTO run_files (name, offset) VALUES (?, ?)
+       ON CONFLICT (name) DO UPDATE SET offset = max(offset, excluded.offset)`,
+    )
+    .run(placed.name, placed.end)
+}
+
+/** Asking again makes no version: the rows keep the version that they were added in. */
+function applyAskedAgain(index: Index, row: CoverageRow): void {
+  const n = seriesNumber(index, row.series)
+  if (n === undefined) return
+  const added = index.statement(
+    'SELECT added_version FROM coverage WHERE series = ? AND since = ? AND removed_version IS NULL',
+  )
+  const forget = index.statement('DELETE FROM coverage WHERE series = ? AND since = ? AND removed_version IS NULL')
+  for (const held of liveCoverage(index, n, row)) {
+    const change = askedAgain([held], row)
+    if (change.remove.length === 0) continue
+    const version = Number(added.get(n, held.since)?.['added_version'])
+    forget.run(n, held.since)
+    for (const next of change.add) insertCoverage(index, n, next, version)
+  }
+}
+
+function applyRequest(index: Index, r: RequestRow): void {
+  const asked: Cell[] = [r.series, r.since, r.until, r.status, r.outcome, r.points, r.bytes, r.credits]
+  index
+    .statement(
+      `INSERT OR IGNORE INTO requests (id, run, api, path, query, series, since, until, status, outcome, points, bytes,
+       credits, attempts, asked_at, seconds, detail, provider_date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+       ?, ?)`,
+    )
+    .run(
+      r.id,
+      r.run,
+      r.api,
+      r.path,
+      JSON.stringify(r.query),
+      ...asked,
+      r.attempts,
+      r.asked_at,
+      r.seconds,
+      text(r.detail),
+      r.clock?.date ?? null,
+    )
+}
+
+function applyVerified(index: Index, v: Verified): void {
+  index
+    .statement('INSERT OR IGNORE INTO verified (series, since, until, at, result) VALUES (?, ?, ?, ?, ?)')
+    .run(v.series, v.since, v.until, v.at, v.result)
+}
+
+function applyRun(index: Index, run: RunFacts): void {
+  const facts: Readonly<Record<string, Cell | undefined>> = {
+    job: run.job,
+    command: run.command,
+    started_at: run.started_at,
+    ended_at: run.ended_at,
+    stopped_by: run.stopped_by,
+    exit_code: run.exit_code,
+    plan: run.plan === undefined ? undefined : text(run.plan),
+    actual: run.actual === undefined ? undefined : text(run.actual),
+  }
+  index.statement('INSERT OR IGNORE INTO runs (id) VALUES (?)').run(run.id)
+  for (const [column, value] of Object.entries(facts))
+    if (value !== undefined) index.statement(`UPDATE runs SET ${column} = ? WHERE id = ?`).run(value, run.id)
+}
+
+function text(value: unknown): string {
+  return JSON.stringify(value) ?? 'null'
+}

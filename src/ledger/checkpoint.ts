@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, writeFile } from 'node:fs/promises'
+import { StringDecoder } from 'node:string_decoder'
+import { pipeline } from 'node:stream/promises'
+import { createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { LakeError } from '../errors.ts'
+import type { Cell, Index, Row } from './apply.ts'
+import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
+import { journalSchema, refuseNewer } from './entry.ts'
+import { checkpointFile, inLake, places } from '../store/layout.ts'
+import { isFromNote } from './stamps.ts'
+
+/** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
+export interface Foldable extends Index {
+  readonly root: string
+  head(): { readonly lake: string | null; readonly version: number }
+  tables(): string[]
+  rowsOf(table: string): Iterable<Row>
+}
+
+const flushBytes = 1 << 20
+
+/**
+ * Folds everything up to the index's version into one file: a header line, then, compressed, a line for each row and a
+ * last line with the SHA-256 of all before it. Entries up to that version are no longer needed to rebuild.
+ */
+export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<number> {
+  const { lake, version } = index.head()
+  const folder = inLake(index.root, places.journal)
+  const temporary = inLake(index.root, `${places.journal}/.tmp-checkpoint-${version}`)
+  await makeFolder(disk, folder)
+  const header = `${JSON.stringify({ schema_version: journalSchema, lake, version })}\n`
+  // The header stands in plain text, so that a program that knows no compression still reads who wrote it.
+  await writeFile(temporary, header)
+  await pipeline(linesOfIndex(index, header), createZstdCompress(), createWriteStream(temporary, { flags: 'a' }))
+  await disk.sync(temporary)
+  const claimed = await disk.claim(temporary, inLake(index.root, checkpointFile(version)))
+  if (!claimed) await disk.remove(temporary)
+  await disk.syncFolder(folder)
+  return version
+}
+
+function* linesOfIndex(index: Foldable, header: string): Generator<string> {
+  const hash = createHash('sha256').update(header)
+  let chunk = ''
+  for (const table of index.tables())
+    for (const row of index.rowsOf(table)) {
+      // A note tells of its stamp itself.
+      if (table === 'stamps' && isFromNote(row)) continue
+      chunk += `${JSON.stringify([table, row])}\n`
+      if (chunk.length <= flushBytes) continue
+      hash.update(chunk)
+      yield chunk
+      chunk = ''
+    }
+  hash.update(chunk)
+  yield `${chunk}${JSON.stringify({ sha256: hash.digest('hex') })}\n`
+}
+
+/** Puts a checkpoint in place of all that the index holds; a damaged one leaves the index as it was. */
+export async function readCheckpoint(
+  root: string,
+  version: number,
+  index: Index & Pick<Foldable, 'tables'>,
+): Promise<void> {
+  const name = checkpointFile(version)
+  index.exec('BEGIN IMMEDIATE')
+  try {
+    for (const table of index.tables()) index.exec(`DELETE FROM ${table}`)
+    let first = true
+    for await (const line of provedLines(inLake(root, name), name)) {
+      takeLine(index, line, first, version)
+      first = false
+    }
+    index.exec('COMMIT')
+  } catch (error) {
+    index.exec('ROLLBACK')
+    throw error instanceof SyntaxError ? torn(name, error) : error
+  }
+}
+
+/** The first line of a checkpoint of which no byte changed, as JSON text; anything else is an error of integrity. */
+export async function checkpointHeader(root: string, version: number): Promise<string> {
+  const name = checkpointFile(version)
+  let header: string | undefined
+  for await (const line of provedLines(inLake(root, name), name)) header ??= line
+  if (header === undefined) throw torn(name)
+  return header
+}
+
+/** All lines but the last, which must be the SHA-256 of those before it. */
+async function* provedLines(path: string, name: string): AsyncGenerator<string> {
+  const hash = createHash('sha256')
+  let held: string | undefined
+  try {
+    for await (const line of checkpointLines(path)) {
+      if (held !== undefined) {
+        hash.update(`${held}\n`)
+        yield held
+      }
+      held = line
+    }
+  } catch (error) {
+    throw isPacked(error) ? torn(name, error) : error
+  }
+  if (held !== JSON.stringify({ sha256: hash.digest('hex') })) throw torn(name)
+}
+
+/** The lines of a checkpoint, the header first; only a line feed ends one. Those of older programs are not compressed. */
+async function* checkpointLines(path: string): AsyncGenerator<string> {
+  let rest = ''
+  const decoder = new StringDecoder('utf8')
+  for await (const chunk of textOf(path)) {
+    const parts = (rest + decoder.write(chunk)).split('\n')
+    rest = parts.pop() ?? ''
+    yield* parts
+  }
+  rest += decoder.end()
+  if (rest !== '') yield rest
+}
+
+const compressed = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+
+/** The bytes of a checkpoint, what is compressed in it taken apart. */
+async function* textOf(path: string): AsyncGenerator<Buffer> {
+  const file = await open(path)
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
+    const header = buffer.subarray(0, buffer.subarray(0, bytesRead).indexOf(0x0a) + 1)
+    const packed = buffer.subarray(header.length, header.length + compressed.length).equals(compressed)
+    const start = packed ? header.length : 0
+    if (packed) yield header
+    const bytes = createReadStream(path, { start, highWaterMark: flushBytes })
+    const unpack = packed ? bytes.pipe(createZstdDecompress()) : bytes
+    bytes.on('error', (error) => void unpack.destroy(error))
+    yield* unpack as AsyncIterable<Buffer>
+  } finally {
+    await file.close()
+  }
+}
+
+function takeLine(index: Index, line: string, first: boolean, version: number): void {
+  const read = JSON.parse(line) as { schema_version?: unknown; version?: unknown } | [string, Record<string, Cell>]
+  if (first) {
+    const header = read as { schema_version?: unknown; version?: unknown }
+    refuseNewer(header.schema_version, checkpointFile(version))
+    if (header.version !== version) throw torn(checkpointFile(version))
+    return
+  }
+  const [table, row] = read as [string, Record<string, Cell>]
+  const columns = Object.keys(row)
+  if (![table, ...columns].every((name) => /^[a-z_0-9]+$/.test(name))) throw torn(checkpointFile(version))
+  index
+    .statement(`INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
+    .run(...Object.values(row))
+}
+
+/** What decompressing says of bytes that it cannot read. */
+function isPacked(error: unknown): boolean {
+  return codeOf(error)?.startsWith('ZSTD_') === true || codeOf(error)?.startsWith('Z_') === true
+}
+
+function torn(name: string, cause?: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: `checkpoint ${name} is damaged`,
+    next: 'run pitlake doctor, or put the file back from a copy of the lake',
+    cause,
+  })
+}

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { dirname } from 'node:path'
+import { LakeError } from '../errors.ts'
+import { type Disk, diskError, exists, realDisk, statOf } from '../store/disk.ts'
+import type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
+import { type CoverageRow, encodeEntry, type Entry, type FileEntry } from './entry.ts'
+import type { Micros } from '../time.ts'
+import { appendEntry, asideDigest } from './journal.ts'
+import { entryFile, inLake } from '../store/layout.ts'
+import type { Head, Ledger } from './ledger.ts'
+import { lockCommit } from '../store/lock.ts'
+import { readMarker, setMarker } from '../store/marker.ts'
+import { migration } from './migrate.ts'
+import { conflict, isNews, newsOf } from './news.ts'
+import { makeLakeFolder } from '../store/private.ts'
+import { appendRunLines, type RunFacts, type RunLine } from './run-lines.ts'
+
+export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
+
+/**
+ * Makes one version of everything in the draft, or none of it. Data files are forced to the disk and moved into
+ * place first; the journal entry's appearing is the commit. The draft may be a function of the ticket, which runs
+ * under the commit lock, for files that carry their version. Null drafts and drafts without news make no version.
+ * An `instant` dates the commit by itself, earlier than the one before it: for mending what a wrong clock has dated.
+ */
+export async function commit(
+  ledger: Ledger,
+  draft: Draft | ((ticket: Ticket) => Promise<Draft | null>),
+  deps: CommitDeps,
+  instant?: Micros,
+): Promise<Version> {
+  const disk = deps.disk ?? realDisk
+  const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    const head = await bringForward(ledger, await ledger.catchUp(), deps)
+    const issued = await issueTicket(ledger.root, head, deps)
+    const ticket = instant === undefined ? issued : { ...issued, committed_at: instant }
+    const whole = typeof draft === 'function' ? await draft(ticket) : draft
+    if (!whole) return nothingNew(head)
+    const entry = newsOf(ledger, head, ticket, whole, deps.program)
+    if (!isNews(entry, head, whole)) return await noteRun(ledger, disk, head, ticket, whole)
+    return await publish(ledger, disk, entry, whole)
+  } catch (error) {
+    throw diskError(error, 'commit')
+  } finally {
+    await lock.release()
+  }
+}
+
+/** A lake of an older layout becomes one of this program's before anything else is written to it. */
+async function bringForward(ledger: Ledger, head: Head, deps: CommitDeps): Promise<Head> {
+  const step = migration(ledger, head.provider)
+  if (!step) return head
+  await publish(
+    ledger,
+    deps.disk ?? realDisk,
+    newsOf(ledger, head, await issueTicket(ledger.root, head, deps), step, deps.program),
+    step,
+  )
+  return ledger.head()
+}
+
+/** The id is the journal's; before the first entry that of the marker, which a first commit that was killed left. */
+async function issueTicket(root: string, head: Head, deps: CommitDeps): Promise<Ticket> {
+  const fresh = (): string => Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
+  const lake = head.lake ?? (await readMarker(root)) ?? fresh()
+  const committed_at = Math.max(Math.floor(deps.nowMicros()), head.committed_at + 1)
+  return { lake, version: head.version + 1, committed_at }
+}
+
+function nothingNew(head: Head): Version {
+  const none = { points_added: 0, files_added: 0, files_removed: 0, violations_added: 0 }
+  return { made: false, version: head.version, committed_at: head.committed_at, ...none }
+}
+
+/**
+ * Moves the files in, writes the entry, lets the index follow: an entry that cannot be read back, or that the index does
+ * not take, is never made visible. What fails before the entry leaves no file behind.
+ */
+async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): Promise<Version> {
+  const moved: string[] = []
+  try {
+    await setMarker(disk, ledger.root, news.lake, news.provider.synthetic)
+    const add: FileEntry[] = []
+    for (const file of draft.add ?? []) add.push(await place(ledger.root, disk, file, moved))
+    for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)
+    const replaced = await asideDigest(ledger.root, news.version)
+    const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
+    const sealed = encodeEntry(entry)
+    const own = ledger.rehearse(sealed.text, entryFile(entry.version))
+    const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), sealed)
+    if (digest === false) throw conflict(entryFile(entry.version), 'the next free version', 'one that is taken')
+    await noteLines(ledger, disk, entry, draft, new Set(entry.coverage))
+    await ledger.catchUp(entry.version, own)
+    return resultOf(entry)
+  } catch (error) {
+    await takeBack(ledger.root, disk, news.version, moved)
+    throw error
+  }
+}
+
+/** Forces a staged file to the disk, reads its checksum and moves it into place. */
+async function place(root: string, disk: Disk, staged: StagedFile, moved: string[]): Promise<FileEntry> {
+  const { temporary, ...file } = staged
+  const target = inLake(root, file.path)
+  const source = temporary === null ? target : inLake(root, temporary)
+  const bytes = (await statOf(source))?.size
+  if (bytes === undefined)
+    throw new LakeError('unexpected', { subject: `staged file ${temporary ?? file.path}`, got: 'no such file' })
+  const sha256 = await sha256File(source)
+  if (temporary !== null) {
+    await disk.sync(source)
+    await makeLakeFolder(disk, root, dirname(file.path))
+    await disk.move(source, target)
+    moved.push(file.path)
+  }
+  return { ...file, bytes, sha256 }
+}
+
+/** SHA-256 of a file's bytes, hex. */
+export async function sha256File(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer)
+  return hash.digest('hex')
+}
+
+/** Once the entry is visible its files are the lake's, whatever failed afterwards. */
+async function takeBack(root: string, disk: Disk, version: number, moved: readonly string[]): Promise<void> {
+  if (moved.length === 0 || (await exists(inLake(root, entryFile(version))).catch(() => true))) return
+  for (const path of moved) await disk.remove(inLake(root, path)).catch(() => undefined)
+}
+
+function resultOf(entry: Entry): Version {
+  let points = 0
+  for (const step of entry.progress) points += step.points
+  return {
+    made: true,
+    version: entry.version,
+    committed_at: entry.committed_at,
+    points_added: points,
+    files_added: entry.files.add.length,
+    files_removed: entry.files.remove.length,
+    violations_added: entry.violations.length,
+  }
+}
+
+/** Without news only the run's own file grows. */
+async function noteRun(ledger: Ledger, disk: Disk, head: Head, ticket: Ticket, draft: Draft): Promise<Version> {
+  await noteLines(ledger, disk, { version: head.version, committed_at: ticket.committed_at }, draft, undefined)
+  await ledger.catchUp()
+  return nothingNew(head)
+}
+
+/** What of a draft goes to the run's file: beside a version (`told`: its coverage) only what the entry does not tell. */
+async function noteLines(
+  ledger: Ledger,
+  disk: Disk,
+  at: { readonly version: number; readonly committed_at: Micros },
+  draft: Draft,
+  told: ReadonlySet<CoverageRow> | undefined,
+): Promise<void> {
+  const soft = Object.entries(draft.soft ?? {}).map(([key, value]) => [key, { at: at.committed_at, value }] as const)
+  const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
+  const again = (draft.coverage ?? []).filter((row) => due(row) && !told?.has(row))
+  const { requests = [], verified = [] } = told ? {} : draft
+  const line: RunLine = {
+    after: at.version,
+    ...(soft.length > 0 && { soft: Object.fromEntries(soft) }),
+    ...(again.length > 0 && { asked_again: again }),
+    ...(requests.length > 0 && { requests }),
+    ...(verified.length > 0 && { verified }),
+  }
+  if (Object.keys(line).length > 1) await appendRunLines(disk, ledger.root, draft.run, [line])
+}
+
+/** Writes down facts of a run: its beginning, its plan, its end. Makes no version. */
+export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = realDisk): Promise<void> {
+  try {
+    await appendRunLines(disk, ledger.root, run.id, [{ after: ledger.head().version, run }])
+    await ledger.catchUp()
+  } catch (error) {
+    throw diskError(error, 'writing the run down')
+  }
+}

@@ -1,0 +1,92 @@
+import type { Disk } from '../store/disk.ts'
+import type {
+  Accepted,
+  CoverageRow,
+  Entry,
+  FileEntry,
+  Finding,
+  Json,
+  Progress,
+  Provider,
+  RequestRow,
+  Rules,
+  SeriesRow,
+  Stamp,
+  Verified,
+  Violation,
+} from './entry.ts'
+import type { Micros } from '../time.ts'
+import type { Holder } from '../store/lock.ts'
+
+/** What committing needs from outside. */
+export interface CommitDeps {
+  readonly nowMicros: () => Micros
+  readonly sleep: (milliseconds: number) => Promise<unknown>
+  readonly random: () => number
+  readonly holder: Omit<Holder, 'since'>
+  /** Name and version of the program. */
+  readonly program: string
+  readonly disk?: Disk
+}
+
+/** What rewriting files needs of the world. */
+export interface RewriteDeps extends CommitDeps {
+  /** Aborted by an interrupt: what is finished is committed, the rest is left as it is. */
+  readonly signal: AbortSignal
+  /** Statements run on so many threads; all by default. */
+  readonly threads?: number
+}
+
+/** What a commit will be called, known before its files are written. */
+export interface Ticket {
+  readonly lake: string
+  readonly version: number
+  /** The `observed_at` of everything that it brings. */
+  readonly committed_at: Micros
+}
+
+/** A file that waits in the spool, or (`temporary` null) one of the lake to be listed under another label. */
+export interface StagedFile extends Omit<FileEntry, 'bytes' | 'sha256'> {
+  /** Relative to the lake. */
+  readonly temporary: string | null
+}
+
+/** Everything that one commit brings; what is left out is empty. */
+export interface Draft {
+  readonly job: string
+  readonly run: string
+  readonly provider: Provider
+  /** The provider's address changed and the user said so. */
+  readonly providerMoved?: boolean
+  readonly add?: readonly StagedFile[]
+  readonly remove?: readonly string[]
+  readonly drop?: readonly string[]
+  /** The series that the other parts name; known ones are left out of the entry. */
+  readonly series?: readonly SeriesRow[]
+  readonly progress?: readonly Progress[]
+  readonly uncovered?: Entry['uncovered']
+  readonly coverage?: readonly CoverageRow[]
+  readonly violations?: readonly Violation[]
+  readonly accepted?: readonly Accepted[]
+  readonly findings?: readonly Finding[]
+  readonly requests?: readonly RequestRow[]
+  readonly verified?: readonly Verified[]
+  readonly stamps?: readonly Stamp[]
+  readonly rules?: Rules | null
+  readonly state?: { readonly [key: string]: Json }
+  /** Facts that alone make no version. */
+  readonly soft?: { readonly [key: string]: Json }
+  /** Further keys of the entry. */
+  readonly further?: { readonly [key: string]: Json }
+}
+
+/** What came of it: `made` is false when there was nothing new, and then `version` is the one before. */
+export interface Version {
+  readonly made: boolean
+  readonly version: number
+  readonly committed_at: Micros
+  readonly points_added: number
+  readonly files_added: number
+  readonly files_removed: number
+  readonly violations_added: number
+}

@@ -1,0 +1,78 @@
+import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import type { CommitDeps } from './commit.ts'
+import { realDisk, statOf } from '../store/disk.ts'
+import type { Micros } from '../time.ts'
+import { versionAt } from './held.ts'
+import { listJournal } from './journal.ts'
+import { checkpointFile, entryFile, inLake, places, runOf } from '../store/layout.ts'
+import { Ledger } from './ledger.ts'
+import { lockCommit } from '../store/lock.ts'
+import { readRunLines } from './run-lines.ts'
+
+/** So many entries are read quickly enough; more are folded. */
+const longest = 128
+
+/** Folds the journal into a checkpoint when many entries have come since the last one; the entries stay. */
+export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number = longest): Promise<number | null> {
+  const { entries, checkpoints } = await listJournal(ledger.root)
+  if ((entries.at(-1) ?? 0) - (checkpoints.at(-1) ?? 0) < most) return null
+  const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    await ledger.catchUp()
+    return await writeCheckpoint(deps.disk ?? realDisk, ledger)
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * The journal's files that a checkpoint makes superfluous and that are older than an instant. The checkpoint that
+ * is relied on is read first: a damaged one frees nothing.
+ */
+export async function foldedBefore(ledger: Ledger, before: Micros): Promise<string[]> {
+  const { entries, checkpoints } = await listJournal(ledger.root)
+  const newest = checkpoints.at(-1) ?? 0
+  const until = Math.min(newest, versionAt(ledger, before))
+  const old = entries.filter((version) => version <= until)
+  const beaten = until === newest ? checkpoints.filter((version) => version < newest) : []
+  const held = newest === 0 ? undefined : await soundly(ledger.root, newest)
+  if (!held) return []
+  try {
+    const runs = await foldedRuns(held, until, before)
+    return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]
+  } finally {
+    held.close()
+  }
+}
+
+/** The index that a checkpoint holds; undefined where it is damaged. */
+export async function soundly(root: string, version: number): Promise<Ledger | undefined> {
+  const index = await Ledger.inMemory(root, 0)
+  try {
+    await readCheckpoint(root, version, index)
+    return index
+  } catch {
+    index.close()
+    return undefined
+  }
+}
+
+/** A run that was killed never says that it has ended; so long after its beginning it has. */
+const surelyEnded: Micros = 30 * 86_400_000_000
+
+/** The files of runs that have ended and whose every line the checkpoint holds and follows an old version. */
+async function foldedRuns(held: Ledger, until: number, before: Micros): Promise<string[]> {
+  const folded: string[] = []
+  const run = held.statement('SELECT started_at, ended_at FROM runs WHERE id = ?')
+  const instant = held.statement('SELECT committed_at FROM versions WHERE version = ?')
+  for (const { name, offset } of held.statement('SELECT name, offset FROM run_files ORDER BY name').all()) {
+    const path = `${places.runs}/${String(name)}`
+    if ((await statOf(inLake(held.root, path)))?.size !== Number(offset)) continue
+    const last = (await readRunLines(held.root, new Map(), [String(name)])).at(-1)
+    if (last === undefined || last.line.after > until || last.end !== Number(offset)) continue
+    const { started_at, ended_at = null } = run.get(runOf(String(name))) ?? {}
+    const since = Number(started_at ?? instant.get(last.line.after)?.['committed_at'] ?? before)
+    if (ended_at !== null || since < before - surelyEnded) folded.push(path)
+  }
+  return folded
+}

@@ -1,0 +1,313 @@
+import { type Interval, type Weekday, weekdayAt, type Micros } from '../time.ts'
+import type { Cell, Index, Row } from './apply.ts'
+import { type ArchivedState, fromState } from './archive.ts'
+import {
+  type CoverageRow,
+  type CoverageState,
+  type FileEntry,
+  type Json,
+  type Provider,
+  type Rules,
+  type SeriesRow,
+  type Stamp,
+  type Violation,
+  violationId,
+} from './entry.ts'
+
+/** A file with the versions between which it is in the view. */
+export interface HeldFile extends FileEntry {
+  readonly added_version: number
+  readonly removed_version: number | null
+  readonly dropped_version: number | null
+}
+
+/** Which files are wanted; what is left out means all, and the newest version. */
+export interface FileFilter {
+  readonly table?: string
+  readonly metric?: string
+  readonly interval?: Interval
+  /** The files as this version listed them. */
+  readonly version?: number
+}
+
+/** The files of the view, in a fixed order. */
+export function liveFiles(index: Index, filter: FileFilter = {}): HeldFile[] {
+  const where: string[] = []
+  const values: Cell[] = []
+  if (filter.version === undefined) where.push('removed_version IS NULL')
+  else {
+    where.push('added_version <= ? AND (removed_version IS NULL OR removed_version > ?)')
+    values.push(filter.version, filter.version)
+  }
+  const columns = { tbl: filter.table, metric: filter.metric, interval: filter.interval }
+  for (const [column, value] of Object.entries(columns)) {
+    if (value === undefined) continue
+    where.push(`${column} = ?`)
+    values.push(value)
+  }
+  const order = 'ORDER BY tbl, metric, interval, added_version, path, label'
+  const rows = index.statement(`SELECT * FROM files WHERE ${where.join(' AND ')} ${order}`).all(...values)
+  return rows.map(heldFile)
+}
+
+/** Every file whose bytes should be on disk, live or superseded. */
+export function filesOnDisk(index: Index): HeldFile[] {
+  return index.statement('SELECT * FROM files WHERE dropped_version IS NULL ORDER BY path, label').all().map(heldFile)
+}
+
+/** The files that left the view when a merged one came and took their rows; none where it is no such file. */
+export function mergedFrom(index: Index, merged: HeldFile): HeldFile[] {
+  const { table, label, metric, interval, added_version: version } = merged
+  const gone = liveFiles(index, { table, version: version - 1 }).filter((file) => file.removed_version === version)
+  const inputs = gone.filter((file) => file.label === label && file.metric === metric && file.interval === interval)
+  return inputs.reduce((rows, file) => rows + file.rows, 0) === merged.rows ? inputs : []
+}
+
+/** Lists in an index of one's own, instead of a merged file, those that it was made of. */
+export function listInstead(index: Index, merged: HeldFile, originals: readonly HeldFile[]): void {
+  index.statement('DELETE FROM files WHERE path = ?').run(merged.path)
+  const list = index.statement('UPDATE files SET removed_version = NULL WHERE path = ?')
+  for (const { path } of originals) list.run(path)
+}
+
+function heldFile(row: Row): HeldFile {
+  const { tbl, meta, ...rest } = row
+  return { ...rest, table: tbl, meta: JSON.parse(String(meta)) as Json } as unknown as HeldFile
+}
+
+/** A series with what is stored of it. */
+export interface HeldSeries extends SeriesRow {
+  readonly points: number
+  readonly first_t: number | null
+  readonly last_t: number | null
+}
+
+/** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
+export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
+  const held = new Map<string, HeldSeries>()
+  const take = (row: Row): void => {
+    const { n: _n, added_version: _v, params, ...rest } = row
+    held.set(String(row['id']), { ...rest, params: JSON.parse(String(params)) as Json } as unknown as HeldSeries)
+  }
+  if (ids === undefined) for (const row of index.statement('SELECT * FROM series ORDER BY n').iterate()) take(row)
+  else {
+    const one = index.statement('SELECT * FROM series WHERE id = ?')
+    for (const id of ids) for (const row of one.iterate(id)) take(row)
+  }
+  return held
+}
+
+/** The live coverage of one series, as planning wants it, and the interval under which its points stand. */
+export interface HeldAnswers {
+  readonly metric: string
+  readonly points: number
+  readonly settled: Interval | null
+  readonly answers: Pick<CoverageRow, 'since' | 'until' | 'state' | 'reason' | 'asked_at' | 'request'>[]
+}
+
+/** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
+export function heldAnswers(index: Index): Map<string, HeldAnswers> {
+  const byNumber = new Map<Cell | undefined, HeldAnswers>()
+  const held = new Map<string, HeldAnswers>()
+  for (const { n, ...row } of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
+    const { id, metric, points, settled } = row
+    const one = { metric: String(metric), points: Number(points), settled: settled as Interval | null, answers: [] }
+    byNumber.set(n, one)
+    held.set(String(id), one)
+  }
+  const rows = index.statement(
+    `SELECT series AS n, since, until, state, reason, asked_at, request FROM coverage
+     WHERE removed_version IS NULL ORDER BY series, since`,
+  )
+  for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(row as never)
+  return held
+}
+
+const coverageColumns = 'c.since, c.until, c.state, c.reason, c.asked_at, c.request'
+
+/** The live coverage of every series (or of the named ones), each list sorted and disjoint. */
+export function heldCoverage(index: Index, series?: readonly string[]): Map<string, CoverageRow[]> {
+  const held = new Map<string, CoverageRow[]>()
+  if (series) {
+    const one = index.statement(
+      `SELECT s.id, ${coverageColumns} FROM series s JOIN coverage c ON c.series = s.n
+       WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
+    )
+    for (const id of series) held.set(id, [...one.iterate(id)].map(coverageRow))
+    return held
+  }
+  const ids = new Map<Cell | undefined, string>()
+  for (const row of index.statement('SELECT n, id FROM series').iterate()) ids.set(row['n'], String(row['id']))
+  const all = index.statement(
+    `SELECT c.series AS n, ${coverageColumns} FROM coverage c WHERE c.removed_version IS NULL
+     ORDER BY c.series, c.since`,
+  )
+  for (const row of all.iterate()) {
+    const id = ids.get(row['n']) ?? ''
+    const list = held.get(id)
+    const { since, until, state, reason, asked_at, request } = row
+    const next = { series: id, since, until, state, reason, asked_at, request } as unknown as CoverageRow
+    if (list) list.push(next)
+    else held.set(id, [next])
+  }
+  return held
+}
+
+function coverageRow(row: Row): CoverageRow {
+  const { id, ...rest } = row
+  return { series: id, ...rest } as unknown as CoverageRow
+}
+
+/** A violation on record, with when a person accepted it and why; null where nobody has. */
+export interface HeldViolation extends Violation {
+  readonly added_version: number
+  readonly accepted_at: Micros | null
+  readonly why: string | null
+}
+
+const acceptedToo = 'a.series = v.series AND a.t = v.t AND a.kind = v.kind AND a.offered_key = v.offered_key'
+
+/** The violations on record, in the order of their commits. */
+export function heldViolations(index: Index, series?: string): HeldViolation[] {
+  const where = series === undefined ? '' : 'WHERE s.id = ?'
+  const rows = index
+    .statement(
+      `SELECT s.id AS series, v.t, v.kind, v.stored, v.offered, v.stored_at, v.offered_at, v.request, v.added_version,
+         a.at AS accepted_at, a.why
+       FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo} ${where} ORDER BY v.added_version, s.n, v.t, v.kind`,
+    )
+    .all(...(series === undefined ? [] : [series]))
+  return rows as unknown as HeldViolation[]
+}
+
+/** Each violation once, apart from how often it was seen: those that nobody has accepted, and the ids of the others. */
+export function sortViolations(
+  index: Index,
+  seen: readonly Violation[],
+): { readonly open: readonly Violation[]; readonly accepted: readonly string[] } {
+  const known = index.statement('SELECT 1 FROM accepted WHERE id = ?')
+  const byId = new Map(seen.map((violation) => [violationId(violation), violation]))
+  const [open, accepted]: [Violation[], string[]] = [[], []]
+  for (const [id, violation] of byId)
+    if (known.get(id)) accepted.push(id)
+    else open.push(violation)
+  return { open, accepted }
+}
+
+/** A named piece of committed state (the registry's cursor …); undefined when none was set. */
+export function heldState(index: Index, key: string): Json | undefined {
+  const row = index.statement('SELECT value FROM state WHERE key = ?').get(key)
+  return row === undefined ? undefined : (JSON.parse(String(row['value'])) as Json)
+}
+
+/** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
+export function heldWeekStart(index: Index): Weekday {
+  const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) = '1w' AND first_t IS NOT NULL LIMIT 1`
+  const row = index.statement(weekly).get()
+  return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
+}
+
+/** How far the ledger's rows have gone into files. */
+export function archivedState(index: Index): ArchivedState {
+  return fromState((key) => heldState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
+}
+
+/** A named fact that makes no version (time of the last poll …) and when it was noted. */
+export function heldSoft(index: Index, key: string): { value: Json; at: Micros } | undefined {
+  const row = index.statement('SELECT value, at FROM soft WHERE key = ?').get(key)
+  return row === undefined ? undefined : { value: JSON.parse(String(row['value'])) as Json, at: Number(row['at']) }
+}
+
+/** The rules in force at a version (the newest by default); null before the first. */
+export function heldRules(index: Index, version: number = Number.MAX_SAFE_INTEGER): Rules | null {
+  const row = index
+    .statement('SELECT digest, rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
+    .get(version)
+  return row === undefined ? null : { digest: String(row['digest']), rules: JSON.parse(String(row['rules'])) as Json }
+}
+
+/** One commit as `versions` shows it. */
+export interface HeldVersion {
+  readonly version: number
+  readonly committed_at: Micros
+  readonly job: string
+  readonly run: string | null
+  readonly program: string
+  readonly digest: string
+  readonly provider: Provider
+  readonly files_added: number
+  readonly files_removed: number
+  readonly files_dropped: number
+  readonly points_added: number
+}
+
+/** Every commit, oldest first. */
+export function heldVersions(index: Index): HeldVersion[] {
+  const rows = index.statement('SELECT * FROM versions ORDER BY version').all()
+  return rows.map((row) => ({ ...row, provider: JSON.parse(String(row['provider'])) as Provider }) as never)
+}
+
+/** The newest version committed at or before an instant; 0 when there was none. */
+export function versionAt(index: Index, at: Micros): number {
+  const row = index.statement('SELECT max(version) AS version FROM versions WHERE committed_at <= ?').get(at)
+  return Number(row?.['version'] ?? 0)
+}
+
+/** Every stamp, oldest first. */
+export function heldStamps(index: Index): Stamp[] {
+  const rows = index.statement('SELECT * FROM stamps ORDER BY added_version, id').all()
+  return rows.map((row) => ({ ...row, detail: JSON.parse(String(row['detail'])) as Json }) as never)
+}
+
+/** What `status` counts. */
+export interface Summary {
+  readonly version: number
+  readonly series: number
+  readonly points: number
+  readonly files: number
+  readonly bytes: number
+  readonly windows: Readonly<Record<CoverageState, number>>
+  readonly gaps: number
+  readonly awaiting: number
+  /** Those that nobody has accepted, and those that somebody has. */
+  readonly violations: number
+  readonly accepted: number
+  readonly findings: number
+  /** The largest stored `t`, in seconds. */
+  readonly newest: number | null
+}
+
+/** The counts of the newest version in the index. */
+export function summary(index: Index): Summary {
+  const one = (sql: string): Row => index.statement(sql).get() ?? {}
+  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
+  const states = index.statement('SELECT state, count(*) AS n FROM coverage WHERE removed_version IS NULL GROUP BY 1')
+  for (const row of states.all()) windows[row['state'] as CoverageState] = Number(row['n'])
+  const missing = one(
+    `SELECT count(*) FILTER (WHERE reason = 'gap') AS gaps, count(*) FILTER (WHERE reason = 'awaiting') AS awaiting
+     FROM coverage WHERE removed_version IS NULL`,
+  )
+  const violations = one(
+    `SELECT count(*) FILTER (WHERE a.id IS NULL) AS open, count(a.id) AS accepted
+     FROM violations v LEFT JOIN accepted a ON ${acceptedToo}`,
+  )
+  const series = one('SELECT count(*) AS n, coalesce(sum(points), 0) AS points, max(last_t) AS newest FROM series')
+  const files = one(
+    `SELECT count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM
+     (SELECT path, max(bytes) AS bytes FROM files WHERE removed_version IS NULL GROUP BY path)`,
+  )
+  return {
+    version: Number(one('SELECT coalesce(max(version), 0) AS n FROM versions')['n']),
+    series: Number(series['n']),
+    points: Number(series['points']),
+    files: Number(files['n']),
+    bytes: Number(files['bytes']),
+    windows,
+    gaps: Number(missing['gaps']),
+    awaiting: Number(missing['awaiting']),
+    violations: Number(violations['open']),
+    accepted: Number(violations['accepted']),
+    findings: Number(one('SELECT count(*) AS n FROM clock_findings')['n']),
+    newest: series['newest'] === null ? null : Number(series['newest']),
+  }
+}

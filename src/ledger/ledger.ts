@@ -1,0 +1,373 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { LakeError } from '../errors.ts'
+import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
+import { refuseStranger } from '../store/begin.ts'
+import { readCheckpoint } from './checkpoint.ts'
+import {
+  busyMilliseconds,
+  openDatabase,
+  removeDatabase,
+  removeUnfinished,
+  replaceDatabase,
+  shapeLeft,
+  unfinished,
+  versionLeft,
+} from '../store/database.ts'
+import { isWritable, realDisk } from '../store/disk.ts'
+import { decodeEntry, type Provider } from './entry.ts'
+import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
+import { entryFile, inLake, places } from '../store/layout.ts'
+import { type PlacedLine, readRunLines } from './run-lines.ts'
+import { textsIn } from '../store/sql.ts'
+import { damaged, explain } from '../store/sqlite-errors.ts'
+import { takeStamps } from './stamps.ts'
+
+/** Raised with every change of src/ledger/sql: an index of another shape is made anew from the journal. */
+const indexSchema = 3
+const tables = new URL('sql/', import.meta.url)
+
+/** The newest version that the index holds. */
+export interface Head {
+  /** Null until the first commit. */
+  readonly lake: string | null
+  readonly version: number
+  /** The schema of the journal's newest entry; 1 where nothing says more. */
+  readonly schema: number
+  readonly digest: string | null
+  readonly committed_at: number
+  readonly provider: Provider | null
+}
+
+/** The index over the journal. Everything in it can be made again from `journal/`, `runs/` and `stamps/`. */
+export class Ledger implements Index {
+  readonly root: string
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, Statement>()
+
+  private constructor(root: string, database: DatabaseSync) {
+    this.root = root
+    this.#database = database
+  }
+
+  /** Opens the lake in a folder, makes an empty one where there is none, and catches up with the journal. */
+  static async open(root: string): Promise<Ledger> {
+    try {
+      mkdirSync(root, { recursive: true })
+      const path = inLake(root, places.ledger)
+      const { entries, checkpoints } = await listJournal(root)
+      const begun = entries.length + checkpoints.length > 0
+      if (!existsSync(path) && begun) throw damaged('is missing', undefined)
+      const seen = begun ? undefined : versionLeft(path)
+      if (!begun && (seen ?? 0) === 0) await refuseStranger(root, seen === 0)
+      const ledger = new Ledger(root, openDatabase(path))
+      return await ledger.#ready()
+    } catch (error) {
+      throw explain(error, `lake ${root}`, inLake(root, places.ledger))
+    }
+  }
+
+  /**
+   * Opens a lake to look at it, also while a job writes to it. Where the folder cannot be written the index
+   * is read as it stands, or built in memory when it lags behind the journal.
+   */
+  static async openToRead(root: string): Promise<Ledger> {
+    const path = inLake(root, places.ledger)
+    if (!existsSync(path) && !existsSync(inLake(root, places.journal)))
+      throw new LakeError('usage', {
+        subject: `no lake in ${root}`,
+        next: 'run pitlake fetch to begin one, or name another folder with --data',
+      })
+    if (isWritable(root)) return await Ledger.open(root)
+    return (existsSync(path) ? await Ledger.#asItStands(root) : undefined) ?? (await Ledger.inMemory(root))
+  }
+
+  /** The index of a folder that cannot be written, if it is not behind the journal. */
+  static async #asItStands(root: string): Promise<Ledger | undefined> {
+    const url = pathToFileURL(inLake(root, places.ledger))
+    url.searchParams.set('immutable', '1')
+    let ledger: Ledger | undefined
+    try {
+      ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
+      const { entries, checkpoints } = await listJournal(root)
+      const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
+      if (ledger.#hasTables() && ledger.#meta('schema') === indexSchema && ledger.head().version === newest)
+        return ledger
+    } catch {
+      // what SQLite cannot read without writing is made anew from the journal
+    }
+    ledger?.close()
+    return undefined
+  }
+
+  /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */
+  static glance(root: string): Ledger | undefined {
+    const path = inLake(root, places.ledger)
+    if (!existsSync(path)) return undefined
+    let ledger: Ledger | undefined
+    try {
+      const url = pathToFileURL(path)
+      if (!isWritable(root)) url.searchParams.set('immutable', '1')
+      ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
+      if (ledger.#hasTables() && ledger.#meta('schema') === indexSchema) return ledger
+    } catch {
+      // whoever needs the index finds out what is wrong with it
+    }
+    ledger?.close()
+    return undefined
+  }
+
+  /** An index in memory, made from the journal alone (up to a version, if one is given). */
+  static async inMemory(root: string, until: number = Number.POSITIVE_INFINITY): Promise<Ledger> {
+    const ledger = new Ledger(root, new DatabaseSync(':memory:'))
+    ledger.#createTables()
+    await ledger.catchUp(until)
+    return ledger
+  }
+
+  /**
+   * The index as it was left, neither proved nor caught up; undefined where none can be read. For whoever mends what
+   * keeps the lake from being opened.
+   */
+  static asLeft(root: string): Ledger | undefined {
+    const path = inLake(root, places.ledger)
+    if (!existsSync(path)) return undefined
+    let database: DatabaseSync | undefined
+    try {
+      database = new DatabaseSync(path, { timeout: busyMilliseconds })
+      const ledger = new Ledger(root, database)
+      const sound = ledger.statement('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok'
+      if (sound && ledger.#hasTables() && ledger.#meta('schema') === indexSchema) return ledger
+    } catch {
+      // what SQLite cannot read is no index
+    }
+    database?.close()
+    return undefined
+  }
+
+  /**
+   * Makes the index anew from the journal and puts it in place of the old one. Whoever opens a lake of another shape does
+   * so too, several at once perhaps: each makes its own, and one that finds the new shape in place leaves it (`unless`).
+   * Without `unless` hold the commit lock.
+   */
+  static async rebuild(root: string, unless?: (path: string) => boolean): Promise<Ledger> {
+    const path = inLake(root, places.ledger)
+    if (!unless) removeUnfinished(path)
+    const fresh = unfinished(path)
+    try {
+      const ledger = new Ledger(root, openDatabase(fresh))
+      ledger.#createTables()
+      await ledger.catchUp()
+      ledger.#database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE')
+      ledger.close()
+      await realDisk.sync(fresh)
+      if (unless?.(path) === true) removeDatabase(fresh)
+      else replaceDatabase(fresh, path)
+    } catch (error) {
+      removeDatabase(fresh)
+      throw explain(error, 'rebuilding the ledger', path)
+    }
+    return Ledger.open(root)
+  }
+
+  close(): void {
+    this.#statements.clear()
+    if (this.#database.isOpen) this.#database.close()
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql)
+  }
+
+  statement(sql: string): Statement {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    const made = this.#database.prepare(sql) as unknown as Statement
+    this.#statements.set(sql, made)
+    return made
+  }
+
+  /** All or nothing: what the function does to the index. */
+  transaction(work: () => void): void {
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+      this.exec('COMMIT')
+    } catch (error) {
+      // A disk that is full has rolled back already: then the first error is the one to tell.
+      if (this.#database.isTransaction) this.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  /** The newest version in the index. */
+  head(): Head {
+    return {
+      lake: (this.#meta('lake') as string | undefined) ?? null,
+      version: (this.#meta('version') as number | undefined) ?? 0,
+      schema: (this.#meta('journal_schema') as number | undefined) ?? 1,
+      digest: (this.#meta('digest') as string | undefined) ?? null,
+      committed_at: (this.#meta('committed_at') as number | undefined) ?? 0,
+      provider: (this.#meta('provider') as Provider | undefined) ?? null,
+    }
+  }
+
+  /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
+  async catchUp(until: number = Number.POSITIVE_INFINITY, own?: Sealed): Promise<Head> {
+    const { entries, checkpoints } = await listJournal(this.root)
+    const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
+    if (this.head().version > newest) throw ahead(this.head().version, newest)
+    const goal = Math.min(newest, until)
+    await this.#startFromCheckpoint(goal, entries, checkpoints)
+    const head = this.head()
+    // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
+    if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
+    const pending = await readRunLines(this.root, this.#runOffsets())
+    let next = this.#applyLines(pending, 0, head.version)
+    const follows = own?.entry.version === head.version + 1 && own.entry.previous === head.digest
+    for await (const sealed of follows ? [own] : entriesAfter(this.root, head.version, head.digest, goal)) {
+      this.transaction(() => {
+        if (this.head().version === sealed.entry.version - 1) this.#apply(sealed)
+      })
+      next = this.#applyLines(pending, next, sealed.entry.version)
+    }
+    await takeStamps(this, this.root, this.head())
+    return this.head()
+  }
+
+  /** Applies the text of an entry as it will be read, and takes everything back: what fails here must not be committed. */
+  rehearse(text: string, name: string): Sealed {
+    const sealed = decodeEntry(text, name)
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      this.#apply(sealed)
+    } finally {
+      this.exec('ROLLBACK')
+    }
+    return sealed
+  }
+
+  /** Failures of the disk stay what they are; anything else is the entry's. */
+  #apply(sealed: Sealed): void {
+    try {
+      applyEntry(this, sealed)
+    } catch (error) {
+      const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+      if (error instanceof LakeError || [5, 8, 10, 11, 13, 14].includes(result)) throw error
+      throw new LakeError('integrity', {
+        subject: `journal entry ${entryFile(sealed.entry.version)} cannot be applied`,
+        got: error instanceof Error ? error.message : String(error),
+        next: 'run pitlake doctor',
+        cause: error,
+      })
+    }
+  }
+
+  #applyLines(pending: readonly PlacedLine[], from: number, version: number): number {
+    let next = from
+    while ((pending[next]?.line.after ?? Number.POSITIVE_INFINITY) <= version) next++
+    if (next > from)
+      this.transaction(() => {
+        const read = this.#runOffsets()
+        for (const placed of pending.slice(from, next))
+          if (placed.end > (read.get(placed.name) ?? 0)) applyLine(this, placed)
+      })
+    return next
+  }
+
+  #runOffsets(): Map<string, number> {
+    const rows = this.statement('SELECT name, offset FROM run_files').all()
+    return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
+  }
+
+  #meta(key: string): unknown {
+    const row = this.statement('SELECT value FROM meta WHERE key = ?').get(key)
+    return row === undefined ? undefined : JSON.parse(String(row['value']))
+  }
+
+  async #ready(): Promise<Ledger> {
+    try {
+      const shape = this.#hasTables() ? this.#meta('schema') : undefined
+      if (shape === undefined) this.#createTables()
+      if (shape === undefined || shape === indexSchema) {
+        await this.#prove()
+        return this
+      }
+    } catch (error) {
+      this.close()
+      throw error
+    }
+    this.close()
+    return await Ledger.rebuild(this.root, (path) => shapeLeft(path) === indexSchema)
+  }
+
+  /** The entry that the index ends with must still be the one in the journal. */
+  async #prove(): Promise<void> {
+    const head = await this.catchUp()
+    const { entries } = await listJournal(this.root)
+    if (head.version === 0 || !entries.includes(head.version)) return
+    const { digest } = await readEntry(this.root, head.version)
+    if (digest !== head.digest) throw damaged('does not belong to the journal beside it', undefined)
+  }
+
+  /**
+   * Starts from a checkpoint where the index is empty or the entries it would need are folded already.
+   * A damaged checkpoint is passed over as long as older ones or the entries themselves are there.
+   */
+  async #startFromCheckpoint(until: number, entries: readonly number[], checkpoints: readonly number[]): Promise<void> {
+    const { version } = this.head()
+    const folded = (entries[0] ?? Number.POSITIVE_INFINITY) > version + 1
+    if (version > 0 && !folded) return
+    const usable = checkpoints.filter((held) => held > version && held <= until).toReversed()
+    for (const held of usable) {
+      try {
+        await readCheckpoint(this.root, held, this)
+        setMeta(this, 'schema', indexSchema)
+        return
+      } catch (error) {
+        if (folded && held === usable.at(-1)) throw error
+      }
+    }
+  }
+
+  #hasTables(): boolean {
+    return this.statement("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").get() !== undefined
+  }
+
+  #createTables(): void {
+    this.transaction(() => {
+      for (const [, text] of textsIn(tables)) this.exec(text)
+      setMeta(this, 'schema', indexSchema)
+    })
+  }
+
+  /** The names of the index's tables, sorted. */
+  tables(): string[] {
+    const rows = this.statement("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all()
+    return rows.map((row) => String(row['name']))
+  }
+
+  /** All rows of a table in the order of its key: equal lakes give equal rows. */
+  rowsOf(table: string): Iterable<Row> {
+    if (!this.tables().includes(table)) throw new RangeError(`no table ${table}`)
+    const columns = this.statement(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk, cid`).all()
+    const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
+    return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()
+  }
+}
+
+function ahead(held: number, newest: number): LakeError {
+  return new LakeError('integrity', {
+    subject: 'journal',
+    expected: `version ${held}, which the ledger has seen`,
+    got: newest === 0 ? 'no entry' : `version ${newest} as the newest`,
+    next: 'put the missing entries back from a copy, or run pitlake doctor',
+  })
+}
+
+/** The bytes that the index takes on disk. */
+export function ledgerBytes(root: string): number {
+  const path = inLake(root, places.ledger)
+  return existsSync(path) ? statSync(path).size : 0
+}

@@ -1,0 +1,45 @@
+import { usage } from '../errors.ts'
+import type { Provider } from './entry.ts'
+import type { Ledger } from './ledger.ts'
+
+/**
+ * The provider to write down for a commit: what the lake knows together with what the job found.
+ * Another provider is refused; `moved` accepts a new address, but never made-up data beside real ones.
+ */
+export function agreeProvider(held: Provider | null, found: Provider, moved: boolean): Provider {
+  if (!held) return found
+  if (held.synthetic !== found.synthetic)
+    throw usage('this lake holds data of another provider', {
+      expected: nameOf(held),
+      got: nameOf(found),
+      next: 'name another folder with --data: made-up and real data never share a lake',
+    })
+  for (const api of ['metrics', 'registry'] as const) {
+    const before = held[api]
+    const now = found[api]
+    if (before === undefined || now === undefined || before === now || moved) continue
+    throw usage(`this lake holds ${api} data of another provider`, {
+      expected: before,
+      got: now,
+      next: 'name another folder with --data, or say --provider-moved if it is the same provider at a new address',
+    })
+  }
+  return {
+    ...((found.metrics ?? held.metrics) !== undefined && { metrics: found.metrics ?? held.metrics }),
+    ...((found.registry ?? held.registry) !== undefined && { registry: found.registry ?? held.registry }),
+    synthetic: held.synthetic,
+  }
+}
+
+function nameOf(provider: Provider): string {
+  const kind = provider.synthetic ? 'synthetic' : 'real'
+  const who = [provider.metrics, provider.registry].filter((name) => name !== undefined)
+  return [kind, ...who].join(' ')
+}
+
+/** The provider that the lake names; a lake without a commit has no files to rewrite. */
+export function providerOf(ledger: Ledger): Provider {
+  const { provider } = ledger.head()
+  if (!provider) throw new RangeError('an empty lake has nothing to rewrite')
+  return provider
+}

@@ -1,0 +1,109 @@
+import { formatInstant, parseInstant } from '../time.ts'
+import type { Instant } from '../time.ts'
+
+/**
+ * What a refusal is about: 403 and 404 the whole path, 400 one series (a refused currency says nothing of another), or
+ * only a range of a series that is answered elsewhere.
+ */
+export type RefusalScope = 'path' | 'series' | 'range'
+
+/** A refusal as the reason of a window keeps it. */
+export interface Refusal {
+  readonly scope: RefusalScope
+  /** The status and the provider's words. */
+  readonly words: string
+  /** Since when a series that has points is refused; null for one that never had any. */
+  readonly since: Instant | null
+  /** Whether nobody waits for it any more: it was refused for 30 days, or a person took note. */
+  readonly withdrawn: boolean
+}
+
+/** How long a series that has points may be refused before it counts as withdrawn. */
+export const alarmPatience = 30 * 86_400
+
+const begins: readonly (readonly [RefusalScope, string])[] = [
+  ['path', '403, outside the plan: '],
+  ['path', '404, gone: '],
+  ['range', '400 to this range: '],
+  ['series', '400: '],
+]
+
+/** The words of a refusal by what it is about. */
+export function refusalWords(kind: 'forbidden' | 'gone' | 'refused' | 'range', words: string): string {
+  const begin = { forbidden: begins[0], gone: begins[1], range: begins[2], refused: begins[3] }[kind]
+  return `${begin?.[1]}${words}`
+}
+
+/** The reason of a window in which a series that has points is refused. */
+export function alarmReason(since: Instant, words: string): string {
+  return `refused since ${formatInstant(since)}: ${words}`
+}
+
+/** The reason of a window of a series that is no longer waited for. */
+export function withdrawnReason(since: Instant, words: string): string {
+  return `withdrawn, refused since ${formatInstant(since)}: ${words}`
+}
+
+/** Reads the refusal out of a reason; null where it tells of none. */
+export function readRefusal(reason: string | null): Refusal | null {
+  if (reason === null) return null
+  const told = /^(withdrawn, )?refused since (\S+): (.*)$/s.exec(reason)
+  const words = told?.[3] ?? reason
+  const scope = begins.find(([, begin]) => words.startsWith(begin))?.[0]
+  if (scope === undefined) return null
+  const since = told?.[2] === undefined ? null : (parseInstant(told[2]) ?? null)
+  return { scope, words, since, withdrawn: told?.[1] !== undefined }
+}
+
+/** Whether a reason tells that a series was refused that has points. */
+export function isOfHeld(reason: string | null): boolean {
+  return (readRefusal(reason)?.since ?? null) !== null
+}
+
+const day = 86_400
+/** An alarm is asked with each run for so long, then daily: with room for a cron that comes a little early. */
+const eagerPatience = day
+const dailyPatience = 22 * 3600
+/** A refusal that is no alarm is tried again after so long. */
+export const refusalPatience = 30 * day
+
+/** An answer about a window, as far as refusals are concerned. */
+export interface RefusalAnswer {
+  readonly state: 'covered' | 'empty' | 'unsupported' | 'failed'
+  readonly reason: string | null
+  readonly asked_at: Instant
+  readonly request: string | null
+}
+
+/** A refusal that no later answer has overtaken. */
+export interface Standing extends Refusal {
+  readonly state: 'unsupported' | 'failed'
+  readonly reason: string
+  readonly asked_at: Instant
+  readonly request: string | null
+}
+
+/** The newest refusal of a series or path among its answers, unless the provider has answered since. */
+export function standingRefusal(answers: readonly RefusalAnswer[]): Standing | null {
+  let newest: Standing | null = null
+  let answered = Number.NEGATIVE_INFINITY
+  for (const { state, reason, asked_at, request } of answers) {
+    if (state === 'covered' || state === 'empty') answered = Math.max(answered, asked_at)
+    if ((state !== 'unsupported' && state !== 'failed') || asked_at < (newest?.asked_at ?? Number.NEGATIVE_INFINITY))
+      continue
+    const refusal = readRefusal(reason)
+    if (refusal === null || refusal.scope === 'range') continue
+    // A refusal of which nobody knows yet whether it is the series or the range.
+    if (state === 'failed' && refusal.since === null) continue
+    newest = { ...refusal, state, reason: reason ?? '', asked_at, request }
+  }
+  return newest !== null && newest.asked_at > answered ? newest : null
+}
+
+/** Whether a standing refusal is to be tried again now. An instant of the future says nothing. */
+export function isTriedAgain({ since, withdrawn, asked_at }: Standing, now: Instant): boolean {
+  const ago = now - asked_at
+  if (ago < -day) return true
+  if (since === null || withdrawn) return ago >= refusalPatience
+  return now - since < eagerPatience || ago >= dailyPatience
+}

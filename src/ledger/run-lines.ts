@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises'
+import { type Disk, namesIn, statOf } from '../store/disk.ts'
+import type { CoverageRow, Json, RequestRow, Verified } from './entry.ts'
+import type { Micros } from '../time.ts'
+import { inLake, places, runFile } from '../store/layout.ts'
+import { makeLakeFolder } from '../store/private.ts'
+
+/** A run from its beginning to its end; what is not known yet is left out and added by a later line. */
+export interface RunFacts {
+  readonly id: string
+  readonly job?: string
+  readonly command?: string
+  readonly started_at?: Micros
+  readonly ended_at?: Micros
+  readonly stopped_by?: string | null
+  readonly exit_code?: number
+  readonly plan?: Json
+  readonly actual?: Json
+}
+
+/** One line of a run's file: what a run learnt without making a version. */
+export interface RunLine {
+  /** The newest version when the line was written: on rebuilding it is applied right after that one. */
+  readonly after: number
+  readonly run?: RunFacts
+  readonly requests?: readonly RequestRow[]
+  /** Windows that were asked again with the answer that was already known. */
+  readonly asked_again?: readonly CoverageRow[]
+  readonly verified?: readonly Verified[]
+  /** Named facts that make no version (time of the last poll, ETags …): the latest `at` wins. */
+  readonly soft?: { readonly [key: string]: { readonly at: Micros; readonly value: Json } }
+}
+
+/** A line with its place: file name and the offset of the byte after it. */
+export interface PlacedLine {
+  readonly name: string
+  readonly end: number
+  readonly line: RunLine
+}
+
+/** Adds lines to a run's file and forces them to the disk. */
+export async function appendRunLines(disk: Disk, root: string, run: string, lines: readonly RunLine[]): Promise<void> {
+  if (lines.length === 0) return
+  const folder = inLake(root, places.runs)
+  await makeLakeFolder(disk, root, places.runs)
+  const path = inLake(root, runFile(run))
+  const fresh = (await statOf(path)) === undefined
+  await disk.append(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  if (fresh) await disk.syncFolder(folder)
+}
+
+/**
+ * The lines beyond the given offsets, of all runs or of the named files only, in the order of the versions they follow.
+ * A last line without its end is still being written, or was cut by a crash: it does not count.
+ */
+export async function readRunLines(
+  root: string,
+  offsets: ReadonlyMap<string, number>,
+  only?: readonly string[],
+): Promise<PlacedLine[]> {
+  const placed: PlacedLine[] = []
+  for (const name of only ?? (await namesIn(inLake(root, places.runs)))) {
+    if (!name.endsWith('.jsonl')) continue
+    const path = inLake(root, `${places.runs}/${name}`)
+    const from = offsets.get(name) ?? 0
+    if (((await statOf(path))?.size ?? 0) <= from) continue
+    const bytes = (await readFile(path)).subarray(from)
+    placed.push(...linesOf(name, bytes, from))
+  }
+  return placed.toSorted((a, b) => a.line.after - b.line.after)
+}
+
+function linesOf(name: string, bytes: Buffer, from: number): PlacedLine[] {
+  const lines: PlacedLine[] = []
+  let start = 0
+  for (let stop = bytes.indexOf(0x0a); stop >= 0; stop = bytes.indexOf(0x0a, start)) {
+    const line = parseLine(bytes.toString('utf8', start, stop))
+    start = stop + 1
+    if (line) lines.push({ name, end: from + start, line })
+  }
+  return lines
+}
+
+/** A line that a crash cut in half and a later one closed is no JSON: it carries nothing. */
+function parseLine(text: string): RunLine | undefined {
+  try {
+    const line = JSON.parse(text) as RunLine | null
+    return line !== null && typeof line === 'object' && typeof line.after === 'number' ? line : undefined
+  } catch {
+    return undefined
+  }
+}

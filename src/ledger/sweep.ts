@@ -1,0 +1,138 @@
+import { existsSync } from 'node:fs'
+import { lstat, rm } from 'node:fs/promises'
+import { dataPlaces, ownFilesBelow } from '../store/begin.ts'
+import type { CommitDeps } from './commit.ts'
+import { diskError, entriesIn, realDisk, statOf } from '../store/disk.ts'
+import { filesOnDisk } from './held.ts'
+import {
+  dataVersion,
+  decodeSegment,
+  holderFile,
+  inLake,
+  isRunName,
+  lockFile,
+  places,
+  spoolFolder,
+} from '../store/layout.ts'
+import type { Ledger } from './ledger.ts'
+import { isFree, lockCommit, tryLock } from '../store/lock.ts'
+import { readMarker } from '../store/marker.ts'
+import { closePrivate, makeLakeFolder } from '../store/private.ts'
+
+/** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
+export interface Spool {
+  /** The path of a file in it, relative to the lake. */
+  path(name: string): string
+  /** The same, absolute. */
+  file(name: string): string
+  /** Removes the folder with everything in it. */
+  close(): Promise<void>
+}
+
+/** Opens the spool of a run; run names are unique. */
+export async function openSpool(
+  root: string,
+  run: string,
+  deps: Pick<CommitDeps, 'holder' | 'nowMicros' | 'disk'>,
+): Promise<Spool> {
+  const disk = deps.disk ?? realDisk
+  const name = spoolLock(run)
+  const lock = await tryLock(root, name, { ...deps.holder, since: deps.nowMicros() })
+  if (!lock) throw new Error(`run ${run} has a spool already`)
+  const folder = spoolFolder(run)
+  try {
+    await makeLakeFolder(disk, root, folder)
+  } catch (error) {
+    await lock.release()
+    throw diskError(error, 'spool')
+  }
+  return {
+    path: (file) => `${folder}/${file}`,
+    file: (file) => inLake(root, `${folder}/${file}`),
+    close: async () => {
+      await disk.remove(inLake(root, folder))
+      await lock.release()
+      await rm(inLake(root, lockFile(name)), { force: true })
+    },
+  }
+}
+
+function spoolLock(run: string): string {
+  return `spool-${run}`
+}
+
+/** What was swept: paths relative to the lake, and their bytes. */
+export interface Swept {
+  readonly paths: readonly string[]
+  readonly bytes: number
+}
+
+/**
+ * What no entry names and no living run owns, as far as it is ours beyond doubt: names of the program's own pattern, in
+ * the folders of a lake that bears its marker (a lake of before the marker its journal), through no link. A file of a
+ * version that the journal has not reached is no orphan: its journal is lost. Finds only, takes nothing away; hold the
+ * commit lock to act on it.
+ */
+export async function findOrphans(ledger: Ledger): Promise<string[]> {
+  const { root } = ledger
+  const { lake, version } = ledger.head()
+  const marker = await readMarker(root)
+  const orphans: string[] = []
+  if (marker === null ? version > 0 : version === 0 || marker === lake) {
+    const named = new Set(filesOnDisk(ledger).map((file) => file.path))
+    for (const place of dataPlaces)
+      for await (const path of ownFilesBelow(root, place))
+        if (!named.has(path) && (dataVersion(path) ?? 0) <= version + 1) orphans.push(path)
+    for (const name of await realNames(root, places.journal, 'file'))
+      if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)
+  }
+  for (const name of await realNames(root, places.spool, 'folder')) {
+    const lock = spoolLock(decoded(name))
+    // Whoever opens a spool takes its lock first; one that was copied without its lock is known by its name.
+    const ours = existsSync(inLake(root, lockFile(lock))) || (version > 0 && isRunName(name))
+    if (ours && isFree(root, lock)) orphans.push(`${places.spool}/${name}`)
+  }
+  return orphans
+}
+
+/** The names of real files or folders in a real folder of the lake: no link among them. */
+async function realNames(root: string, place: string, kind: 'file' | 'folder'): Promise<string[]> {
+  const path = inLake(root, place)
+  if (!(await lstat(path).catch(() => undefined))?.isDirectory()) return []
+  const entries = await entriesIn(path)
+  return entries.filter((entry) => (kind === 'file' ? entry.isFile() : entry.isDirectory())).map(({ name }) => name)
+}
+
+/** Names that no run gave may hold anything. */
+function decoded(name: string): string {
+  try {
+    return decodeSegment(name)
+  } catch {
+    return name
+  }
+}
+
+/** Removes what crashed runs left behind; called when a writing command starts. */
+export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<Swept> {
+  const disk = deps.disk ?? realDisk
+  const { root } = ledger
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    await closePrivate(root)
+    await ledger.catchUp()
+    const paths = await findOrphans(ledger)
+    let bytes = 0
+    for (const path of paths) {
+      bytes += (await statOf(inLake(root, path)))?.size ?? 0
+      await disk.remove(inLake(root, path))
+      if (!path.startsWith(`${places.spool}/`)) continue
+      const name = spoolLock(decodeSegment(path.slice(places.spool.length + 1)))
+      for (const left of [lockFile(name), holderFile(name)]) await disk.remove(inLake(root, left))
+    }
+    return { paths, bytes }
+  } catch (error) {
+    throw diskError(error, 'sweeping')
+  } finally {
+    await lock.release()
+  }
+}

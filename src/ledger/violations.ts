@@ -1,0 +1,122 @@
+import { parseSeriesId } from '../catalog/series.ts'
+import { globTest } from '../catalog/globs.ts'
+import { usage } from '../errors.ts'
+import { commit, type RewriteDeps } from './commit.ts'
+import { type Accepted, type CoverageRow, sha256, violationId } from './entry.ts'
+import type { Micros } from '../time.ts'
+import { heldCoverage, heldViolations } from './held.ts'
+import type { Ledger } from './ledger.ts'
+import { providerOf } from './provider.ts'
+
+/** Something upstream that a person has to look at: a value that differs, or a series with points that is refused. */
+export interface Listed {
+  readonly id: string
+  readonly series: string
+  readonly t: number
+  /** As in the view `violations`, or `refused`. */
+  readonly kind: string
+  readonly stored: string | null
+  readonly offered: string | null
+  readonly accepted_at: Micros | null
+  readonly why: string | null
+}
+
+/** Which of them are meant; null for all. */
+export interface ListedFilter {
+  readonly paths: readonly string[] | null
+  readonly assets: readonly string[] | null
+}
+
+/** Everything that differs upstream, in the order of its commits, then what is refused. */
+export function listViolations(ledger: Ledger, { paths, assets }: ListedFilter): Listed[] {
+  const path = tests(paths)
+  const asset = tests(assets)
+  const found = heldViolations(ledger).map((held): Listed => {
+    const { series, t, kind, stored, offered, accepted_at, why } = held
+    return { id: violationId(held), series, t, kind, stored, offered, accepted_at, why }
+  })
+  return [...found, ...refusals(ledger).map(({ listed }) => listed)].filter(({ series }) => {
+    const known = parseSeriesId(series)
+    return path(known?.metric ?? series) && asset(known?.asset ?? '')
+  })
+}
+
+function tests(globs: readonly string[] | null): (text: string) => boolean {
+  if (globs === null) return () => true
+  const all = globs.map(globTest)
+  return (text) => all.some((test) => test(text))
+}
+
+interface Refused {
+  readonly listed: Listed
+  readonly rows: readonly CoverageRow[]
+}
+
+/** Series that have points and are refused now; all windows of one refusal are one thing to look at. */
+function refusals(ledger: Ledger): Refused[] {
+  return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
+    const refused = rows.filter(
+      ({ state, reason }) => state === 'failed' && (reason ?? '').startsWith('refused since '),
+    )
+    return [...Map.groupBy(refused, ({ reason }) => reason ?? '')].map(([offered, own]): Refused => {
+      const t = Math.min(...own.map(({ since }) => since))
+      const id = sha256(JSON.stringify([series, 'refused', offered])).slice(0, 12)
+      const listed = { id, series, t, kind: 'refused', stored: null, offered, accepted_at: null, why: null }
+      return { listed, rows: own }
+    })
+  })
+}
+
+/** What came of accepting. */
+export interface Acceptance {
+  readonly version: number
+  readonly made: boolean
+  readonly accepted: readonly string[]
+  /** Those of the named that somebody had accepted before. */
+  readonly known: readonly string[]
+}
+
+/**
+ * Takes note of what differs upstream, as one dated version with the reason given: no data change. A refused series is
+ * `unsupported: withdrawn` from then on.
+ */
+export async function acceptViolations(
+  ledger: Ledger,
+  { ids, why }: { readonly ids: readonly string[]; readonly why: string },
+  deps: RewriteDeps,
+): Promise<Acceptance> {
+  let accepted: string[] = []
+  let known: string[] = []
+  const version = await commit(
+    ledger,
+    async (ticket) => {
+      const all = new Map(listViolations(ledger, { paths: null, assets: null }).map((one) => [one.id, one]))
+      const named = [...new Set(ids)].map((id) => all.get(id) ?? unknown(id))
+      const fresh = named.filter(({ accepted_at }) => accepted_at === null)
+      accepted = fresh.map(({ id }) => id)
+      known = named.filter(({ accepted_at }) => accepted_at !== null).map(({ id }) => id)
+      if (fresh.length === 0) return null
+      const notes = fresh.map(({ id, series, t, kind, offered }): Accepted => ({ id, series, t, kind, offered, why }))
+      const withdrawn = refusals(ledger).filter(({ listed }) => accepted.includes(listed.id))
+      return {
+        job: 'accept',
+        run: `accept-${ticket.version}-${deps.holder.pid}`,
+        provider: providerOf(ledger),
+        accepted: notes,
+        coverage: withdrawn.flatMap(({ rows }) =>
+          rows.map((row): CoverageRow => ({ ...row, state: 'unsupported', reason: `withdrawn, ${row.reason}` })),
+        ),
+      }
+    },
+    deps,
+  )
+  return { version: version.version, made: version.made, accepted, known }
+}
+
+function unknown(id: string): never {
+  throw usage(`violations accept ${id}`, {
+    expected: 'the id of a violation',
+    got: 'one that is not on record',
+    next: 'see pitlake violations list',
+  })
+}

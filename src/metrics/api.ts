@@ -1,0 +1,71 @@
+import type { Endpoint, Wire } from '../catalog/catalogue.ts'
+import { queryKeys } from '../catalog/catalogue.ts'
+import type { Series } from '../catalog/series.ts'
+import { redact } from '../secrets/secrets.ts'
+import type { Window } from '../windows.ts'
+
+/** One request to the metrics API, in the catalogue's names and, where they differ, in the provider's. */
+export interface MetricsAsk {
+  readonly endpoint: Endpoint
+  readonly series: Series
+  /** Null asks for the whole series; only endpoints that take since and until are given one. */
+  readonly window: Window | null
+  /** The path and exchange as the provider spells them, where a placeholder of the catalogue was mapped. */
+  readonly wirePath?: string | undefined
+  readonly wireExchange?: string | undefined
+}
+
+/**
+ * The address of a request. `base` is what stands before the prefix, with or without a closing slash. Parameters appear
+ * only where the endpoint takes them; the key never does, and Unix time is the default form of timestamps.
+ */
+export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
+  const { endpoint, series, window } = ask
+  const keys = wire.queryKeys
+  const query: [string, string][] = [[keys.asset, series.asset]]
+  const add = (taken: boolean, key: string, value: string | number | null): void => {
+    if (taken && value !== null) query.push([key, String(value)])
+  }
+  add(endpoint.since, keys.since, window?.since ?? null)
+  add(endpoint.until, keys.until, window?.until ?? null)
+  add(endpoint.intervals.length > 0, keys.interval, series.interval)
+  add(endpoint.currencies.length > 0, keys.currency, series.currency)
+  add(
+    endpoint.exchanges.length > 0,
+    keys.exchange,
+    series.exchange === null ? null : (ask.wireExchange ?? series.exchange),
+  )
+  add(endpoint.networks.length > 0, keys.network, series.network)
+  add(endpoint.format, keys.format, 'json')
+  for (const [key, value] of Object.entries(series.params)) add(true, key, value)
+  return `${pathUrl(base, wire, ask.wirePath ?? endpoint.ask)}?${encodeQuery(query)}`
+}
+
+/** The address of the listing of assets. */
+export function assetsUrl(base: string, wire: Wire): string {
+  return pathUrl(base, wire, wire.assetsPath)
+}
+
+/** Every query parameter by the program's name and its key, for reading what a refusal names. */
+export function knownParameters(wire: Wire): { name: string; key: string }[] {
+  return queryKeys.map((name) => ({ name, key: wire.queryKeys[name] }))
+}
+
+/** An address as logs, errors and the ledger may show it: no credentials, no key parameters, no secrets. */
+export function shownUrl(url: string, secrets: readonly string[]): string {
+  return redact(url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1'), secrets)
+}
+
+function pathUrl(base: string, wire: Wire, path: string): string {
+  const encoded = path.split('/').map(encodeURIComponent).join('/')
+  return `${base.replace(/\/+$/, '')}/${wire.metricsPrefix.replace(/^\/+|\/+$/g, '')}/${encoded}`
+}
+
+/** Percent-encodes everything but letters, digits and `- _ . ~`: `+` would be read as a space by some. */
+function encodeQuery(query: readonly (readonly [string, string])[]): string {
+  return query.map(([key, value]) => `${encode(key)}=${encode(value)}`).join('&')
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+}

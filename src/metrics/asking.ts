@@ -1,0 +1,359 @@
+import { writeFile } from 'node:fs/promises'
+import { LakeError } from '../errors.ts'
+import type { Asker } from '../net/ask.ts'
+import { clockOf, describeFailure, describeOutcome, type Outcome } from '../net/outcome.ts'
+import { knownParameters, metricsUrl } from './api.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { RequestRow } from '../ledger/entry.ts'
+import type { Spool } from '../ledger/sweep.ts'
+import type { Ask } from './plan.ts'
+import { type RefusalScope, refusalWords } from '../ledger/refusals.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Answered } from './answered.ts'
+import { isRecent, isShort, isSmall, type Known, probeOf, settleRefusal } from './refused.ts'
+import { type Asked, knownAt, settleFailure, settleWhole } from './settle.ts'
+import { halve } from './split.ts'
+
+/** Why asking ended before the plan did. */
+export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
+
+/** How the asking of one run stands. */
+export interface Asking {
+  readonly run: string
+  readonly base: string
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly asker: Asker
+  readonly spool: Spool
+  /** What is known of a series already, so that a failure takes nothing away and a refusal is judged by it. */
+  readonly known: (series: string) => Known
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly onRequest: (id: string, ask: Ask, url: string) => void
+  readonly onAnswer: (ask: Ask, outcome: Outcome) => void
+  /** How many times the request of this id was sent. */
+  readonly attempts: (id: string) => number
+  /** Whether a request of this price may still be sent. */
+  readonly affords: (credits: number) => boolean
+  /** Whether nothing at all is an answer to be compared with what is held. */
+  readonly comparesNothing: boolean
+  readonly state: AskingState
+}
+
+/** What the requests so far have taught. */
+export interface AskingState {
+  asked: number
+  /**
+   * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
+   * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
+   */
+  readonly closed: Map<string, Refused>
+  /** Series that were answered in this run. */
+  readonly answering: Set<string>
+  /** Up to where short windows of a series were refused, although others are answered. */
+  readonly refusedBefore: Map<string, { readonly until: number; readonly words: string }>
+  /** Failures to connect in a row. */
+  unreachable: number
+  /** Whether anything at all has been answered. */
+  reached: boolean
+  /** First answers, and how many of them were 403 on how many paths. */
+  first: { answers: number; forbidden: number; paths: Set<string> }
+  stopped: { by: StoppedBy; until: number | null; words: string | null } | null
+}
+
+/** A fresh state. */
+export function newAskingState(): AskingState {
+  return {
+    asked: 0,
+    closed: new Map(),
+    answering: new Set(),
+    refusedBefore: new Map(),
+    unreachable: 0,
+    reached: false,
+    first: { answers: 0, forbidden: 0, paths: new Set() },
+    stopped: null,
+  }
+}
+
+/** The largest body that is kept; a larger one is asked for in halves. */
+export const maxBodyBytes = 1_000_000_000
+const patience = 5
+const firstAnswers = 10
+const mostHalvings = 12
+const halvingsAfterFaults = 2
+
+/**
+ * Asks one window until it is answered, halving where the provider wants less; every part comes back as an
+ * answer to commit. An interrupted or refused run gives nothing for what was not asked.
+ */
+export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth = 0): Promise<Answered[]> {
+  const { state } = asking
+  const closed = closedFor(asking, ask)
+  if (closed !== undefined) return [unasked(asking, ask, closed)]
+  if (state.stopped === null && !asking.affords(ask.credits)) state.stopped = { by: 'budget', until: null, words: null }
+  if (state.stopped !== null) return []
+  const id = `${asking.run}-${String(++state.asked).padStart(6, '0')}`
+  const url = urlOf(asking, ask)
+  const file = asking.spool.file(`${id}.json`)
+  asking.onRequest(id, ask, url)
+  const outcome = await asking.asker.ask({ id, url, file, parameters: knownParameters(asking.catalogue.wire) })
+  asking.onAnswer(ask, outcome)
+  learn(asking, ask, outcome)
+  const at = 'at' in outcome ? outcome.at : asking.now()
+  return await answer(asking, { ask, again, depth, id, url, outcome, at, attempts: asking.attempts(id) })
+}
+
+interface Reply {
+  readonly ask: Ask
+  readonly again: boolean
+  readonly depth: number
+  readonly id: string
+  readonly url: string
+  readonly outcome: Outcome
+  /** When the answer came, milliseconds since 1970. */
+  readonly at: number
+  readonly attempts: number
+}
+
+async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
+  const { ask, outcome, depth } = reply
+  switch (outcome.kind) {
+    case 'body':
+      return [answered(reply, [], outcome)]
+    case 'no_content':
+      if (asking.comparesNothing) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
+      return [answered(reply, nothing(asking, reply))]
+    case 'forbidden':
+    case 'gone':
+      return [refusedPart(asking, reply, { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })]
+    case 'refused':
+      return await afterRefusal(asking, reply, outcome.words)
+    case 'too_large':
+      if (isAbsurd(ask, outcome.by)) return [failed(asking, reply)]
+      return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
+    case 'again':
+      if (outcome.reason === 'connect' || depth >= halvingsAfterFaults) return [failed(asking, reply)]
+      return (await halves(asking, reply, halvingsAfterFaults)) ?? [failed(asking, reply)]
+    case 'limited':
+    case 'not_modified':
+    case 'unexpected':
+      return [failed(asking, reply)]
+    case 'unauthorised':
+    case 'parked':
+    case 'stopped':
+      return []
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** So many bytes no point takes: a body beyond the ceiling that holds fewer points is no list of them. */
+const pointBytes = 1_000_000
+
+/** Whether asking for less would bring as much again: one such body is enough to judge. */
+function isAbsurd(ask: Ask, by: Extract<Outcome, { kind: 'too_large' }>['by']): boolean {
+  return by === 'bomb' || (by === 'ceiling' && ask.points * pointBytes < maxBodyBytes)
+}
+
+/** An answer without content as the list without points that it stands for. */
+async function emptyBody(
+  { spool }: Asking,
+  { id }: Reply,
+  outcome: Extract<Outcome, { kind: 'no_content' }>,
+): Promise<NonNullable<Answered['body']>> {
+  const file = spool.file(`${id}.json`)
+  await writeFile(file, '[]', { mode: 0o600 })
+  return { ...outcome, kind: 'body', file, bytes: 0 }
+}
+
+/** A refusal, and what it is about. */
+interface Refused {
+  readonly scope: RefusalScope
+  readonly words: string
+}
+
+function refusedPart(asking: Asking, reply: Reply, refused: Refused): Answered {
+  const known = asking.known(reply.ask.series.id)
+  return answered(reply, settleRefusal(reply.ask, refused, known, askedOf(asking, reply)))
+}
+
+/** The key under which a path is closed to series like this one. */
+function pathKey(asking: Asking, { series, endpoint }: Ask): string {
+  return `${asking.known(series.id).points > 0 ? 'held' : 'new'} ${endpoint.path}`
+}
+
+function closedFor(asking: Asking, ask: Ask): Refused | undefined {
+  const { closed, refusedBefore } = asking.state
+  if (closed.size === 0 && refusedBefore.size === 0) return undefined
+  const before = refusedBefore.get(ask.series.id)
+  if (before !== undefined && ask.window !== null && ask.window.until <= before.until)
+    return { scope: 'range', words: before.words }
+  return closed.get(ask.series.id) ?? closed.get(pathKey(asking, ask)) ?? closed.get(`held ${ask.endpoint.path}`)
+}
+
+/**
+ * A 400 is about the whole series only once a short recent window was refused, too; a long window of a series that is
+ * answered is halved, the newer half first, and what lies before a short refused part counts as refused with it.
+ */
+async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise<Answered[]> {
+  const { ask, depth } = reply
+  const { state } = asking
+  const { id } = ask.series
+  const { at, weekStart } = askedOf(asking, reply)
+  const own: Refused = { scope: 'series', words: refusalWords('refused', said) }
+  const parts: Answered[] = []
+  if (!state.answering.has(id)) {
+    if (asking.comparesNothing || (isShort(ask) && isRecent(ask, at))) state.closed.set(id, own)
+    else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
+    if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
+    // What the refusal is about is not known: asked again with the next run.
+    if (!state.answering.has(id)) return state.stopped === null ? [...parts, failed(asking, reply)] : parts
+  }
+  const two = isSmall(ask) || depth >= mostHalvings ? null : halve(ask)
+  if (two === null) {
+    const words = refusalWords('range', said)
+    state.refusedBefore.set(id, { until: ask.window?.until ?? 0, words })
+    return [...parts, refusedPart(asking, reply, { scope: 'range', words })]
+  }
+  parts.push(answered(reply, []))
+  for (const half of two.toReversed()) parts.push(...(await askWindow(asking, half, reply.again, depth + 1)))
+  return parts
+}
+
+async function halves(asking: Asking, reply: Reply, most: number): Promise<Answered[] | null> {
+  const two = reply.depth < most ? halve(reply.ask) : null
+  if (two === null) return null
+  const parts: Answered[] = [answered(reply, [])]
+  for (const half of two) parts.push(...(await askWindow(asking, half, reply.again, reply.depth + 1)))
+  return parts
+}
+
+/** What an outcome says about more than its own window. */
+function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
+  const { state } = asking
+  const stop = (by: StoppedBy, words: string | null, until: number | null = null) => {
+    state.stopped ??= { by, until, words }
+    asking.asker.drain()
+  }
+  if (outcome.kind === 'unauthorised') stop('unauthorised', outcome.words)
+  if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
+  if (outcome.kind === 'stopped') stop(outcome.by === 'signal' ? 'signal' : 'max_requests', null)
+  if (outcome.kind === 'forbidden' || outcome.kind === 'gone')
+    state.closed.set(pathKey(asking, ask), { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })
+  if (outcome.kind === 'body' || outcome.kind === 'no_content') state.answering.add(ask.series.id)
+  const lost = outcome.kind === 'again' && outcome.reason === 'connect'
+  state.unreachable = lost ? state.unreachable + 1 : 0
+  if ('status' in outcome && outcome.status !== null) state.reached = true
+  // Nobody there from the beginning: no reason to try all the others, too.
+  if (state.unreachable >= (state.reached ? patience : 1)) stop('unreachable', describeOutcome(outcome))
+  firstLessons(asking, ask, outcome, stop)
+}
+
+/** A refused parameter at once, or nothing but 403, is a mistake of the whole configuration. */
+function firstLessons(
+  asking: Asking,
+  ask: Ask,
+  outcome: Outcome,
+  stop: (by: StoppedBy, words: string | null) => void,
+): void {
+  const { first } = asking.state
+  if (!('status' in outcome) || outcome.status === null || first.answers >= firstAnswers) return
+  first.answers++
+  if (
+    first.answers === 1 &&
+    outcome.kind === 'refused' &&
+    outcome.parameter !== null &&
+    outcome.parameter !== 'asset'
+  ) {
+    const mapping = Object.entries(asking.catalogue.wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
+    throw new LakeError('usage', {
+      subject: `the provider refuses the parameter ${outcome.parameter}`,
+      expected: 'query keys that it knows',
+      got: mapping.join(', '),
+      next: `set metrics.query_keys (it says: ${outcome.words})`,
+    })
+  }
+  if (outcome.kind === 'forbidden') {
+    first.forbidden++
+    first.paths.add(ask.endpoint.path)
+  }
+  if (first.forbidden === firstAnswers && first.paths.size >= 3)
+    stop('unauthorised', outcome.kind === 'forbidden' ? outcome.words : null)
+}
+
+function urlOf(asking: Asking, ask: Ask): string {
+  const { paths, exchanges } = asking.settings.metrics
+  const { series, endpoint, window } = ask
+  const wireExchange = series.exchange === null ? undefined : exchanges[series.exchange]
+  return metricsUrl(asking.base, asking.catalogue.wire, {
+    series,
+    endpoint,
+    window,
+    wirePath: paths[endpoint.path],
+    wireExchange,
+  })
+}
+
+function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['body'] = null): Answered {
+  return { ask: reply.ask, request: requestRow(reply), body, coverage, again: reply.again }
+}
+
+function nothing(asking: Asking, reply: Reply): Answered['coverage'] {
+  return settleWhole(reply.ask, 'empty', null, askedOf(asking, reply))
+}
+
+function failed(asking: Asking, reply: Reply): Answered {
+  const covered = asking.known(reply.ask.series.id).coverage.filter(({ state }) => state !== 'failed')
+  return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
+}
+
+function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
+  const id = `${asking.run}-${String(++asking.state.asked).padStart(6, '0')}`
+  const reply: Reply = {
+    ask,
+    again: false,
+    depth: 0,
+    id,
+    url: urlOf(asking, ask),
+    outcome: { kind: 'stopped', by: 'max_requests' },
+    at: asking.now(),
+    attempts: 0,
+  }
+  return {
+    ask,
+    request: { ...requestRow(reply), outcome: 'not asked' },
+    body: null,
+    again: false,
+    coverage: settleRefusal(ask, refused, asking.known(ask.series.id), askedOf(asking, reply)),
+  }
+}
+
+function askedOf({ settings }: Asking, { at, id, outcome }: Reply): Asked {
+  const date = 'date' in outcome ? outcome.date : null
+  return { at: knownAt(Math.floor(at / 1000), date), request: id, weekStart: settings.metrics.weekStart }
+}
+
+function requestRow(reply: Reply): RequestRow {
+  const { ask, outcome, url, id } = reply
+  const address = new URL(url)
+  return {
+    id,
+    run: id.replace(/-\d+$/, ''),
+    api: 'metrics',
+    path: address.pathname,
+    query: Object.fromEntries(address.searchParams),
+    series: ask.series.id,
+    since: ask.window?.since ?? null,
+    until: ask.window?.until ?? null,
+    status: 'status' in outcome ? outcome.status : null,
+    outcome: outcome.kind,
+    points: null,
+    bytes: outcome.kind === 'body' ? outcome.bytes : null,
+    credits: ask.credits,
+    attempts: reply.attempts,
+    asked_at: Math.floor(reply.at * 1000),
+    seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
+    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
+    ...clockOf(outcome),
+  }
+}

@@ -1,0 +1,324 @@
+import { commit, type CommitDeps, type StagedFile, type Ticket, type Version } from '../ledger/commit.ts'
+import { convert } from '../points/convert.ts'
+import type { Body, BodyResult, ConvertPart, Existing, WrittenFile } from '../points/job.ts'
+import type { Engine } from '../store/engine.ts'
+import {
+  type CoverageRow,
+  type Finding,
+  type Json,
+  type Progress,
+  type Provider,
+  type RequestRow,
+  type Rules,
+  type SeriesRow,
+  type Verified,
+  type Violation,
+  footerSchema,
+} from '../ledger/entry.ts'
+import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, sortViolations } from '../ledger/held.ts'
+import { inLake, pointsFile, recentFile } from '../store/layout.ts'
+import { isRecent, type Partition, partitionsOf, sharesMeta } from '../points/files.ts'
+import { weekdayOf } from '../points/spacing.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Spool } from '../ledger/sweep.ts'
+import type { Ask } from './plan.ts'
+import { requestIdWords } from '../net/outcome.ts'
+import { endingSeconds } from '../net/skew.ts'
+import type { Instant, Interval, Weekday } from '../time.ts'
+import type { Answered } from './answered.ts'
+import { inferIntervals } from './infer.ts'
+import { quarantineBody } from '../store/quarantine.ts'
+import { knownAt, settleBody, settleFailure } from './settle.ts'
+import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verified.ts'
+
+/** An answer with a body. */
+type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
+
+function isBrought(answered: Answered): answered is Brought {
+  return answered.body !== null && answered.request !== null
+}
+
+/** What a batch is committed with. */
+export interface BatchContext {
+  /** A fetch settles all that it asked; a verify only what was missing, and says what came of each window. */
+  readonly job: 'fetch' | 'verify'
+  readonly ledger: Ledger
+  readonly engine: Engine
+  readonly spool: Spool
+  readonly run: string
+  readonly provider: Provider
+  readonly providerMoved: boolean
+  readonly timestamp: 'interval_start' | 'interval_end'
+  readonly weekStart: Weekday
+  readonly rules: Rules
+  readonly deps: CommitDeps
+  readonly secrets: readonly string[]
+}
+
+/** What came of a batch. */
+export interface BatchResult {
+  readonly version: Version
+  readonly coverage: readonly CoverageRow[]
+  /** Each violation seen, once, also those that were on record already; not those that somebody has accepted. */
+  readonly violations: readonly Violation[]
+  /** The ids of accepted ones that were seen again. */
+  readonly accepted: readonly string[]
+  /** What came of each window that a verify compared. */
+  readonly verified: readonly Verified[]
+  /** Requests whose answer could not be used, by series, with the reason. */
+  readonly unused: ReadonlyMap<string, string>
+  /** The answers with a body. */
+  readonly asked: readonly Brought[]
+  /** Windows whose body could not be decoded for the first time: to be asked once more. */
+  readonly again: readonly Ask[]
+}
+
+/** Converts every body of the batch and commits all of it as one version. */
+export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
+  const made: Made = { files: [], bodies: [], violations: [], findings: [] }
+  let coverage: readonly CoverageRow[] = []
+  let again: Ask[] = []
+  let verified: readonly Verified[] = []
+  const version = await commit(
+    context.ledger,
+    async (ticket) => {
+      const known = seriesNamed(context.ledger, answers)
+      const { batch, refused, shown } = await inferIntervals(context.engine, answers, known, context.weekStart)
+      made.bodies.push(...refusals(batch, refused))
+      await convertAll(context, ticket, partitions(batch, refused), made)
+      const settled = await settleBatch(context, batch, made.bodies, known)
+      const verifying = context.job === 'verify'
+      coverage = verifying
+        ? onlyMissing(context.ledger, batch, settled.coverage)
+        : keepingProven(context.ledger, settled.coverage)
+      verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
+      again = settled.again
+      return {
+        job: context.job,
+        run: context.run,
+        provider: context.provider,
+        providerMoved: context.providerMoved,
+        add: made.files,
+        series: seriesRows(batch, made.bodies, shown),
+        progress: progressOf(made.bodies),
+        coverage,
+        violations: made.violations,
+        findings: made.findings,
+        requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
+        rules: context.rules,
+        verified,
+      }
+    },
+    context.deps,
+  )
+  const unused = unusedOf(answers, made.bodies)
+  const { open, accepted } = sortViolations(context.ledger, made.violations)
+  return { version, coverage, violations: open, accepted, verified, unused, asked: answers.filter(isBrought), again }
+}
+
+interface Made {
+  readonly files: StagedFile[]
+  readonly bodies: BodyResult[]
+  readonly violations: Violation[]
+  readonly findings: Finding[]
+}
+
+/** What is held of the series that the answers are about; a few of maybe very many. */
+function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, HeldSeries> {
+  return heldSeries(ledger, [...new Set(answers.map(({ ask }) => ask.series.id))])
+}
+
+/** Bodies that contradict the interval of their series, as if their conversion had refused them. */
+function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
+  const nothing = { points: 0, first: null, last: null, added: 0, addedFirst: null, addedLast: null, missing: [] }
+  return batch.flatMap(({ ask, request }) => {
+    const reason = refused.get(request?.id ?? '')
+    if (request === null || reason === undefined) return []
+    return [{ request: request.id, series: ask.series.id, state: 'poison' as const, reason, ...nothing }]
+  })
+}
+
+/** By partition, in the order in which a recent file is sorted. */
+function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly Brought[])[] {
+  const brought = batch.filter(isBrought).filter(({ request }) => !refused.has(request.id))
+  const parts = Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
+  return [...parts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
+}
+
+/** Reads, compares and writes all bodies of the batch together. */
+async function convertAll(
+  context: BatchContext,
+  ticket: Ticket,
+  answers: readonly (readonly Brought[])[],
+  made: Made,
+): Promise<void> {
+  const { ledger, spool, timestamp, weekStart } = context
+  const held = liveFiles(ledger, { table: 'points' })
+  const name = `${String(ticket.version).padStart(10, '0')}-${context.run}`
+  const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))))
+  const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
+  const metadata = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
+  const observedAt = BigInt(ticket.committed_at)
+  const result = await convert(context.engine, { parts, recent, timestamp, weekStart, observedAt, metadata })
+  made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
+  made.violations.push(...result.violations)
+  made.findings.push(...result.findings)
+  for (const [p, { metric, interval }] of parts.entries()) {
+    const file = result.files[p]
+    if (file)
+      made.files.push(staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval }))
+  }
+  if (!result.recent) return
+  const { shares, ...file } = result.recent
+  const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
+  made.files.push(staged(context, recentName, recentFile(name), whole))
+}
+
+const recentName = 'recent.parquet'
+
+function ownName(p: number): string {
+  return `${p}.parquet`
+}
+
+/** The partitions that the answers are about. */
+function partsOf(
+  { ledger, spool, provider }: BatchContext,
+  answers: readonly (readonly Brought[])[],
+  held: ReadonlyMap<string, Partition<HeldFile>>,
+): ConvertPart[] {
+  const ids = answers.flat().map(({ ask }) => ask.series.id)
+  const coverage = heldCoverage(ledger, ids)
+  return answers.flatMap((part, p): ConvertPart[] => {
+    const [first] = part
+    if (!first) return []
+    const { interval, endpoint } = first.ask
+    const { path: metric, overlap } = endpoint
+    const bodies = part.map((one) => bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic))
+    const files = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
+    const out = spool.file(ownName(p))
+    return [{ metric, interval, rules: endpoint.rules[interval], overlap, bodies, existing: files, out }]
+  })
+}
+
+function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+  return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
+}
+
+type Written = WrittenFile & Pick<StagedFile, 'metric' | 'interval'> & { readonly shares?: Json }
+
+function staged({ spool }: BatchContext, temporary: string, path: string, file: Written): StagedFile {
+  const { metric, interval, rows, digest, min_t, max_t, ...meta } = file
+  const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
+  return { ...place, rows, min_t, max_t, digest, meta }
+}
+
+/** A week that begins on another day than the lake's is told by its name. */
+async function withWeekday(
+  { engine, weekStart }: BatchContext,
+  answers: readonly Brought[],
+  results: readonly BodyResult[],
+): Promise<BodyResult[]> {
+  return await Promise.all(
+    results.map(async (result) => {
+      if (result.state !== 'poison') return result
+      const answer = answers.find(({ request }) => request.id === result.request)
+      const file = answer?.body.file
+      if (answer?.ask.interval !== '1w' || file === undefined) return result
+      const begins = await weekdayOf(engine, file)
+      if (begins === null || begins === weekStart) return result
+      return { ...result, reason: `weeks that begin on ${begins}: set metrics.week_start (${weekStart})` }
+    }),
+  )
+}
+
+/** Up to when points count as finished: by the provider's clock, unless a real one runs far ahead in a single answer. */
+function horizonBy(date: Instant | null, local: Instant, synthetic: boolean): Instant {
+  if (date === null) return local
+  return synthetic ? date : Math.min(date, local + endingSeconds)
+}
+
+function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[], synthetic: boolean): Body {
+  const askedAt = Math.floor(request.asked_at / 1_000_000)
+  const prior = coverage
+    .filter((row) => row.state === 'covered' || row.state === 'empty')
+    .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
+  return {
+    file: body.file,
+    request: request.id,
+    series: ask.series,
+    since: ask.window?.since ?? null,
+    until: ask.window?.until ?? null,
+    askedAt: knownAt(askedAt, body.date),
+    horizon: horizonBy(body.date, askedAt, synthetic),
+    prior,
+  }
+}
+
+async function settleBatch(
+  context: BatchContext,
+  batch: readonly Answered[],
+  bodies: readonly BodyResult[],
+  known: ReadonlyMap<string, HeldSeries>,
+): Promise<{ coverage: CoverageRow[]; again: Ask[] }> {
+  const byRequest = new Map(bodies.map((body) => [body.request, body]))
+  const coverage: CoverageRow[] = []
+  const again: Ask[] = []
+  for (const answered of batch) {
+    const { ask } = answered
+    const result = byRequest.get(answered.request?.id ?? '')
+    if (!result || !isBrought(answered)) {
+      coverage.push(...answered.coverage)
+      continue
+    }
+    const { id, asked_at } = answered.request
+    const at = knownAt(Math.floor(asked_at / 1_000_000), answered.body.date)
+    const asked = { at, request: id, weekStart: context.weekStart }
+    if (result.state !== 'poison')
+      coverage.push(...settleBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
+    else if (!answered.again) again.push(ask)
+    else {
+      const reason = result.reason ?? 'undecodable'
+      await quarantineBody(context.ledger.root, answered.body, answered.request, reason, context.secrets)
+      const held = heldCoverage(context.ledger, [ask.series.id]).get(ask.series.id) ?? []
+      const covered = held.filter((row) => row.state !== 'failed')
+      coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, covered, asked))
+    }
+  }
+  return { coverage, again }
+}
+
+/** Series as the journal names them; without an interval of its own one is settled once good points have shown it. */
+function seriesRows(
+  batch: readonly Answered[],
+  bodies: readonly BodyResult[],
+  shown: ReadonlyMap<string, Interval>,
+): SeriesRow[] {
+  const sound = new Set(bodies.filter(({ state }) => state === 'ok').map(({ series }) => series))
+  const rows = new Map<string, SeriesRow>()
+  for (const { ask } of batch) {
+    const { series } = ask
+    const settled = series.interval ?? (sound.has(series.id) ? (shown.get(series.id) ?? null) : null)
+    rows.set(series.id, { ...series, settled })
+  }
+  return [...rows.values()]
+}
+
+function progressOf(bodies: readonly BodyResult[]): Progress[] {
+  return bodies.flatMap(({ series, added, addedFirst, addedLast }) =>
+    added === 0 || addedFirst === null || addedLast === null
+      ? []
+      : [{ series, points: added, first_t: addedFirst, last_t: addedLast }],
+  )
+}
+
+function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
+  const result = bodies.find((one) => one.request === request.id)
+  if (!result) return request
+  const poison = result.state === 'poison'
+  return {
+    ...request,
+    points: result.points,
+    outcome: poison ? 'poison' : request.outcome,
+    detail: poison && body ? `${result.reason ?? ''}${requestIdWords(body)}` : result.reason,
+  }
+}

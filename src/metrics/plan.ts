@@ -1,0 +1,376 @@
+import { availableAt } from '../catalog/availability.ts'
+import type { Endpoint } from '../catalog/catalogue.ts'
+import type { Series, Wanted } from '../catalog/series.ts'
+import {
+  isOfHeld,
+  isTriedAgain,
+  readRefusal,
+  refusalPatience,
+  type Standing,
+  standingRefusal,
+} from '../ledger/refusals.ts'
+import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
+import { bridge, minus, union, type Window } from '../windows.ts'
+
+/** What an earlier answer said about a window of a series. */
+export interface Answered extends Window {
+  readonly state: 'covered' | 'empty' | 'unsupported' | 'failed'
+  /** `awaiting` and `gap`: covered, but points are missing. */
+  readonly reason: string | null
+  readonly asked_at: Instant
+  /** The request that told; null where none did. */
+  readonly request: string | null
+}
+
+/** What the lake already knows of a series. */
+export interface Held {
+  readonly metric: string
+  readonly points: number
+  readonly answers: readonly Answered[]
+  /** The interval under which its points are stored, where the endpoint itself takes none. */
+  readonly settled: Interval | null
+}
+
+/** What bounds and prices a plan. */
+export interface Limits {
+  readonly requestsPerMinute: number
+  /** Per asset, `*` for the others. */
+  readonly credits: Readonly<Record<string, number>>
+  /** The day on which the provider's weeks begin; Monday unless said. */
+  readonly weekStart?: Weekday
+  /** Ask only for known gaps. */
+  readonly gapsOnly: boolean
+  /** Why a series must not be asked of this provider; null when it may. */
+  readonly blocked: (series: Series, endpoint: Endpoint) => string | null
+}
+
+/** One request: a window of a series, or the whole series where the endpoint takes no range. */
+export interface Ask {
+  readonly series: Series
+  readonly endpoint: Endpoint
+  readonly interval: Interval
+  /** The range to ask, overlap included; null where the endpoint takes neither since nor until. */
+  readonly window: Window | null
+  /** The part of the wanted range that this request is to settle. */
+  readonly settles: Window
+  readonly points: number
+  readonly credits: number
+}
+
+/** A series that is not asked, with the reason. */
+export interface Blocked {
+  readonly series: Series
+  readonly endpoint: Endpoint
+  readonly interval: Interval
+  readonly window: Window
+  readonly reason: string
+  /** The refusal that stands, which is not tried again yet; null where a name is not mapped. */
+  readonly refusal: Standing | null
+}
+
+/** The very object that `fetch` executes and `plan` prints. */
+export interface Plan {
+  readonly asks: readonly Ask[]
+  readonly blocked: readonly Blocked[]
+  readonly totals: Totals
+  readonly notes: readonly string[]
+}
+
+/** Names are relied on by scripts. */
+export interface Totals {
+  readonly series: number
+  readonly windows: number
+  readonly requests: number
+  readonly credits: number
+  readonly points: number
+  readonly bytes: number
+  readonly seconds: number
+}
+
+/** Where history begins when nobody says: the first block of the oldest chain. */
+export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
+
+/** How many stored points a top-up asks for again: the standing immutability check. */
+export const overlapPoints = 5
+
+/** Points of one answer: few long windows before many short, but not longer than this. */
+const longestAnswer = 80_000
+/** Two missing windows are asked in one request while at most this many points lie between them. */
+const bridgedPoints = 5000
+
+/** Typical size of a point on the wire, for the estimate. */
+const bytesPerPoint = 56
+
+const week = 7 * day
+const gapPatience = 90 * day
+const emptyPatience = 30 * day
+
+/** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
+export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>, limits: Limits, now: Instant): Plan {
+  const asks: Ask[] = []
+  const blocked: Blocked[] = []
+  let windows = 0
+  let expected = 0
+  const horizons = new Map<string, Horizon>()
+  const paths = refusedPaths(held, now)
+  for (const want of wanted) {
+    const known = held.get(want.series.id)
+    const interval = want.series.interval ?? known?.settled ?? '24h'
+    const horizon = memo(horizons, `${want.endpoint.path} ${interval}`, () =>
+      horizonOf(want.endpoint, interval, now, limits.weekStart),
+    )
+    const range = {
+      since: ceil(want.since ?? historyStart, interval, limits.weekStart),
+      until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.settled),
+    }
+    if (range.since >= range.until) continue
+    const unmapped = limits.blocked(want.series, want.endpoint)
+    const missing = missingWindows(range, known, want.endpoint, interval, limits, now, unmapped !== null)
+    if (missing.length === 0) continue
+    const refusal = unmapped === null && !limits.gapsOnly ? refusalOf(want, known, paths, now) : null
+    const reason = unmapped ?? refusal?.reason
+    if (reason !== undefined) {
+      const { series, endpoint } = want
+      blocked.push(...missing.map((window) => ({ series, endpoint, interval, window, reason, refusal })))
+      continue
+    }
+    windows += missing.length
+    const own = requestsFor(want, interval, missing, known, horizon, limits)
+    for (const ask of own) expected += expectedOf(ask, known)
+    asks.push(...own)
+  }
+  const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
+  return { asks, blocked, totals, notes: notesOf(wanted) }
+}
+
+/** How many new points a request should bring: those that no answer has told of, or that are still awaited. */
+function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
+  const told = (known?.answers ?? []).filter(({ state, reason }) => state !== 'failed' && reason !== 'awaiting')
+  let points = 0
+  for (const { since, until } of minus([settles], told)) points += count(since, until, interval)
+  return points
+}
+
+/** The paths that are refused to series without points, by what any such series was told. */
+function refusedPaths(held: ReadonlyMap<string, Held>, now: Instant): Map<string, Standing> {
+  const told = Map.groupBy(
+    [...held.values()].filter(({ points, answers }) => points <= 0 && answers.length > 0),
+    ({ metric }) => metric,
+  )
+  const refused = new Map<string, Standing>()
+  for (const [path, series] of told) {
+    const standing = standingRefusal(series.flatMap(({ answers }) => answers))
+    if (standing?.scope === 'path' && !isTriedAgain(standing, now)) refused.set(path, standing)
+  }
+  return refused
+}
+
+/** The refusal for which a series is left alone now: its own, or its path's while it never had a point. */
+function refusalOf(
+  { endpoint }: Wanted,
+  known: Held | undefined,
+  paths: ReadonlyMap<string, Standing>,
+  now: Instant,
+): Standing | null {
+  const path = (known?.points ?? 0) > 0 ? undefined : paths.get(endpoint.path)
+  if (path !== undefined) return path
+  const own = known === undefined ? null : standingRefusal(known.answers)
+  // Told before it had points: nothing that an alarm may rest upon.
+  if (own === null || ((known?.points ?? 0) > 0 && own.since === null)) return null
+  return isTriedAgain(own, now) ? null : own
+}
+
+/** `settled`: end of the newest interval whose availability instant has passed; `complete`: of the newest that has ended. */
+interface Horizon {
+  readonly settled: Instant
+  readonly complete: Instant
+}
+
+/** Up to where answers can be expected now; half-open ends on the grid of the interval. */
+export function horizonOf(
+  endpoint: Pick<Endpoint, 'rules'>,
+  interval: Interval,
+  now: Instant,
+  weekStart?: Weekday,
+): Horizon {
+  const rules = endpoint.rules[interval]
+  const complete = floor(now, interval, weekStart)
+  let settled = complete
+  while (availableAt(rules, step(settled, interval, -1), interval) > now) settled = step(settled, interval, -1)
+  return { settled, complete }
+}
+
+/** How long after its availability instant a missing point is still awaited, in seconds. */
+export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Interval): number {
+  return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
+}
+
+function missingWindows(
+  range: Window,
+  known: Held | undefined,
+  endpoint: Endpoint,
+  interval: Interval,
+  { gapsOnly, weekStart }: Limits,
+  now: Instant,
+  blocked: boolean,
+): Window[] {
+  const { answers = [], points = 0 } = known ?? {}
+  const tolerance = toleranceOf(endpoint, interval)
+  const age = (answer: Answered) =>
+    now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval, weekStart), interval, -1), interval)
+  if (gapsOnly) {
+    const gaps = answers.filter((answer) => (isHole(answer) ? age(answer) > tolerance : isAlarm(answer, points)))
+    return minus([range], minus([range], gaps))
+  }
+  return minus(
+    [range],
+    answers.filter((answer) => isSettled(answer, { age: age(answer), tolerance, now, blocked, points })),
+  )
+}
+
+function isHole(answer: Answered): boolean {
+  return answer.state === 'covered' && answer.reason !== null
+}
+
+/** Whether points of a series that has some were refused here. */
+function isAlarm({ state, reason }: Answered, points: number): boolean {
+  return points > 0 && (state === 'failed' || state === 'unsupported') && isOfHeld(reason)
+}
+
+interface Against {
+  /** The time since the availability instant of the answer's last point. */
+  readonly age: number
+  readonly tolerance: number
+  readonly now: Instant
+  readonly blocked: boolean
+  readonly points: number
+}
+
+/** Whether an answer stands for now; one of a far future (a clock was wrong) does not. */
+function isSettled(answer: Answered, { age, tolerance, now, blocked, points }: Against): boolean {
+  const since = Math.abs(now - answer.asked_at)
+  switch (answer.state) {
+    case 'failed':
+      return false
+    case 'unsupported':
+      if (answer.reason?.startsWith(placeholderReason) === true) return blocked
+      return since < refusalPatience && !(points > 0 && isStale(answer))
+    case 'empty':
+      return age > tolerance && since < emptyPatience
+    case 'covered':
+      if (answer.reason === null) return true
+      if (age <= tolerance) return false
+      return age > gapPatience || since < week
+    default:
+      return answer.state satisfies never
+  }
+}
+
+/** Whether a series was refused as one that never had points. */
+function isStale({ reason }: Answered): boolean {
+  const refusal = readRefusal(reason)
+  return refusal !== null && refusal.scope !== 'range' && refusal.since === null
+}
+
+/** How the reason of a window begins that was not asked because a placeholder has no real name yet. */
+export const placeholderReason = 'placeholder'
+
+/** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
+export function priceOf(credits: Limits['credits'], asset: string): number {
+  return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
+}
+
+function requestsFor(
+  want: Wanted,
+  interval: Interval,
+  missing: readonly Window[],
+  known: Held | undefined,
+  horizon: Horizon,
+  limits: Limits,
+): Ask[] {
+  const { series, endpoint } = want
+  const price = priceOf(limits.credits, series.asset)
+  const first = missing[0]
+  const last = missing.at(-1)
+  if (!first || !last) return []
+  const hull = { since: first.since, until: last.until }
+  if (!endpoint.since && !endpoint.until) {
+    const points = count(historyStart, horizon.complete, interval)
+    return [{ series, endpoint, interval, window: null, settles: hull, points, credits: price }]
+  }
+  // With only one end to name, two windows would bring the same points twice.
+  const whole = !endpoint.since || !endpoint.until
+  const bridged = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
+  const joined = whole ? bridged : bridged.flatMap((window) => pieces(window, interval))
+  return joined.map((settles) => {
+    const window = widen(settles, interval, want, known, horizon, limits.weekStart)
+    return {
+      series,
+      endpoint,
+      interval,
+      window,
+      settles,
+      points: count(window.since, window.until, interval),
+      credits: price,
+    }
+  })
+}
+
+/** The window cut so that no answer holds more points than are read at once without taking memory. */
+function pieces({ since, until }: Window, interval: Interval): Window[] {
+  const cuts: Instant[] = [since]
+  for (let cut = step(since, interval, longestAnswer); cut < until; cut = step(cut, interval, longestAnswer))
+    cuts.push(cut)
+  return cuts.map((cut, i) => ({ since: cut, until: cuts[i + 1] ?? until }))
+}
+
+/** The window with the overlap of stored points before it, up to the newest ended interval where it reaches the settled horizon. */
+function widen(
+  settles: Window,
+  interval: Interval,
+  want: Wanted,
+  known: Held | undefined,
+  horizon: Horizon,
+  weekStart: Weekday | undefined,
+): Window {
+  const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
+  const before = union(stored).find((covered) => covered.until >= settles.since)
+  const since =
+    before === undefined ? settles.since : Math.max(step(settles.since, interval, -overlapPoints), before.since)
+  const until = settles.until === horizon.settled ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
+  return { since, until: Math.max(settles.until, ceil(until, interval, weekStart)) }
+}
+
+/** What a plan of these requests costs. */
+export function totalsOf(
+  series: number,
+  windows: number,
+  asks: readonly Ask[],
+  limits: Pick<Limits, 'requestsPerMinute'>,
+): Totals {
+  let credits = 0
+  let points = 0
+  for (const ask of asks) {
+    credits += ask.credits
+    points += ask.points
+  }
+  const seconds = Math.ceil((asks.length * 60) / (limits.requestsPerMinute * 0.99))
+  return { series, windows, requests: asks.length, credits, points, bytes: points * bytesPerPoint, seconds }
+}
+
+/** What the user should know before asking. */
+function notesOf(wanted: readonly Wanted[]): string[] {
+  const supply = new Set(wanted.filter((w) => w.series.metric === 'supply/current_pit').map((w) => w.series.currency))
+  if (supply.size !== 1) return []
+  const [only] = supply
+  const other = only === 'usd' ? 'native' : 'usd'
+  return [`supply/current_pit is selected in ${only} only; price_usd also needs ${other} (--currencies native,usd)`]
+}
+
+function memo<K, V>(cache: Map<K, V>, key: K, make: () => V): V {
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  cache.set(key, made)
+  return made
+}

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { expand, type Selection, type Series } from '../catalog/series.ts'
+import type { Provider } from '../ledger/entry.ts'
+import { heldAnswers } from '../ledger/held.ts'
+import { inLake, places } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
+import { isLoopback, type Settings } from '../config/settings.ts'
+import type { Instant } from '../time.ts'
+import { withListedAssets } from './assets.ts'
+
+/** What a plan is made of beside the ledger. */
+export interface PlanInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly selections: readonly Selection[]
+  readonly gapsOnly: boolean
+  readonly now: Instant
+}
+
+/** The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. */
+export async function preparePlan(input: PlanInput): Promise<Plan> {
+  const { settings } = input
+  if (!lakeExists(settings.data)) return await planOn(input, null)
+  const ledger = await Ledger.openToRead(settings.data)
+  try {
+    return await planOn(input, ledger)
+  } finally {
+    ledger.close()
+  }
+}
+
+/** The plan against what this ledger holds; null: nothing yet. */
+export async function planOn(input: PlanInput, ledger: Ledger | null): Promise<Plan> {
+  const { settings, catalogue, gapsOnly, now } = input
+  const selections = await withListedAssets(input.selections, ledger)
+  const provider = ledger?.head().provider ?? null
+  const limits: Limits = {
+    requestsPerMinute: settings.metrics.requestsPerMinute,
+    credits: settings.metrics.credits,
+    weekStart: settings.metrics.weekStart,
+    gapsOnly,
+    blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
+  }
+  const held = ledger === null ? new Map<string, Held>() : heldAnswers(ledger)
+  return plan(expand(catalogue, selections), held, limits, now)
+}
+
+/** Whether the folder holds a lake. */
+function lakeExists(root: string): boolean {
+  return existsSync(inLake(root, places.ledger)) || existsSync(inLake(root, places.journal))
+}
+
+/** Placeholders are names of the sandbox only; whoever else listens on this machine shows itself with its answers. */
+function mayTakePlaceholders({ metrics }: Settings, provider: Provider | null): boolean {
+  if (metrics.url === null) return true
+  return isLoopback(metrics.url) && (provider?.metrics === undefined || provider.synthetic)
+}
+
+/** Why the series must not be asked of whoever answers for this lake; null when it may. */
+export function blockedFor(
+  settings: Settings,
+  catalogue: Catalogue,
+  provider: Provider | null,
+  series: Series,
+  endpoint: Endpoint,
+): string | null {
+  return mayTakePlaceholders(settings, provider) ? null : unmapped(settings, catalogue, series, endpoint)
+}
+
+/** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */
+export function unmapped(
+  settings: Settings,
+  catalogue: Catalogue,
+  { exchange }: Series,
+  endpoint: Endpoint,
+): string | null {
+  const { paths, exchanges } = settings.metrics
+  if (endpoint.placeholders.length > 0 && paths[endpoint.path] === undefined)
+    return `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`
+  if (exchange !== null && catalogue.placeholderExchanges.has(exchange) && exchanges[exchange] === undefined)
+    return `${placeholderReason} exchange ${exchange}: map it under metrics.exchanges`
+  return null
+}

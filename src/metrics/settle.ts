@@ -1,0 +1,84 @@
+import { availableAt } from '../catalog/availability.ts'
+import type { BodyResult } from '../points/job.ts'
+import type { CoverageRow, CoverageState } from '../ledger/entry.ts'
+import { type Ask, horizonOf, toleranceOf } from './plan.ts'
+import { end, floor, type Instant, step, type Weekday } from '../time.ts'
+import { intersect, minus, union, type Window } from '../windows.ts'
+
+/** When and by which request a window was answered. */
+export interface Asked {
+  /** The earlier of the local clock and the provider's: what the answer can have known. */
+  readonly at: Instant
+  readonly request: string
+  readonly weekStart: Weekday
+}
+
+/** The instant up to which an answer speaks: a copy out of a cache knows nothing that came after its `Date`. */
+export function knownAt(local: Instant, date: Instant | null): Instant {
+  return date === null ? local : Math.min(local, date)
+}
+
+/** What an answer settles of its range: nothing that was not due when it was made. */
+function dueOf(ask: Ask, { at, weekStart }: Asked): Window {
+  const { settled } = horizonOf(ask.endpoint, ask.interval, at, weekStart)
+  return { since: ask.settles.since, until: Math.min(ask.settles.until, settled) }
+}
+
+/** The one row of an answer that brought no points at all: nothing there, not allowed, or not understood. */
+export function settleWhole(ask: Ask, state: CoverageState, reason: string | null, asked: Asked): CoverageRow[] {
+  const due = dueOf(ask, asked)
+  return due.since < due.until ? [row(ask, due, state, reason, asked)] : []
+}
+
+/**
+ * What a decoded body says of the range it was to settle, and of what it brought beyond: covered where points are,
+ * `empty` before the first point of the series, `awaiting` or `gap` where one is missing behind it.
+ */
+export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: Asked): CoverageRow[] {
+  const known = [firstHeld, body.first].filter((t) => t !== null)
+  if (known.length === 0) return settleWhole(ask, 'empty', null, asked)
+  const beginning = Math.min(...known)
+  const due = dueOf(ask, asked)
+  const ended = floor(asked.at, ask.interval, asked.weekStart)
+  const reached = body.last === null ? due.until : Math.max(due.until, Math.min(ended, end(body.last, ask.interval)))
+  // A point that the overlap brought fills a gap that lies before what was to be settled.
+  const range = { since: Math.min(due.since, body.addedFirst ?? Infinity), until: reached }
+  if (range.since >= range.until) return []
+  const missing = intersect([range], body.missing)
+  // Whoever takes no `since` tells nothing missing before its first point.
+  const before = intersect([range], [{ since: Number.NEGATIVE_INFINITY, until: beginning }])
+  const holes = minus(missing, before)
+  return [
+    ...minus([range], [...missing, ...before]).map((window) => row(ask, window, 'covered', null, asked)),
+    ...before.map((window) => row(ask, window, 'empty', 'before the first point', asked)),
+    ...holes.flatMap((window) => splitByAge(ask, window, asked)),
+  ].toSorted((a, b) => a.since - b.since)
+}
+
+/** What failed, but only where no earlier answer covers: a failure takes no knowledge away. */
+export function settleFailure(ask: Ask, reason: string, covered: readonly Window[], asked: Asked): CoverageRow[] {
+  return minus([dueOf(ask, asked)], union(covered)).map((window) => row(ask, window, 'failed', reason, asked))
+}
+
+/** A hole is awaited until it is older than the endpoint's tolerance, then it is a gap. */
+function splitByAge(ask: Ask, window: Window, asked: Asked): CoverageRow[] {
+  const rules = ask.endpoint.rules[ask.interval]
+  const patience = toleranceOf(ask.endpoint, ask.interval)
+  let border = window.until
+  while (border > window.since) {
+    const last = step(border, ask.interval, -1)
+    if (asked.at - availableAt(rules, last, ask.interval) > patience) break
+    border = last
+  }
+  const gap = { since: window.since, until: border }
+  const awaited = { since: border, until: window.until }
+  return [
+    ...(gap.since < gap.until ? [row(ask, gap, 'covered', 'gap', asked)] : []),
+    ...(awaited.since < awaited.until ? [row(ask, awaited, 'covered', 'awaiting', asked)] : []),
+  ]
+}
+
+function row(ask: Ask, window: Window, state: CoverageState, reason: string | null, asked: Asked): CoverageRow {
+  const { since, until } = window
+  return { series: ask.series.id, since, until, state, reason, asked_at: asked.at, request: asked.request }
+}

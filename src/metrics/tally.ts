@@ -1,0 +1,130 @@
+import type { Outcome } from '../net/outcome.ts'
+import { type CoverageRow, type CoverageState, violationId } from '../ledger/entry.ts'
+import type { Ask } from './plan.ts'
+import { isOfHeld } from '../ledger/refusals.ts'
+import type { AskingState, StoppedBy } from './asking.ts'
+import type { BatchResult } from './batch.ts'
+
+/** What scripts read; names are relied on. */
+export interface IngestSummary {
+  readonly run: string
+  readonly version: number
+  readonly requests: number
+  readonly points_added: number
+  readonly files_added: number
+  readonly windows: Readonly<Record<CoverageState, number>>
+  /** Points of which another value came than the stored one, and that nobody has accepted. */
+  readonly violations: number
+  /** Accepted ones that were seen again. */
+  readonly accepted: number
+  /** Series that have points and are refused now. */
+  readonly refused: number
+  readonly stopped_by: StoppedBy | null
+  /** When a spent quota comes back, Unix milliseconds. */
+  readonly resume_at: number | null
+  /** What the provider said when it ended the run. */
+  readonly words: string | null
+}
+
+/** What a run has really cost, beside its plan. */
+interface Actual {
+  readonly requests: number
+  readonly credits: number
+  readonly points: number
+  readonly bytes: number
+  readonly seconds: number
+  readonly [name: string]: number
+}
+
+/** How many windows of each state the rows tell of. */
+export function windowsOf(rows: readonly CoverageRow[]): Record<CoverageState, number> {
+  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
+  for (const row of rows) windows[row.state]++
+  return windows
+}
+
+/** What has come of a run so far. */
+export class Tally {
+  #version: number
+  #points = 0
+  #files = 0
+  readonly #violations = new Set<string>()
+  readonly #accepted = new Set<string>()
+  #requests = 0
+  #credits = 0
+  #bytes = 0
+  #commits = 0
+  readonly #refused = new Set<string>()
+  #stopped: AskingState['stopped'] = null
+  readonly #windows: Record<CoverageState, number> = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
+
+  constructor(version: number) {
+    this.#version = version
+  }
+
+  /** How many versions this run made. */
+  get commits(): number {
+    return this.#commits
+  }
+
+  /** How many requests it sent. */
+  get requests(): number {
+    return this.#requests
+  }
+
+  add({
+    version,
+    coverage,
+    violations,
+    accepted,
+  }: Pick<BatchResult, 'version' | 'coverage' | 'violations' | 'accepted'>): void {
+    this.#version = version.version
+    if (version.made) this.#commits++
+    this.#points += version.points_added
+    this.#files += version.files_added
+    for (const violation of violations) this.#violations.add(violationId(violation))
+    for (const id of accepted) this.#accepted.add(id)
+    for (const { series, state, reason } of coverage)
+      if (state === 'failed' && isOfHeld(reason)) this.#refused.add(series)
+    const windows = windowsOf(coverage)
+    for (const state of ['covered', 'empty', 'unsupported', 'failed'] as const) this.#windows[state] += windows[state]
+  }
+
+  answered(ask: Ask, outcome: Outcome): void {
+    if ('status' in outcome && outcome.status !== null) this.#credits += ask.credits
+    if (outcome.kind === 'body') this.#bytes += outcome.bytes
+  }
+
+  close(requests: number, state: AskingState): void {
+    this.#requests = requests
+    this.#stopped = state.stopped
+  }
+
+  actual(seconds: number): Actual {
+    const rounded = Math.round(seconds * 1000) / 1000
+    return {
+      requests: this.#requests,
+      credits: this.#credits,
+      points: this.#points,
+      bytes: this.#bytes,
+      seconds: rounded,
+    }
+  }
+
+  summary(run: string): IngestSummary {
+    return {
+      run,
+      version: this.#version,
+      requests: this.#requests,
+      points_added: this.#points,
+      files_added: this.#files,
+      windows: { ...this.#windows },
+      violations: this.#violations.size,
+      accepted: this.#accepted.size,
+      refused: this.#refused.size,
+      stopped_by: this.#stopped?.by ?? null,
+      resume_at: this.#stopped?.until ?? null,
+      words: this.#stopped?.words ?? null,
+    }
+  }
+}

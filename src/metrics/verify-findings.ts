@@ -1,0 +1,157 @@
+import { parseSeriesId } from '../catalog/series.ts'
+import { shownUrl } from './api.ts'
+import { type RequestRow, type Verified, type Violation, violationId } from '../ledger/entry.ts'
+import type { Row } from '../ledger/apply.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Ask } from './plan.ts'
+import { formatInstant } from '../time.ts'
+import { minus, type Window } from '../windows.ts'
+import type { BatchResult } from './batch.ts'
+import { resultOfKind, type VerifyResult, verifyResults } from './verified.ts'
+
+/** One stored value that the provider no longer gives, with everything that it needs to find out why. */
+export interface Difference {
+  readonly metric: string
+  readonly asset: string
+  readonly interval: string | null
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+  readonly t: string
+  readonly result: VerifyResult
+  /** Both values as JSON text; null where there is none. */
+  readonly stored: string | null
+  readonly offered: string | null
+  readonly stored_at: string | null
+  readonly offered_at: string
+  /** The request that brought the stored value, and the one that brought the other. */
+  readonly stored_request: string | null
+  readonly offered_request: string | null
+  /** The provider's own id of the second request, where it gave one. */
+  readonly provider_request: string | null
+  readonly address: string | null
+}
+
+/** A window without a usable answer. */
+export interface Unanswered {
+  readonly series: string
+  readonly since: string
+  readonly until: string
+  readonly reason: string
+}
+
+interface Asked {
+  readonly request: RequestRow
+  readonly provider: string | null
+}
+
+/** What the batches of a verify have brought so far. */
+export class Findings {
+  readonly #violations = new Map<string, Violation>()
+  readonly #verified: Verified[] = []
+  readonly #unused = new Map<string, string>()
+  readonly #asked = new Map<string, Asked>()
+
+  readonly add = ({ violations, verified, unused, asked }: BatchResult): void => {
+    for (const violation of violations) this.#violations.set(violationId(violation), violation)
+    this.#verified.push(...verified)
+    for (const [series, reason] of unused) this.#unused.set(series, reason)
+    const needed = new Set(violations.map(({ request }) => request))
+    for (const { request, body } of asked)
+      if (needed.has(request.id)) this.#asked.set(request.id, { request, provider: body.requestId })
+  }
+
+  /** How many windows ended in each way. */
+  results(): Record<VerifyResult, number> {
+    const counts = Object.fromEntries(verifyResults.map((result) => [result, 0])) as Record<VerifyResult, number>
+    for (const { result } of this.#verified) counts[result as VerifyResult]++
+    return counts
+  }
+
+  /** What became of the windows of the plan: compared, without a usable answer, or left for the next run. */
+  windows(
+    asks: readonly Ask[],
+    stopped: boolean,
+  ): { readonly verified: number; readonly failures: Unanswered[]; readonly left: number } {
+    const verified = Map.groupBy(this.#verified, ({ series }) => series)
+    const failures: Unanswered[] = []
+    let left = 0
+    for (const { series, settles } of asks) {
+      const [rest] = minus([settles], verified.get(series.id) ?? [])
+      const reason = this.#unused.get(series.id)
+      if (rest === undefined) continue
+      if (reason === undefined && stopped) left++
+      else failures.push({ series: series.id, ...spelled(rest), reason: reason ?? 'no answer' })
+    }
+    return { verified: asks.length - failures.length - left, failures, left }
+  }
+
+  /** Every difference in full. */
+  differences(
+    ledger: Ledger,
+    { base, secrets }: { readonly base: string; readonly secrets: readonly string[] },
+  ): Difference[] {
+    const before = new Map<string, Row[]>()
+    return [...this.#violations.values()].map((violation) => {
+      const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
+      const asked = this.#asked.get(request ?? '')
+      const requests = before.get(series) ?? earlierRequests(ledger, series)
+      before.set(series, requests)
+      const { metric, asset, interval, currency, exchange, network } = parseSeriesId(series) ?? unknown(series)
+      return {
+        metric,
+        asset,
+        interval,
+        currency,
+        exchange,
+        network,
+        t: formatInstant(t),
+        result: resultOfKind(kind),
+        stored,
+        offered,
+        stored_at: stored_at === null ? null : iso(stored_at),
+        offered_at: iso(asked?.request.asked_at ?? offered_at),
+        stored_request: broughtBy(requests, t, stored_at),
+        offered_request: request,
+        provider_request: asked?.provider ?? null,
+        address: asked === undefined ? null : addressOf(base, asked.request, secrets),
+      }
+    })
+  }
+}
+
+function unknown(series: string) {
+  return { metric: series, asset: '', interval: null, currency: null, exchange: null, network: null }
+}
+
+function spelled({ since, until }: Window): { since: string; until: string } {
+  return { since: formatInstant(since), until: formatInstant(until) }
+}
+
+function iso(micros: number): string {
+  return new Date(micros / 1000).toISOString()
+}
+
+function earlierRequests(ledger: Ledger, series: string): Row[] {
+  return ledger
+    .statement(
+      "SELECT id, since, until, asked_at FROM requests WHERE series = ? AND outcome = 'body' ORDER BY asked_at DESC",
+    )
+    .all(series)
+}
+
+/** The last request before the value was stored whose range holds it. */
+function broughtBy(requests: readonly Row[], t: number, stored_at: number | null): string | null {
+  const found = requests.find(
+    ({ since, until, asked_at }) =>
+      Number(asked_at) <= (stored_at ?? 0) &&
+      (since === null || Number(since) <= t) &&
+      (until === null || Number(until) > t),
+  )
+  return found === undefined ? null : String(found['id'])
+}
+
+function addressOf(base: string, { path, query }: RequestRow, secrets: readonly string[]): string {
+  const text = new URLSearchParams(query).toString()
+  return shownUrl(`${new URL(base).origin}${path}?${text}`, secrets)
+}

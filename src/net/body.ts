@@ -1,0 +1,184 @@
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { type Readable, Transform, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { createRedactor, type Redactor } from '../secrets/secrets.ts'
+import { header, type Headers } from './limits.ts'
+import { startBytes } from './outcome.ts'
+
+/** Where a body goes and what may not go there. */
+export interface Target {
+  readonly file: string
+  /** The largest body that is kept, after decompression. */
+  readonly maxBytes: number
+  readonly secrets: readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** How the streaming of a body ended; `bytes` as they came, decompressed. */
+export type Spooled =
+  | { readonly kind: 'whole'; readonly bytes: number }
+  | { readonly kind: 'ceiling' }
+  /** Next to nothing was sent for very much: more of it is not worth the disk. */
+  | { readonly kind: 'bomb' }
+  | { readonly kind: 'fault'; readonly error: unknown }
+
+/**
+ * Streams the body to the file with backpressure, every key in it replaced; whatever is not whole leaves no file. A
+ * disk that fails is thrown as it says it.
+ */
+export async function spoolBody(body: Readable, headers: Headers, target: Target): Promise<Spooled> {
+  const { maxBytes, secrets, signal } = target
+  const sent = new Meter()
+  const cleaner = new Cleaner(maxBytes, sent, createRedactor(secrets, 'data'))
+  const file = createWriteStream(target.file, { mode: 0o600 })
+  let diskError: Error | undefined
+  file.once('error', (error) => {
+    // A stream that ended early closes the file with its own error; only the first one tells.
+    if (isDiskError(error)) diskError = error
+  })
+  try {
+    const decoders = decodersFor(headers)
+    if (Number(header(headers, 'content-length') ?? 0) > maxBytes) throw new CeilingError()
+    const measured = decoders.length > 0 ? [sent, ...decoders] : []
+    await pipeline([body, ...measured, cleaner, file], { signal })
+    if (decoders.length > 0 && cleaner.bytes === 0) throw new DecodingError(emptyCompressed)
+    return { kind: 'whole', bytes: cleaner.bytes }
+  } catch (error) {
+    body.on('error', () => undefined).destroy()
+    await closed(file)
+    const removed = rm(target.file, { force: true })
+    if (diskError !== undefined) {
+      await removed.catch(() => undefined)
+      throw diskError
+    }
+    await removed
+    if (error instanceof CeilingError) return { kind: error.bomb ? 'bomb' : 'ceiling' }
+    return { kind: 'fault', error }
+  }
+}
+
+/** A file that is still being opened would come back after its removal. */
+async function closed(file: ReturnType<typeof createWriteStream>): Promise<void> {
+  if (file.closed) return
+  await new Promise<void>((resolve) => {
+    file.once('close', resolve)
+    file.destroy()
+  })
+}
+
+/** The body is larger than may be kept. */
+class CeilingError extends Error {
+  readonly bomb: boolean
+
+  constructor(bomb = false) {
+    super()
+    this.bomb = bomb
+  }
+}
+
+/** The body is not encoded as its head says. */
+export class DecodingError extends Error {}
+/** What such an error says of a compressed body without a byte in it. */
+export const emptyCompressed = 'empty compressed body'
+
+/** Counts what the provider really sent. */
+class Meter extends Transform {
+  bytes = 0
+
+  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
+    this.bytes += chunk.length
+    done(null, chunk)
+  }
+}
+
+/** Lists of numbers are compressed to a twentieth, never to so little; below so many bytes nothing is judged. */
+const bombShare = 200
+const bombBytes = 32_000_000
+
+/** Replaces keys, counts what comes, and fails beyond the ceiling. */
+class Cleaner extends Transform {
+  bytes = 0
+  readonly #ceiling: number
+  readonly #sent: Meter
+  readonly #redactor: Redactor
+
+  constructor(ceiling: number, sent: Meter, redactor: Redactor) {
+    super()
+    this.#ceiling = ceiling
+    this.#sent = sent
+    this.#redactor = redactor
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
+    this.bytes += chunk.length
+    const { bytes: sent } = this.#sent
+    if (sent > 0 && this.bytes > bombBytes && this.bytes > sent * bombShare) done(new CeilingError(true))
+    else if (this.bytes > this.#ceiling) done(new CeilingError())
+    else done(null, this.#redactor.push(chunk))
+  }
+
+  override _flush(done: (error: Error | null, chunk?: Buffer) => void): void {
+    done(null, this.#redactor.end())
+  }
+}
+
+/** undici's own decompression prints a warning and hides the end of the stream; zlib tells a cut body apart. */
+function decodersFor(headers: Headers): Transform[] {
+  const value = headers['content-encoding']
+  const names = (typeof value === 'string' ? value : (value ?? []).join(',')).toLowerCase().split(',')
+  return names
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && name !== 'identity')
+    .toReversed()
+    .map((name) => {
+      if (name === 'gzip' || name === 'x-gzip') return createGunzip()
+      if (name === 'deflate') return createInflate()
+      if (name === 'br') return createBrotliDecompress()
+      throw new DecodingError('unknown content encoding')
+    })
+}
+
+/** How long the words of an error answer are waited for. */
+const wordsMs = 5_000
+
+/** The beginning of an error body as text; whatever goes wrong with it, the status stands. */
+export async function readStart(body: Readable, headers: Headers, signal: AbortSignal): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const collector = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      chunks.push(chunk)
+      size += chunk.length
+      done(size >= startBytes ? new CeilingError() : null)
+    },
+  })
+  try {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(wordsMs)])
+    await pipeline([body, ...decodersFor(headers), collector], { signal: limit })
+  } catch {
+    // A cut, stalled or endless error body: the words end where it was left.
+    body.on('error', () => undefined).destroy()
+  }
+  return Buffer.concat(chunks).toString('utf8').slice(0, startBytes)
+}
+
+const diskCodes = new Set([
+  'ENOSPC',
+  'EACCES',
+  'EROFS',
+  'EDQUOT',
+  'ENOENT',
+  'EIO',
+  'EMFILE',
+  'ENFILE',
+  'EPERM',
+  'EISDIR',
+  'ENOTDIR',
+])
+
+function isDiskError(error: unknown): boolean {
+  const { code, syscall } = error as { code?: string; syscall?: string }
+  return code !== undefined && diskCodes.has(code) && syscall !== 'connect' && syscall !== 'getaddrinfo'
+}

@@ -1,0 +1,282 @@
+import { type Dispatcher, EnvHttpProxyAgent, errors } from 'undici'
+import { LakeError } from '../errors.ts'
+import { redact } from '../secrets/secrets.ts'
+import { DecodingError, emptyCompressed, readStart, spoolBody } from './body.ts'
+import type { Headers } from './limits.ts'
+import { type AgainReason, classify, type Context, type Outcome, type Parameter, wordsOf } from './outcome.ts'
+
+/** The only way a key travels. */
+export interface KeyHeader {
+  readonly name: 'X-Api-Key' | 'Authorization'
+  readonly key: string
+}
+
+/** How long each part of one request may take, in milliseconds. */
+export interface Timeouts {
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+/** The values of the usual proxy variables, where they are set. */
+export interface ProxySettings {
+  readonly http?: string | undefined
+  readonly https?: string | undefined
+  readonly all?: string | undefined
+  readonly none?: string | undefined
+}
+
+/** One provider's connection. */
+export interface HttpOptions {
+  /** Requests go to this origin and no other. */
+  readonly base: string
+  readonly key: KeyHeader
+  /** What else must not be written: the keys of this process for other providers, too. */
+  readonly secrets: readonly string[]
+  readonly userAgent: string
+  readonly connections: number
+  /** Where it says nothing: 10 s to connect, 2 min to the first byte, 30 s without a byte, 30 min in all. */
+  readonly timeouts?: Partial<Timeouts>
+  /** The largest body that is kept, after decompression. */
+  readonly maxBytes: number
+  readonly proxy: ProxySettings
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** The timeouts where configuration says nothing. */
+const usualTimeouts: Timeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000 }
+
+/** One GET. The body of a 200 goes to `file`, which exists afterwards only if the outcome is `body`. */
+export interface HttpRequest {
+  readonly url: string
+  readonly file: string
+  readonly etag?: string | undefined
+  /** What a refusal may name. */
+  readonly parameters?: readonly Parameter[] | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** An outcome with the head of the answer that led to it; no head where none came. */
+export interface Reply {
+  readonly outcome: Outcome
+  readonly status: number | null
+  readonly headers: Headers
+}
+
+/** Sends single requests; must be closed. */
+export interface Http {
+  readonly get: (request: HttpRequest) => Promise<Reply>
+  readonly close: () => Promise<void>
+}
+
+/** A pool of connections to one provider. What the provider does is an outcome; a disk that fails is thrown. */
+export function createHttp(options: HttpOptions): Http {
+  const origin = new URL(options.base).origin
+  const all = [options.key.key, ...options.secrets, ...proxySecrets(options.proxy)]
+  const secrets = [...new Set(all.filter((secret) => secret.length > 0))]
+  const dispatcher = createDispatcher(options)
+  const closing = new AbortController()
+  return {
+    get: async (request) => {
+      refuseForeign(request.url, origin, secrets)
+      const signal = request.signal ? AbortSignal.any([request.signal, closing.signal]) : closing.signal
+      return await send({ ...request, signal }, options, dispatcher, secrets)
+    },
+    // What is under way then ends as if it had been stopped: nobody shall try it again.
+    close: async () => {
+      closing.abort()
+      await dispatcher.destroy()
+    },
+  }
+}
+
+function timeoutsOf(options: HttpOptions): Timeouts {
+  return { ...usualTimeouts, ...options.timeouts }
+}
+
+function createDispatcher(options: HttpOptions): Dispatcher {
+  const { protocol, hostname } = new URL(options.base)
+  const { proxy } = options
+  const timeouts = timeoutsOf(options)
+  const chosen = (protocol === 'https:' ? proxy.https : proxy.http) || proxy.all || ''
+  return new EnvHttpProxyAgent({
+    connections: options.connections,
+    pipelining: 1,
+    allowH2: false,
+    headersTimeout: timeouts.firstByteMs,
+    bodyTimeout: timeouts.idleMs,
+    connect: { timeout: timeouts.connectMs },
+    // Empty text, not undefined: what is not given must not be looked up in the process's environment.
+    httpProxy: chosen,
+    httpsProxy: chosen,
+    noProxy: isLoopback(hostname) ? '*' : (proxy.none ?? ''),
+  })
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
+}
+
+/** Passwords of proxies are secrets like the key. */
+function proxySecrets(proxy: ProxySettings): string[] {
+  return [proxy.http, proxy.https, proxy.all].flatMap((address) => {
+    if (!address || !URL.canParse(address)) return []
+    const { password } = new URL(address)
+    return [password, decodeSafely(password)]
+  })
+}
+
+function decodeSafely(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The key must never leave for another host, nor stand in an address. */
+function refuseForeign(url: string, origin: string, secrets: readonly string[]): void {
+  if (new URL(url).origin !== origin) {
+    throw new LakeError('unexpected', { subject: 'request to a foreign host', expected: origin })
+  }
+  if (secrets.some((secret) => url.includes(secret) || url.includes(encodeURIComponent(secret)))) {
+    throw new LakeError('unexpected', { subject: 'request address', expected: 'no secret in it' })
+  }
+}
+
+/** One request under way. */
+interface Flight {
+  readonly request: HttpRequest
+  readonly options: HttpOptions
+  readonly secrets: readonly string[]
+  readonly started: number
+  readonly deadline: AbortSignal
+  readonly signal: AbortSignal
+}
+
+async function send(
+  request: HttpRequest,
+  options: HttpOptions,
+  dispatcher: Dispatcher,
+  secrets: readonly string[],
+): Promise<Reply> {
+  if (request.signal?.aborted) return { outcome: { kind: 'stopped', by: 'signal' }, status: null, headers: {} }
+  const deadline = AbortSignal.timeout(timeoutsOf(options).totalMs)
+  const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline
+  const flight: Flight = { request, options, secrets, started: options.now(), deadline, signal }
+  const { key } = options.key
+  const { pathname, search } = new URL(request.url)
+  let response: Dispatcher.ResponseData
+  try {
+    response = await dispatcher.request({
+      origin: new URL(request.url).origin,
+      path: pathname + search,
+      method: 'GET',
+      headers: {
+        [options.key.name]: options.key.name === 'Authorization' ? `Bearer ${key}` : key,
+        accept: 'application/json',
+        'accept-encoding': 'gzip',
+        'user-agent': options.userAgent,
+        ...(request.etag === undefined ? {} : { 'if-none-match': request.etag }),
+      },
+      signal,
+    })
+  } catch (error) {
+    return { outcome: fault(flight, error, null), status: null, headers: {} }
+  }
+  const { statusCode: status } = response
+  const headers = withoutKeys(response.headers, secrets)
+  const at = options.now()
+  const outcome = await land(flight, { status, headers, body: response.body }, at)
+  return { outcome, status, headers }
+}
+
+/** What a header says beside a number may be stored: no key may stand in it. */
+function withoutKeys(headers: Headers, secrets: readonly string[]): Headers {
+  const clean = (value: string): string => (/^[\s\d.]*$/.test(value) ? value : redact(value, secrets))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? clean(value) : value?.map(clean),
+    ]),
+  )
+}
+
+/** An answer whose head was read. */
+interface Landing {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Dispatcher.ResponseData['body']
+}
+
+async function land(flight: Flight, { status, headers, body }: Landing, at: number): Promise<Outcome> {
+  const context = (): Context => ({
+    at,
+    requestMs: flight.options.now() - flight.started,
+    secrets: flight.secrets,
+    parameters: flight.request.parameters ?? [],
+  })
+  if (status !== 200 && status !== 203) {
+    const start = await readStart(body, headers, flight.signal)
+    if (flight.request.signal?.aborted) return { kind: 'stopped', by: 'signal' }
+    const verdict = classify(status, headers, start, context())
+    if (verdict.kind !== 'body') return verdict
+  }
+  const { secrets, signal, request, options } = flight
+  const spooled = await spoolBody(body, headers, { file: request.file, maxBytes: options.maxBytes, secrets, signal })
+  if (spooled.kind === 'fault') return fault(flight, spooled.error, status)
+  const verdict = classify(status, headers, '', context())
+  if (verdict.kind !== 'body') return verdict
+  if (spooled.kind !== 'whole') return { ...verdict, kind: 'too_large', by: spooled.kind, words: '', code: null }
+  return { ...verdict, file: flight.request.file, bytes: spooled.bytes }
+}
+
+/** What went wrong below HTTP, in one word for the program and one line for people. */
+function fault(flight: Flight, error: unknown, status: number | null): Outcome {
+  if (flight.request.signal?.aborted) return { kind: 'stopped', by: 'signal' }
+  const { code, message } = rootOf(error)
+  const reason: AgainReason = flight.deadline.aborted ? 'timeout' : reasonOf(code, error, status !== null)
+  const detail = flight.deadline.aborted
+    ? 'the whole request took too long'
+    : [code, message].filter(Boolean).join(': ')
+  return {
+    kind: 'again',
+    reason,
+    status,
+    waitMs: null,
+    words: wordsOf(redact(detail, flight.secrets), flight.secrets),
+    requestMs: flight.options.now() - flight.started,
+  }
+}
+
+function rootOf(error: unknown): { code: string; message: string } {
+  const first = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as unknown) : error
+  const { code, message } = first as { code?: unknown; message?: unknown }
+  return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' }
+}
+
+const connectCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_PRX_TLS',
+  'UND_ERR_PRX_CONN',
+])
+
+function reasonOf(code: string, error: unknown, answered: boolean): AgainReason {
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return 'timeout'
+  if (error instanceof DecodingError && error.message !== emptyCompressed) return 'protocol'
+  if (answered) return 'cut'
+  if (connectCodes.has(code) || code.startsWith('CERT_') || code.includes('CERT') || code.startsWith('ERR_TLS'))
+    return 'connect'
+  // A proxy that refuses the tunnel shows up as an aborted request that nobody aborted.
+  if (code === 'UND_ERR_ABORTED') return 'connect'
+  if (error instanceof errors.HTTPParserError) return 'protocol'
+  return 'reset'
+}

@@ -1,0 +1,212 @@
+import { backfillAfter } from '../catalog/availability.ts'
+import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
+import { endSql } from '../intervals-sql.ts'
+import type { Instant } from '../time.ts'
+import type { Existing, PartJob } from './job.ts'
+import type { Loaded } from './stage.ts'
+import { type Ordered, paramsText } from './order.ts'
+import { json, statement } from './sql.ts'
+import { type Engine, quoteList, type Row } from '../store/engine.ts'
+import { recentSql } from './files.ts'
+import { computedSql } from './stored-clocks.ts'
+
+/** What one body brought inside its window. */
+export interface Tally {
+  readonly kept: number
+  readonly first: Instant | null
+  readonly last: Instant | null
+  readonly added: number
+  readonly addedFirst: Instant | null
+  readonly addedLast: Instant | null
+}
+
+/** A contradiction, by position of the body that brought it. */
+export interface Contradiction {
+  readonly body: number
+  readonly t: Instant
+  readonly kind: string
+  readonly stored: string
+  readonly offered: string | null
+  readonly storedAt: number
+}
+
+/** What is new (then in the table `fresh`) and what contradicts. */
+export interface Comparison {
+  /** Whether the table `late` names points that came late. */
+  readonly late: boolean
+  /** Whether any point may be -0.0. */
+  readonly minusZero: boolean
+  readonly tallies: ReadonlyMap<number, Tally>
+  readonly contradictions: readonly Contradiction[]
+}
+
+/** Tells the session what was asked: the tables `bodies`, `series` and `rules`. */
+export async function tellAsked(session: Engine, ordered: readonly Ordered[]): Promise<void> {
+  const parts = new Map(ordered.map(({ p, part }) => [p, part]))
+  const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
+  await session.run(statement('bodies', { json: json(ordered.map(bodyRow)) }))
+  await session.run(statement('series', { json: json(seriesRows(ordered)) }))
+  await session.run(statement('rules', { json: json(rules) }))
+}
+
+/** Compares what is staged with the files that are there and with the other bodies of the batch. */
+export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded): Promise<Comparison> {
+  const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
+  const shared = new Set(good.map(({ rank }) => rank)).size < good.length
+  const doubled = [...loaded.staged.values()].some((body) => body.doubled)
+  await session.run(heldSql(good, loaded))
+  const rowSql = { close: endSql('t', '"interval"'), instant: rowInstantSql('t', 'close') }
+  await session.run(statement('offered', { ...rowSql, distinct: doubled ? 'DISTINCT ON (body, t)' : '' }))
+  const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
+  await session.run(statement('fresh', shared ? first : { distinct: '', order: '' }))
+  await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
+  const contradictions = good.every(({ part }) => part.overlap === 'off') ? [] : await contradict(session)
+  const priors = good.flatMap((one) => priorRows(one, good))
+  if (priors.length > 0) {
+    await session.run(statement('prior', { json: json(priors) }))
+    await session.run(statement('late'))
+  }
+  const tallies = new Map<number, Tally>()
+  for (const row of await session.rows(statement('tallies'))) tallies.set(Number(row['body']), tallyOf(row))
+  return { late: priors.length > 0, minusZero: minusZero(loaded), tallies, contradictions }
+}
+
+function minusZero(loaded: Loaded): boolean {
+  return [...loaded.staged.values()].some((body) => body.minusZero)
+}
+
+type Good = Ordered & { readonly i: number }
+
+function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
+  const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
+  const compared = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
+  const { since, until, askedAt, horizon } = body
+  const own = { interval: part.interval, backfill: backfillAfter(part.interval) }
+  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, compared, ...own }
+}
+
+function seriesRows(ordered: readonly Ordered[]): object[] {
+  const rows = new Map<number, object>()
+  for (const { rank, p, part, body } of ordered) {
+    const { asset, currency, exchange, network, params } = body.series
+    const { metric, interval } = part
+    rows.set(rank, { rank, part: p, metric, interval, asset, currency, exchange, network, params: paramsText(params) })
+  }
+  return [...rows.values()]
+}
+
+const nothingHeld =
+  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT)'
+
+/** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
+function heldSql(good: readonly Good[], loaded: Loaded): string {
+  const meets = ({ from, to }: Range, { min_t, max_t }: Existing): boolean =>
+    (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
+  const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
+    const range = rangeOf(bodies, loaded)
+    return part.existing.filter((file) => meets(range, file)).map(({ path }) => ({ part, path }))
+  })
+  const range = rangeOf(good, loaded)
+  const recent = (good[0]?.part.recent.existing ?? []).filter((file) => meets(range, file)).map(({ path }) => path)
+  if (own.length === 0 && recent.length === 0) return nothingHeld
+  const limits = [
+    ...(Number.isFinite(range.from) ? [`e.t >= make_timestamptz(${range.from * 1_000_000}::BIGINT)`] : []),
+    ...(Number.isFinite(range.to) ? [`e.t <= make_timestamptz(${range.to * 1_000_000}::BIGINT)`] : []),
+  ]
+  return statement('held', {
+    source: heldFilesSql(own, recent),
+    computed: computedSql('e'),
+    range: limits.length === 0 ? 'true' : limits.join(' AND '),
+  })
+}
+
+const held = 'asset, currency, exchange, network, params, t, v, o, basis, available_at, computed_at, observed_at'
+
+/** The rows of files of both levels with metric and interval, for FROM. */
+function heldFilesSql(
+  own: readonly { readonly part: PartJob; readonly path: string }[],
+  recent: readonly string[],
+): string {
+  const nth = (texts: readonly string[]): string => `(${quoteList(texts)})[CAST(file_index AS INTEGER) + 1]`
+  const metric = nth(own.map(({ part }) => part.metric))
+  const interval = nth(own.map(({ part }) => part.interval))
+  const paths = quoteList(own.map(({ path }) => path))
+  const levels = [
+    ...(own.length === 0
+      ? []
+      : [
+          `SELECT ${metric} AS metric, ${interval} AS "interval", ${held} FROM read_parquet(${paths}, hive_partitioning = false)`,
+        ]),
+    ...(recent.length === 0 ? [] : [`SELECT metric, "interval", ${held} FROM ${recentSql(recent)}`]),
+  ]
+  return `(${levels.join(' UNION ALL ')})`
+}
+
+interface Range {
+  readonly from: Instant
+  readonly to: Instant
+}
+
+/** The first and the last t that bodies were asked for or brought. */
+function rangeOf(bodies: readonly Good[], { staged }: Loaded): Range {
+  const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
+  const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
+  return { from: Math.min(...first), to: Math.max(...last) }
+}
+
+async function contradict(session: Engine): Promise<Contradiction[]> {
+  const seconds = (column: string): string => `CAST(CAST(${column} AS DOUBLE) / 1e6 AS VARCHAR)`
+  const differences = statement('differences', {
+    stored_computed: seconds('kc'),
+    offered_computed: seconds('computed'),
+  })
+  const rows = [
+    ...(await session.rows<ContradictionRow>(differences)),
+    ...(await session.rows<ContradictionRow>(statement('vanished'))),
+  ]
+  return rows.map((row) => ({
+    body: row.body,
+    t: Number(row.t),
+    kind: row.kind,
+    stored: row.stored,
+    offered: row.offered,
+    storedAt: Number(row.stored_at),
+  }))
+}
+
+type ContradictionRow = {
+  readonly body: number
+  readonly t: bigint
+  readonly kind: string
+  readonly stored: string
+  readonly offered: string | null
+  readonly stored_at: bigint
+}
+
+const always = 1_000_000_000_000
+
+/** Earlier answers of the body's series: those that the job names, and those of this batch that were asked before. */
+function priorRows({ body, ord, rank, i }: Good, good: readonly Good[]): object[] {
+  const batch = good.filter((o) => o.rank === rank && o.ord < ord && o.body.askedAt < body.askedAt).map((o) => o.body)
+  return [...body.prior, ...batch].map((p) => ({
+    body: i,
+    since: p.since ?? -always,
+    until: p.until ?? always,
+    asked_at: p.askedAt,
+  }))
+}
+
+function tallyOf(row: Row): Tally {
+  return {
+    kept: Number(row['kept']),
+    first: whole(row['first']),
+    last: whole(row['last']),
+    added: Number(row['added']),
+    addedFirst: whole(row['added_first']),
+    addedLast: whole(row['added_last']),
+  }
+}
+
+function whole(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value)
+}

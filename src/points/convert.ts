@@ -1,0 +1,175 @@
+import { rm, stat } from 'node:fs/promises'
+import type { Window } from '../windows.ts'
+import { fewRows } from '../store/compression.ts'
+import type { Lexed } from './lexer.ts'
+import { findClocks } from './clocks.ts'
+import { type Comparison, type Contradiction, compare, tellAsked, type Tally } from './compare.ts'
+import { convertDirectly } from './direct.ts'
+import { findHoles } from './holes.ts'
+import type { BodyResult, ConvertJob, ConvertPart, ConvertResult, PartJob, WrittenFile, WrittenRecent } from './job.ts'
+import { load } from './load.ts'
+import { type Ordered, order } from './order.ts'
+import { describe, readShares, shareOf, type Source, stagedDating, writePoints } from './write.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { portionRows, recentGroup, recentSql } from './files.ts'
+import type { Violation } from '../ledger/entry.ts'
+
+/** So long bodies are written straight to their partition's file where that can be proved. */
+const usuallyLong = 1_000_000
+
+/**
+ * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
+ * small portions and one for each partition that gets many, and tells everything else: which bodies are poison and why, what contradicts the points that are held, what is missing. All
+ * bodies are read and compared together, in as many statements for one partition as for a hundred; long ones have a
+ * shorter way. No point becomes a JavaScript object but one that contradicts. Works in a session of its own; commits
+ * nothing.
+ */
+export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertResult> {
+  const session = await engine.session()
+  try {
+    const lexed = new Map<string, Lexed>()
+    const parts = job.parts.map((part): PartJob => ({ ...job, ...part }))
+    const files: (WrittenFile | null)[] = parts.map(() => null)
+    const bodies: BodyResult[][] = parts.map(() => [])
+    for (const [p, part] of parts.entries()) {
+      const ordered = order([part])
+      const direct = (await isLong(part, job.longBytes ?? usuallyLong))
+        ? await convertDirectly(session, part, ordered, lexed)
+        : null
+      if (!direct) continue
+      files[p] = direct.file
+      bodies[p] = bodyResults(ordered, direct).map(({ result }) => result)
+    }
+    const rest = parts.flatMap((part, p) => (bodies[p]?.length === part.bodies.length ? [] : [p]))
+    const staged = await convertStaged(
+      session,
+      job,
+      rest.map((p) => parts[p] as PartJob),
+      lexed,
+    )
+    for (const [i, p] of rest.entries()) {
+      files[p] = staged.files.get(i) ?? null
+      bodies[p] = staged.bodies.filter(({ part }) => part === i).map(({ result }) => result)
+    }
+    const { recent, violations, findings } = staged
+    return { files, recent, bodies: bodies.flat(), violations, findings }
+  } catch (error) {
+    for (const { out } of [...job.parts, job.recent]) await rm(out, { force: true })
+    throw error
+  } finally {
+    session.close()
+  }
+}
+
+async function isLong({ bodies }: ConvertPart, longBytes: number): Promise<boolean> {
+  let bytes = 0
+  for (const { file } of bodies) bytes += (await stat(file)).size
+  return bytes >= longBytes
+}
+
+/** Reads all bodies into tables, compares them with one another and with what is held, and writes what is new. */
+async function convertStaged(session: Engine, job: ConvertJob, parts: readonly PartJob[], lexed: Map<string, Lexed>) {
+  const ordered = order(parts)
+  if (ordered.length === 0)
+    return { files: new Map<number, WrittenFile>(), recent: null, bodies: [], violations: [], findings: [] }
+  await tellAsked(session, ordered)
+  const spooled = ordered.map(({ body }) => body.file)
+  const what = { circumstances: job, files: spooled, temporary: job.recent.out, lexed }
+  const { staged, poison } = await load(session, what)
+  const { tallies, contradictions, late, minusZero } = await compare(session, ordered, { staged, poison })
+  const told = [...staged.values()].some((body) => body.told > 0)
+  const findings = told ? await findClocks(session, ordered) : []
+  const written = await writeFresh(session, job, ordered, { tallies, late, minusZero })
+  const source = (bodies: readonly number[]): string => `(FROM offered WHERE keep AND body IN (${bodies.join(', ')}))`
+  const holes = await findHoles(session, { ordered, poison, tallies, source })
+  const points = new Map([...staged].map(([i, body]) => [i, body.points]))
+  const bodies = bodyResults(ordered, { poison, points, tallies, holes })
+  return { ...written, bodies, violations: contradictions.map((found) => violation(found, ordered)), findings }
+}
+
+/** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */
+async function writeFresh(
+  session: Engine,
+  job: ConvertJob,
+  ordered: readonly Ordered[],
+  { tallies, late, minusZero }: Pick<Comparison, 'tallies' | 'late' | 'minusZero'>,
+): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
+  const added = new Map<number, number>()
+  for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
+  const write = async (chosen: readonly number[], out: string, more: Partial<Source>): Promise<WrittenRecent> => {
+    const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
+    const series = '(SELECT * EXCLUDE (part) FROM series)'
+    const source = `(FROM fresh JOIN ${series} USING (rank) WHERE part IN (${chosen.join(', ')}))`
+    const how = { place: 'rank', sorted: false, late, minusZero, few: rows <= fewRows, out, ...more }
+    await writePoints(session, job, stagedDating, { source, ...how })
+    const { metric, interval } = ordered.find(({ p }) => p === chosen[0])?.part ?? {}
+    const named =
+      more.lead === undefined ? `${quote(metric ?? '')} AS metric, ${quote(interval ?? '')} AS "interval", ` : ''
+    const shares = await readShares(session, `(SELECT ${named}* FROM ${recentSql([out])})`)
+    const file = describe(shares)
+    if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
+    return { ...file, shares: shares.map(shareOf) }
+  }
+  const files = new Map<number, WrittenFile>()
+  const small: number[] = []
+  for (const [p, rows] of added)
+    if (rows >= (job.portion ?? portionRows)) {
+      const { shares: _, ...file } = await write([p], ordered.find((one) => one.p === p)?.part.out ?? '', {})
+      files.set(p, file)
+    } else if (rows > 0) small.push(p)
+  if (small.length === 0) return { files, recent: null }
+  const lead = { lead: 'metric, "interval",', group: recentGroup }
+  return { files, recent: await write(small, job.recent.out, lead) }
+}
+
+/** What is known of the bodies, by position. */
+interface Facts {
+  /** Why a body is poison. */
+  readonly poison: ReadonlyMap<number, string>
+  /** How many points a body has that is not empty. */
+  readonly points: ReadonlyMap<number, number>
+  readonly tallies: ReadonlyMap<number, Tally>
+  readonly holes: ReadonlyMap<number, Window[]>
+}
+
+/** The results of each partition in the order of asking. */
+function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, holes }: Facts) {
+  const results = ordered.map(({ body, p, ord }, i) => {
+    const reason = poison.get(i) ?? null
+    const held = points.get(i)
+    const tally = tallies.get(i)
+    const state = reason !== null ? ('poison' as const) : held === undefined ? ('empty' as const) : ('ok' as const)
+    return {
+      part: p,
+      ord,
+      result: {
+        request: body.request,
+        series: body.series.id,
+        state,
+        reason,
+        points: held ?? 0,
+        first: tally?.first ?? null,
+        last: tally?.last ?? null,
+        added: tally?.added ?? 0,
+        addedFirst: tally?.addedFirst ?? null,
+        addedLast: tally?.addedLast ?? null,
+        missing: holes.get(i) ?? [],
+      },
+    }
+  })
+  return results.toSorted((a, b) => a.part - b.part || a.ord - b.ord)
+}
+
+function violation(found: Contradiction, ordered: readonly Ordered[]): Violation {
+  const { body, part } = ordered[found.body] ?? {}
+  return {
+    series: body?.series.id ?? '',
+    t: found.t,
+    kind: found.kind,
+    stored: found.stored,
+    offered: found.offered,
+    stored_at: found.storedAt,
+    offered_at: Number(part?.observedAt),
+    request: body?.request ?? null,
+  }
+}

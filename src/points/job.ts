@@ -1,0 +1,131 @@
+import type { Rule } from '../catalog/availability.ts'
+import type { Series } from '../catalog/series.ts'
+import type { Instant, Interval, Weekday } from '../time.ts'
+import type { Window } from '../windows.ts'
+import type { Finding, Violation } from '../ledger/entry.ts'
+import type { Share } from './files.ts'
+
+/** One successful answer: a spool file and what was asked. */
+export interface Body {
+  /** The decompressed JSON body. */
+  readonly file: string
+  /** The id of the request that brought it. */
+  readonly request: string
+  readonly series: Series
+  /** The asked range, half-open, null where unbounded. Points outside are compared, never stored. */
+  readonly since: Instant | null
+  readonly until: Instant | null
+  readonly askedAt: Instant
+  /** Points whose interval ends, or whose stated instant lies, after this instant are not stored. */
+  readonly horizon: Instant
+  /** Earlier successful answers of this series. */
+  readonly prior: readonly { readonly since: Instant; readonly until: Instant; readonly askedAt: Instant }[]
+}
+
+/** A file that is there, with the first and last `t` inside. */
+export interface Existing {
+  readonly path: string
+  readonly min_t: Instant | null
+  readonly max_t: Instant | null
+}
+
+/** What a batch brings to one partition, and by what it is judged. */
+export interface ConvertPart {
+  readonly metric: string
+  readonly interval: Interval
+  readonly rules: readonly Rule[]
+  /** `fixed_range` compares only with answers to the very same range, `off` never. */
+  readonly overlap: 'exact' | 'fixed_range' | 'off'
+  /** In the order of asking: where two bring the same point, the first wins. */
+  readonly bodies: readonly Body[]
+  /** The live files of the partition alone. */
+  readonly existing: readonly Existing[]
+  /** Temporary path of the Parquet file to write. */
+  readonly out: string
+}
+
+/** What holds for all partitions of a batch. */
+export interface Circumstances {
+  readonly recent: RecentJob
+  /** What `t` marks at this provider; the lake always stores the start. */
+  readonly timestamp: 'interval_start' | 'interval_end'
+  /** The day on which weeks begin; Monday unless said. */
+  readonly weekStart?: Weekday
+  /** The instant of the coming commit, Unix microseconds. */
+  readonly observedAt: bigint
+  /** Key-value pairs for the footer. */
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Everything that one commit converts. */
+export interface ConvertJob extends Circumstances {
+  readonly parts: readonly ConvertPart[]
+  /** From so many bytes on a partition's bodies count as long; a megabyte unless said. */
+  readonly longBytes?: number
+  /** From so many new points on, what a partition gets is written to a file of its own; some thousands unless said. */
+  readonly portion?: number
+}
+
+/** Where small portions of all partitions go together. */
+export interface RecentJob {
+  /** The live recent files. */
+  readonly existing: readonly Existing[]
+  /** Temporary path of the Parquet file to write. */
+  readonly out: string
+}
+
+/** One partition under the circumstances of its batch. */
+export interface PartJob extends Circumstances, ConvertPart {}
+
+/** What became of one body. */
+export interface BodyResult {
+  readonly request: string
+  readonly series: string
+  /** `empty`: the array held nothing. `poison`: nothing of the body was used. */
+  readonly state: 'ok' | 'empty' | 'poison'
+  /** Why it is poison. */
+  readonly reason: string | null
+  /** Elements of the array; 0 for poison. */
+  readonly points: number
+  /** First and last `t` inside the asked range that may be stored, held before or not. */
+  readonly first: Instant | null
+  readonly last: Instant | null
+  /** New points that this body brought, and their first and last `t`. */
+  readonly added: number
+  readonly addedFirst: Instant | null
+  readonly addedLast: Instant | null
+  /** Finished intervals of the asked range without a point, half-open; from the first point on where `since` is null. */
+  readonly missing: readonly Window[]
+}
+
+/** The written file: what the journal wants to know of it. */
+export interface WrittenFile {
+  readonly rows: number
+  /** Independent of the order of rows and of their spread over files: digests of parts add up (`digestSql`). */
+  readonly digest: string
+  /** First and last `t`, seconds. */
+  readonly min_t: Instant
+  readonly max_t: Instant
+  /** First and last `available_at`, Unix microseconds. */
+  readonly min_available: number
+  readonly max_available: number
+  /** The smallest `available_at` minus end of the interval, microseconds. */
+  readonly min_lag: number
+}
+
+/** The written recent file. */
+export interface WrittenRecent extends WrittenFile {
+  readonly shares: readonly Share[]
+}
+
+/** What a conversion gives; nothing of it is committed yet. */
+export interface ConvertResult {
+  /** By partition; null where it gets no file of its own: then there is none at `out`. */
+  readonly files: readonly (WrittenFile | null)[]
+  /** The recent file; null where no small portion is new. */
+  readonly recent: WrittenRecent | null
+  /** One a body, partition by partition, each in the order of asking. */
+  readonly bodies: readonly BodyResult[]
+  readonly violations: readonly Violation[]
+  readonly findings: readonly Finding[]
+}

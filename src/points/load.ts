@@ -1,0 +1,46 @@
+import { rm } from 'node:fs/promises'
+import { lexAll } from './lex.ts'
+import { loadRich } from './rich.ts'
+import { statement } from './sql.ts'
+import { forget, type Loaded, type Loading } from './stage.ts'
+import { loadTyped } from './typed.ts'
+import type { Engine } from '../store/engine.ts'
+
+/**
+ * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
+ * position in `files`; those that are poison leave both. All are lexed first; those of known keys are then read with declared types, all others value by
+ * value.
+ */
+export async function load(
+  engine: Engine,
+  what: Pick<Loading, 'circumstances' | 'files' | 'temporary' | 'lexed'>,
+): Promise<Loaded> {
+  const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
+  try {
+    const sound = await lexAll(loading)
+    await engine.run(statement('typed_table'))
+    await engine.run(statement('rich_table'))
+    await loadRich(loading, await loadTyped(loading, sound))
+    await engine.run(statement('staged'))
+    await refuseContradictions(loading)
+    await forget(engine, 'bodies', [...loading.poison.keys()])
+    return { staged: loading.staged, poison: loading.poison }
+  } finally {
+    for (const copy of loading.copies.values()) await rm(copy, { force: true })
+  }
+}
+
+/** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
+async function refuseContradictions({ engine, poison, staged }: Loading): Promise<void> {
+  await engine.run(statement('canonical'))
+  const suspects = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
+  if (suspects.length === 0) return
+  const sql = statement('conflicts', { bodies: suspects.join(', ') })
+  const rows = await engine.rows<{ body: number; t: bigint }>(sql)
+  for (const { body, t } of rows) {
+    poison.set(body, `two different points with the same t: ${t}`)
+    staged.delete(body)
+  }
+  const refused = rows.map(({ body }) => body)
+  for (const table of ['typed', 'rich']) await forget(engine, table, refused)
+}

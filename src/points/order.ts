@@ -1,0 +1,43 @@
+import type { Body, PartJob } from './job.ts'
+
+/** A body in the order of writing: by series as the file is sorted, then by what was asked. */
+export interface Ordered {
+  readonly body: Body
+  /** Its partition, and the position of that in the batch. */
+  readonly part: PartJob
+  readonly p: number
+  /** Position in its partition: the order of asking. */
+  readonly ord: number
+  /** Number of the series in the batch. */
+  readonly rank: number
+}
+
+/** Sorts bodies as their points will be sorted: partition, asset, currency, exchange, network, params, then asked range. */
+export function order(parts: readonly PartJob[]): Ordered[] {
+  const keyed = parts.flatMap((part, p) => part.bodies.map((body, ord) => ({ body, part, p, ord, key: sortKey(body) })))
+  keyed.sort(
+    (a, b) =>
+      a.p - b.p ||
+      Buffer.compare(a.key, b.key) ||
+      (a.body.since ?? -Infinity) - (b.body.since ?? -Infinity) ||
+      a.ord - b.ord,
+  )
+  let rank = -1
+  return keyed.map(({ key, ...one }, i) => {
+    const before = keyed[i - 1]
+    if (before?.p !== one.p || Buffer.compare(before.key, key) !== 0) rank++
+    return { ...one, rank }
+  })
+}
+
+/** Bytes that compare like the columns do, NULL last. */
+function sortKey({ series }: Body): Buffer {
+  const parts = [series.asset, series.currency, series.exchange, series.network, paramsText(series.params)]
+  return Buffer.concat(parts.flatMap((part) => (part === null ? [Buffer.of(0xff)] : [Buffer.from(part), Buffer.of(0)])))
+}
+
+/** The further parameters of a series as JSON text with sorted keys; null where there are none. */
+export function paramsText(params: Readonly<Record<string, string>>): string | null {
+  const entries = Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries))
+}

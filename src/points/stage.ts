@@ -1,0 +1,114 @@
+import { onGridSql, stepSql } from '../intervals-sql.ts'
+import type { Lexed } from './lexer.ts'
+import type { Circumstances } from './job.ts'
+import { statement } from './sql.ts'
+import type { Engine, Row } from '../store/engine.ts'
+
+/** What one body holds once it is staged. */
+export interface Staged {
+  readonly points: number
+  /** How many have a computed_at. */
+  readonly told: number
+  /** Whether all values and instants are what they should be. */
+  readonly sound: boolean
+  /** Whether any value is -0.0. */
+  readonly minusZero: boolean
+  /** Whether some t stands twice. */
+  readonly doubled: boolean
+  readonly first: number
+  readonly last: number
+}
+
+/** How the `computed_at` of a body lies to the end of the interval. */
+export interface Clocks {
+  readonly told: number
+  /** How many lie before the end of the interval or a stated instant. */
+  readonly early: number
+  /** `computed_at` minus the end, microseconds: the smallest and the largest. */
+  readonly low: number
+  readonly high: number
+  /** The first `t`. */
+  readonly first: number
+}
+
+/** The outcome of staging, by position of the body in the list. */
+export interface Loaded {
+  readonly staged: ReadonlyMap<number, Staged>
+  readonly poison: ReadonlyMap<number, string>
+}
+
+/** The staging of one batch: what is known so far, shared by the ways of reading. */
+export interface Loading {
+  readonly engine: Engine
+  readonly circumstances: Circumstances
+  /** The spool files, by body. */
+  readonly files: readonly string[]
+  /** Beginning of the paths of temporary files. */
+  readonly temporary: string
+  readonly staged: Map<number, Staged>
+  readonly poison: Map<number, string>
+  /** By spool file. */
+  readonly lexed: Map<string, Lexed>
+  /** Copies in which `-0` is spelled `-0.0`, by body. */
+  readonly copies: Map<number, string>
+}
+
+/** SQL of the start of the interval that a row's `mark` names, and whether it lies on the grid of the row's `interval`. */
+export function gridOf({ timestamp, weekStart }: Circumstances): { start: string; on_grid: string } {
+  const start = timestamp === 'interval_end' ? stepSql('mark', '"interval"', -1) : 'mark'
+  return { start, on_grid: onGridSql('mark', '"interval"', weekStart) }
+}
+
+type StatsRow = {
+  readonly [name in 'points' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last']: bigint
+} & { readonly body: number }
+
+/** Counts over the staged points of each body. */
+export async function statsOf({ engine }: Loading, source: string): Promise<Map<number, Staged>> {
+  const rows = await engine.rows<StatsRow>(statement('stats', { source }))
+  return new Map(
+    rows.map((row) => [
+      row.body,
+      {
+        points: Number(row.points),
+        told: Number(row.told),
+        sound: row.unsound === 0n,
+        minusZero: row.minus_zeros > 0n,
+        doubled: row.points > row.moments,
+        first: Number(row.first),
+        last: Number(row.last),
+      },
+    ]),
+  )
+}
+
+/** Takes bodies out of a table again. */
+export async function forget(engine: Engine, table: string, bodies: readonly number[]): Promise<void> {
+  if (bodies.length > 0) await engine.run(`DELETE FROM ${table} WHERE body IN (${bodies.join(', ')})`)
+}
+
+/** SQL of the columns early, low and high over the points of one body, from SQL of `computed` (microseconds), `close` and `floor` (seconds). */
+export function clocksSql(computed: string, close: string, floor: string): string {
+  const lag = `${computed} - ${close} * 1000000`
+  return `count(*) FILTER (WHERE ${computed} < ${floor} * 1000000) AS early, min(${lag}) AS low, max(${lag}) AS high`
+}
+
+/** The row's columns as numbers. */
+export function clocksOf(row: Row): Clocks {
+  const number = (name: string): number => Number(row[name] ?? 0)
+  return {
+    told: number('told'),
+    early: number('early'),
+    low: number('low'),
+    high: number('high'),
+    first: number('first'),
+  }
+}
+
+/** The body's number from its position in the list of files that one statement reads. */
+export function bodySql(bodies: readonly number[]): string {
+  const inOrder = bodies.every((body, i) => body === i)
+  return inOrder
+    ? 'CAST(file_index AS INTEGER)'
+    : `([${bodies.join(', ')}]::INTEGER[])[CAST(file_index AS INTEGER) + 1]`
+}

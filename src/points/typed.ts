@@ -1,0 +1,52 @@
+import { isNested, isNumbers, kindBits, type Lexed } from './lexer.ts'
+import { statement } from './sql.ts'
+import { bodySql, forget, gridOf, type Loading, statsOf } from './stage.ts'
+import { quoteList } from '../store/engine.ts'
+
+/** Stages bodies whose points hold nothing but t, computed_at and one kind of value; returns the others. */
+export async function loadTyped(loading: Loading, bodies: readonly number[]): Promise<number[]> {
+  const { engine, files, lexed, staged, circumstances } = loading
+  const seen = (body: number): Lexed | undefined => lexed.get(files[body] ?? '')
+  const flat = bodies.filter((body) => hasKinds(seen(body), 'flat'))
+  const nested = bodies.filter((body) => !flat.includes(body) && hasKinds(seen(body), 'nested'))
+  await engine.run(statement('points', gridOf(circumstances)))
+  await fill(loading, flat, flatColumns)
+  await fill(loading, nested, nestedColumns)
+  const found = await statsOf(loading, 'typed_points')
+  for (const [body, one] of found) if (one.sound) staged.set(body, one)
+  await forget(
+    engine,
+    'typed',
+    [...found.keys()].filter((body) => !staged.has(body)),
+  )
+  return bodies.filter((body) => !staged.has(body))
+}
+
+/** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */
+function hasKinds(seen: Lexed | undefined, shape: 'flat' | 'nested'): boolean {
+  if (!seen) return false
+  const { keys, elements } = seen
+  const known = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
+  if (!known || !isNumbers(keys.computed_at.kinds)) return false
+  if (shape === 'nested') return isNested(keys.v.kinds) && keys.o.count === 0 && keys.v.count === elements
+  return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
+}
+
+/** How the declared columns become v and o. */
+interface TypedColumns {
+  readonly v: string
+  readonly o: string
+  readonly columns: string
+}
+
+/** Numbers in v, objects or arrays in o. */
+const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'VARCHAR'` }
+/** Objects or arrays in v. */
+const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'` }
+
+/** Reads bodies into the table `typed`, all or none. */
+async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
+  if (bodies.length === 0) return
+  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? loading.files[body] ?? ''))
+  await loading.engine.run(statement('typed', { ...columns, body: bodySql(bodies), files })).catch(() => undefined)
+}

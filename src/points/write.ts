@@ -1,0 +1,235 @@
+import { backfillAfter } from '../catalog/availability.ts'
+import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
+import { endSql, micros } from '../intervals-sql.ts'
+import type { Interval } from '../time.ts'
+import { compressionSql } from '../store/compression.ts'
+import type { Body, Circumstances, PartJob, WrittenFile } from './job.ts'
+import { type Ordered, paramsText } from './order.ts'
+import { lookup, statement } from './sql.ts'
+import { type Clocks, clocksOf, clocksSql } from './stage.ts'
+import { type Engine, quote, quoteList, type Row } from '../store/engine.ts'
+import type { Share } from './files.ts'
+import { computedSql } from './stored-clocks.ts'
+
+/** SQL of what a point is written with, over the columns of its source. */
+export interface Dating {
+  readonly asset: string
+  readonly currency: string
+  readonly exchange: string
+  readonly network: string
+  readonly params: string
+  /** Seconds: from when on the rule calls it knowable, before which it never is, and how much later it counts as backfilled. */
+  readonly available: string
+  readonly floor: string
+  readonly backfill: string
+  readonly basis: string
+  readonly trusted: string
+}
+
+/** For points of one partition that tell nothing but their body. */
+export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]): Dating {
+  const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
+  return {
+    asset: perBody(({ series }) => series.asset),
+    currency: perBody(({ series }) => series.currency),
+    exchange: perBody(({ series }) => series.exchange),
+    network: perBody(({ series }) => series.network),
+    params: perBody(({ series }) => paramsText(series.params)),
+    available: availableSql(rules, 't', interval),
+    floor: floorSql(rules, 't', interval),
+    backfill: String(backfillAfter(interval)),
+    basis: basisSql(rules, 't'),
+    trusted: trustedSql(rules, 't'),
+  }
+}
+
+/** For points of the table `fresh` beside their series. */
+export const stagedDating: Dating = {
+  asset: 'asset',
+  currency: 'currency',
+  exchange: 'exchange',
+  network: 'network',
+  params: 'params',
+  available: 'ruled',
+  floor: 'floor',
+  backfill: 'backfill',
+  basis: 'rule_basis',
+  trusted: 'trusted',
+}
+
+/** The points to be written. */
+export interface Source {
+  /** SQL of a relation: body, t, v, o, extra, computed, and what the dating names. */
+  readonly source: string
+  /** The column by which the series are sorted. */
+  readonly place: string
+  /** Whether the source is sorted by it and t already. */
+  readonly sorted: boolean
+  /** Whether the table `late` names points that came late. */
+  readonly late: boolean
+  /** Whether any point may be -0.0. */
+  readonly minusZero: boolean
+  /** Whether it is at most a few rows. */
+  readonly few: boolean
+  /** SQL of leading columns, each with a comma; '' for none. */
+  readonly lead?: string
+  /** The most rows of a row group. */
+  readonly group?: number
+  /** Path of the file. */
+  readonly out: string
+}
+
+/** DuckDB's own. */
+const usualGroup = 122_880
+
+/** Writes the points to `out`, sorted, dated and with their series. */
+export async function writePoints(
+  session: Engine,
+  { observedAt, metadata }: Circumstances,
+  dating: Dating,
+  { source, place, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
+): Promise<void> {
+  const sql = statement('output', {
+    ...dating,
+    observed: `${observedAt}::BIGINT`,
+    basis: asBasis(dating.basis),
+    provider: asBasis(`'provider'`),
+    observed_basis: asBasis(`'observed'`),
+    late: late ? 'coalesce(tardy, false)' : 'false',
+    source: late ? `${source} LEFT JOIN late USING (body, t)` : source,
+    place,
+    lead,
+    group,
+    order: sorted && !late ? '' : 'ORDER BY place, t',
+    out: quote(out),
+    compression: compressionSql(few),
+    // Small enough that t and available_at get delta encoding instead of a dictionary.
+    dictionary: minusZero ? 0 : 1000,
+    metadata: metadataSql(metadata),
+  })
+  await session.run(sql)
+}
+
+function metadataSql(metadata: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(metadata).map(([key, value]) => `${quote(key)}: ${quote(value)}`)
+  return pairs.length === 0 ? '' : `, KV_METADATA {${pairs.join(', ')}}`
+}
+
+/** As an enum: Parquet writes it several times faster and every reader sees text. */
+function asBasis(text: string): string {
+  return `CAST(${text} AS ENUM ('provider', 'observed', 'stated', 'assumed', 'override'))`
+}
+
+/** SQL of the content digest over rows of points files; sums over several files add up. */
+export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at, observed_at, v,
+  signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
+
+const noClocks = '0::BIGINT AS early, 0::BIGINT AS low, 0::BIGINT AS high'
+
+/** What the written file holds of one series in one part of time. */
+export type Group = Row & {
+  readonly [name in 'asset' | 'currency' | 'exchange' | 'network' | 'params']: string | null
+} & { readonly part: number; readonly digest: string } & {
+  readonly [name in (typeof counts)[number]]: bigint
+}
+
+const counts = [
+  'rows',
+  'numbers',
+  'zeros',
+  'told',
+  'first',
+  'last',
+  'first_row',
+  'last_row',
+  'min_available',
+  'max_available',
+  'min_lag',
+] as const
+
+/** Reads the written file back, its clocks where points are `told`: by series, and by the part of time between the instants `cuts` (ascending). */
+export async function readBack(
+  session: Engine,
+  { interval, rules }: PartJob,
+  { out, told }: { readonly out: string; readonly told: boolean },
+  cuts: readonly number[] = [],
+): Promise<Group[]> {
+  const branches = cuts.map((cut, part) => `WHEN mark < ${cut} THEN ${part}`).join(' ')
+  const close = endSql('mark', interval)
+  return session.rows<Group>(
+    statement('written', {
+      file: quoteList([out]),
+      end: close,
+      part: cuts.length === 0 ? '0' : `CASE ${branches} ELSE ${cuts.length} END`,
+      clocks: told ? clocksSql(`epoch_us(${computedSql()})`, close, floorSql(rules, 'mark', interval)) : noClocks,
+      computed: computedSql(),
+      digest: digestSql,
+    }),
+  )
+}
+
+/** What a relation with metric and interval holds of one partition, with its proof. */
+export type ShareRow = Pick<
+  Group,
+  'rows' | 'first' | 'last' | 'min_available' | 'max_available' | 'min_lag' | 'digest'
+> & {
+  readonly metric: string
+  readonly interval: Interval
+  readonly minus_zeros: bigint
+}
+
+/** What the rows of a relation with metric and interval are, by partition. */
+export async function readShares(session: Engine, source: string): Promise<ShareRow[]> {
+  const end = endSql('epoch_us(t)', '"interval"', micros)
+  return await session.rows<ShareRow>(statement('shares', { source, end, digest: digestSql }))
+}
+
+/** The share as the journal keeps it. */
+export function shareOf({ metric, interval, rows, min_lag }: ShareRow): Share {
+  return { metric, interval, rows: Number(rows), min_lag: Number(min_lag) }
+}
+
+/** What one body brought to the written file. */
+export interface Part {
+  readonly rows: number
+  /** Points whose v is not null, and those whose v is zero. */
+  readonly numbers: number
+  readonly zeros: number
+  readonly told: number
+  /** First and last t, and where they stand in the file. */
+  readonly first: number
+  readonly last: number
+  readonly firstRow: number
+  readonly lastRow: number
+  readonly clocks: Clocks
+}
+
+/** The group as numbers. */
+export function partOf(group: Group): Part {
+  return {
+    rows: Number(group.rows),
+    numbers: Number(group.numbers),
+    zeros: Number(group.zeros),
+    told: Number(group.told),
+    first: Number(group.first),
+    last: Number(group.last),
+    firstRow: Number(group.first_row),
+    lastRow: Number(group.last_row),
+    clocks: clocksOf(group),
+  }
+}
+
+/** The file as the journal wants to know it. */
+export function describe(groups: readonly Omit<ShareRow, 'metric' | 'interval' | 'minus_zeros'>[]): WrittenFile {
+  const all = (name: Exclude<keyof ShareRow, 'metric' | 'interval' | 'digest' | 'minus_zeros'>): number[] =>
+    groups.map((group) => Number(group[name]))
+  return {
+    rows: all('rows').reduce((sum, rows) => sum + rows, 0),
+    digest: String(groups.reduce((sum, { digest }) => sum + BigInt(digest), 0n)),
+    min_t: Math.min(...all('first')),
+    max_t: Math.max(...all('last')),
+    min_available: Math.min(...all('min_available')),
+    max_available: Math.max(...all('max_available')),
+    min_lag: Math.min(...all('min_lag')),
+  }
+}

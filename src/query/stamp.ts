@@ -1,0 +1,287 @@
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { createHash } from 'node:crypto'
+import { exportCatalogue } from '../catalog/export.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { LakeError, usage } from '../errors.ts'
+import { type CommitDeps, sha256File } from '../ledger/commit.ts'
+import { diskError, exists, makeFolder, realDisk, statOf } from '../store/disk.ts'
+import { heldRules, heldStamps, liveFiles } from '../ledger/held.ts'
+import { inLake, places } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { lockCommit } from '../store/lock.ts'
+import { type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
+import { openSpool, type Spool } from '../ledger/sweep.ts'
+import { buildViews } from '../views/build.ts'
+import { openQuery } from './lake.ts'
+import type { RunDeps } from './run.ts'
+import {
+  bringStamped,
+  engineVersion,
+  firstDifference,
+  type FirstDifference,
+  readNote,
+  runStamped,
+  sameRows,
+  type StampNote,
+  writeStamped,
+} from './stamped.ts'
+
+/** What is to be stamped. */
+export interface StampInput {
+  readonly root: string
+  readonly catalogue: Catalogue
+  /** The query's text as its author wrote it. */
+  readonly query: string
+  /** Where the result goes, absolute. */
+  readonly out: string
+  /** Session variables by name. */
+  readonly variables: StampNote['variables']
+}
+
+/** A stamped result. */
+export interface Stamped extends StampNote {
+  readonly id: string
+  /** SHA-256 of the result file. */
+  readonly digest: string
+  readonly out: string
+}
+
+const tiesMoved = "every row is the same; those that the query's ORDER BY leaves equal stand in another order"
+const folderMark = '{{folder}}'
+
+/**
+ * Runs a query over exactly the newest version, on one thread, and writes its rows with everything that is needed to
+ * run it again. The views' text, the files that they name and the lake's own tables are kept for as long as the lake;
+ * the note that says so makes no version.
+ */
+export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, deps: CommitDeps): Promise<Stamped> {
+  const ledger = await Ledger.open(input.root)
+  const id = `stamp-${Math.floor(deps.nowMicros()).toString(36)}-${deps.holder.pid}`
+  const spool = await openSpool(input.root, id, deps)
+  const temporary = `${input.out}.${deps.holder.pid}.tmp`
+  try {
+    const pinned = await pin(ledger, input, deps, spool)
+    const session = await openQuery(input.root, {
+      script: pinned.text.replaceAll(folderMark, input.root),
+      threads: 1,
+      query: input.query,
+      set: input.variables,
+    })
+    let note: StampNote
+    try {
+      const made = await runStamped(session, input.query, { ...run, folder: input.root })
+      note = {
+        ...pinned.note,
+        ...made,
+        query: input.query,
+        variables: input.variables,
+        engine: await engineVersion(session),
+        program: deps.program,
+      }
+      await mkdir(dirname(input.out), { recursive: true })
+      await writeStamped(session, temporary, note)
+    } finally {
+      session.close()
+    }
+    await realDisk.sync(temporary)
+    const digest = await sha256File(temporary)
+    const stampId = digest.slice(0, 16)
+    await record(ledger, spool, { ...note, id: stampId, digest, out: input.out }, pinned.kept, deps)
+    await rename(temporary, input.out)
+    return { ...note, id: stampId, digest, out: input.out }
+  } catch (error) {
+    throw diskError(error, 'stamp')
+  } finally {
+    await rm(temporary, { force: true })
+    await spool.close()
+    ledger.close()
+  }
+}
+
+interface Pinned {
+  readonly text: string
+  /** What was copied for it, relative to the lake. */
+  readonly kept: readonly string[]
+  readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
+}
+
+/** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
+async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: CommitDeps, spool: Spool): Promise<Pinned> {
+  await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
+  const raw = await readFile(spool.file(places.script), 'utf8')
+  const version = Number(/^-- The lake in .* as of version (\d+):/.exec(raw)?.[1] ?? Number.NaN)
+  const { lake } = ledger.head()
+  if (lake === null || !(version > 0))
+    throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+  const disk = deps.disk ?? realDisk
+  const kept: string[] = []
+  const keep = async (name: string, bring: (target: string) => Promise<void>): Promise<void> => {
+    kept.push(`${places.stamps}/${name}`)
+    await bring(spool.file(name))
+    const target = inLake(root, `${places.stamps}/${name}`)
+    // The name tells the content: what is there is the same, unless a power cut has torn what a killed run left.
+    if ((await exists(target)) && (await sha256File(target)) === (await sha256File(spool.file(name))))
+      return await disk.sync(target)
+    await disk.sync(spool.file(name))
+    await disk.move(spool.file(name), target)
+  }
+  await makeFolder(disk, inLake(root, places.stamps))
+  const named = [...raw.matchAll(/'[^'\n]*\/exports\/([\w.-]+\.parquet)'/g)].map((match) => match[1] ?? '')
+  for (const name of new Set(named))
+    await keep(name, async (target) => await copyFile(inLake(root, `exports/${name}`), target))
+  const text = raw.replaceAll(root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
+  const script = `${sha256(text).slice(0, 32)}.sql`
+  await keep(script, async (target) => await writeFile(target, text))
+  const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
+  return {
+    text: text.replaceAll(`${folderMark}/${places.stamps}/`, `${folderMark}/exports/`),
+    kept,
+    note: { lake, version, script: `${places.stamps}/${script}`, catalogue: digest },
+  }
+}
+
+/** The same result stamped again leaves the note as it is. */
+async function record(
+  ledger: Ledger,
+  spool: Spool,
+  { id, digest, out, query, ...note }: Stamped,
+  kept: readonly string[],
+  deps: CommitDeps,
+): Promise<void> {
+  const { root } = ledger
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    await ledger.catchUp()
+    if (heldStamps(ledger).some((known) => known.id === id)) return
+    const pinned = liveFiles(ledger, { version: note.version })
+    if (pinned.some((file) => file.dropped_version !== null))
+      throw new LakeError('unexpected', {
+        subject: `version ${note.version}`,
+        got: 'files that were vacuumed meanwhile',
+        next: 'run the same command again',
+      })
+    const own = kept.map(async (path) => {
+      const full = inLake(root, path)
+      return { path, bytes: (await statOf(full))?.size ?? 0, sha256: await sha256File(full) }
+    })
+    const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
+    const stampFile: StampFile = {
+      schema_version: stampSchema,
+      lake: note.lake,
+      id,
+      version: note.version,
+      digest,
+      query_digest: sha256(query),
+      path: basename(out),
+      at: Math.floor(deps.nowMicros()),
+      program: deps.program,
+      rules: heldRules(ledger, note.version)?.digest ?? null,
+      detail: { script: note.script, result: note.result, rows: note.rows, variables: note.variables },
+      files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
+    }
+    await writeStamp(deps.disk ?? realDisk, root, spool.file('stamp.json'), stampFile)
+    await ledger.catchUp()
+  } finally {
+    await lock.release()
+  }
+}
+
+/** What running a stamped result again came to. */
+export interface Replayed extends StampNote {
+  readonly same: boolean
+  readonly difference: FirstDifference | null
+  /** What is not as it was, though it should not matter. */
+  readonly notes: readonly string[]
+}
+
+/** Runs a stamped result again over the version that it was made from and compares it bit for bit. */
+export async function replay(
+  root: string,
+  path: string,
+  run: Omit<RunDeps, 'folder'>,
+  program: string,
+): Promise<Replayed> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    const note = await noteOf(path)
+    await prove(ledger, note, path)
+    const text = await readFile(inLake(root, note.script), 'utf8').catch((cause: unknown) => {
+      throw lost(note.script, cause)
+    })
+    if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
+    const session = await openQuery(root, {
+      script: text.replaceAll(folderMark, root),
+      threads: 1,
+      anyVariable: true,
+      set: note.variables,
+    })
+    try {
+      const again = await runStamped(session, note.query, { ...run, folder: root })
+      const notes = changes(note, await engineVersion(session), program)
+      if (again.result === note.result) return { ...note, same: true, difference: null, notes }
+      await bringStamped(session, path)
+      if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
+      return { ...note, same: false, difference: (await firstDifference(session)) ?? null, notes }
+    } finally {
+      session.close()
+    }
+  } finally {
+    ledger.close()
+  }
+}
+
+async function noteOf(path: string): Promise<StampNote> {
+  const note = await readNote(path).catch((cause: unknown) => {
+    throw new LakeError('integrity', {
+      subject: path,
+      expected: 'a Parquet file',
+      got: 'a damaged one',
+      next: 'put it back from a copy, or run pitlake stamp again',
+      cause,
+    })
+  })
+  if (note !== undefined) return note
+  throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
+}
+
+/** The file must be the one whose digest the lake holds. */
+async function prove(ledger: Ledger, note: StampNote, path: string): Promise<void> {
+  const { lake } = ledger.head()
+  if (lake !== note.lake)
+    throw usage(path, {
+      expected: `a result of lake ${lake}`,
+      got: `one of lake ${note.lake}`,
+      next: 'name its folder with --data',
+    })
+  const digest = await sha256File(path)
+  const known = heldStamps(ledger).filter((held) => held.version === note.version)
+  if (known.some((held) => held.digest === digest)) return
+  throw new LakeError('integrity', {
+    subject: path,
+    expected: 'the bytes that were stamped',
+    got: 'a file that was changed since, or was never stamped here',
+    next: 'put it back from a copy, or run pitlake stamp again',
+  })
+}
+
+function lost(script: string, cause: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: script,
+    expected: 'the text of the views that was stamped',
+    got: cause === undefined ? 'another text' : 'no such file',
+    next: 'run pitlake doctor',
+    cause,
+  })
+}
+
+function changes(note: StampNote, engine: string, program: string): string[] {
+  const notes: string[] = []
+  if (engine !== note.engine) notes.push(`stamped with DuckDB ${note.engine}, replayed with ${engine}`)
+  if (program !== note.program) notes.push(`stamped by ${note.program}, replayed by ${program}`)
+  return notes
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

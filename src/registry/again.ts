@@ -1,0 +1,146 @@
+import { LakeError } from '../errors.ts'
+import type { CommitDeps, StagedFile } from '../ledger/commit.ts'
+import { liveFiles } from '../ledger/held.ts'
+import { dataVersion, parseRegistryFile } from '../store/layout.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { readHeld, readLastEvents } from './held.ts'
+import { Lines } from './lines.ts'
+import type { Spool } from '../ledger/sweep.ts'
+import { type Read, readPage, readSnapshot, type Resources } from './bodies.ts'
+import { cutApart } from './cut.ts'
+import { newPoll, observeState, type Poll } from './history.ts'
+import { settlePoll } from './commit.ts'
+import { draftPoll } from './draft.ts'
+import { enginesOf } from './engine.ts'
+import { eventTaker, withMissing } from './taking.ts'
+import type { FinishedPoll, PollContext } from './finished.ts'
+import { readRaw } from './raw.ts'
+import { registryState } from './state.ts'
+
+/** A version to be folded once more, between the lake as it was and as it became. */
+export interface Again {
+  readonly resources: Resources
+  readonly deps: CommitDeps
+  readonly spool: Spool
+  readonly before: Ledger
+  readonly after: Ledger
+  /** Arrays that the snapshot misses are empty ones. */
+  readonly acceptShrink: boolean
+}
+
+/** Folds the bodies of a poll as it did; gives the files that this makes, in the spool. */
+export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
+  const { before, after, resources, spool, deps } = again
+  const { lake, version, committed_at, provider } = after.head()
+  const run = runOf(after)
+  if (lake === null || provider === null || run === null) throw beyond(version, 'nothing says which run made it')
+  const context: PollContext = {
+    ledger: before,
+    withEngine: enginesOf(spool),
+    spool,
+    resources,
+    run,
+    job: 'doctor',
+    provider,
+    providerMoved: false,
+    rawDays: 1,
+    deps,
+  }
+  const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
+  const lines = new Lines(spool)
+  try {
+    const finished = await pollAgain(again, context, newPoll(held), lines)
+    const { memory, change } = await settlePoll(context, finished)
+    const { draft } = await draftPoll({ context, finished, memory, change }, { lake, version, committed_at })
+    return draft.add ?? []
+  } finally {
+    lines.close()
+  }
+}
+
+function beyond(version: number, got: string): LakeError {
+  return new LakeError('integrity', {
+    subject: `version ${version}`,
+    expected: 'the bodies that made it',
+    got,
+    next: 'take its files from a copy',
+  })
+}
+
+/** The run that the files of the newest version are named after. */
+function runOf(after: Ledger): string | null {
+  const own = `${String(after.head().version).padStart(10, '0')}-`
+  for (const { path } of liveFiles(after)) {
+    const id = parseRegistryFile(path)?.id
+    if (id?.startsWith(own) === true) return id.slice(own.length).replace(/-(?:base|delta)$/, '')
+  }
+  return null
+}
+
+/** What the poll saw, read from the bodies that its commit listed; cursors and instants are those of the commit. */
+async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: Lines): Promise<FinishedPoll> {
+  const { before, after, resources } = again
+  const [then, now] = [registryState(before), registryState(after)]
+  const { committed_at } = after.head()
+  const whole = now.last?.observed_at === committed_at ? now.last.source : null
+  const frame = { poll, lines, raws: [], cursor: now.cursor ?? '', epoch: now.epoch, requests: [], soft: {}, tags: {} }
+  // Of a whole state that said nothing new no body is kept: what was held says it all.
+  if (whole !== null && !isFresh(after))
+    return { ...frame, as_of: now.last?.as_of ?? null, whole, contradicts: false, disagreeing: [] }
+  if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')
+  if (whole === null) {
+    const last = await context.withEngine(async (engine) => await readLastEvents(before, engine))
+    const take = eventTaker(poll, lines, last)
+    let as_of: string | null = null
+    for (const body of await bodies(again, 'feed')) {
+      const page = sound(after, readPage(body, resources))
+      for (const event of page.events) take(event)
+      as_of = page.as_of ?? as_of
+    }
+    return { ...frame, as_of, whole, contradicts: false, disagreeing: [] }
+  }
+  const [body] = await bodies(again, 'snapshot')
+  const { records, cursor, disagreeing } = sound(after, readSnapshot(body ?? Buffer.alloc(0), resources))
+  const first = then.last === null
+  const inferred = !first && now.epoch > then.epoch
+  observeState(poll, {
+    records: again.acceptShrink ? withMissing(records, resources) : records,
+    source: whole,
+    first,
+    inferred,
+  })
+  const contradicts = !first && !inferred && cursor === then.cursor
+  return { ...frame, as_of: now.last?.as_of ?? null, whole, contradicts, disagreeing }
+}
+
+/** Whether the newest version brought more than dated tables. */
+function isFresh(after: Ledger): boolean {
+  const { version } = after.head()
+  return liveFiles(after).some(({ path, table }) => {
+    const own = parseRegistryFile(path)
+    return own?.date === null && table !== 'snapshots' && dataVersion(path) === version
+  })
+}
+
+function sound<T>(after: Ledger, read: Read<T>): T {
+  if (!read.ok) throw beyond(after.head().version, read.reason)
+  return read.value
+}
+
+/** The bodies of a kind that the commit listed, in the order in which they came. */
+async function bodies({ after }: Again, kind: string): Promise<Buffer[]> {
+  const { version } = after.head()
+  const listed = liveFiles(after, { table: 'raw' }).filter((file) => file.meta['kind'] === kind)
+  const found: Buffer[] = []
+  for (const { path, rows, added_version } of listed) {
+    if (added_version !== version) continue
+    const bytes = await readRaw(after.root, path).catch(() => {
+      throw beyond(version, `${path} is not there any more, or damaged`)
+    })
+    const apart = cutApart(Buffer.from(bytes))
+    if (apart.length !== rows) throw beyond(version, `${path} holds ${apart.length} bodies, not ${rows}`)
+    found.push(...apart)
+  }
+  if (found.length === 0) throw beyond(version, `no body of a ${kind} is listed with it`)
+  return found
+}

@@ -1,0 +1,170 @@
+import { readFile } from 'node:fs/promises'
+import type { Asker } from '../net/ask.ts'
+import { clockOf, describeFailure, describeOutcome, type Outcome, requestIdWords } from '../net/outcome.ts'
+import { type RegistryAsk, registryParameters, registryUrl } from './api.ts'
+import type { RequestRow } from '../ledger/entry.ts'
+import type { Spool } from '../ledger/sweep.ts'
+import type { Read } from './bodies.ts'
+
+/** Why asking ended before everything was there. */
+export type RegistryStop =
+  | 'signal'
+  | 'max_requests'
+  | 'budget'
+  | 'quota'
+  | 'unauthorised'
+  | 'unreachable'
+  | 'failed'
+  | 'undecodable'
+
+/** The end of asking: nothing that was not read by then is committed. */
+export interface Stopped {
+  readonly kind: 'stopped'
+  readonly by: RegistryStop
+  /** When a spent quota comes back, Unix milliseconds. */
+  readonly until: number | null
+  readonly words: string
+}
+
+/** A body as received, in the spool. */
+export interface RawBody {
+  readonly file: string
+  readonly request: string
+  readonly etag: string | null
+  /** Path and query. */
+  readonly address: string
+  /** A 304: the body is the one that the lake has already. */
+  readonly known: boolean
+}
+
+/** What came of one request of the registry. */
+export type Got<T> =
+  | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody; readonly bytes: number }
+  | { readonly kind: 'invalid_cursor'; readonly words: string }
+  | { readonly kind: 'refused'; readonly parameter: string | null; readonly words: string }
+  | { readonly kind: 'snapshot_limit'; readonly waitMs: number | null; readonly words: string }
+  | Stopped
+
+/** The asking of one run. */
+export interface RegistryAsking {
+  readonly run: string
+  readonly base: string
+  readonly asker: Asker
+  readonly spool: Spool
+  /** Requests that no commit has named yet. */
+  readonly requests: RequestRow[]
+  /** A name that no other request of the run has. */
+  readonly nextId: () => string
+  /** The entity tag and the held body (absolute, as received) of an address that answered before. */
+  readonly held: (address: string) => { readonly etag: string; readonly read: () => Promise<Uint8Array> } | undefined
+  readonly onOutcome: (ask: RegistryAsk, outcome: Outcome) => void
+  /** Puts a body that nobody can read aside. */
+  readonly quarantine: (raw: RawBody, request: RequestRow, reason: string) => Promise<void>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Asks, reads, and asks once more where the body cannot be read; the second such body is put aside. */
+export async function askRegistry<T>(
+  asking: RegistryAsking,
+  ask: RegistryAsk,
+  read: (bytes: Uint8Array) => Read<T>,
+): Promise<Got<T>> {
+  for (let again = false; ; again = true) {
+    const { outcome, row, address, held } = await askOnce(asking, ask, again)
+    if (outcome.kind !== 'body' && !(outcome.kind === 'not_modified' && held)) return verdict(outcome)
+    const known = outcome.kind === 'not_modified'
+    const file = asking.spool.file(`${row.id}.json`)
+    const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
+    const bytes = known && held ? await held.read() : await readFile(file)
+    const decoded = read(bytes)
+    if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
+    asking.requests[asking.requests.length - 1] = {
+      ...row,
+      outcome: 'poison',
+      detail: `${decoded.reason}${requestIdWords(outcome)}`,
+    }
+    if (!again) continue
+    await asking.quarantine(raw, row, decoded.reason)
+    const words = `${ask.path}: ${decoded.reason} (the body is in quarantine/${row.id}.body)`
+    return { kind: 'stopped', by: 'undecodable', until: null, words }
+  }
+}
+
+async function askOnce(
+  asking: RegistryAsking,
+  ask: RegistryAsk,
+  again: boolean,
+): Promise<{ outcome: Outcome; row: RequestRow; address: string; held: ReturnType<RegistryAsking['held']> }> {
+  const id = asking.nextId()
+  const url = registryUrl(asking.base, ask)
+  const address = `${ask.path}?${new URLSearchParams(ask.query).toString()}`
+  // A body that could not be read is wanted anew, not by its tag.
+  const held = again ? undefined : asking.held(address)
+  const file = asking.spool.file(`${id}.json`)
+  const outcome = await asking.asker.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
+  asking.onOutcome(ask, outcome)
+  const row = requestRow(asking, ask, id, url, outcome)
+  asking.requests.push(row)
+  return { outcome, row, address, held }
+}
+
+function verdict(outcome: Exclude<Outcome, { kind: 'body' }>): Got<never> {
+  const stop = (by: RegistryStop, until: number | null = null): Stopped => ({
+    kind: 'stopped',
+    by,
+    until,
+    words: describeOutcome(outcome),
+  })
+  switch (outcome.kind) {
+    case 'refused': {
+      const aboutCursor = outcome.code === 'invalid_cursor' || (outcome.code === null && /cursor/i.test(outcome.words))
+      if (aboutCursor) return { kind: 'invalid_cursor', words: outcome.words }
+      return { kind: 'refused', parameter: outcome.parameter, words: outcome.words }
+    }
+    case 'limited':
+      if (outcome.code !== 'snapshot_limit') return stop('failed')
+      return { kind: 'snapshot_limit', waitMs: outcome.waitMs, words: outcome.words }
+    case 'unauthorised':
+    case 'forbidden':
+      return stop('unauthorised')
+    case 'parked':
+      return stop('quota', outcome.until)
+    case 'stopped':
+      return stop(outcome.by)
+    case 'again':
+      return stop(outcome.status === null ? 'unreachable' : 'failed')
+    case 'no_content':
+    case 'not_modified':
+    case 'gone':
+    case 'too_large':
+    case 'unexpected':
+      return stop('failed')
+    default:
+      return outcome satisfies never
+  }
+}
+
+function requestRow(asking: RegistryAsking, ask: RegistryAsk, id: string, url: string, outcome: Outcome): RequestRow {
+  const at = 'at' in outcome ? outcome.at : asking.now()
+  return {
+    id,
+    run: asking.run,
+    api: 'registry',
+    path: new URL(url).pathname,
+    query: { ...ask.query },
+    series: null,
+    since: null,
+    until: null,
+    status: 'status' in outcome ? outcome.status : null,
+    outcome: outcome.kind,
+    points: null,
+    bytes: outcome.kind === 'body' ? outcome.bytes : null,
+    credits: null,
+    attempts: 1,
+    asked_at: Math.floor(at * 1000),
+    seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
+    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
+    ...clockOf(outcome),
+  }
+}

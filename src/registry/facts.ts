@@ -1,0 +1,60 @@
+import { Engine, quoteList } from '../store/engine.ts'
+import { liveFiles } from '../ledger/held.ts'
+import { inLake } from '../store/layout.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+
+/** The registry's products after one instant. */
+export interface UniverseStep {
+  /** Unix seconds. */
+  readonly at: number
+  readonly active: number
+  readonly retired: number
+  /** Since the step before. */
+  readonly created: number
+  readonly newlyRetired: number
+  readonly removed: number
+}
+
+/** The products over time, one step for every instant at which something changed; empty where nothing is known. */
+export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
+  const paths = liveFiles(ledger, { table: 'history.products' }).map((file) => inLake(ledger.root, file.path))
+  if (paths.length === 0) return []
+  const engine = await Engine.open()
+  try {
+    const rows = await engine.rows(universeSql(paths))
+    return rows.map((row) => ({
+      at: Number(row['at']),
+      active: Number(row['active']),
+      retired: Number(row['retired']),
+      created: Number(row['created']),
+      newlyRetired: Number(row['newly_retired']),
+      removed: Number(row['removed']),
+    }))
+  } finally {
+    engine.close()
+  }
+}
+
+/** Each step turns one state of a product into another; the running sums are the universe. */
+function universeSql(paths: readonly string[]): string {
+  return `
+    WITH step AS (
+      SELECT id, "at", step_file, file_row_number,
+        CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired' ELSE 'active' END AS state
+      FROM read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false, filename = 'step_file', file_row_number = true)
+      QUALIFY row_number() OVER (PARTITION BY id, "at" ORDER BY step_file DESC, file_row_number DESC) = 1
+    ), move AS (
+      SELECT "at", state, coalesce(lag(state) OVER (PARTITION BY id ORDER BY "at"), 'gone') AS before FROM step
+    ), change AS (
+      SELECT "at",
+        count(*) FILTER (WHERE state = 'active') - count(*) FILTER (WHERE before = 'active') AS active,
+        count(*) FILTER (WHERE state = 'retired') - count(*) FILTER (WHERE before = 'retired') AS retired,
+        count(*) FILTER (WHERE before = 'gone' AND state <> 'gone') AS created,
+        count(*) FILTER (WHERE before = 'active' AND state = 'retired') AS newly_retired,
+        count(*) FILTER (WHERE before <> 'gone' AND state = 'gone') AS removed
+      FROM move WHERE state <> before GROUP BY "at"
+    )
+    SELECT epoch("at")::DOUBLE AS "at", (sum(active) OVER w)::DOUBLE AS active, (sum(retired) OVER w)::DOUBLE AS retired,
+      created::DOUBLE AS created, newly_retired::DOUBLE AS newly_retired, removed::DOUBLE AS removed
+    FROM change WINDOW w AS (ORDER BY "at") ORDER BY "at"`
+}

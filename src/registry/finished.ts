@@ -1,0 +1,43 @@
+import type { CommitDeps } from '../ledger/commit.ts'
+import type { Provider, RequestRow } from '../ledger/entry.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Lines } from './lines.ts'
+import type { Spool } from '../ledger/sweep.ts'
+import type { Resources } from './bodies.ts'
+import type { Poll } from './history.ts'
+import type { RawBody } from './asking.ts'
+import type { WithEngine } from './engine.ts'
+import type { SoftFacts, Tags } from './state.ts'
+
+/** What a poll is committed with. */
+export interface PollContext {
+  readonly ledger: Ledger
+  readonly withEngine: WithEngine
+  readonly spool: Spool
+  readonly resources: Resources
+  readonly run: string
+  readonly job: string
+  readonly provider: Provider
+  readonly providerMoved: boolean
+  readonly rawDays: number
+  readonly deps: CommitDeps
+}
+
+/** A poll that is over, ready to become a version. */
+export interface FinishedPoll {
+  readonly poll: Poll
+  readonly lines: Lines
+  readonly as_of: string | null
+  readonly raws: readonly RawBody[]
+  /** What the state says afterwards, if there is news. */
+  readonly cursor: string
+  readonly epoch: number
+  /** Set where a whole state was read: it becomes a dated snapshot. */
+  readonly whole: 'snapshot' | 'lists' | null
+  /** The feed was read up to the cursor of this very snapshot: differences contradict it. */
+  readonly contradicts: boolean
+  readonly disagreeing: readonly string[]
+  readonly requests: readonly RequestRow[]
+  readonly soft: Partial<SoftFacts>
+  readonly tags: Tags
+}

@@ -1,0 +1,148 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import type { Ticket } from '../ledger/commit.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import type { Column } from './columns.ts'
+import { columnsOfTable, statement } from './sql.ts'
+import type { Spool } from '../ledger/sweep.ts'
+
+const newline = 0x0a
+
+/** Bytes that are written at once. */
+const blockBytes = 1 << 18
+
+interface OpenFile {
+  readonly file: string
+  readonly handle: number
+  readonly block: Buffer
+  used: number
+  rows: number
+  bytes: number
+  /** Bytes of the longest line. */
+  longest: number
+}
+
+/** Lines of JSON in the spool, one file per name; must be closed. */
+export class Lines {
+  readonly #spool: Spool
+  readonly #files = new Map<string, OpenFile>()
+
+  constructor(spool: Spool) {
+    this.#spool = spool
+  }
+
+  /** Adds a row to the file of this name. */
+  add(name: string, row: object): void {
+    let open = this.#files.get(name)
+    if (!open) {
+      const file = this.#spool.file(`${name}.jsonl`)
+      const block = Buffer.allocUnsafeSlow(blockBytes)
+      open = { file, handle: openSync(file, 'w', 0o600), block, used: 0, rows: 0, bytes: 0, longest: 0 }
+      this.#files.set(name, open)
+    }
+    const bytes = append(open, JSON.stringify(row))
+    open.rows++
+    open.bytes += bytes
+    if (bytes > open.longest) open.longest = bytes
+  }
+
+  /** How many rows the file of this name has. */
+  rows(name: string): number {
+    return this.#files.get(name)?.rows ?? 0
+  }
+
+  /** How many bytes the file of this name has. */
+  bytes(name: string): number {
+    return this.#files.get(name)?.bytes ?? 0
+  }
+
+  /** Bytes of the longest line of this name. */
+  longest(name: string): number {
+    return this.#files.get(name)?.longest ?? 0
+  }
+
+  /** The file of this name with everything written to it; undefined when nothing was added. */
+  file(name: string): string | undefined {
+    const open = this.#files.get(name)
+    if (open) flush(open)
+    return open?.file
+  }
+
+  close(): void {
+    for (const open of this.#files.values()) {
+      flush(open)
+      closeSync(open.handle)
+    }
+    this.#files.clear()
+  }
+}
+
+/** Puts a line into the block, or into the file where it is too long for one; gives its bytes. */
+function append(open: OpenFile, line: string): number {
+  // A character is at most three bytes of UTF-8.
+  const most = line.length * 3 + 1
+  if (most > blockBytes - open.used) flush(open)
+  if (most > blockBytes) {
+    const bytes = Buffer.from(`${line}\n`)
+    writeAll(open.handle, bytes)
+    return bytes.length
+  }
+  const bytes = open.block.write(line, open.used)
+  open.block[open.used + bytes] = newline
+  open.used += bytes + 1
+  return bytes + 1
+}
+
+function flush(open: OpenFile): void {
+  writeAll(open.handle, open.block.subarray(0, open.used))
+  open.used = 0
+}
+
+function writeAll(handle: number, bytes: Buffer): void {
+  let at = 0
+  while (at < bytes.length) at += writeSync(handle, bytes, at)
+}
+
+/** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */
+export type Constants = Readonly<Record<string, number | string | null>>
+
+/** Lines that become a file of a table. */
+export interface ParquetJob {
+  readonly table: string
+  readonly lines: string
+  /** Bytes of the longest line. */
+  readonly longest: number
+  readonly constants: Constants
+  /** Columns that SQL makes of others, by name. */
+  readonly made?: Readonly<Record<string, string>>
+  readonly out: string
+  readonly ticket: Ticket
+}
+
+/** Turns the lines of a registry table into Parquet; columns that no line names are NULL. */
+export async function writeParquet(engine: Engine, job: ParquetJob): Promise<void> {
+  const columns = columnsOfTable(job.table)
+  const given = (column: Column): string | undefined => job.made?.[column[0]] ?? constant(column, job.constants)
+  const select = columns.map((column) => {
+    const sql = given(column)
+    return sql === undefined ? `"${column[0]}"` : `${sql} AS "${column[0]}"`
+  })
+  const types = columns.filter((column) => given(column) === undefined).map(([name, type]) => `"${name}": '${type}'`)
+  const { lake, version } = job.ticket
+  await engine.run(
+    statement('write', {
+      columns: select.join(', '),
+      lines: quote(job.lines),
+      types: `{${types.join(', ')}}`,
+      longest: String(Math.max(1_000_000, job.longest)),
+      out: quote(job.out),
+      metadata: `{pitlake_lake: ${quote(lake)}, pitlake_version: '${version}', pitlake_schema: '1'}`,
+    }),
+  )
+}
+
+function constant([name, type]: Column, constants: Constants): string | undefined {
+  const value = constants[name]
+  if (value === undefined) return undefined
+  if (value === null) return `CAST(NULL AS ${type})`
+  return type === 'TIMESTAMPTZ' ? `make_timestamptz(${value}::BIGINT)` : `CAST(${quote(String(value))} AS ${type})`
+}

@@ -1,0 +1,90 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { Engine } from '../store/engine.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { readCounts, readEventCounts } from './held.ts'
+import { registryState, softFacts } from './state.ts'
+
+/** Where the registry stands; instants are ISO text, UTC. Names are relied on by scripts. */
+export interface RegistryStatus {
+  readonly first_snapshot: string | null
+  readonly last_snapshot: string | null
+  readonly last_snapshot_source: string | null
+  readonly epoch: number
+  /** The last poll of the feed that came to its tail. */
+  readonly feed_at: string | null
+  /** Seconds since that poll. */
+  readonly cursor_age: number | null
+  readonly cursor: string | null
+  /** Whether the provider's feed has gone on since; null where it was not asked or does not answer. */
+  readonly behind: boolean | null
+  readonly records: Readonly<Record<string, number>>
+  readonly versions: Readonly<Record<string, number>>
+  readonly events: readonly {
+    readonly type: string
+    readonly known: boolean
+    readonly op: string
+    readonly events: number
+  }[]
+  readonly limits: {
+    readonly per_minute: number | null
+    readonly per_minute_remaining: number | null
+    readonly daily: number | null
+    readonly daily_remaining: number | null
+    /** Until when the provider refuses snapshots. */
+    readonly snapshots_from: string | null
+  }
+  /** Answers 304 so far. */
+  readonly not_modified: number
+}
+
+/** The embedded tables beside the resources. */
+const embeddedTables = ['provenance', 'documents', 'listings']
+
+/** Reads what the lake knows; `behind` is what the feed says after the held cursor, if it was asked. `now` in Unix milliseconds. */
+export async function registryStatus(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  now: number,
+  behind: boolean | null,
+): Promise<RegistryStatus> {
+  const state = registryState(ledger)
+  const soft = softFacts(ledger)
+  const tables = [...catalogue.resources.keys(), ...embeddedTables]
+  const engine = await Engine.open(':memory:', { threads: 2 })
+  try {
+    const counts = await readCounts(ledger, engine, tables)
+    const events = await readEventCounts(ledger, engine)
+    const limit = (name: string): number | null => {
+      const value = soft.limits[name]
+      return value !== undefined && /^\d+/.test(value) ? Number.parseInt(value, 10) : null
+    }
+    const blocked = soft.snapshotLimit !== null && soft.snapshotLimit > now ? soft.snapshotLimit : null
+    return {
+      first_snapshot: state.first?.date ?? null,
+      last_snapshot: state.last?.date ?? null,
+      last_snapshot_source: state.last?.source ?? null,
+      epoch: state.epoch,
+      feed_at: iso(soft.polled),
+      cursor_age: soft.polled === null ? null : Math.max(0, Math.round((now - soft.polled) / 1000)),
+      cursor: state.cursor,
+      behind,
+      records: Object.fromEntries(tables.map((table) => [table, counts[table]?.open ?? 0])),
+      versions: Object.fromEntries(tables.map((table) => [table, counts[table]?.versions ?? 0])),
+      events,
+      limits: {
+        per_minute: limit('x-ratelimit-limit'),
+        per_minute_remaining: limit('x-ratelimit-remaining'),
+        daily: limit('x-quota-daily-limit'),
+        daily_remaining: limit('x-quota-daily-remaining'),
+        snapshots_from: iso(blocked),
+      },
+      not_modified: soft.notModified,
+    }
+  } finally {
+    engine.close()
+  }
+}
+
+function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString()
+}

@@ -1,0 +1,203 @@
+import { availableAt, describeRule, type Rule } from '../catalog/availability.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { globTest } from '../catalog/globs.ts'
+import { type Arrivals, arrivalsOf } from './arrivals.ts'
+import { Engine } from '../store/engine.ts'
+import { liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { partitionSql, partitionsOf } from '../points/files.ts'
+import type { Override } from '../config/config.ts'
+import { day, floor, formatDuration, parseDuration, type Instant, type Interval, intervals, step } from '../time.ts'
+
+/** What the observed arrivals say about a rule. */
+export type RuleVerdict = 'disproved' | 'kept' | 'conservative' | 'unproven'
+
+/** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
+export interface AuditRow {
+  readonly metric: string
+  readonly interval: Interval
+  readonly rule: string
+  readonly basis: Rule['basis']
+  readonly verdict: RuleVerdict
+  readonly points: number
+  /** Points whose arrival is known. */
+  readonly observations: number
+  readonly backfilled: number
+  /** Points without a known arrival that the lake was there to see: they came in time as far as anybody knows. */
+  readonly watched: number
+  readonly late: number
+  readonly p50: number | null
+  readonly p95: number | null
+  readonly p99: number | null
+  readonly max: number | null
+  readonly worst: Arrivals['worst']
+  /** The lag to write into the configuration; null where the rule may stay, or nobody knows how late the points were. */
+  readonly proposed_lag: string | null
+}
+
+/** What a pasted rule changes, now. */
+export interface Change {
+  readonly metric: string
+  readonly interval: Interval
+  readonly lag: string
+  /** Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived at. */
+  readonly redated: number
+  /** The newest `t` that counts as published, ISO dates: what `plan` and `fetch` ask for. */
+  readonly newest_before: string
+  readonly newest_after: string
+}
+
+/** What the audit found, and the block of `pitlake.yaml` that mends it. */
+export interface AuditReport {
+  readonly rows: readonly AuditRow[]
+  readonly disproved: number
+  readonly unproven: number
+  /** One row for each disproved endpoint, with a rule for each disproved interval. */
+  readonly proposal: string | null
+  readonly changes: readonly Change[]
+}
+
+/** What an audit looks at beside the lake. */
+export interface AuditInput {
+  readonly catalogue: Catalogue
+  /** Globs; undefined means all. */
+  readonly paths: readonly string[] | undefined
+  /** The rows that the configuration holds already: a proposal keeps what they say of other intervals. */
+  readonly overrides: Readonly<Record<string, Override>>
+  readonly now: Instant
+}
+
+const micros = 1_000_000
+/** Late points are dated by themselves; only where more than these are late is the rule itself wrong. */
+const lateShare = 0.02
+/** What a configuration may hold. */
+const longestLag = 366 * day
+/** A rule this many times longer than nearly all arrivals could be shorter. */
+const generous = 4
+
+/** Holds every availability rule against the arrivals that the lake has seen. */
+export async function auditAvailability(
+  ledger: Ledger,
+  { catalogue, paths, overrides, now }: AuditInput,
+): Promise<AuditReport> {
+  const wanted = paths?.map(globTest)
+  const partitions = partitionsOf(liveFiles(ledger, { table: 'points' }))
+  const engine = await Engine.open()
+  const rows: AuditRow[] = []
+  const changes: Change[] = []
+  try {
+    for (const partition of partitions.values()) {
+      const { metric, interval } = partition
+      const endpoint = catalogue.endpoints.get(metric)
+      if (!endpoint || (wanted && !wanted.some((matches) => matches(endpoint.path)))) continue
+      const rules = endpoint.rules[interval]
+      const arrivals = await arrivalsOf(engine, partitionSql(ledger.root, partition), interval, rules)
+      const row = judge(endpoint.path, interval, rules, arrivals)
+      rows.push(row)
+      changes.push(...changeOf(row, rules, arrivals.ruled, now))
+    }
+  } finally {
+    engine.close()
+  }
+  const disproved = rows.filter(({ verdict }) => verdict === 'disproved')
+  return {
+    rows,
+    disproved: disproved.length,
+    unproven: rows.filter(({ verdict }) => verdict === 'unproven').length,
+    proposal: proposalOf(disproved, overrides),
+    changes,
+  }
+}
+
+/**
+ * Two late arrivals in a hundred are late points, more disprove the rule. Without any known arrival nothing is proved:
+ * the provider tells no `computed_at`, and no top-up has caught a point being late.
+ */
+export function judge(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditRow {
+  const rule = rules.at(-1)
+  if (!rule) throw new RangeError(`${metric} has no rule`)
+  const { told, seenLate, watched, late, p99, supported } = arrivals
+  const counted = told + seenLate - arrivals.backfilled
+  const seconds = (lag: number | null): number | null => (lag === null ? null : lag / micros)
+  const disproved = counted > 0 && late > (counted + watched) * lateShare
+  const lag = rule.kind === 'lag' ? rule.seconds : null
+  const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99 / micros, 60)
+  const proposed = disproved && supported !== null ? roundLag(supported / micros) : null
+  const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
+  return {
+    metric,
+    interval,
+    rule: describeRule(rule),
+    basis: rule.basis,
+    verdict: counted === 0 ? 'unproven' : disproved ? 'disproved' : spare ? 'conservative' : 'kept',
+    points: arrivals.points,
+    observations: counted,
+    backfilled: arrivals.backfilled,
+    watched,
+    late,
+    p50: seconds(arrivals.p50),
+    p95: seconds(arrivals.p95),
+    p99: seconds(p99),
+    max: seconds(arrivals.max),
+    worst: arrivals.worst,
+    proposed_lag: longer === null ? null : lagText(longer),
+  }
+}
+
+/** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
+function changeOf(
+  { metric, interval, proposed_lag: lag }: AuditRow,
+  rules: readonly Rule[],
+  redated: number,
+  now: Instant,
+): Change[] {
+  const rule = rules.at(-1)
+  if (lag === null || !rule) return []
+  const proposed: Rule = { ...rule, kind: 'lag', seconds: parseDuration(lag) ?? 0, basis: 'override', until: null }
+  const newest = (own: readonly Rule[]): string => dateOf(newestDue(own, interval, now))
+  return [{ metric, interval, lag, redated, newest_before: newest(rules), newest_after: newest([proposed]) }]
+}
+
+/** The newest interval start whose point counts as published. */
+function newestDue(rules: readonly Rule[], interval: Interval, now: Instant): Instant {
+  let t = floor(now, interval)
+  while (availableAt(rules, t, interval) > now) t = step(t, interval, -1)
+  return t
+}
+
+const dateOf = (t: Instant): string => `${new Date(t * 1000).toISOString().slice(0, 16)}Z`
+
+const steps = [
+  300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400,
+]
+
+/** The next round lag that is not shorter, in seconds. */
+function roundLag(seconds: number): number {
+  return steps.find((round) => round >= seconds) ?? Math.ceil(seconds / 86_400) * 86_400
+}
+
+function lagText(seconds: number): string {
+  return seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`
+}
+
+/** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each disproved interval. */
+export function proposalOf(rows: readonly AuditRow[], overrides: AuditInput['overrides']): string | null {
+  const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
+  if (proposed.length === 0) return null
+  const lines = [...Map.groupBy(proposed, ({ metric }) => metric)].map(([metric, own]) => {
+    const mine = own.toSorted((a, b) => intervals.indexOf(a.interval) - intervals.indexOf(b.interval))
+    const rules = new Map(mine.map(({ interval, proposed_lag }) => [interval, `${interval}: { lag: ${proposed_lag} }`]))
+    const kept = Object.entries(overrides[metric] ?? {}).filter(([key]) => !rules.has(key as Interval))
+    return `    "${metric}": { ${[...kept.map(written), ...rules.values()].join(', ')} }`
+  })
+  return ['metrics:', '  availability:', ...lines, ''].join('\n')
+}
+
+/** A key of an override as the configuration spells it. */
+function written([key, value]: readonly [string, unknown]): string {
+  if (Array.isArray(value)) return `${key}: [${value.join(', ')}]`
+  if (typeof value === 'object' && value !== null) return `${key}: { ${Object.entries(value).map(written).join(', ')} }`
+  if (key === 'lag') return `lag: ${formatDuration(Number(value))}`
+  if (key === 'until') return `until: ${new Date(Number(value) * 1000).toISOString()}`
+  return `${key}: ${typeof value === 'string' ? `"${value}"` : String(value)}`
+}

@@ -1,0 +1,223 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { CoverageRow, Json } from '../ledger/entry.ts'
+import { statOf } from '../store/disk.ts'
+import {
+  heldCoverage,
+  heldSeries,
+  heldStamps,
+  heldWeekStart,
+  liveFiles,
+  type Summary,
+  summary,
+} from '../ledger/held.ts'
+import { heldRuns, heldVerified, type HeldRun, requestTotals } from '../ledger/held-runs.ts'
+import { inLake } from '../store/layout.ts'
+import type { Head, Ledger } from '../ledger/ledger.ts'
+import { holderOf, isFree } from '../store/lock.ts'
+import { readRefusal } from '../ledger/refusals.ts'
+import type { FreshCounts } from './page/facts.ts'
+import type { CoverageCounts, Registry, RunFact, Standing } from './page/standing.ts'
+import type { Settings } from '../config/settings.ts'
+import { count, formatInstant, type Instant } from '../time.ts'
+import { countIn, judgeSeries, type SeriesStanding } from './freshness.ts'
+import { registryState, softFacts } from '../registry/state.ts'
+import { reasonsOf, trustOf } from './trust.ts'
+
+/** What a status is made of. */
+export interface StatusInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly now: Instant
+}
+
+/** The standing of the lake together with the series it was judged from. */
+export interface Judged {
+  readonly standing: Standing
+  readonly series: readonly SeriesStanding[]
+}
+
+/** Whether the lake can be trusted now; only reads, also while a job writes. */
+export async function readStanding(ledger: Ledger, input: StatusInput): Promise<Judged> {
+  const { settings, catalogue, now } = input
+  const head = ledger.head()
+  const counts = summary(ledger)
+  const series = judgeSeries(
+    heldSeries(ledger).values(),
+    heldCoverage(ledger),
+    heldVerified(ledger),
+    catalogue,
+    now,
+    heldWeekStart(ledger),
+  )
+  const facts = {
+    ...who(head),
+    ...plain(counts, head),
+    coverage: shareOf(countCoverage(series)),
+    freshness: countFresh(series),
+    verified: verifiedOf(ledger),
+    refused: refusedOf(heldCoverage(ledger)),
+    requests: { ...requestTotals(ledger, now * 1_000_000), per_minute: settings.metrics.requestsPerMinute },
+    registry: registryOf(ledger),
+    stamps: heldStamps(ledger).length,
+    files_damaged: await damagedFiles(ledger),
+    running: await runningJobs(ledger.root),
+    last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
+  }
+  const reasons = reasonsOf(facts, now)
+  return { standing: { ...facts, trust: trustOf(reasons), reasons }, series }
+}
+
+function who({ provider }: Head): Pick<Standing, 'provider' | 'providers' | 'synthetic'> {
+  const metrics = provider?.metrics ?? null
+  const registry = provider?.registry ?? null
+  return { provider: metrics ?? registry, providers: { metrics, registry }, synthetic: provider?.synthetic ?? false }
+}
+
+function plain(counts: Summary, head: Head) {
+  const { findings, newest, ...rest } = counts
+  return {
+    ...rest,
+    clock_findings: findings,
+    newest: newest === null ? null : formatInstant(newest),
+    committed_at: head.version === 0 ? null : isoMicros(head.committed_at),
+  }
+}
+
+/** Microseconds as RFC 3339 in UTC with milliseconds. */
+function isoMicros(at: number): string {
+  return new Date(at / 1000).toISOString()
+}
+
+/** Intervals due, held and verified over all series. */
+function countCoverage(series: readonly SeriesStanding[]): CoverageCounts {
+  let due = 0
+  let held = 0
+  let verified = 0
+  for (const one of series) {
+    if (one.due === null) continue
+    due += count(one.due.since, one.due.until, one.interval)
+    held += countIn(one.held, one.interval)
+    verified += countIn(one.verified, one.interval)
+  }
+  return { due, held, verified }
+}
+
+function shareOf(counts: CoverageCounts): Standing['coverage'] {
+  const share = (part: number, whole: number) => (whole === 0 ? null : part / whole)
+  return { ...counts, share: share(counts.held, counts.due), verified_share: share(counts.verified, counts.held) }
+}
+
+function countFresh(series: readonly SeriesStanding[]): Standing['freshness'] {
+  const counts: Record<keyof FreshCounts, number> = { fresh: 0, awaited: 0, behind: 0, stopped: 0 }
+  let overdue = 0
+  for (const one of series) {
+    if (one.fresh !== null) counts[one.fresh]++
+    overdue = Math.max(overdue, one.overdue)
+  }
+  return { ...counts, overdue_seconds: overdue }
+}
+
+/** The series that have points and are refused, and those that were withdrawn. */
+function refusedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): Standing['refused'] {
+  const told = [...coverage].flatMap(([series, rows]) =>
+    rows.flatMap(({ state, reason }) => {
+      const refusal = state === 'failed' || state === 'unsupported' ? readRefusal(reason) : null
+      return refusal === null || refusal.since === null ? [] : [{ ...refusal, since: refusal.since, series }]
+    }),
+  )
+  const now = told.filter(({ withdrawn }) => !withdrawn)
+  const first = now.toSorted((a, b) => a.since - b.since)[0]
+  const count = (rows: readonly { readonly series: string }[]): number => new Set(rows.map(({ series }) => series)).size
+  return {
+    series: count(now),
+    windows: now.length,
+    since: first === undefined ? null : formatInstant(first.since),
+    words: first?.words ?? null,
+    withdrawn: count(told.filter(({ withdrawn }) => withdrawn)),
+  }
+}
+
+function verifiedOf(ledger: Ledger): Standing['verified'] {
+  const row = ledger
+    .statement(
+      `SELECT count(*) AS windows, max(at) AS last,
+         (SELECT count(DISTINCT series) FROM verified WHERE result NOT IN ('identical', 'appended')) AS differing
+       FROM verified`,
+    )
+    .get()
+  const last = row?.['last'] ?? null
+  return {
+    windows: Number(row?.['windows'] ?? 0),
+    differing: Number(row?.['differing'] ?? 0),
+    last_at: last === null ? null : isoMicros(Number(last)),
+  }
+}
+
+/** Where the registry stands by what its jobs committed. */
+function registryOf(ledger: Ledger): Registry {
+  const { first, last, epoch, records } = registryState(ledger)
+  const { polled } = softFacts(ledger)
+  return {
+    first_snapshot: first?.date ?? null,
+    last_snapshot: last?.date ?? null,
+    epoch,
+    feed_at: polled === null ? null : new Date(polled).toISOString(),
+    records,
+  }
+}
+
+/** The jobs at work now. A lock is only touched where somebody once said his name, so that no starting job is disturbed. */
+async function runningJobs(root: string): Promise<string[]> {
+  const running: string[] = []
+  for (const api of ['metrics', 'registry'])
+    if ((await holderOf(root, api)) !== undefined && isHeld(root, api)) running.push(api)
+  return running
+}
+
+/** In a folder that cannot be written nobody is at work. */
+function isHeld(root: string, api: string): boolean {
+  try {
+    return !isFree(root, api)
+  } catch {
+    return false
+  }
+}
+
+/** How many live files are not where they should be, or not as long; the bytes themselves are not read. */
+async function damagedFiles(ledger: Ledger): Promise<number> {
+  let damaged = 0
+  const seen = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
+  for (const [path, bytes] of seen) if ((await statOf(inLake(ledger.root, path)))?.size !== bytes) damaged++
+  return damaged
+}
+
+/** A run as the status shows it. */
+export function runFact(run: HeldRun): RunFact {
+  const { started_at, ended_at } = run
+  return {
+    id: run.id,
+    job: run.job ?? 'unknown',
+    command: run.command ?? '',
+    started_at: started_at === null ? null : isoMicros(started_at),
+    seconds: started_at === null || ended_at === null ? null : Math.round((ended_at - started_at) / 1000) / 1000,
+    stopped_by: run.stopped_by,
+    plan: {
+      requests: numberIn(run.plan, 'requests'),
+      points: numberIn(run.plan, 'points'),
+      credits: numberIn(run.plan, 'credits'),
+    },
+    actual: {
+      requests: numberIn(run.actual, 'requests') ?? run.requests,
+      points: numberIn(run.actual, 'points') ?? run.points,
+      credits: numberIn(run.actual, 'credits') ?? run.credits,
+    },
+  }
+}
+
+function numberIn(value: Json, key: string): number | null {
+  const found =
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? (value as { readonly [key: string]: Json })[key]
+      : undefined
+  return typeof found === 'number' ? found : null
+}

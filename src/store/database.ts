@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { explain } from './sqlite-errors.ts'
+
+/** So long a writer waits for another one. */
+export const busyMilliseconds = 20_000
+
+/** An exclusive hold on a file, given back by the operating system when its process ends, however it ends. */
+export interface Hold {
+  release(): void
+}
+
+/** Keeps the holds from being collected, which would give them back. */
+const held = new Set<DatabaseSync>()
+
+/** Takes the file for this process alone; undefined while another holds it. */
+export function holdFile(path: string): Hold | undefined {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { timeout: 0 })
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    database?.close()
+    if ((error as { errcode?: number }).errcode === 5) return undefined
+    throw explain(error, `lock ${path}`, path)
+  }
+  held.add(database)
+  return {
+    release: () => {
+      if (held.delete(database)) database.close()
+    },
+  }
+}
+
+/** Opens an index's file, made if need be. */
+export function openDatabase(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: busyMilliseconds })
+  try {
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536')
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** The version that an index of ours has seen, 0 while another process makes it; undefined where none stands. */
+export function versionLeft(path: string): number | undefined {
+  return metaLeft(path, 'version')
+}
+
+/** The shape of an index of ours as its file tells it; undefined where none stands. */
+export function shapeLeft(path: string): number | undefined {
+  return metaLeft(path, 'schema')
+}
+
+function metaLeft(path: string, key: string): number | undefined {
+  if (!existsSync(path)) return undefined
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { timeout: busyMilliseconds })
+    const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()
+    if (tables.length === 0) return 0
+    if (!['meta', 'versions', 'files', 'series'].every((own) => tables.some(({ name }) => name === own)))
+      return undefined
+    return Number(database.prepare('SELECT value FROM meta WHERE key = ?').get(key)?.['value'] ?? 0)
+  } catch (error) {
+    const result = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+    return result === 11 || result === 26 ? undefined : 0
+  } finally {
+    database?.close()
+  }
+}
+
+/** Puts a closed index in place of another; nothing of this process comes in between. */
+export function replaceDatabase(fresh: string, path: string): void {
+  removeDatabase(path)
+  renameSync(fresh, path)
+}
+
+/** A path for an index that is to be, beside the one that it will replace. */
+export function unfinished(path: string): string {
+  return `${path}.rebuild-${randomUUID()}`
+}
+
+/** Takes away what killed processes left of indexes that were to be. */
+export function removeUnfinished(path: string): void {
+  const begin = `${basename(path)}.rebuild`
+  for (const name of readdirSync(dirname(path)))
+    if (name.startsWith(begin)) rmSync(join(dirname(path), name), { force: true })
+}
+
+/** Removes an index's file and what stands beside it. */
+export function removeDatabase(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+}

@@ -1,0 +1,106 @@
+import { mkdirSync } from 'node:fs'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { LakeError } from '../errors.ts'
+import { diskError } from './disk.ts'
+import type { Micros } from '../time.ts'
+import { holderFile, inLake, lockFile, places } from './layout.ts'
+import { type Hold, holdFile } from './database.ts'
+
+/** Who holds a lock, for people; the lock itself is the operating system's and dies with its process. */
+export interface Holder {
+  readonly pid: number
+  readonly host: string
+  readonly command: string
+  readonly since: Micros
+}
+
+/** A lock that is held. */
+export interface Lock {
+  release(): Promise<void>
+}
+
+/** What waiting needs from outside. */
+export interface Waiting {
+  readonly sleep: (milliseconds: number) => Promise<unknown>
+  readonly random: () => number
+}
+
+/** Takes a lock at once; undefined while another process, or another part of this one, holds it. */
+export async function tryLock(root: string, name: string, holder: Holder): Promise<Lock | undefined> {
+  const hold = take(root, name)
+  if (!hold) return undefined
+  const file = inLake(root, holderFile(name))
+  try {
+    await writeFile(file, `${JSON.stringify(holder)}\n`)
+  } catch (error) {
+    hold.release()
+    throw diskError(error, `lock ${name}`)
+  }
+  return {
+    release: async () => {
+      await rm(file, { force: true }).catch(() => undefined)
+      hold.release()
+    },
+  }
+}
+
+/** The one job per API, and the one verify beside it: a second one is told who is at work. */
+export async function lockJob(root: string, api: 'metrics' | 'registry' | 'verify', holder: Holder): Promise<Lock> {
+  const lock = await tryLock(root, api, holder)
+  if (lock) return lock
+  throw await busy(root, api, `another ${api} job is at work on this lake`)
+}
+
+/** Waits for the short lock under which commits are made one after the other. */
+export async function lockCommit(root: string, holder: Holder, waiting: Waiting, seconds = 600): Promise<Lock> {
+  let waited = 0
+  for (let pause = 2; waited <= seconds * 1000; pause = Math.min(pause * 1.5, 100)) {
+    const lock = await tryLock(root, 'commit', holder)
+    if (lock) return lock
+    const milliseconds = pause * (0.5 + waiting.random())
+    await waiting.sleep(milliseconds)
+    waited += milliseconds
+  }
+  throw await busy(root, 'commit', `another commit has been under way for ${seconds} s`)
+}
+
+/** The refusal of whoever finds a lock taken: exit code 7, with the name of its holder. */
+export async function busy(root: string, name: string, subject: string): Promise<LakeError> {
+  return new LakeError('busy', {
+    subject,
+    got: describeHolder(await holderOf(root, name)),
+    next: 'wait until it has ended, then run the same command again; a job that was killed holds nothing',
+  })
+}
+
+/** Whether nobody holds the lock now; takes nothing that it keeps. */
+export function isFree(root: string, name: string): boolean {
+  const hold = take(root, name)
+  hold?.release()
+  return hold !== undefined
+}
+
+/** Who holds a lock, or held it last when its process was killed. */
+export async function holderOf(root: string, name: string): Promise<Holder | undefined> {
+  try {
+    return JSON.parse(await readFile(inLake(root, holderFile(name)), 'utf8')) as Holder
+  } catch {
+    return undefined
+  }
+}
+
+/** `process 123 on host (pitlake fetch) since 2024-03-01T00:00:00.000Z`. */
+export function describeHolder(holder: Holder | undefined): string {
+  if (!holder) return 'a process that has not said its name yet'
+  const since = new Date(holder.since / 1000).toISOString()
+  return `process ${holder.pid} on ${holder.host} (${holder.command}) since ${since}`
+}
+
+function take(root: string, name: string): Hold | undefined {
+  try {
+    mkdirSync(inLake(root, places.locks), { recursive: true })
+  } catch (error) {
+    throw diskError(error, `lock ${name}`)
+  }
+  return holdFile(inLake(root, lockFile(name)))
+}

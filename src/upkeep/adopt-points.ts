@@ -1,0 +1,156 @@
+import { type Engine, quote, quoteList } from '../store/engine.ts'
+import { inLake } from '../store/layout.ts'
+import { computedSql } from '../points/stored-clocks.ts'
+import type { Interval } from '../time.ts'
+import { chooseFiles, type Shared } from './adopt-cover.ts'
+import { byPreference, type FoundFile, type Unfit, writtenBy } from './adopt-files.ts'
+
+/** The files of which each row stands once, and the others with the reason. */
+export interface Sorted {
+  readonly kept: readonly FoundFile[]
+  readonly others: readonly Unfit[]
+}
+
+/** Rows that the same files hold in the same way. */
+interface Overlap {
+  readonly files: readonly string[]
+  /** For each file the first one that dates the rows as it does, from 1; the same for all rows of other tables. */
+  readonly dated: readonly number[]
+  /** The files say different things of the same point. */
+  readonly contradicts: boolean
+}
+
+const superseded = 'its rows stand in other files'
+
+/** Chooses the points files in which each (series, t) stands once, with the newest dates. */
+export async function sortPoints(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Sorted> {
+  const overlaps: Overlap[] = []
+  for (const { metric, interval } of await partitionsIn(engine, root, files)) {
+    const own = files.filter((file) => file.metric === metric && file.interval === interval)
+    const recent = files.filter((file) => file.metric === null)
+    overlaps.push(...(await overlapsOf(engine, root, own, recent, { metric, interval })))
+  }
+  return sortFiles(files, overlaps)
+}
+
+/** Chooses the files of another table in which each row stands once. */
+export async function sortRows(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Sorted> {
+  if (files.length === 0) return { kept: [], others: [] }
+  const names = [...new Set(files.flatMap(({ columns }) => columns.map(({ name }) => `"${name}"`)))]
+  const overlaps = await engine.rows<{ files: readonly string[] }>(
+    `SELECT DISTINCT files FROM (SELECT list(filename ORDER BY filename) AS files
+       FROM read_parquet(${pathsOf(root, files)}, union_by_name = true, hive_partitioning = false, filename = true)
+       GROUP BY ${names.join(', ')})`,
+  )
+  const told = overlaps.map((one) => ({ files: inside(root, one.files), dated: [], contradicts: false }))
+  return sortFiles(files, told)
+}
+
+/** Judges contradictions and dates first, then what is left by the rule that a row stands once. */
+function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]): Sorted {
+  const sorted = files.toSorted(byPreference)
+  const byPath = new Map(sorted.map((file) => [file.path, file]))
+  const why = new Map<string, string>()
+  for (const overlap of overlaps)
+    for (const { path, why: reason } of judge(overlap, byPath)) if (!why.has(path)) why.set(path, reason)
+  const left = sorted.filter(({ path }) => !why.has(path))
+  const number = new Map(left.map(({ path }, n) => [path, n]))
+  const shared = overlaps
+    .map(({ files: paths }): Shared => paths.flatMap((path) => number.get(path) ?? []))
+    .filter((rows) => rows.length > 0)
+  const { kept, refused } = chooseFiles(left.length, shared)
+  for (const [n, { path }] of left.entries()) {
+    if (refused.has(n))
+      why.set(path, 'some of its rows stand in other files, and no set of whole files holds each once')
+    else if (!kept.has(n)) why.set(path, superseded)
+  }
+  return {
+    kept: left.filter((_, n) => kept.has(n)),
+    others: [...why].map(([path, reason]) => ({ path, why: reason })),
+  }
+}
+
+/** The files that cannot stay because of what others say of the same rows. */
+function judge({ files, dated, contradicts }: Overlap, byPath: ReadonlyMap<string, FoundFile>): Unfit[] {
+  const twice = files.filter((path, n) => files.indexOf(path) !== n)
+  if (twice.length > 0) return twice.map((path) => ({ path, why: 'it holds a row twice' }))
+  if (contradicts) {
+    const unproved = files.filter((path) => (byPath.get(path)?.digest ?? null) === null)
+    const losers = unproved.length < files.length ? unproved : files
+    return losers.map((path) => ({ path, why: 'it contradicts another file' }))
+  }
+  if (new Set(dated).size <= 1) return []
+  const ranks = files.map((path) => rankOf(byPath.get(path)))
+  const best = ranks.toSorted(compare).at(-1) ?? [0, 0]
+  const newest = new Set(dated.filter((_, n) => compare(ranks[n] ?? [0, 0], best) === 0))
+  if (newest.size > 1) return files.map((path) => ({ path, why: 'which of two datings is the newer cannot be told' }))
+  return files
+    .filter((_, n) => !newest.has(dated[n] ?? 0))
+    .map((path) => ({ path, why: 'it holds an earlier dating, and until when it held is lost' }))
+}
+
+type Rank = readonly [told: number, named: number]
+
+/** How new the dates of a file are: as its footer tells; files of earlier programs are known by the name of their run. */
+function rankOf(file: FoundFile | undefined): Rank {
+  const { at, redate } = writtenBy(file?.path ?? '')
+  return [file?.datedAt ?? 0, redate ? at : 0]
+}
+
+function compare(a: Rank, b: Rank): number {
+  return a[0] - b[0] || a[1] - b[1]
+}
+
+interface Named {
+  readonly metric: string
+  readonly interval: Interval
+}
+
+async function partitionsIn(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Named[]> {
+  const named = new Map<string, Named>()
+  for (const { metric, interval } of files)
+    if (metric !== null && interval !== null) named.set(`${metric} ${interval}`, { metric, interval })
+  const recent = files.filter(({ metric }) => metric === null)
+  if (recent.length > 0)
+    for (const one of await engine.rows<{ metric: string; interval: Interval }>(
+      `SELECT DISTINCT metric, "interval" FROM read_parquet(${pathsOf(root, recent)}, union_by_name = true, hive_partitioning = false)`,
+    ))
+      named.set(`${one.metric} ${one.interval}`, one)
+  return [...named.values()]
+}
+
+async function overlapsOf(
+  engine: Engine,
+  root: string,
+  own: readonly FoundFile[],
+  recent: readonly FoundFile[],
+  { metric, interval }: Named,
+): Promise<Overlap[]> {
+  const rows = (files: readonly FoundFile[], where: string): string =>
+    `SELECT filename, asset, currency, exchange, network, params, t,
+       hash(v, signbit(v), o, extra, observed_at, ${computedSql()}) AS content, hash(available_at, basis, available_rule_at) AS dates
+     FROM read_parquet(${pathsOf(root, files)}, union_by_name = true, hive_partitioning = false, filename = true)${where}`
+  const levels = [
+    ...(own.length === 0 ? [] : [rows(own, '')]),
+    ...(recent.length === 0
+      ? []
+      : [rows(recent, ` WHERE metric = ${quote(metric)} AND "interval" = ${quote(interval)}`)]),
+  ]
+  const found = await engine.rows<{ files: readonly string[]; dated: readonly number[]; contradicts: boolean }>(
+    `SELECT DISTINCT files, list_transform(dates, lambda each: list_position(dates, each)::INTEGER) AS dated, contradicts
+     FROM (SELECT list(filename ORDER BY filename) AS files, list(dates ORDER BY filename) AS dates,
+         count(DISTINCT content) > 1 AS contradicts
+       FROM (${levels.join(' UNION ALL ')}) GROUP BY asset, currency, exchange, network, params, t)`,
+  )
+  return found.map(({ files, dated, contradicts }) => ({ files: inside(root, files), dated, contradicts }))
+}
+
+function pathsOf(root: string, files: readonly FoundFile[]): string {
+  return quoteList(files.map(({ path }) => inLake(root, path)))
+}
+
+/** Absolute paths as the lake names them. */
+function inside(root: string, paths: readonly string[]): string[] {
+  const start = inLake(root, 'x').length - 1
+  return paths.map((path) => path.slice(start).replaceAll('\\', '/'))
+}

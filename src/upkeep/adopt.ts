@@ -1,0 +1,311 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { posix } from 'node:path'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { LakeError, usage } from '../errors.ts'
+import { applyEntry } from '../ledger/apply.ts'
+import { dataPlaces, ownFilesBelow } from '../store/begin.ts'
+import { writeCheckpoint } from '../ledger/checkpoint.ts'
+import type { CommitDeps } from '../ledger/commit.ts'
+import { type Disk, entriesIn, makeFolder, realDisk } from '../store/disk.ts'
+import { Engine } from '../store/engine.ts'
+import {
+  decodeEntry,
+  encodeEntry,
+  type Entry,
+  type FileEntry,
+  journalSchema,
+  type Json,
+  type Progress,
+  type SeriesRow,
+} from '../ledger/entry.ts'
+import { appendEntry, listJournal } from '../ledger/journal.ts'
+import { dataVersion, entryFile, inLake, places } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { lockCommit } from '../store/lock.ts'
+import { markedSynthetic, readMarker, setMarker } from '../store/marker.ts'
+import { entryOf, observedIn, pointsEntry, seriesIn } from './adopt-entry.ts'
+import { type FoundFile, readFound, type Unfit } from './adopt-files.ts'
+import { sortPoints, sortRows } from './adopt-points.ts'
+import { adoptRegistry } from './adopt-registry.ts'
+import { lostLake } from './found.ts'
+
+/** What taking up a lost lake needs beside its files. */
+export interface Adopting {
+  readonly catalogue: Catalogue
+  /** Whether the configured provider makes its data up; null where none is configured, or it cannot be told. */
+  readonly synthetic: boolean | null
+}
+
+/** What is moved aside before the journal is made, written down first: a run that was killed goes on with the same. */
+interface Plan {
+  readonly folder: string
+  /** The newest version that any found file speaks of. */
+  readonly version: number
+  readonly moves: readonly Unfit[]
+}
+
+const planFile = 'adopting.json'
+const planDone = 'adopted.json'
+const entryKept = 'entry.json'
+
+/** What speaks of versions that no journal explains any more; the ledger goes first, so that nobody takes the rest for a beginning. */
+const aside = [
+  places.ledger,
+  `${places.ledger}-wal`,
+  `${places.ledger}-shm`,
+  places.journal,
+  places.runs,
+  places.stamps,
+  places.spool,
+  places.exports,
+  places.database,
+  places.script,
+]
+
+/**
+ * Makes a journal anew for the data files of a lake that lost its own: for those that are sound and in which each row
+ * stands once. All others move to `found-<instant>/`; nothing is removed. The checkpoint's appearing is the commit.
+ */
+export async function adoptLost(root: string, adopting: Adopting, deps: CommitDeps): Promise<string[]> {
+  const disk = deps.disk ?? realDisk
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
+  try {
+    const lost = await lostLake(root)
+    if (!lost) return []
+    const lake = await lakeOf(root, lost.lakes)
+    const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
+    if (synthetic === null) throw unknownProvider(root)
+    const begun = await unfinished(root)
+    if (begun) await moveAside(disk, root, begun)
+    const found = await takeStock(engine, root, lake)
+    if (found.listed.length === 0) throw nothingLeft(root)
+    const plan = begun ?? (await planned(disk, root, found, deps.nowMicros()))
+    await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
+    await setMarker(disk, root, lake, synthetic)
+    const { series, progress } = await seriesIn(engine, root, found.listed, adopting.catalogue)
+    const committed_at = Math.max(Math.floor(deps.nowMicros()), found.observed + 1)
+    const frame = {
+      lake,
+      version: Math.max(plan.version, found.version) + 1,
+      committed_at,
+      program: deps.program,
+      synthetic,
+    }
+    await publish(disk, root, plan.folder, entryFor({ ...frame, found, series, progress, plan }))
+    return told(found, series, progress, frame.version, plan)
+  } finally {
+    engine.close()
+    await lock.release()
+  }
+}
+
+/** The marker's id; without one that which all footers agree on. */
+async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
+  const [only] = lakes
+  const id = (await readMarker(root)) ?? (lakes.length === 1 ? only : undefined)
+  if (id !== undefined) return id
+  throw new LakeError('integrity', {
+    subject: `lake ${root}`,
+    expected: 'data of one lake',
+    got: lakes.length === 0 ? 'none that name theirs' : lakes.join(' and '),
+    next: 'put what is of another lake aside, or run pitlake doctor --repair: it moves all of it',
+  })
+}
+
+interface Stock {
+  readonly listed: readonly FileEntry[]
+  readonly others: readonly Unfit[]
+  readonly state: { readonly [key: string]: Json }
+  readonly registry: string | null
+  readonly version: number
+  readonly observed: number
+  /** How many of the listed files tell no digest. */
+  readonly unproved: number
+}
+
+/** Reads every file of ours and decides which are taken up. */
+async function takeStock(engine: Engine, root: string, lake: string): Promise<Stock> {
+  const sound: FoundFile[] = []
+  const unfit: Unfit[] = []
+  let version = 0
+  for (const place of dataPlaces)
+    for await (const path of ownFilesBelow(root, place)) {
+      const one = await readFound(engine, root, path, lake)
+      version = Math.max(version, dataVersion(path) ?? 0, 'version' in one ? one.version : 0)
+      if ('why' in one) unfit.push(one)
+      else sound.push(one)
+    }
+  const at = (place: string) => (file: { readonly path: string }) => file.path.startsWith(`${place}/`)
+  const points = await sortPoints(engine, root, sound.filter(at(places.points)))
+  const assets = await sortRows(engine, root, sound.filter(at(places.assets)))
+  const registry = await adoptRegistry(
+    engine,
+    root,
+    sound.filter(at(places.registry)),
+    unfit.filter(at(places.registry)),
+  )
+  const listed: FileEntry[] = []
+  for (const file of points.kept) listed.push(await pointsEntry(engine, root, file))
+  for (const file of assets.kept) listed.push(await entryOf(root, { file, label: '', meta: {} }))
+  for (const one of registry.listings) listed.push(await entryOf(root, one))
+  let observed = 0
+  for (const file of sound) observed = Math.max(observed, await observedIn(engine, root, file))
+  const rest = unfit.filter((file) => !at(places.registry)(file))
+  const others = [...rest, ...points.others, ...assets.others, ...registry.others]
+  const kept = new Set(listed.map(({ path }) => path))
+  const unproved = sound.filter(({ path, digest }) => digest === null && kept.has(path)).length
+  return { listed, others, state: registry.state, registry: registry.refused, version, observed, unproved }
+}
+
+/** The plan of a run that was killed on the way. */
+async function unfinished(root: string): Promise<Plan | undefined> {
+  for (const { name } of await entriesIn(root)) {
+    const path = inLake(root, `${name}/${planFile}`)
+    if (!/^found-\d{8}t\d{9}z$/.test(name) || !existsSync(path)) continue
+    const { version, moves } = JSON.parse(await readFile(path, 'utf8')) as Plan
+    const own = moves.filter(
+      (move) => aside.includes(move.path) || dataVersion(posix.normalize(move.path)) !== undefined,
+    )
+    return { folder: name, version, moves: own }
+  }
+  return undefined
+}
+
+/** Whether a run that took up a lost lake here was killed before its end. */
+export async function isHalfAdopted(root: string): Promise<boolean> {
+  return (await unfinished(root)) !== undefined
+}
+
+/** Writes the entry that the checkpoint holds, and then that nothing is left to be done. */
+export async function endAdoption(root: string, disk: Disk = realDisk): Promise<void> {
+  const plan = await unfinished(root)
+  if (!plan) return
+  const text = await readFile(inLake(root, `${plan.folder}/${entryKept}`), 'utf8')
+  const { entry, digest } = decodeEntry(text, entryKept)
+  const { entries } = await listJournal(root)
+  if (!entries.includes(entry.version)) await appendEntry(disk, root, entry, 'adopt', { text, digest })
+  await disk.move(inLake(root, `${plan.folder}/${planFile}`), inLake(root, `${plan.folder}/${planDone}`))
+  await disk.syncFolder(inLake(root, plan.folder))
+}
+
+async function planned(disk: Disk, root: string, { others, version }: Stock, now: number): Promise<Plan> {
+  const folder = `found-${new Date(now / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()}`
+  const about = 'it speaks of versions that no journal explains any more'
+  const folders = aside.filter((path) => existsSync(inLake(root, path))).map((path) => ({ path, why: about }))
+  const plan = { folder, version, moves: [...folders, ...others] }
+  await makeFolder(disk, inLake(root, folder))
+  const temporary = inLake(root, `${folder}/.tmp-${planFile}`)
+  await disk.write(temporary, `${JSON.stringify(plan)}\n`)
+  await disk.move(temporary, inLake(root, `${folder}/${planFile}`))
+  await disk.syncFolder(inLake(root, folder))
+  return plan
+}
+
+async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Promise<void> {
+  const touched = new Set<string>()
+  for (const { path } of moves) {
+    const [from, to] = [inLake(root, path), inLake(root, `${folder}/${path}`)]
+    if (!existsSync(from)) continue
+    if (existsSync(to))
+      throw usage(to, { expected: 'a free name', got: 'a file', next: 'put it aside, then run this again' })
+    await makeFolder(
+      disk,
+      inLake(root, posix.dirname(`${folder}/${path}`)),
+      path.startsWith(places.raw) ? 0o700 : 0o777,
+    )
+    await disk.move(from, to)
+    for (const one of [posix.dirname(path), posix.dirname(`${folder}/${path}`)]) touched.add(one)
+  }
+  for (const place of touched) await disk.syncFolder(inLake(root, place))
+}
+
+interface Parts extends Pick<Entry, 'lake' | 'version' | 'committed_at' | 'program'> {
+  readonly synthetic: boolean
+  readonly found: Stock
+  readonly series: readonly SeriesRow[]
+  readonly progress: readonly Progress[]
+  readonly plan: Plan
+}
+
+function entryFor({ synthetic, found, series, progress, plan, ...frame }: Parts): Entry {
+  const nothing = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
+  return {
+    schema_version: journalSchema,
+    ...frame,
+    previous: null,
+    job: 'adopt',
+    run: `adopt-${frame.version}`,
+    provider: { synthetic },
+    files: { add: found.listed, remove: [], drop: [] },
+    series,
+    progress,
+    ...nothing,
+    state: found.state,
+    adopted: { moved: plan.moves.length, folder: plan.folder },
+  }
+}
+
+/** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
+async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
+  const { text } = encodeEntry(entry)
+  const index = await Ledger.inMemory(root, 0)
+  try {
+    const own = index.rehearse(text, entryFile(entry.version))
+    index.transaction(() => applyEntry(index, own))
+    await disk.write(inLake(root, `${folder}/${entryKept}`), text)
+    await writeCheckpoint(disk, index)
+  } finally {
+    index.close()
+  }
+  ;(await Ledger.rebuild(root)).close()
+}
+
+function told(
+  { listed, registry, state, unproved }: Stock,
+  series: readonly SeriesRow[],
+  progress: readonly Progress[],
+  version: number,
+  { folder, moves }: Plan,
+): string[] {
+  const points = progress.reduce((sum, one) => sum + one.points, 0)
+  const paths = new Set(listed.map(({ path }) => path))
+  const reasons = Map.groupBy(moves, ({ why }) => why)
+  const known = Object.keys(state).length > 0
+  return [
+    `a journal was made anew: version ${version} lists ${paths.size} files with ${points.toLocaleString('en-US')} points of ${series.length} series`,
+    ...(unproved === 0
+      ? []
+      : [`${unproved} of these files were read whole, but their footers tell no digest to prove their rows by`]),
+    ...(known
+      ? ['the history of the registry was taken up; its cursor is lost, the next sync begins with a snapshot']
+      : []),
+    ...(registry === null ? [] : [`the registry was moved to ${folder}/registry/: ${registry}`]),
+    'lost with the journal: coverage (the next fetch asks again), violations, requests, versions and earlier datings',
+    ...[...reasons].map(
+      ([why, files]) =>
+        `${files.length} moved to ${folder}/: ${why} (${files
+          .slice(0, 3)
+          .map(({ path }) => path)
+          .join(', ')}${files.length > 3 ? ', …' : ''})`,
+    ),
+  ]
+}
+
+function unknownProvider(root: string): LakeError {
+  return usage(`lake ${root}`, {
+    expected: 'a provider that tells whether the data are real or made up: lake.json does not say it',
+    got: 'none in the configuration',
+    next: 'set PITLAKE_METRICS_URL (or PITLAKE_REGISTRY_URL) to the provider of these data',
+  })
+}
+
+function nothingLeft(root: string): LakeError {
+  return new LakeError('integrity', {
+    subject: `lake ${root}`,
+    expected: 'data files that hold together without a journal',
+    got: 'none',
+    next: 'run pitlake doctor --repair: it moves all of them and removes nothing',
+  })
+}

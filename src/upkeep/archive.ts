@@ -1,0 +1,162 @@
+import { type Archived, archivable, archived, isKept, toState } from '../ledger/archive.ts'
+import { commit, type CommitDeps } from '../ledger/commit.ts'
+import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
+import { Engine } from '../store/engine.ts'
+import type { Micros } from '../time.ts'
+import { archivedState } from '../ledger/held.ts'
+import { archiveFile } from '../store/layout.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { columnsOf, parquet, prove } from './merge.ts'
+import { footerSchema } from '../ledger/entry.ts'
+import { openSpool, type Spool } from '../ledger/sweep.ts'
+import { archivedTables } from '../views/exported.ts'
+import { copySql, writeLines } from '../views/exports.ts'
+import { runName } from './rewrite.ts'
+import { providerOf } from '../ledger/provider.ts'
+
+/** So many rows are worth a version of their own. */
+const worthwhile = 500
+/** Rows of the last two days stay at hand. */
+const atHand: Micros = 2 * 86_400_000_000
+
+/** The instant that decides into which file a row goes: one a month, so that old months can go; '' where none may. */
+const instants: Readonly<Record<Archived, string>> = {
+  requests: 'asked_at',
+  coverage: '',
+  runs: 'started_at',
+  versions: '',
+}
+
+/**
+ * Puts old rows of the ledger into files of the lake, where they are merged like points: so neither the ledger nor its
+ * checkpoints nor what is written for the views at the end of each run grow with every request that was ever made.
+ */
+export async function archiveRows(ledger: Ledger, deps: CommitDeps, least: number = worthwhile): Promise<void> {
+  const due = deps.nowMicros() - atHand
+  const waiting = archived.map((table) => countOf(ledger, table, due)).reduce((sum, rows) => sum + rows, 0)
+  if (waiting < least) return
+  const run = runName(deps, 'archive')
+  const spool = await openSpool(ledger.root, run, deps)
+  const engine = await Engine.open(':memory:', { lean: true, threads: 1 })
+  try {
+    await commit(
+      ledger,
+      async (ticket) => {
+        // Where the clock has stepped back, nothing that is in files already is told to go again.
+        const before = Math.max(due, archivedState(ledger).before)
+        return await draftOf(ledger, ticket, { spool, engine, run, before })
+      },
+      deps,
+    )
+  } finally {
+    engine.close()
+    await spool.close()
+  }
+}
+
+interface Tools {
+  readonly spool: Spool
+  readonly engine: Engine
+  readonly run: string
+  readonly before: Micros
+}
+
+/** What goes: what stands in files already does not go again. */
+function conditionOf(ledger: Ledger, table: Archived, before: Micros): string {
+  const rows = archivable(table, before)
+  return isKept(table) ? `${rows} AND NOT (${archivable(table, archivedState(ledger).before)})` : rows
+}
+
+function countOf(ledger: Ledger, table: Archived, before: Micros): number {
+  const row = ledger.statement(`SELECT count(*) AS n FROM ${table} WHERE ${conditionOf(ledger, table, before)}`).get()
+  return Number(row?.['n'] ?? 0)
+}
+
+async function draftOf(ledger: Ledger, ticket: Ticket, tools: Tools): Promise<Draft> {
+  const { run, before } = tools
+  const held = archivedState(ledger)
+  const add: StagedFile[] = []
+  for (const table of archived) add.push(...(await filesOf(ledger, ticket, table, tools)))
+  const cost = ledger
+    .statement(
+      `SELECT count(*) AS n, coalesce(sum(credits), 0) AS c FROM requests WHERE ${archivable('requests', before)}`,
+    )
+    .get()
+  const state = {
+    before,
+    requests: held.requests + Number(cost?.['n'] ?? 0),
+    credits: held.credits + Number(cost?.['c'] ?? 0),
+  }
+  return { job: 'archive', run, provider: providerOf(ledger), add, state: toState(state) }
+}
+
+async function filesOf(ledger: Ledger, ticket: Ticket, table: Archived, tools: Tools): Promise<StagedFile[]> {
+  const condition = conditionOf(ledger, table, tools.before)
+  const instant = instants[table]
+  if (instant === '') {
+    const one = await fileOf(ledger, ticket, { table, label: '', condition, range: 'NULL' }, tools)
+    return one === undefined ? [] : [one]
+  }
+  const monthOf = `strftime('%Y-%m', ${instant} / 1000000, 'unixepoch')`
+  const months = ledger
+    .statement(`SELECT DISTINCT ${monthOf} AS month FROM ${table} WHERE ${condition} ORDER BY 1`)
+    .all()
+  const files: StagedFile[] = []
+  for (const { month } of months) {
+    const own = {
+      table,
+      label: String(month),
+      condition: `${condition} AND ${monthOf} = '${String(month)}'`,
+      range: instant,
+    }
+    const one = await fileOf(ledger, ticket, own, tools)
+    if (one !== undefined) files.push(one)
+  }
+  return files
+}
+
+interface Part {
+  readonly table: Archived
+  readonly label: string
+  readonly condition: string
+  /** The instant whose first and last second the file is listed with. */
+  readonly range: string
+}
+
+async function fileOf(
+  ledger: Ledger,
+  ticket: Ticket,
+  { table, label, condition, range }: Part,
+  { spool, engine }: Tools,
+): Promise<StagedFile | undefined> {
+  const facts = ledger
+    .statement(
+      `SELECT count(*) AS n, min(${range}) / 1000000 AS first, max(${range}) / 1000000 AS last FROM ${table} WHERE ${condition}`,
+    )
+    .get()
+  const rows = Number(facts?.['n'] ?? 0)
+  if (rows === 0) return undefined
+  const name = `${String(ticket.version).padStart(10, '0')}-${label === '' ? 'all' : label}`
+  const { columns, lines } = archivedTables[table]
+  const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
+  await writeLines(text, lines(ledger, condition), '')
+  const footer = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
+  await engine.run(copySql(text, spool.file(temporary), columns, footer))
+  const source = parquet([spool.file(temporary)])
+  const proof = await prove(engine, source, await columnsOf(engine, source), table)
+  if (proof.rows !== rows) throw new RangeError(`${rows} rows of ${table} became ${proof.rows}`)
+  const bound = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value))
+  return {
+    temporary: spool.path(temporary),
+    path: archiveFile(table, name),
+    table,
+    label,
+    metric: null,
+    interval: null,
+    rows,
+    min_t: bound(facts?.['first']),
+    max_t: bound(facts?.['last']),
+    digest: proof.digest,
+    meta: {},
+  }
+}

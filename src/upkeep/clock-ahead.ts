@@ -1,0 +1,140 @@
+import { type LakeError, usage } from '../errors.ts'
+import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
+import type { Damage } from './damage.ts'
+import type { CoverageRow, Finding } from '../ledger/entry.ts'
+import { heldCoverage, heldSeries, heldVersions, liveFiles } from '../ledger/held.ts'
+import { places } from '../store/layout.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { reobserveFile } from './merge-observed.ts'
+import { end, formatInstant, type Micros } from '../time.ts'
+import { mendRegistry, pollInstants } from './clock-registry.ts'
+import { dissolveRecent } from './compact.ts'
+import { footerOf, replacement, withBench } from './rewrite.ts'
+import { providerOf } from '../ledger/provider.ts'
+
+/** A clock may be off by so much without anybody's noticing. */
+const tolerated = 3_600_000_000
+
+interface Dated {
+  readonly version: number
+  readonly committed_at: Micros
+}
+
+/** The versions that a clock far ahead has dated, and the one before them: none once they are mended. */
+function versionsAhead(ledger: Ledger, now: Micros): { readonly good: Dated | undefined; readonly wrong: Dated[] } {
+  const versions = heldVersions(ledger)
+  const good = versions.findLast(({ committed_at }) => committed_at <= now + tolerated)
+  return { good, wrong: versions.filter(({ version }) => version > (good?.version ?? 0)) }
+}
+
+/** One line where the last commit lies ahead of the clock of this machine; null where all is well. */
+export function clockNote(ledger: Ledger, now: Micros): string | null {
+  const { committed_at, version } = ledger.head()
+  if (committed_at <= now + tolerated) return null
+  const [last, local] = [committed_at, now].map((at) => formatInstant(Math.floor(at / 1_000_000)))
+  return `version ${version} was committed at ${last}, the clock of this machine says ${local}: see pitlake doctor`
+}
+
+/** What doctor says of a clock that was far ahead. Of a synthetic lake a simulated clock may be meant. */
+export function checkClock(ledger: Ledger, now: Micros): Damage[] {
+  const [first] = versionsAhead(ledger, now).wrong
+  if (first === undefined) return []
+  const at = formatInstant(Math.floor(first.committed_at / 1_000_000))
+  return [
+    {
+      kind: 'clock_ahead',
+      severity: ledger.head().provider?.synthetic === true ? 'notice' : 'damage',
+      path: places.journal,
+      found: `version ${first.version} was committed at ${at}, which has not come yet`,
+      remedy: 'see that the clock of this machine is right, then run pitlake doctor --repair',
+    },
+  ]
+}
+
+/**
+ * Mends what a clock far ahead has dated, by one commit that carries the true instant: points seen in the future are
+ * seen now (late is safe), coverage of the future and answers of the future are taken back, the findings say so. The
+ * earlier entries stay as they are.
+ */
+export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
+  const now = Math.floor(deps.nowMicros())
+  const [first] = versionsAhead(ledger, now).wrong
+  if (first === undefined) return []
+  await dissolveRecent(ledger, { ...deps, signal: new AbortController().signal }, 'doctor')
+  const { good, wrong } = versionsAhead(ledger, now)
+  // Polls of the wrong clock stay one after the other, all of them behind what was known before.
+  const polls = pollInstants(ledger, first.version)
+  const instant = Math.max(now, (good?.committed_at ?? 0) + 1) + Math.max(0, polls.length - 1)
+  const rewriting: RewriteDeps = { ...deps, signal: new AbortController().signal }
+  let points = 0
+  let rows = 0
+  await withBench(ledger, rewriting, 'doctor', async (bench) => {
+    await commit(
+      ledger,
+      async (ticket) => {
+        const add: StagedFile[] = []
+        const remove: string[] = []
+        const files = liveFiles(ledger, { table: 'points' })
+        if (pollInstants(ledger, first.version).length !== polls.length) throw busy()
+        for (const [n, file] of files.entries()) {
+          if (file.added_version < first.version) continue
+          if (file.interval === null) throw busy()
+          const out = bench.spool.file(`${n}.parquet`)
+          const job = { root: ledger.root, file, now: now + tolerated, observedAt: ticket.committed_at, out }
+          const mended = await reobserveFile(bench.engine, { ...job, metadata: footerOf(ledger, [file]) })
+          if (mended === null) continue
+          add.push(replacement(bench, n, [file], mended))
+          remove.push(file.path)
+          points += mended.rows
+        }
+        const { uncovered, coverage } = coverageBack(ledger, Math.floor(instant / 1_000_000))
+        const findings = findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at)
+        const draft = { job: 'doctor', run: bench.run, provider: providerOf(ledger), add, remove, coverage, findings }
+        const dated = { first: first.version, now: now + tolerated, before: good?.committed_at, instants: polls }
+        const registry = await mendRegistry(bench, { ...dated, ticket, from: files.length })
+        rows = registry.rows
+        add.push(...registry.add)
+        remove.push(...registry.remove)
+        const clock_mended = { version: ticket.version, at: ticket.committed_at, before: good?.committed_at ?? 0 }
+        return { ...draft, state: { ...registry.state, clock_mended }, soft: registry.soft, uncovered }
+      },
+      deps,
+      instant,
+    )
+  })
+  const seen = [`${points} points`, ...(rows === 0 ? [] : [`${rows} rows of the registry and of assets`])].join(' and ')
+  return [`${wrong.length} versions were dated by a clock far ahead: ${seen} are now seen at their mending`]
+}
+
+function busy(): LakeError {
+  return usage('points or polls came while the instants were mended', { next: 'run pitlake doctor --repair again' })
+}
+
+interface Uncovered {
+  readonly series: string
+  readonly since: number
+  readonly until: number
+}
+
+/** Windows that answers of the future told of, and what of them stored points prove. */
+function coverageBack(ledger: Ledger, now: number): { uncovered: Uncovered[]; coverage: CoverageRow[] } {
+  const held = heldSeries(ledger)
+  const uncovered: Uncovered[] = []
+  const coverage: CoverageRow[] = []
+  for (const row of [...heldCoverage(ledger).values()].flat()) {
+    if (row.asked_at <= now + 3600 && row.until <= now + 3600) continue
+    const { series, since, until } = row
+    uncovered.push({ series, since, until })
+    const known = held.get(series)
+    if (row.state !== 'covered' || row.reason !== null || !known || known.last_t === null) continue
+    const proven = Math.min(until, end(known.last_t, known.settled ?? known.interval ?? '24h'))
+    if (proven > since) coverage.push({ ...row, until: proven, asked_at: Math.min(row.asked_at, now) })
+  }
+  return { uncovered, coverage }
+}
+
+function findingsOf(ledger: Ledger, series: ReadonlySet<string>, first: Dated, at: Micros): Finding[] {
+  const held = heldSeries(ledger)
+  const detail = { version: first.version, committed_at: first.committed_at }
+  return [...series].map((id) => ({ series: id, t: held.get(id)?.last_t ?? 0, kind: 'clock_ahead', detail, at }))
+}

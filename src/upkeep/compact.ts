@@ -1,0 +1,330 @@
+import { posix } from 'node:path'
+import { LakeError } from '../errors.ts'
+import { archived } from '../ledger/archive.ts'
+import { commit, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
+import { foldJournal } from '../ledger/fold.ts'
+import type { HeldFile } from '../ledger/held.ts'
+import { liveFiles } from '../ledger/held.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { busy, tryLock } from '../store/lock.ts'
+import { mergeFiles } from './merge.ts'
+import { mergeRecentFiles } from './merge-recent.ts'
+import { isRecent, portionRows } from '../points/files.ts'
+import { pointsFile, recentFile } from '../store/layout.ts'
+import { isHistory } from './merge-history.ts'
+import { measuredEncoding } from './encode.ts'
+import { sweep } from '../ledger/sweep.ts'
+import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
+import type { Interval } from '../time.ts'
+import { archiveRows } from './archive.ts'
+import { type Bench, footerOf, replacement, withBench } from './rewrite.ts'
+import { providerOf } from '../ledger/provider.ts'
+
+/** A partition of a table: the files that may become one. */
+interface Part {
+  readonly table: string
+  readonly metric: string | null
+  readonly interval: Interval | null
+}
+
+/** A partition whose files were left as they are, and why. */
+export interface Abandoned extends Part {
+  readonly reason: string
+}
+
+/** What came of merging; bytes are those of the exchanged files. */
+export interface MergeSummary {
+  readonly version: number
+  readonly versions_made: number
+  readonly partitions: number
+  readonly rows: number
+  readonly files_removed: number
+  readonly files_added: number
+  readonly bytes_before: number
+  readonly bytes_after: number
+  readonly abandoned: readonly Abandoned[]
+  /** Whether an interrupt ended it early. */
+  readonly stopped: boolean
+}
+
+/** A version of merged files is made when so many bytes wait for it, or at the end. */
+const batchBytes = 512_000_000
+
+/** Merges every partition into one file in the encoding that suits it best, and folds the journal. */
+export async function compact(root: string, deps: RewriteDeps): Promise<MergeSummary> {
+  const lock = await tryLock(root, 'merge', { ...deps.holder, since: deps.nowMicros() })
+  if (!lock) throw await busy(root, 'merge', 'this lake is being merged already')
+  try {
+    const ledger = await Ledger.open(root)
+    try {
+      await sweep(ledger, deps)
+      await archiveRows(ledger, deps)
+      const outcome = await dissolve(ledger, deps, 'compact')
+      const left = outcome.stopped || outcome.abandoned.length > 0
+      const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, settled))
+      const summary = await mergeParts(
+        ledger,
+        deps,
+        { job: 'compact', measure: true, portion: portionRows, chosen },
+        outcome,
+      )
+      await foldJournal(ledger, deps)
+      return summary
+    } finally {
+      ledger.close()
+    }
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * Merges small files where a partition has too many of them; for the end of a run that added some. While another
+ * merge is at work it does nothing. Failing costs nothing but the merge: the old files stay.
+ */
+export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promise<MergeSummary> {
+  const none = { job: 'merge', measure: false, portion: portionRows, chosen: [] }
+  const lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
+  if (!lock) return mergeParts(ledger, deps, none)
+  try {
+    await archiveRows(ledger, deps)
+    const chosen = partitions(ledger).map(dueMerge)
+    const summary = await mergeParts(ledger, deps, { ...none, chosen })
+    await foldJournal(ledger, deps)
+    return summary
+  } finally {
+    await lock.release()
+  }
+}
+
+/** The files of a partition that are to be merged at the end of a run. */
+function dueMerge(files: readonly HeldFile[]): readonly HeldFile[] {
+  return files.every(({ table }) => isHistory(table)) ? historyMerge(files) : tieredMerge(files)
+}
+
+/** How many partitions `mergeSmallFiles` would take up now. */
+export function dueMerges(ledger: Ledger): number {
+  return partitions(ledger).filter((files) => dueMerge(files).length > 0).length
+}
+
+/** A file that was written by a whole merge needs no other. */
+function settled(file: HeldFile): boolean {
+  return measuredEncoding(file) !== undefined
+}
+
+const mergeable: ReadonlySet<string> = new Set([
+  'points',
+  'redated',
+  'events',
+  'metric_assets',
+  ...archived,
+  'snapshots',
+  'absorbed',
+  'schema_changes',
+  'registry_findings',
+])
+
+/** Dated tables share files between dates and are left alone. */
+function isMergeable(table: string): boolean {
+  return mergeable.has(table) || isHistory(table)
+}
+
+/** The live files by partition, in a fixed order. */
+function partitions(ledger: Ledger): HeldFile[][] {
+  const parts = new Map<string, HeldFile[]>()
+  for (const file of liveFiles(ledger)) {
+    if (!isMergeable(file.table)) continue
+    const key = JSON.stringify([file.table, file.metric, file.interval, file.label])
+    const part = parts.get(key)
+    if (part) part.push(file)
+    else parts.set(key, [file])
+  }
+  return [...parts.values()]
+}
+
+interface Choice {
+  readonly job: string
+  readonly measure: boolean
+  /** From so many rows on, what recent files hold of a partition moves to a file of its own. */
+  readonly portion: number
+  readonly chosen: readonly (readonly HeldFile[])[]
+}
+
+/** A merge that is written and waits for its commit. */
+interface Ready {
+  readonly inputs: readonly HeldFile[]
+  readonly staged: readonly StagedFile[]
+}
+
+interface Outcome {
+  readonly abandoned: Abandoned[]
+  readonly merged: Ready[]
+  versions: number
+  stopped: boolean
+}
+
+/** Moves everything that recent files hold to its partitions, in one version of its own. */
+async function dissolve(ledger: Ledger, deps: RewriteDeps, job: string): Promise<Outcome> {
+  const outcome = newOutcome()
+  const chosen = [liveFiles(ledger, { table: 'points' }).filter(isRecent)]
+  await mergeParts(ledger, deps, { job, measure: false, portion: 1, chosen }, outcome)
+  return outcome
+}
+
+/** The same for a job that needs every point in its partition; hold the lock of merges. */
+export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, job: string): Promise<void> {
+  judgeMerge(summaryOf(ledger, await dissolve(ledger, deps, job)))
+}
+
+function newOutcome(): Outcome {
+  return { abandoned: [], merged: [], versions: 0, stopped: false }
+}
+
+async function mergeParts(
+  ledger: Ledger,
+  deps: RewriteDeps,
+  choice: Choice,
+  outcome: Outcome = newOutcome(),
+): Promise<MergeSummary> {
+  const chosen = choice.chosen.filter((files) => files.length > 0)
+  if (chosen.length > 0)
+    await withBench(ledger, deps, choice.job, async (bench) => await mergeAll(bench, choice, chosen, outcome))
+  return summaryOf(ledger, outcome)
+}
+
+async function mergeAll(
+  bench: Bench,
+  choice: Choice,
+  chosen: readonly (readonly HeldFile[])[],
+  outcome: Outcome,
+): Promise<void> {
+  let ready: Ready[] = []
+  let waiting = 0
+  const exchange = async (): Promise<void> => {
+    const batch = ready
+    ready = []
+    waiting = 0
+    await exchangeFiles(bench, choice.job, batch, outcome)
+  }
+  for (const [n, files] of chosen.entries()) {
+    if (bench.deps.signal.aborted) {
+      outcome.stopped = true
+      break
+    }
+    const one = await mergeOne(bench, choice, n, files)
+    if ('reason' in one) outcome.abandoned.push(one)
+    else ready.push(one)
+    waiting += files.reduce((sum, file) => sum + file.bytes, 0)
+    if (waiting >= batchBytes) await exchange()
+  }
+  await exchange()
+}
+
+async function mergeOne(
+  bench: Bench,
+  { measure, portion }: Choice,
+  n: number,
+  files: readonly HeldFile[],
+): Promise<Ready | Abandoned> {
+  const { ledger, spool, engine } = bench
+  if (files.every(isRecent)) return await mergeRecent(bench, portion, n, files)
+  const merged = await mergeFiles(engine, {
+    root: ledger.root,
+    files,
+    out: spool.file(`${n}.parquet`),
+    measure,
+    metadata: footerOf(ledger, files),
+  })
+  if (merged.kind === 'abandoned') {
+    const { table = '', metric = null, interval = null } = files[0] ?? {}
+    return { table, metric, interval, reason: merged.reason }
+  }
+  return { inputs: files, staged: [replacement(bench, n, files, merged.file)] }
+}
+
+async function mergeRecent(
+  { ledger, spool, engine, run }: Bench,
+  portion: number,
+  n: number,
+  files: readonly HeldFile[],
+): Promise<Ready | Abandoned> {
+  const name = (i: number): string => `${n}-${i}.parquet`
+  const merged = await mergeRecentFiles(engine, {
+    root: ledger.root,
+    files,
+    portion,
+    out: (i) => spool.file(name(i)),
+    metadata: footerOf(ledger, files),
+  })
+  if (merged.kind === 'abandoned') return { table: 'points', metric: null, interval: null, reason: merged.reason }
+  const version = String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')
+  const staged = merged.files.map((file, i): StagedFile => {
+    const { metric, interval } = file
+    const id = `${version}-${run}-${n}-${i}`
+    const path = metric === null || interval === null ? recentFile(id) : pointsFile(metric, interval, id)
+    return { temporary: spool.path(name(i)), path, table: 'points', label: '', ...file }
+  })
+  return { inputs: files, staged }
+}
+
+/** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
+async function exchangeFiles(bench: Bench, job: string, batch: readonly Ready[], outcome: Outcome): Promise<void> {
+  if (batch.length === 0) return
+  const { ledger, deps, run } = bench
+  const made: Ready[] = []
+  const { made: news } = await commit(
+    ledger,
+    async () => {
+      const live = new Set(liveFiles(ledger).map((file) => `${file.path} ${file.label}`))
+      made.push(...batch.filter(({ inputs }) => inputs.every((file) => live.has(`${file.path} ${file.label}`))))
+      if (made.length === 0) return null
+      return {
+        job,
+        run,
+        provider: providerOf(ledger),
+        add: made.flatMap(({ staged }) => staged),
+        remove: made.flatMap(({ inputs }) => inputs.map((file) => file.path)),
+      }
+    },
+    deps,
+  )
+  if (!news) return
+  outcome.merged.push(...made)
+  outcome.versions++
+}
+
+function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
+  const { merged, abandoned, versions, stopped } = outcome
+  const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
+  // What one step wrote and the next one replaced is neither.
+  const staged = merged.flatMap((one) => one.staged)
+  const added = staged.filter(({ path }) => written.has(path))
+  const passing = new Set(staged.map(({ path }) => path))
+  const inputs = merged.flatMap((one) => one.inputs).filter(({ path }) => !passing.has(path))
+  return {
+    version: ledger.head().version,
+    versions_made: versions,
+    partitions: new Set(added.map(({ path }) => posix.dirname(path))).size,
+    rows: added.reduce((sum, { rows }) => sum + rows, 0),
+    files_removed: inputs.length,
+    files_added: added.length,
+    bytes_before: inputs.reduce((sum, file) => sum + file.bytes, 0),
+    bytes_after: added.reduce((sum, { path }) => sum + (written.get(path) ?? 0), 0),
+    abandoned,
+    stopped,
+  }
+}
+
+/** Abandoned merges are a matter of integrity: something on the disk is not what was committed. */
+export function judgeMerge({ abandoned, stopped }: MergeSummary): void {
+  if (abandoned.length > 0)
+    throw new LakeError(
+      'integrity',
+      abandoned.map(({ table, metric, interval, reason }) => ({
+        subject: `${[metric ?? table, interval].filter((part) => part !== null).join(' ')} was not merged`,
+        got: reason,
+        next: 'run pitlake doctor',
+      })),
+    )
+  if (stopped) throw new LakeError('stopped', { subject: 'stopped early', next: 'run the same command again' })
+}

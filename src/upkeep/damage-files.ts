@@ -1,0 +1,163 @@
+import { readFile } from 'node:fs/promises'
+import { archived } from '../ledger/archive.ts'
+import { sha256File } from '../ledger/commit.ts'
+import type { Damage } from './damage.ts'
+import { isWritable, namesIn, statOf } from '../store/disk.ts'
+import { readsWell } from '../store/engine.ts'
+import { filesOnDisk, type HeldFile } from '../ledger/held.ts'
+import { decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { describeHolder, holderOf, isFree } from '../store/lock.ts'
+import { findOrphans } from '../ledger/sweep.ts'
+
+/** A file of the lake that is not what the journal says, with the finding. */
+export interface DamagedFile {
+  readonly file: HeldFile
+  readonly damage: Damage
+}
+
+/** What was read on the way. */
+export interface FilesHealth {
+  readonly damaged: readonly DamagedFile[]
+  readonly files: number
+  readonly bytes: number
+}
+
+/** Looks at every file that the journal names; `thorough` reads all bytes and proves their checksums. */
+export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<FilesHealth> {
+  const byPath = new Map<string, HeldFile>()
+  for (const file of filesOnDisk(ledger)) {
+    const known = byPath.get(file.path)
+    if (!known || known.removed_version !== null) byPath.set(file.path, file)
+  }
+  const damaged: DamagedFile[] = []
+  let bytes = 0
+  for (const file of byPath.values()) {
+    const problem = await fileProblem(ledger.root, file, thorough)
+    bytes += file.bytes
+    if (problem) damaged.push({ file, damage: { ...problem, ...weightOf(file), path: file.path } })
+  }
+  return { damaged, files: byPath.size, bytes }
+}
+
+async function fileProblem(
+  root: string,
+  file: HeldFile,
+  thorough: boolean,
+): Promise<Pick<Damage, 'kind' | 'found'> | undefined> {
+  const path = inLake(root, file.path)
+  const size = (await statOf(path))?.size
+  if (size === undefined) return { kind: 'file_lost', found: 'it is not there' }
+  if (size !== file.bytes) return { kind: 'file_torn', found: `${size} bytes, expected ${file.bytes}` }
+  if (thorough && (await sha256File(path)) !== file.sha256)
+    return { kind: 'file_changed', found: 'its bytes do not match the checksum in the journal' }
+  return undefined
+}
+
+/** A file that left the view is only needed by stamped results of its time. */
+function weightOf(file: HeldFile): Pick<Damage, 'severity' | 'remedy'> {
+  if (file.removed_version !== null)
+    return {
+      severity: 'notice',
+      remedy:
+        'it has left the view and only results stamped before may need it: put it back from a copy if you have one',
+    }
+  const asked = 'put it back from a copy of the lake, or run pitlake doctor --repair --forget-lost and fetch again'
+  const kept =
+    'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back from a copy'
+  return { severity: 'damage', remedy: isForgettable(file) ? asked : kept }
+}
+
+/** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
+export function isForgettable(file: HeldFile): boolean {
+  return ['points', 'redated', 'metric_assets', 'raw', ...archived].includes(file.table)
+}
+
+/** Files that no entry names and that no living run owns. */
+export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
+  const orphans = await findOrphans(ledger)
+  const [first] = orphans
+  if (first === undefined) return []
+  return [
+    {
+      kind: 'orphans',
+      severity: 'notice',
+      path: first,
+      found: `${orphans.length} ${orphans.length === 1 ? 'file that no version names' : 'files that no version names'}`,
+      remedy: 'nothing reads them; the next fetch or pitlake doctor --repair sweeps them away',
+    },
+  ]
+}
+
+/** Names of holders whose lock nobody holds: left behind by a process that was killed. */
+export async function staleLocks(root: string): Promise<string[]> {
+  const stale: string[] = []
+  for (const file of await namesIn(inLake(root, places.locks))) {
+    if (!file.endsWith('.json')) continue
+    const name = decodeSegment(file.slice(0, -'.json'.length))
+    if ((await statOf(inLake(root, holderFile(name)))) && isFree(root, name)) stale.push(name)
+  }
+  return stale
+}
+
+/** The findings of `staleLocks`. */
+export async function checkLocks(root: string): Promise<Damage[]> {
+  const found: Damage[] = []
+  for (const name of await staleLocks(root))
+    found.push({
+      kind: 'stale_lock',
+      severity: 'notice',
+      path: holderFile(name),
+      found: `left by ${describeHolder(await holderOf(root, name))}`,
+      remedy: 'it holds nothing back; pitlake doctor --repair removes the note',
+    })
+  return found
+}
+
+/**
+ * Whether the views are there and name the files where they are now, and what was made for them is as it was;
+ * `thorough` reads its bytes. `root` is absolute.
+ */
+export async function checkViews(ledger: Ledger, root: string, thorough: boolean): Promise<Damage[]> {
+  if (ledger.head().version === 0) return []
+  const remedy = 'run pitlake views'
+  // Where nothing can be written, readers make them in memory.
+  const severity = isWritable(root) ? 'damage' : 'notice'
+  for (const path of [places.database, places.script])
+    if (!(await statOf(inLake(root, path))))
+      return [{ kind: 'views_missing', severity, path, found: 'it is not there', remedy }]
+  if (!(await readsWell(inLake(root, places.database))))
+    return [{ kind: 'views_torn', severity: 'damage', path: places.database, found: 'it cannot be read', remedy }]
+  const text = await readFile(inLake(root, places.script), 'utf8')
+  const folder = namedFolder(text)
+  if (folder === undefined || folder === root.replaceAll(/[\r\n]/g, ' '))
+    return await checkExports(root, text, thorough)
+  return [
+    {
+      kind: 'views_moved',
+      severity,
+      path: places.database,
+      found: `it names files in ${folder}: the lake was moved or copied`,
+      remedy,
+    },
+  ]
+}
+
+/** The folder that the script was made for; the provider's address, in the line above, may hold any word. */
+function namedFolder(script: string): string | undefined {
+  return /^-- The lake in (.*) as of version \d+:/m.exec(script)?.[1]
+}
+
+/** The name of an export begins with the checksum of its bytes. */
+async function checkExports(root: string, script: string, thorough: boolean): Promise<Damage[]> {
+  const found: Damage[] = []
+  const damage = { severity: 'damage', remedy: 'run pitlake views' } as const
+  for (const path of new Set([...script.matchAll(/\/(exports\/[\w.-]+\.parquet)'/g)].map((match) => match[1] ?? ''))) {
+    const file = inLake(root, path)
+    const checksum = /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1]
+    if (!(await statOf(file))) found.push({ ...damage, kind: 'views_missing', path, found: 'it is not there' })
+    else if (thorough && checksum !== undefined && !(await sha256File(file)).startsWith(checksum))
+      found.push({ ...damage, kind: 'file_changed', path, found: 'its bytes do not match the checksum in its name' })
+  }
+  return found
+}

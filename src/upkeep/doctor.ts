@@ -1,0 +1,328 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import { unfitEntry } from '../ledger/aside.ts'
+import type { CommitDeps } from '../ledger/commit.ts'
+import { checkJournal, type Damage, type JournalHealth, unfitDamage, checkStrays } from './damage.ts'
+import { checkFiles, checkLocks, checkOrphans, checkViews, type FilesHealth } from './damage-files.ts'
+import { isWritable } from '../store/disk.ts'
+import { entryFile, inLake, places } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import type { Row } from '../ledger/apply.ts'
+import { checkRuns } from './damage-runs.ts'
+import { checkStamps } from './damage-stamps.ts'
+import { isFromNote } from '../ledger/stamps.ts'
+import type { Resources } from '../registry/bodies.ts'
+import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
+import { type Forgotten, forgetLost } from './forget.ts'
+import { lostDamage, lostLake, moveFound } from './found.ts'
+import { clearJournal } from './repair-aside.ts'
+import { checkClock, mendClock } from './clock-ahead.ts'
+import { type RebuiltRegistry, rebuildRegistry } from './rebuild-registry.ts'
+import { keepRuns, lostBeyond, mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
+
+/** What the doctor is asked to look at and to mend. */
+export interface DoctorInput {
+  readonly data: string
+  /** Reads every byte and proves its checksum. */
+  readonly thorough: boolean
+  readonly rebuildLedger: boolean
+  /** Mends whatever can be mended without losing anything. */
+  readonly repair: boolean
+  /** Goes on without damaged files; their windows are asked for again. */
+  readonly forgetLost: boolean
+  /** Makes the journal of a lake that lost it anew from its data files. */
+  readonly adopt?: Adopting | null
+}
+
+/** What the doctor needs of the world. */
+export interface DoctorDeps extends CommitDeps {
+  /** Makes `lake.duckdb` and `lake.sql` anew. */
+  readonly views: (ledger: Ledger) => Promise<unknown>
+  /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
+  readonly resources?: Resources
+  /** Free and total bytes of the disk that holds a folder. */
+  readonly space: (path: string) => Promise<{ readonly free: number; readonly total: number }>
+}
+
+/** What was found and done; findings are what is still wrong afterwards. */
+export interface Diagnosis {
+  readonly lake: string | null
+  readonly version: number
+  readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
+  readonly findings: readonly Damage[]
+  readonly mended: readonly string[]
+  readonly forgotten: Forgotten | null
+}
+
+/** Finds what is wrong with a lake; mends what it is told to, then looks again. */
+export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  const lost = await lostLake(input.data)
+  if (lost && input.adopt) return await adopted(input, input.adopt, deps)
+  if (lost) {
+    const mended = input.repair ? await moveFound(input.data, deps) : []
+    const checked = { files: lost.files, bytes: lost.bytes, thorough: false }
+    const findings = mended.length > 0 ? [] : [lostDamage(lost)]
+    return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null }
+  }
+  if (![places.ledger, places.journal].some((place) => existsSync(inLake(input.data, place))))
+    throw usage(`no lake in ${input.data}`, {
+      next: 'run pitlake fetch to begin one, or name another folder with --data',
+    })
+  const first = await look(input, deps)
+  const half = Boolean(input.adopt) && (await isHalfAdopted(input.data))
+  if (!(half || input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
+  const mended: string[] = []
+  if (input.repair) mended.push(...(await clearJournal(input.data, deps)))
+  const journal = mended.length === 0 ? first.journal : await checkJournal(input.data)
+  if (input.repair) mended.push(...(await mendJournal(input.data, journal, deps)))
+  if (half || input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
+  let forgotten: Forgotten | null = null
+  let beyond: ReadonlyMap<string, string> = new Map()
+  const ledger = await openSound(input.data)
+  if (ledger) {
+    try {
+      if (input.repair) {
+        const back = await bringBack(ledger, first.files.damaged, deps)
+        beyond = back.beyond
+        mended.push(...back.done)
+      }
+      if (input.forgetLost)
+        forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
+      if (input.repair)
+        mended.push(
+          ...(await mendClock(ledger, deps)),
+          ...(await keepRuns(ledger, deps)),
+          ...(await tidy(ledger, deps)),
+        )
+      const stale =
+        (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
+        ledger.head().version > first.diagnosis.version
+      if (stale && (half || input.repair || input.forgetLost)) {
+        await deps.views(ledger)
+        mended.push(`${places.database} and ${places.script} were made anew`)
+      }
+    } finally {
+      ledger.close()
+    }
+  }
+  if (half) await endAdoption(input.data, deps.disk)
+  const { diagnosis } = await look(input, deps)
+  return { ...diagnosis, findings: diagnosis.findings.map((damage) => withReason(damage, beyond)), mended, forgotten }
+}
+
+/** Makes or finds files again that the lake still needs. */
+async function bringBack(ledger: Ledger, damaged: FilesHealth['damaged'], deps: DoctorDeps): Promise<RebuiltRegistry> {
+  const { done, beyond } = await rebuildRegistry(ledger, damaged, deps.resources, deps)
+  return { done: [...done, ...(await restoreMerged(ledger, damaged, deps))], beyond }
+}
+
+/** What could not be made from registry/raw says why. */
+function withReason(damage: Damage, beyond: ReadonlyMap<string, string>): Damage {
+  const why = beyond.get(damage.path)
+  return why === undefined
+    ? damage
+    : { ...damage, remedy: `put it back from a copy of the lake: registry/raw cannot make it (${why})` }
+}
+
+async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {
+  const mended = await adoptLost(input.data, adopting, deps)
+  const ledger = await Ledger.open(input.data)
+  try {
+    await deps.views(ledger)
+  } finally {
+    ledger.close()
+  }
+  await endAdoption(input.data, deps.disk)
+  const { diagnosis } = await look(input, deps)
+  return { ...diagnosis, mended }
+}
+
+/** What cannot be mended stays among the findings. */
+async function attempt(work: () => Promise<string[]>): Promise<string[]> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'integrity') return []
+    throw error
+  }
+}
+
+async function openSound(root: string): Promise<Ledger | undefined> {
+  try {
+    return await Ledger.open(root)
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'integrity') return undefined
+    throw error
+  }
+}
+
+interface Look {
+  readonly diagnosis: Diagnosis
+  readonly journal: JournalHealth
+  readonly files: FilesHealth
+}
+
+async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
+  const root = input.data
+  const journal = await checkJournal(root)
+  const nothing: FilesHealth = { damaged: [], files: 0, bytes: 0 }
+  if (journal.newer) return { diagnosis: told(undefined, nothing, journal.findings, input), journal, files: nothing }
+  const unfit = await unfitEntry(root)
+  const { ledger, findings } = unfit
+    ? { ledger: Ledger.asLeft(root), findings: [unfitDamage(unfit)] }
+    : await openAnyhow(root, journal)
+  try {
+    const before = journal.findings.filter(({ path }) => !unfit || path !== entryFile(unfit.version))
+    const found = [...before, ...findings, ...(await checkStrays(root))]
+    let files = nothing
+    if (ledger) {
+      files = await checkFiles(ledger, input.thorough)
+      found.push(...files.damaged.map(({ damage }) => damage))
+      if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
+      found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
+      found.push(...checkClock(ledger, deps.nowMicros()))
+      found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
+    }
+    if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
+    return { diagnosis: told(ledger, files, found, input), journal, files }
+  } finally {
+    ledger?.close()
+  }
+}
+
+function told(
+  ledger: Ledger | undefined,
+  files: FilesHealth,
+  findings: readonly Damage[],
+  input: DoctorInput,
+): Diagnosis {
+  const head = ledger?.head()
+  const weight = (damage: Damage) => (damage.severity === 'damage' ? 0 : 1)
+  return {
+    lake: head?.lake ?? null,
+    version: head?.version ?? 0,
+    checked: { files: files.files, bytes: files.bytes, thorough: input.thorough },
+    findings: findings.toSorted((a, b) => weight(a) - weight(b)),
+    mended: [],
+    forgotten: null,
+  }
+}
+
+/** The index to look through: the ledger if it is sound, else one made in memory, else the ledger as it was left. */
+async function openAnyhow(
+  root: string,
+  journal: JournalHealth,
+): Promise<{ ledger: Ledger | undefined; findings: Damage[] }> {
+  const findings: Damage[] = []
+  const remedy = 'run pitlake doctor --rebuild-ledger'
+  const damage = (kind: Damage['kind'], found: string, what = remedy) =>
+    findings.push({ kind, severity: 'damage', path: places.ledger, found, remedy: what })
+  if (!isWritable(root)) return { ledger: journal.broken.length > 0 ? undefined : await toRead(root), findings }
+  const left = Ledger.asLeft(root)
+  if (!left) {
+    const there = existsSync(inLake(root, places.ledger))
+    damage(there ? 'ledger_torn' : 'ledger_lost', there ? 'it cannot be read' : 'it is not there')
+    return { ledger: journal.broken.length > 0 ? undefined : await inMemory(root), findings }
+  }
+  const { version } = left.head()
+  if (version > journal.newest) findings.push(await ahead(left, version, journal.newest))
+  if (version > journal.newest || journal.broken.length > 0 || journal.torn.length > 0)
+    return { ledger: left, findings }
+  left.close()
+  try {
+    const ledger = await Ledger.openToRead(root)
+    if (await differs(ledger)) damage('ledger_differs', 'it says something else than the journal beside it')
+    return { ledger, findings }
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
+    damage('ledger_differs', error.message)
+    return { ledger: await inMemory(root), findings }
+  }
+}
+
+/** Entries are lost, or the folder is a copy into which the ledger came later than the journal: its files tell. */
+async function ahead(ledger: Ledger, version: number, newest: number): Promise<Damage> {
+  const lost = await lostBeyond(ledger, newest)
+  const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
+  const about = { kind: 'entry_lost', severity: 'damage', path: places.journal } as const
+  if (lost.length === 0) {
+    const other = 'while the ledger is sound, pitlake doctor --repair does without them'
+    return { ...about, found, remedy: `put the missing entries back from a copy; ${other}` }
+  }
+  return {
+    ...about,
+    found: `${found}, and ${lost.length} of the files that it names beyond that are not here`,
+    remedy: `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
+  }
+}
+
+/** Where nothing can be written the index is read as it stands, or made in memory: neither is a fault of the lake. */
+async function toRead(root: string): Promise<Ledger | undefined> {
+  try {
+    return await Ledger.openToRead(root)
+  } catch (error) {
+    if (error instanceof LakeError) return undefined
+    throw error
+  }
+}
+
+async function inMemory(root: string): Promise<Ledger | undefined> {
+  try {
+    return await Ledger.inMemory(root)
+  } catch (error) {
+    if (error instanceof LakeError) return undefined
+    throw error
+  }
+}
+
+/** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
+async function differs(ledger: Ledger): Promise<boolean> {
+  const made = await Ledger.inMemory(ledger.root)
+  try {
+    const before = progress(ledger)
+    if (before !== progress(made)) return false
+    const other = ledger.tables().some((table) => !sameRows(toldRows(ledger, table), toldRows(made, table)))
+    return other && progress(ledger) === before
+  } finally {
+    made.close()
+  }
+}
+
+/** The rows that the journal tells of; the notes of stamps are looked at one by one. */
+function* toldRows(ledger: Ledger, table: string): Iterable<Row> {
+  for (const row of ledger.rowsOf(table)) if (table !== 'stamps' || !isFromNote(row)) yield row
+}
+
+/** How far an index has come. */
+function progress(ledger: Ledger): string {
+  return JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
+}
+
+function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
+  const others = right[Symbol.iterator]()
+  for (const row of left) {
+    const other = others.next()
+    if (other.done === true || JSON.stringify(row) !== JSON.stringify(other.value)) return false
+  }
+  return others.next().done === true
+}
+
+const leastFree = 1_000_000_000
+
+/** A fetch, a merge and the views need room beside what is there. */
+async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promise<Damage[]> {
+  const { free } = await deps.space(root)
+  const wanted = Math.max(leastFree, bytes / 10)
+  if (free >= wanted) return []
+  const megabytes = (count: number) => `${Math.round(count / 1e6).toLocaleString('en-US')} MB`
+  return [
+    {
+      kind: 'disk_full',
+      severity: 'notice',
+      path: '.',
+      found: `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`,
+      remedy: 'make room: pitlake vacuum removes what no kept version needs',
+    },
+  ]
+}

@@ -1,0 +1,38 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { exists } from '../store/disk.ts'
+import { inLake, places } from '../store/layout.ts'
+import type { RunEnd } from '../ledger/held-runs.ts'
+import { buildViews } from '../views/build.ts'
+import { mergeSmallFiles } from './compact.ts'
+import type { RewriteDeps } from '../ledger/commit.ts'
+
+/** What finishing a run needs. */
+export interface FinishDeps {
+  readonly catalogue: Catalogue
+  readonly deps: RewriteDeps
+  readonly note: (text: string) => void
+}
+
+/**
+ * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed
+ * already, so a failure here is a note, and the next run or `pitlake views` mends it. A run that changed and asked
+ * nothing leaves existing views alone.
+ */
+export async function finishRun(
+  { ledger, commits, requests }: RunEnd,
+  { catalogue, deps, note }: FinishDeps,
+): Promise<void> {
+  const idle = commits === 0 && requests === 0
+  if (ledger.head().version === 0 || (idle && (await exists(inLake(ledger.root, places.database))))) return
+  if (commits > 0)
+    await noted('merging small files', note, async () => void (await mergeSmallFiles(ledger, { threads: 1, ...deps })))
+  await noted('making the views', note, async () => void (await buildViews(ledger, { catalogue, deps })))
+}
+
+async function noted(doing: string, note: (text: string) => void, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    note(`${doing} failed, the data are safe: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

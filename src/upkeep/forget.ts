@@ -1,0 +1,179 @@
+import { Engine } from '../store/engine.ts'
+import type { CommitDeps, Draft } from '../ledger/commit.ts'
+import { commit } from '../ledger/commit.ts'
+import { type DamagedFile, isForgettable } from './damage-files.ts'
+import type { CoverageRow, Json, Progress } from '../ledger/entry.ts'
+import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { type Partition, partitionSql, partitionsOf } from '../points/files.ts'
+import { endSql, micros } from '../intervals-sql.ts'
+import { end, type Interval, step } from '../time.ts'
+import { minus, type Window } from '../windows.ts'
+
+/** What a series lost with a file. */
+export interface LostPart {
+  readonly series: string
+  readonly points: number
+  /** Half-open, in seconds. */
+  readonly windows: readonly Window[]
+}
+
+/** What the lake does without from now on. */
+export interface Forgotten {
+  readonly version: number
+  readonly files: readonly string[]
+  readonly points: number
+  readonly series: readonly LostPart[]
+}
+
+/**
+ * Takes damaged files out of the lake in one commit that says the loss: their points are counted off, and the windows
+ * that only they covered are failed, so that the next fetch asks for them again.
+ */
+export async function forgetLost(
+  ledger: Ledger,
+  damaged: readonly DamagedFile[],
+  deps: CommitDeps,
+): Promise<Forgotten> {
+  const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
+  const paths = lost.map(({ file }) => file.path)
+  const { provider } = ledger.head()
+  if (paths.length === 0 || provider === null)
+    return { version: ledger.head().version, files: [], points: 0, series: [] }
+  let parts: LostPart[] = []
+  const version = await commit(
+    ledger,
+    async (ticket) => {
+      const points = lost
+        .map(({ file }) => file)
+        .filter((file) => file.table === 'points' && file.removed_version === null)
+      parts = await lostParts(ledger, new Set(paths), [...partitionsOf(points).values()])
+      const live = lost.filter(({ file }) => file.removed_version === null).map(({ file }) => file.path)
+      const draft: Draft = {
+        job: 'doctor',
+        run: `doctor-${ticket.version}`,
+        provider,
+        remove: live,
+        drop: paths,
+        progress: progressOf(ledger, parts),
+        coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
+        further: {
+          lost: lost.map(({ file, damage }): Json => ({ path: file.path, found: damage.kind, rows: file.rows })),
+        },
+      }
+      return draft
+    },
+    deps,
+  )
+  const points = parts.reduce((sum, part) => sum + part.points, 0)
+  return { version: version.version, files: paths, points, series: parts }
+}
+
+async function lostParts(
+  ledger: Ledger,
+  lost: ReadonlySet<string>,
+  partitions: readonly Partition<HeldFile>[],
+): Promise<LostPart[]> {
+  const engine = await Engine.open()
+  try {
+    const parts: LostPart[] = []
+    for (const partition of partitions) parts.push(...(await lostOf(ledger, engine, lost, partition)))
+    return parts
+  } finally {
+    engine.close()
+  }
+}
+
+/** What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about. */
+async function lostOf(
+  ledger: Ledger,
+  engine: Engine,
+  lost: ReadonlySet<string>,
+  { metric, interval }: Partition<HeldFile>,
+): Promise<LostPart[]> {
+  const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
+  const kept = partitionsOf(rest).get(`${metric} ${interval}`)
+  const left =
+    kept === undefined ? new Map<string, Left>() : await islands(engine, interval, partitionSql(ledger.root, kept))
+  const own = [...heldSeries(ledger).values()].filter(
+    (s) => s.metric === metric && (s.settled ?? s.interval) === interval,
+  )
+  const coverage = heldCoverage(
+    ledger,
+    own.map((series) => series.id),
+  )
+  return own.flatMap((series): LostPart[] => {
+    const there = left.get(keyOf(series)) ?? { points: 0, windows: [] }
+    const points = series.points - there.points
+    if (points <= 0) return []
+    const covered = (coverage.get(series.id) ?? []).filter((row) => row.state === 'covered' && row.reason === null)
+    return [{ series: series.id, points, windows: minus(covered, there.windows) }]
+  })
+}
+
+interface Left {
+  readonly points: number
+  readonly windows: Window[]
+}
+
+/** The stored runs of every series: from their first point to the end of their last one. */
+async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Left>> {
+  const found = new Map<string, Left>()
+  const rows = await engine.rows(
+    `WITH point AS (
+       SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
+       FROM ${source}
+       WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
+     ), island AS (
+       SELECT *, count(*) FILTER (WHERE expected IS DISTINCT FROM t)
+         OVER (PARTITION BY asset, currency, exchange, network, params ORDER BY t) AS n FROM point
+     )
+     SELECT asset, currency, exchange, network, params, epoch(min(t))::DOUBLE AS first, epoch(max(t))::DOUBLE AS last,
+       count(*)::DOUBLE AS points
+     FROM island GROUP BY asset, currency, exchange, network, params, n ORDER BY first`,
+  )
+  for (const row of rows) {
+    const params = typeof row['params'] === 'string' ? (JSON.parse(row['params']) as HeldSeries['params']) : {}
+    const key = keyOf({ ...(row as unknown as Dimensions), params })
+    const before = found.get(key) ?? { points: 0, windows: [] }
+    before.windows.push({ since: Number(row['first']), until: end(Number(row['last']), interval) })
+    found.set(key, { points: before.points + Number(row['points']), windows: before.windows })
+  }
+  return found
+}
+
+type Dimensions = Pick<HeldSeries, 'asset' | 'currency' | 'exchange' | 'network' | 'params'>
+
+function keyOf({ asset, currency, exchange, network, params }: Dimensions): string {
+  const sorted = Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return JSON.stringify([asset, currency, exchange, network, sorted])
+}
+
+function progressOf(ledger: Ledger, parts: readonly LostPart[]): Progress[] {
+  const held = heldSeries(ledger)
+  return parts.flatMap(({ series, points, windows }) => {
+    const known = held.get(series)
+    const first = windows[0]?.since ?? known?.first_t
+    const last = windows.at(-1)?.until
+    if (!known || first === undefined || first === null) return []
+    const last_t =
+      last === undefined ? (known.last_t ?? first) : step(last, known.settled ?? known.interval ?? '24h', -1)
+    return [{ series, points: -points, first_t: first, last_t }]
+  })
+}
+
+function coverageOf(parts: readonly LostPart[], asked_at: number): CoverageRow[] {
+  return parts.flatMap(({ series, windows }) =>
+    windows.map(
+      ({ since, until }): CoverageRow => ({
+        series,
+        since,
+        until,
+        state: 'failed',
+        reason: 'lost: the file that held it was damaged',
+        asked_at,
+        request: null,
+      }),
+    ),
+  )
+}

@@ -1,0 +1,101 @@
+import { existsSync } from 'node:fs'
+import { dataPlaces, newestData, ownFilesBelow } from '../store/begin.ts'
+import { footersOf } from '../store/footers.ts'
+import type { CommitDeps } from '../ledger/commit.ts'
+import type { Damage } from './damage.ts'
+import { makeFolder, realDisk, statOf } from '../store/disk.ts'
+import { Engine } from '../store/engine.ts'
+import { listJournal } from '../ledger/journal.ts'
+import { inLake, places } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { lockCommit } from '../store/lock.ts'
+import { readMarker } from '../store/marker.ts'
+
+/** Data files without the journal and the ledger that explain them. */
+export interface Found {
+  readonly files: number
+  readonly bytes: number
+  /** The lakes that their footers name; more than one where folders were mixed. */
+  readonly lakes: readonly string[]
+  /** The newest version that they speak of. */
+  readonly version: number
+}
+
+/** What stands in a folder whose journal and ledger are both lost; undefined where either is there, or no data. */
+export async function lostLake(root: string): Promise<Found | undefined> {
+  const { entries, checkpoints } = await listJournal(root)
+  if (entries.length + checkpoints.length > 0) return undefined
+  const left = Ledger.asLeft(root)
+  const seen = left?.head().version
+  left?.close()
+  const marker = await readMarker(root)
+  const newest = await newestData(root)
+  // A first commit that was killed leaves data of version 1 beside marker and empty ledger: its job goes on.
+  const begun = newest === 1 && marker !== null && seen === 0
+  if ((seen ?? 0) > 0 || newest === undefined || begun) return undefined
+  const paths: string[] = []
+  for (const place of dataPlaces) for await (const path of ownFilesBelow(root, place)) paths.push(path)
+  const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
+  const tables = paths.filter((path) => path.endsWith('.parquet')).map((path) => inLake(root, path))
+  const engine = await Engine.open()
+  try {
+    // Where one of them is damaged their names and the marker tell what can be told.
+    const footers = [...(await footersOf(engine, tables).catch(() => new Map<string, never>())).values()]
+    const named = footers.flatMap(({ lake }) => (lake === null ? [] : [lake]))
+    return {
+      files: paths.length,
+      bytes: sizes.reduce((sum, size) => sum + size, 0),
+      lakes: [...new Set([...named, ...(marker === null ? [] : [marker])])].toSorted(),
+      version: Math.max(newest, ...footers.map(({ version }) => Number(version ?? 0))),
+    }
+  } finally {
+    engine.close()
+  }
+}
+
+/** The finding of a lost lake. */
+export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
+  const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
+  return {
+    kind: 'journal_lost',
+    severity: 'damage',
+    path: places.journal,
+    found: `${files} data files (${bytes.toLocaleString('en-US')} bytes) ${whose}, up to version ${version}, without journal and ledger`,
+    remedy:
+      'put journal/ back from a copy of the lake; without one pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun, and pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others; neither removes anything',
+  }
+}
+
+/** What a lake leaves in its folder beside locks, which die with their processes. */
+const moved = [
+  ...dataPlaces,
+  places.journal,
+  places.stamps,
+  places.exports,
+  places.quarantine,
+  places.runs,
+  places.spool,
+  places.marker,
+  places.ledger,
+  places.database,
+  places.script,
+]
+
+/** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
+export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
+  const disk = deps.disk ?? realDisk
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    if (!(await lostLake(root))) return []
+    const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
+    const folder = `found-${instant}`
+    await makeFolder(disk, inLake(root, folder))
+    // The data go last: until then the folder is known for what it is, and the same command goes on.
+    for (const place of moved.toReversed())
+      if (existsSync(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
+    for (const place of [folder, '.']) await disk.syncFolder(inLake(root, place))
+    return [`what the lost lake left was moved to ${folder}/`]
+  } finally {
+    await lock.release()
+  }
+}

@@ -1,0 +1,246 @@
+import { rm } from 'node:fs/promises'
+import { endSql } from '../intervals-sql.ts'
+import { LakeError } from '../errors.ts'
+import { sha256File } from '../ledger/commit.ts'
+import { digestSql } from '../points/write.ts'
+import { diskError, exists } from '../store/disk.ts'
+import { type Engine, quoteList, quoteName } from '../store/engine.ts'
+import { type FileEntry, journalSchema, type Json } from '../ledger/entry.ts'
+import { inLake } from '../store/layout.ts'
+import {
+  encodingText,
+  measuredEncoding,
+  quickEncoding,
+  recordRows,
+  type Rows,
+  usualEncoding,
+  writeParquet,
+  writeSmallest,
+} from './encode.ts'
+import { isHistory, supersededColumn, unproved, withSuperseded } from './merge-history.ts'
+import { statement } from './sql.ts'
+
+/** Files of one partition that are to become one. */
+export interface MergeJob {
+  readonly root: string
+  readonly files: readonly FileEntry[]
+  /** Absolute path of the file to write; trials stand beside it. */
+  readonly out: string
+  /** Whether the encodings are tried on these rows; else what was measured before holds. */
+  readonly measure: boolean
+  /** Key-value pairs for the footer. */
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** What was written, or why nothing was: then the old files stay what they are. */
+export type Merged =
+  | { readonly kind: 'merged'; readonly file: MergedFile }
+  | { readonly kind: 'abandoned'; readonly reason: string }
+
+/** The facts of a written file that the journal keeps. */
+export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
+
+/** The columns of a relation, with their DuckDB types. */
+export type Columns = readonly { readonly name: string; readonly type: string }[]
+
+/** Whether the files of a table have the columns of points. */
+export function holdsPoints(table: string): boolean {
+  return table === 'points' || table === 'redated'
+}
+
+/** Writes the rows of several files into one, sorted, and proves that it holds exactly them. */
+export async function mergeFiles(engine: Engine, job: MergeJob): Promise<Merged> {
+  const session = await engine.session()
+  try {
+    const damaged = await unlikeLedger(job)
+    if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
+    return await rewrite(session, job)
+  } catch (error) {
+    await rm(job.out, { force: true })
+    throw noRoom(error) ?? error
+  } finally {
+    session.close()
+  }
+}
+
+/** A file whose bytes are not those that were committed; merging it would make the damage permanent. */
+export async function unlikeLedger(job: Pick<MergeJob, 'root' | 'files'>): Promise<string | undefined> {
+  for (const file of job.files) {
+    const path = inLake(job.root, file.path)
+    if (!(await exists(path))) return `${file.path} is missing; run pitlake doctor`
+    if ((await sha256File(path)) !== file.sha256) return `${file.path} does not match its checksum; run pitlake verify`
+  }
+  return undefined
+}
+
+async function rewrite(session: Engine, job: MergeJob): Promise<Merged> {
+  const [first] = job.files
+  if (!first) throw new RangeError('nothing to merge')
+  const paths = job.files.map((file) => inLake(job.root, file.path))
+  await refuseNewerFiles(session, paths)
+  const source = parquet(paths)
+  const history = isHistory(first.table)
+  const columns = (await columnsOf(session, source)).filter(({ name }) => name !== supersededColumn)
+  const before = await prove(session, source, columns, first.table)
+  const group = holdsPoints(first.table) ? {} : { group: recordRows }
+  const shaped = history ? withSuperseded(source, columns) : source
+  const rows: Rows = { source: shaped, order: orderOf(first.table, columns), ...group }
+  const encoding = await write(session, job, rows, before)
+  const written = parquet([job.out])
+  const after = await prove(session, written, columns, first.table)
+  const held = job.files.reduce((sum, file) => sum + file.rows, 0)
+  const hidden = history && (await unproved(session, written)) > 0
+  const differs = hidden
+    ? 'the merged file hides records'
+    : await difference(session, { source, written, columns, held, before, after })
+  if (differs !== undefined) {
+    await rm(job.out, { force: true })
+    return { kind: 'abandoned', reason: differs }
+  }
+  const meta = { ...Object.assign({}, ...job.files.map((file) => file.meta)), ...encoding } as Record<string, Json>
+  const { min_t, max_t, ...known } = (await rangeOf(session, written, job.files)) ?? boundsOf(job.files)
+  return { kind: 'merged', file: { rows: after.rows, digest: after.digest, min_t, max_t, meta: { ...meta, ...known } } }
+}
+
+/** Writes the file and says what of its encoding is worth remembering: null where nobody measured. */
+async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): Promise<{ encoding: string | null }> {
+  const { minusZero, rows: count } = proof
+  const metadata = { ...job.metadata, pitlake_digest: proof.digest }
+  const largest = job.files.toSorted((a, b) => b.rows - a.rows)[0]
+  if (job.measure) {
+    const sample = parquet(largest === undefined ? [] : [inLake(job.root, largest.path)])
+    const { out } = job
+    return { encoding: encodingText(await writeSmallest(session, { rows, count, minusZero, sample, out, metadata })) }
+  }
+  const known = largest === undefined ? undefined : measuredEncoding(largest)
+  const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
+  await writeParquet(session, rows, job.out, kept ?? usualEncoding(minusZero, count), metadata)
+  // A file that is less dense than was measured counts as not measured: the next compact writes it anew.
+  return { encoding: kept && kept.level === known?.level ? encodingText(kept) : null }
+}
+
+/** Parquet files as a relation without what their folders say. */
+export function parquet(paths: readonly string[]): string {
+  return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
+}
+
+/**
+ * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. Whole
+ * records are none either: they would be in memory twice, and what names a step stands beside them.
+ */
+export function orderOf(table: string, columns: Columns): string {
+  if (holdsPoints(table)) return 'ORDER BY asset, currency, exchange, network, params, t'
+  const keys = columns
+    .filter(({ name, type }) => !/DOUBLE|FLOAT/.test(type) && name !== 'record')
+    .map(({ name }) => quoteName(name))
+  if (keys.length === 0) return ''
+  // Superseded steps stand together at the end, so that whole row groups of them are skipped.
+  const first = isHistory(table) ? [`${supersededColumn} IS NOT NULL`] : []
+  return `ORDER BY ${[...first, ...keys].join(', ')}`
+}
+
+/** The columns of a relation. */
+export async function columnsOf(session: Engine, source: string): Promise<Columns> {
+  const rows = await session.rows<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${source}`)
+  return rows.map((row) => ({ name: row.column_name, type: row.column_type }))
+}
+
+/** What must not change when files are exchanged. */
+export interface Proof {
+  readonly rows: number
+  readonly digest: string
+  readonly minusZero: boolean
+}
+
+/** Counts and digests all rows of a relation. */
+export async function prove(session: Engine, source: string, columns: Columns, table: string): Promise<Proof> {
+  const digest = holdsPoints(table) ? digestSql : digestOf(columns)
+  const doubles = columns.filter(({ type }) => isFloat(type)).map(({ name }) => name)
+  const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
+  const minus_zero = zeroes.length === 0 ? 'false' : zeroes.join(' OR ')
+  const [row] = await session.rows<{ rows: bigint; digest: string; minus_zero: boolean }>(
+    statement('proof', { source, digest, minus_zero }),
+  )
+  if (!row) throw new RangeError('a count without a row')
+  return { rows: Number(row.rows), digest: row.digest, minusZero: row.minus_zero }
+}
+
+/** SQL of the sum of the hashes of some columns over all rows; doubles count with their sign. */
+export function digestOf(columns: Columns): string {
+  const parts = columns.flatMap(({ name, type }) =>
+    isFloat(type) ? [quoteName(name), `signbit(${quoteName(name)})`] : [quoteName(name)],
+  )
+  return `CAST(coalesce(sum(hash(${parts.join(', ')})), 0) AS VARCHAR)`
+}
+
+function isFloat(type: string): boolean {
+  return type === 'DOUBLE' || type === 'FLOAT'
+}
+
+interface Exchange {
+  readonly source: string
+  readonly written: string
+  readonly columns: Columns
+  readonly held: number
+  readonly before: Proof
+  readonly after: Proof
+}
+
+/** In what the written file differs from what it is to replace; undefined when it holds the very same. */
+async function difference(session: Engine, exchange: Exchange): Promise<string | undefined> {
+  const { source, written, columns, held, before, after } = exchange
+  if (before.rows !== held) return `the files hold ${before.rows} rows instead of the ${held} on record`
+  if (after.rows !== before.rows) return `the merged file holds ${after.rows} rows instead of ${before.rows}`
+  if (after.digest === before.digest) return undefined
+  const digests = columns.map((column) => `${digestOf([column])} AS ${quoteName(column.name)}`).join(', ')
+  const [old] = await session.rows(statement('columns', { digests, source }))
+  const [fresh] = await session.rows(statement('columns', { digests, source: written }))
+  const unlike = columns.map(({ name }) => name).filter((name) => old?.[name] !== fresh?.[name])
+  return `the merged file differs in ${unlike.length === 0 ? 'the pairing of columns' : unlike.join(', ')}`
+}
+
+/**
+ * Bounds of a points file as the ledger keeps them; undefined for other tables. The smallest lag is also the smallest of
+ * the files that it replaces: the joins rely on it for earlier dates too.
+ */
+export async function rangeOf(session: Engine, source: string, replaced: readonly FileEntry[]) {
+  const [first] = replaced
+  if (!first || !holdsPoints(first.table) || first.interval === null) return undefined
+  const [row] = await session.rows(statement('points', { end: endSql('mark', first.interval), source }))
+  const lags = replaced.map(({ meta }) => meta['min_lag']).filter((lag) => typeof lag === 'number')
+  const number = (name: string): number => Number(row?.[name])
+  return {
+    min_t: number('min_t'),
+    max_t: number('max_t'),
+    min_available: number('min_available'),
+    max_available: number('max_available'),
+    min_lag: Math.min(number('min_lag'), ...lags),
+  }
+}
+
+function boundsOf(files: readonly FileEntry[]): { min_t: number | null; max_t: number | null } {
+  const first = files.flatMap(({ min_t }) => (min_t === null ? [] : [min_t]))
+  const last = files.flatMap(({ max_t }) => (max_t === null ? [] : [max_t]))
+  return { min_t: first.length === 0 ? null : Math.min(...first), max_t: last.length === 0 ? null : Math.max(...last) }
+}
+
+/** Files whose footer names a newer schema are not touched. */
+export async function refuseNewerFiles(session: Engine, paths: readonly string[]): Promise<void> {
+  const rows = await session.rows<{ file: string; schema: string }>(
+    `SELECT file_name AS file, decode(value) AS schema FROM parquet_kv_metadata(${quoteList(paths)})
+     WHERE decode(key) = 'pitlake_schema' AND coalesce(try_cast(decode(value) AS INTEGER), ${journalSchema + 1}) > ${journalSchema}`,
+  )
+  for (const { file, schema } of rows)
+    throw new LakeError('usage', {
+      subject: file,
+      expected: `schema_version up to ${journalSchema} in its footer`,
+      got: schema,
+      next: 'this file was written by a newer pitlake: update the program',
+    })
+}
+
+/** DuckDB's own words for a full disk, as those of the file system. */
+export function noRoom(error: unknown): unknown {
+  if (error instanceof LakeError || !/No space left|disk quota/i.test(String(error))) return undefined
+  return diskError(Object.assign(new Error(String(error), { cause: error }), { code: 'ENOSPC' }), 'merging')
+}

@@ -1,0 +1,159 @@
+import { dirname } from 'node:path'
+import { LakeError } from '../errors.ts'
+import { type CommitDeps, sha256File } from '../ledger/commit.ts'
+import type { DamagedFile } from './damage-files.ts'
+import { exists, realDisk, statOf } from '../store/disk.ts'
+import { type HeldFile, listInstead, liveFiles, mergedFrom } from '../ledger/held.ts'
+import { dataVersion, inLake, parseRegistryFile } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { makeLakeFolder } from '../store/private.ts'
+import { openSpool, type Spool } from '../ledger/sweep.ts'
+import type { Resources } from '../registry/bodies.ts'
+import { foldAgain } from '../registry/again.ts'
+
+/** What was rebuilt, told one by one, and why the others were not, by path. */
+export interface RebuiltRegistry {
+  readonly done: readonly string[]
+  readonly beyond: ReadonlyMap<string, string>
+}
+
+/**
+ * Makes lost files of the registry again from the bodies of the polls that made them: each poll is folded once more upon
+ * what the lake held before it, and a file is taken only if its bytes are those that the journal names. What stands in
+ * its place is set aside. Older files that the fold needs are made first; those that a merge took are left for its repair.
+ */
+export async function rebuildRegistry(
+  ledger: Ledger,
+  damaged: readonly DamagedFile[],
+  resources: Resources | undefined,
+  deps: CommitDeps,
+): Promise<RebuiltRegistry> {
+  const lost = damaged.map(({ file }) => file).filter((file) => file.removed_version === null && isMade(file))
+  const beyond = new Map<string, string>()
+  const done: string[] = []
+  if (lost.length === 0 || resources === undefined) return { done, beyond }
+  const spool = await openSpool(ledger.root, `doctor-registry-${ledger.head().version}`, deps)
+  const work: Work = { root: ledger.root, resources, deps, spool, sound: new Set(), tried: new Map(), done }
+  try {
+    for (const file of lost.toSorted((a, b) => a.added_version - b.added_version)) {
+      const why = await supplied(work, ledger, file)
+      if (why !== null) beyond.set(file.path, why)
+    }
+  } finally {
+    await spool.close()
+  }
+  return { done, beyond }
+}
+
+async function supplied(work: Work, ledger: Ledger, file: HeldFile): Promise<string | null> {
+  try {
+    await supply(work, ledger, file)
+    return null
+  } catch (error) {
+    if (error instanceof Unfoldable) return error.message
+    throw error
+  }
+}
+
+interface Work {
+  readonly root: string
+  readonly resources: Resources
+  readonly deps: CommitDeps
+  readonly spool: Spool
+  /** Files that are as the journal says. */
+  readonly sound: Set<string>
+  /** Why a version could not be folded again; null where it was. */
+  readonly tried: Map<number, string | null>
+  readonly done: string[]
+}
+
+/** Whether a file was made of registry bodies; these themselves are not. */
+function isMade({ path, table }: HeldFile): boolean {
+  return table !== 'raw' && parseRegistryFile(path) !== undefined
+}
+
+/** Makes every file of a version that is not as it should be; gives why not, if not. */
+async function versionAgain(work: Work, version: number): Promise<string | null> {
+  const known = work.tried.get(version)
+  if (known !== undefined) return known
+  const why = await attempt(work, version)
+  work.tried.set(version, why)
+  return why
+}
+
+async function attempt(work: Work, version: number): Promise<string | null> {
+  const indexes: Ledger[] = []
+  const at = async (until: number): Promise<Ledger> => {
+    const index = await Ledger.inMemory(work.root, until)
+    indexes.push(index)
+    if (index.head().version !== until) throw new Unfoldable(`the journal cannot be read as of version ${until}`)
+    return index
+  }
+  try {
+    const [before, after] = [await at(version - 1), await at(version)]
+    const own = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
+    for (const file of liveFiles(before).filter((held) => isMade(held))) {
+      const held = await supply(work, before, file)
+      if (held[0] !== file) listInstead(before, file, held)
+    }
+    for (const acceptShrink of [false, true]) {
+      const made = await foldAgain({ ...work, before, after, acceptShrink })
+      for (const staged of made)
+        for (const file of own) if (file.path === staged.path) await put(work, file, staged.temporary)
+      if (own.every(({ path }) => work.sound.has(path))) break
+    }
+    return null
+  } catch (error) {
+    if (error instanceof Unfoldable) return error.message
+    if (error instanceof LakeError) return error.message
+    throw error
+  } finally {
+    for (const index of indexes) index.close()
+  }
+}
+
+class Unfoldable extends Error {}
+
+/** The sound files that hold what a file held: itself, made first where it is lost, or those that it was merged from. */
+async function supply(work: Work, index: Ledger, file: HeldFile): Promise<readonly HeldFile[]> {
+  if (await isSound(work, file)) return [file]
+  const inputs = mergedFrom(index, file)
+  if (inputs.length > 0) {
+    const held: HeldFile[] = []
+    for (const input of inputs) held.push(...(await supply(work, index, input)))
+    return held
+  }
+  const why = await versionAgain(work, dataVersion(file.path) ?? 0)
+  if (!work.sound.has(file.path)) throw new Unfoldable(why ?? `${file.path} comes out with other bytes than it had`)
+  return [file]
+}
+
+async function isSound({ root, sound }: Work, { path, bytes, sha256 }: HeldFile): Promise<boolean> {
+  if (sound.has(path)) return true
+  const full = inLake(root, path)
+  if ((await statOf(full))?.size !== bytes || (await sha256File(full)) !== sha256) return false
+  sound.add(path)
+  return true
+}
+
+/** Puts a file in its place that is byte for byte what the journal names; a damaged one there is set aside. */
+async function put(work: Work, file: HeldFile, temporary: string | null): Promise<void> {
+  const { root, deps, done, sound } = work
+  if (temporary === null || (await isSound(work, file))) return
+  const made = inLake(root, temporary)
+  if ((await sha256File(made)) !== file.sha256) return
+  const disk = deps.disk ?? realDisk
+  const full = inLake(root, file.path)
+  if (await exists(full)) {
+    const taken = await exists(`${full}.damaged`)
+    const aside = taken ? `${file.path}.${deps.nowMicros()}.damaged` : `${file.path}.damaged`
+    await disk.move(full, inLake(root, aside))
+    done.push(`${file.path} was set aside as ${aside}`)
+  }
+  await disk.sync(made)
+  await makeLakeFolder(disk, root, dirname(file.path))
+  await disk.move(made, full)
+  await disk.syncFolder(dirname(full))
+  sound.add(file.path)
+  done.push(`${file.path} was rebuilt from registry/raw, byte for byte`)
+}

@@ -1,0 +1,149 @@
+import { rename } from 'node:fs/promises'
+import { writeCheckpoint } from '../ledger/checkpoint.ts'
+import { commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
+import type { JournalHealth } from './damage.ts'
+import { type DamagedFile, staleLocks } from './damage-files.ts'
+import { checkRuns } from './damage-runs.ts'
+import { realDisk, statOf } from '../store/disk.ts'
+import { filesOnDisk, type HeldFile, mergedFrom } from '../ledger/held.ts'
+import { entryFile, holderFile, inLake, parseRegistryFile, registryFile } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { lockCommit } from '../store/lock.ts'
+import { sweep } from '../ledger/sweep.ts'
+
+/** Makes the ledger anew from the journal. */
+export async function rebuildLedger(root: string, deps: CommitDeps): Promise<string> {
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    const ledger = await Ledger.rebuild(root)
+    const { version } = ledger.head()
+    ledger.close()
+    return `ledger.sqlite was made anew from the journal, up to version ${version}`
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * Folds what the sound ledger knows into a checkpoint, so that the journal no longer needs the entries that are lost,
+ * and sets damaged files of the journal aside. A ledger that does not reach past the damage, or that knows of files which
+ * are not there, does not do: then only a torn last entry is set aside, which takes the lake back to the version before.
+ */
+export async function mendJournal(root: string, journal: JournalHealth, deps: CommitDeps): Promise<string[]> {
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const ledger = Ledger.asLeft(root)
+  try {
+    const { version: seen = 0 } = ledger?.head() ?? {}
+    const reaches = ledger !== undefined && seen >= Math.max(0, ...journal.broken)
+    if (!reaches) return await dropTornLast(root, journal)
+    if (seen <= journal.newest && journal.broken.length === 0 && journal.torn.length === 0) return []
+    if (seen > journal.newest && (await lostBeyond(ledger, journal.newest)).length > 0) return []
+    const done: string[] = []
+    for (const path of journal.torn) done.push(await setAside(root, path))
+    const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+    return [...done, `a checkpoint of version ${version} was folded from the ledger`]
+  } finally {
+    ledger?.close()
+    await lock.release()
+  }
+}
+
+async function setAside(root: string, path: string): Promise<string> {
+  await rename(inLake(root, path), inLake(root, `${path}.damaged`))
+  return `${path} was set aside as ${path}.damaged`
+}
+
+/** A last entry that nobody can read any more, and no index has seen: what it brought was never told of by anything else. */
+async function dropTornLast(root: string, { newest, broken, torn }: JournalHealth): Promise<string[]> {
+  if (broken.length !== 1 || broken[0] !== newest || !torn.includes(entryFile(newest))) return []
+  const done = await setAside(root, entryFile(newest))
+  return [
+    `${done}: version ${newest} is lost, the lake is at version ${newest - 1} again, and fetch asks for what it brought`,
+  ]
+}
+
+/** The files of versions that only the ledger knows and that are not there as they were: it is a copy's, and too young. */
+export async function lostBeyond(ledger: Ledger, newest: number): Promise<string[]> {
+  const lost: string[] = []
+  for (const { path, added_version, bytes, sha256 } of filesOnDisk(ledger)) {
+    if (added_version <= newest) continue
+    const full = inLake(ledger.root, path)
+    if ((await statOf(full))?.size !== bytes || (await sha256File(full)) !== sha256) lost.push(path)
+  }
+  return lost
+}
+
+/** Folds what the ledger knows of runs whose files are lost into a checkpoint. */
+export async function keepRuns(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
+  if ((await checkRuns(ledger)).length === 0) return []
+  const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    await ledger.catchUp()
+    const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+    return [`what the ledger knows of lost runs was folded into a checkpoint of version ${version}`]
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Removes what killed processes left behind. */
+export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
+  const done: string[] = []
+  for (const name of await staleLocks(ledger.root)) {
+    await (deps.disk ?? realDisk).remove(inLake(ledger.root, holderFile(name)))
+    done.push(`${holderFile(name)} was removed`)
+  }
+  const { paths } = await sweep(ledger, deps)
+  return [...done, ...paths.map((path) => `${path} was swept away`)]
+}
+
+/** Puts the files back from which a damaged merged one was made, where they are still there and sound. */
+export async function restoreMerged(
+  ledger: Ledger,
+  damaged: readonly DamagedFile[],
+  deps: CommitDeps,
+): Promise<string[]> {
+  const done: string[] = []
+  for (const { file } of damaged) {
+    if (file.removed_version !== null) continue
+    const originals = await soundOriginals(ledger, file)
+    const { provider } = ledger.head()
+    if (originals.length === 0 || provider === null) continue
+    const next = ledger.head().version + 1
+    const label = `restored-${next}`
+    const draft = {
+      job: 'doctor',
+      run: `doctor-${next}`,
+      provider,
+      remove: [file.path],
+      drop: [file.path],
+      add: originals.map((original, n) => relisted(original, label, next, n)),
+    }
+    await commit(ledger, draft, deps)
+    done.push(`${file.path} was replaced by the ${originals.length} files that it was merged from`)
+  }
+  return done
+}
+
+/** The files that the merged one was made of, one by one or through an earlier merge, if none is missing or damaged. */
+async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFile[]> {
+  const found: HeldFile[] = []
+  for (const file of mergedFrom(ledger, merged)) {
+    const full = inLake(ledger.root, file.path)
+    const usable = file.dropped_version === null || parseRegistryFile(file.path) !== undefined
+    const sound = usable && (await statOf(full)) !== undefined && (await sha256File(full)) === file.sha256
+    const instead = sound ? [file] : await soundOriginals(ledger, file)
+    if (instead.length === 0) return []
+    found.push(...instead)
+  }
+  return found
+}
+
+/** One that the lake had let go of, and that was made again, takes a new name: a name that was let go of stays so. */
+function relisted(file: HeldFile, label: string, version: number, n: number): StagedFile {
+  const { path, table, metric, interval, rows, min_t, max_t, digest, meta } = file
+  const rest = { label, table, metric, interval, rows, min_t, max_t, digest, meta }
+  if (file.dropped_version === null) return { temporary: null, path, ...rest }
+  const id = `${String(version).padStart(10, '0')}-restored-${n}`
+  return { temporary: path, path: registryFile(table, id, null), ...rest }
+}

@@ -1,0 +1,205 @@
+import { open, readFile } from 'node:fs/promises'
+import { commit, type CommitDeps } from '../ledger/commit.ts'
+import { namesIn, realDisk, statOf } from '../store/disk.ts'
+import { foldedBefore, foldJournal } from '../ledger/fold.ts'
+import type { Micros } from '../time.ts'
+import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
+import { inLake, places } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { listStamps, readStamp } from '../ledger/stamps.ts'
+import { sweep } from '../ledger/sweep.ts'
+import { exportsFolder } from '../views/exports.ts'
+import { vacuumable } from './merge-plan.ts'
+import { archiveRows } from './archive.ts'
+import { providerOf } from '../ledger/provider.ts'
+
+/** Entries are folded sooner than at the end of a run: only then can they go. */
+const foldedEarly = 32
+
+/** What vacuuming is told. */
+export interface VacuumInput {
+  readonly root: string
+  /** Versions that were the newest within so many seconds keep their files. */
+  readonly keepSeconds: number
+  /** Requests, runs and their logs of within so many seconds are kept. */
+  readonly keepRequestsSeconds?: number
+  /** False: only says what would be freed. */
+  readonly really: boolean
+}
+
+/** What vacuuming needs of the world. */
+export interface VacuumDeps extends CommitDeps {
+  /** Brings the views up to the newest version, so that nobody opens a view of files that are about to go. */
+  readonly buildViews: (ledger: Ledger) => Promise<unknown>
+}
+
+/** Some files and their bytes. */
+export interface Freed {
+  readonly files: number
+  readonly bytes: number
+}
+
+/** What was freed, or would be. */
+export interface VacuumSummary {
+  readonly version: number
+  readonly dry_run: boolean
+  readonly data: Freed
+  readonly journal: Freed
+  readonly exports: Freed
+  /** Requests and runs that are old enough: what they stand in leaves the view now and goes like any superseded file. */
+  readonly requests: Freed
+  /** Superseded files that stay because a stamped result needs them. */
+  readonly stamped: Freed
+  /** Relative to the lake. */
+  readonly paths: readonly string[]
+}
+
+/** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
+export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+  const ledger = input.really ? await Ledger.open(input.root) : await Ledger.openToRead(input.root)
+  try {
+    if (!input.really) return await planned(ledger, input, deps)
+    await sweep(ledger, deps)
+    await archiveRows(ledger, deps)
+    await foldJournal(ledger, deps, foldedEarly)
+    if (ledger.head().version > 0) await deps.buildViews(ledger)
+    return await clean(ledger, input, deps)
+  } finally {
+    ledger.close()
+  }
+}
+
+interface Going {
+  readonly data: readonly HeldFile[]
+  readonly stamped: readonly HeldFile[]
+  readonly journal: readonly string[]
+  readonly exports: readonly string[]
+  /** Files of old requests and runs that leave the view. */
+  readonly expired: readonly HeldFile[]
+  /** Logs of old runs. */
+  readonly logs: readonly string[]
+}
+
+const year = 400 * 86_400
+
+async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<Going> {
+  // Where the clock has stepped back, the newest commit is later than it.
+  const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
+  const before = now - input.keepSeconds * 1_000_000
+  // A note that cannot be read may pin anything.
+  for (const id of await listStamps(input.root)) await readStamp(input.root, id)
+  const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
+  const stamps = heldStamps(ledger).map((stamp) => stamp.version)
+  const { going, stamped } = vacuumable(filesOnDisk(ledger), {
+    stamps,
+    isOld: (version) => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before,
+  })
+  const journal = await foldedBefore(ledger, before)
+  const oldest = now - (input.keepRequestsSeconds ?? year) * 1_000_000
+  const logs = await oldLogs(ledger.root, oldest)
+  return {
+    data: going,
+    stamped,
+    journal,
+    exports: await supersededExports(ledger, ends, before),
+    expired: expiredFiles(ledger, oldest),
+    logs,
+  }
+}
+
+/** Files whose every request or run is older than an instant. */
+function expiredFiles(ledger: Ledger, oldest: Micros): HeldFile[] {
+  const files = [...liveFiles(ledger, { table: 'requests' }), ...liveFiles(ledger, { table: 'runs' })]
+  return files.filter(({ max_t }) => max_t !== null && (max_t + 1) * 1_000_000 <= oldest)
+}
+
+/** Logs of runs that began before an instant: each line begins with its own. */
+async function oldLogs(root: string, oldest: Micros): Promise<string[]> {
+  const old: string[] = []
+  for (const name of await namesIn(inLake(root, places.runs))) {
+    if (!name.endsWith('.log')) continue
+    const path = `${places.runs}/${name}`
+    const file = await open(inLake(root, path))
+    const start = Buffer.alloc(64)
+    try {
+      await file.read(start, 0, start.length, 0)
+    } finally {
+      await file.close()
+    }
+    const at = Date.parse(/^\{"at":"([^"]+)"/.exec(start.toString())?.[1] ?? '')
+    if (at * 1000 < oldest) old.push(path)
+  }
+  return old
+}
+
+/** Exports that the views in place do not name and that a later version overtook long ago. */
+async function supersededExports(ledger: Ledger, ends: ReadonlyMap<number, number>, before: number): Promise<string[]> {
+  const script = await readFile(inLake(ledger.root, places.script), 'utf8').catch(() => undefined)
+  if (script === undefined) return []
+  const names = await namesIn(inLake(ledger.root, exportsFolder))
+  return names
+    .filter((name) => {
+      const version = Number(/-(\d{10,})-[0-9a-f]+\.parquet$/.exec(name)?.[1] ?? Number.NaN)
+      return (ends.get(version + 1) ?? Number.POSITIVE_INFINITY) <= before && !script.includes(name)
+    })
+    .map((name) => `${exportsFolder}/${name}`)
+}
+
+async function planned(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+  return await summaryOf(ledger, input, await goingOf(ledger, input, deps))
+}
+
+async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+  const going: Going[] = []
+  await commit(
+    ledger,
+    async (ticket) => {
+      const now = await goingOf(ledger, input, deps)
+      going.push(now)
+      if (now.data.length + now.expired.length === 0) return null
+      const drop = [...new Set(now.data.map((file) => file.path))]
+      const remove = now.expired.map((file) => file.path)
+      return { job: 'vacuum', run: `vacuum-${ticket.version}`, provider: providerOf(ledger), drop, remove }
+    },
+    deps,
+  )
+  const [gone] = going
+  if (!gone) throw new RangeError('a commit without its draft')
+  const summary = await summaryOf(ledger, input, gone)
+  if (gone.expired.length > 0) await deps.buildViews(ledger)
+  // Only now: whoever dies in between leaves files that no entry names, and the next writing command sweeps them.
+  const disk = deps.disk ?? realDisk
+  // What stands in for the journal's entries may be what a killed run left: its name must outlive a power cut.
+  await disk.syncFolder(inLake(ledger.root, places.journal))
+  for (const path of summary.paths) await disk.remove(inLake(ledger.root, path))
+  ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  return summary
+}
+
+async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Promise<VacuumSummary> {
+  const data = unique(going.data)
+  const stamped = unique(going.stamped)
+  return {
+    version: ledger.head().version,
+    dry_run: !input.really,
+    data: { files: data.size, bytes: sum([...data.values()]) },
+    journal: await sizes(ledger.root, going.journal),
+    exports: await sizes(ledger.root, going.exports),
+    requests: await sizes(ledger.root, [...going.expired.map(({ path }) => path), ...going.logs]),
+    stamped: { files: stamped.size, bytes: sum([...stamped.values()]) },
+    paths: [...data.keys(), ...going.journal, ...going.exports, ...going.logs],
+  }
+}
+
+function unique(files: readonly HeldFile[]): Map<string, number> {
+  return new Map(files.map((file) => [file.path, file.bytes]))
+}
+
+async function sizes(root: string, paths: readonly string[]): Promise<Freed> {
+  const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
+  return { files: paths.length, bytes: sum(all) }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}

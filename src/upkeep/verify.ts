@@ -1,0 +1,213 @@
+import { LakeError } from '../errors.ts'
+import type { Damage } from './damage.ts'
+import { liveFiles, summary as countsOf } from '../ledger/held.ts'
+import { lastVerify } from '../ledger/held-runs.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { partitionsOf } from '../points/files.ts'
+import { addressOf, recorded, withBench } from '../metrics/bench.ts'
+import { checkContents, type Contents } from './contents.ts'
+import { examine } from './doctor.ts'
+import type { Bench, BenchInput, IngestDeps } from '../metrics/tools.ts'
+import { howToGoOn } from '../metrics/verdict.ts'
+import { chooseWindows, type Chosen, type VerifyScope } from '../metrics/verify-plan.ts'
+import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
+import type { StoppedBy } from '../metrics/asking.ts'
+import type { VerifyResult } from '../metrics/verified.ts'
+
+/** What a verify is told. */
+export interface VerifyInput extends BenchInput {
+  readonly scope: VerifyScope
+  /** The most credits; null: everything that the scope holds. */
+  readonly budget: number | null
+}
+
+/** What scripts read; names are relied on. */
+export interface VerifySummary {
+  readonly ok: boolean
+  readonly run: string | null
+  readonly version: number
+  readonly provider: string | null
+  readonly checked: { readonly files: number; readonly bytes: number; readonly series: number; readonly points: number }
+  readonly damage: readonly Damage[]
+  /** Windows in which points are known to be missing. */
+  readonly gaps: number
+  readonly windows: {
+    readonly held: number
+    readonly chosen: number
+    readonly verified: number
+    readonly failed: number
+    readonly left: number
+  }
+  readonly results: Readonly<Record<VerifyResult, number>>
+  readonly budget: number | null
+  readonly requests: number
+  readonly credits: number
+  readonly points_added: number
+  readonly differences: readonly Difference[]
+  /** Accepted differences that were seen again. */
+  readonly accepted: number
+  readonly failures: readonly Unanswered[]
+  readonly stopped_by: StoppedBy | null
+  /** When a spent quota comes back, Unix milliseconds. */
+  readonly resume_at: number | null
+  readonly words: string | null
+}
+
+/** What `doctor` finds that says nothing about the stored history. */
+const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'views_torn', 'views_moved', 'disk_full'])
+
+/**
+ * Proves the bytes of the lake, then asks the provider again for history that it holds and compares. A difference is
+ * put on record and never applied. Where the journal or the ledger is damaged nothing is asked.
+ */
+export async function verify(input: VerifyInput, deps: IngestDeps): Promise<VerifySummary> {
+  addressOf(input)
+  const looking = { thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
+  const room = { free: Infinity, total: Infinity }
+  const diagnosis = await examine(
+    { data: input.settings.data, ...looking },
+    { ...deps, views: async () => undefined, space: async () => await Promise.resolve(room) },
+  )
+  const damage = diagnosis.findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
+  const { files, bytes } = diagnosis.checked
+  const seen: Seen = { damage, files, bytes }
+  if (damage.some(({ kind }) => !kind.startsWith('file_'))) return undone(seen, diagnosis.version, input)
+  const findings = new Findings()
+  const job = { name: 'verify' as const, budget: input.budget, onBatch: findings.add }
+  return await withBench(input, deps, job, async (bench) => await compare(bench, input, { seen, findings }))
+}
+
+interface Seen {
+  readonly damage: readonly Damage[]
+  readonly files: number
+  readonly bytes: number
+}
+
+/** The report of a lake that is too damaged to be compared. */
+function undone({ damage, files, bytes }: Seen, version: number, { budget }: VerifyInput): VerifySummary {
+  return {
+    ok: false,
+    run: null,
+    version,
+    provider: null,
+    checked: { files, bytes, series: 0, points: 0 },
+    damage,
+    gaps: 0,
+    windows: { held: 0, chosen: 0, verified: 0, failed: 0, left: 0 },
+    results: new Findings().results(),
+    budget,
+    requests: 0,
+    credits: 0,
+    points_added: 0,
+    differences: [],
+    accepted: 0,
+    failures: [],
+    stopped_by: null,
+    resume_at: null,
+    words: null,
+  }
+}
+
+async function compare(
+  bench: Bench,
+  input: VerifyInput,
+  { seen, findings }: { readonly seen: Seen; readonly findings: Findings },
+): Promise<VerifySummary> {
+  const { ledger, deps, tally } = bench
+  const paths = new Set(seen.damage.map(({ path }) => path))
+  const contents = await checkContents(ledger, paths)
+  const round = roundOf(ledger, input, deps.nowMicros())
+  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, paths) })
+  const told = (): VerifySummary => summaryOf(bench, input, { seen, contents, chosen, findings })
+  if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
+  else await recorded(bench, chosen.plan, { marks: round, verdict: () => verifyVerdict(told()) })
+  await deps.afterCommits?.({ ledger, commits: tally.commits, requests: tally.requests })
+  return told()
+}
+
+/** A round goes on until one of its runs came to its end; then the next begins. */
+function roundOf(ledger: Ledger, { scope, budget }: VerifyInput, now: number): { scope: string; begun: number } {
+  const { paths, assets, since, until } = scope
+  const name = JSON.stringify([paths, assets, since, until, budget])
+  const last = lastVerify(ledger, name)
+  return { scope: name, begun: last === undefined || last.ended ? now : last.begun }
+}
+
+function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<string> {
+  const damaged = liveFiles(ledger, { table: 'points' }).filter(({ path }) => paths.has(path))
+  return new Set(partitionsOf(damaged).keys())
+}
+
+interface Parts {
+  readonly seen: Seen
+  readonly contents: Contents
+  readonly chosen: Chosen
+  readonly findings: Findings
+}
+
+function summaryOf(
+  { ledger, run, tally, url, input }: Bench,
+  { budget }: VerifyInput,
+  { seen, contents, chosen, findings }: Parts,
+): VerifySummary {
+  const done = tally.summary(run)
+  const { requests, credits } = tally.actual(0)
+  const damage = [...seen.damage, ...contents.findings]
+  const differences = findings.differences(ledger, { base: url, secrets: input.settings.secrets })
+  const { verified, failures, left } = findings.windows(chosen.plan.asks, done.stopped_by !== null)
+  const { metrics } = ledger.head().provider ?? {}
+  return {
+    ok: damage.length === 0 && differences.length === 0 && failures.length === 0 && done.stopped_by === null,
+    run,
+    version: ledger.head().version,
+    provider: metrics ?? null,
+    checked: { files: seen.files, bytes: seen.bytes, series: contents.series, points: contents.points },
+    damage,
+    gaps: countsOf(ledger).gaps,
+    windows: { held: chosen.windows, chosen: chosen.plan.asks.length, verified, failed: failures.length, left },
+    results: findings.results(),
+    budget,
+    requests,
+    credits,
+    points_added: done.points_added,
+    differences,
+    accepted: done.accepted,
+    failures,
+    stopped_by: done.stopped_by,
+    resume_at: done.resume_at,
+    words: done.words,
+  }
+}
+
+/** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
+export function verifyVerdict(summary: VerifySummary): LakeError | null {
+  const { damage, differences, failures, stopped_by, words } = summary
+  const said = words === null || words === '' ? undefined : words
+  if (stopped_by === 'unauthorised')
+    return new LakeError('unauthorised', {
+      subject: 'the provider refuses the key',
+      got: said,
+      next: 'check PITLAKE_METRICS_KEY',
+    })
+  const [first] = damage
+  if (first) {
+    const more = damage.length === 1 ? '' : ` (and ${damage.length - 1} more)`
+    return new LakeError('integrity', { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
+  }
+  if (differences.length > 0) {
+    const next =
+      'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
+    return new LakeError('integrity', { subject: `${differences.length} stored values differ upstream`, next })
+  }
+  if (stopped_by !== null && stopped_by !== 'unreachable')
+    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary) })
+  if (stopped_by === 'unreachable')
+    return new LakeError('incomplete', {
+      subject: 'the provider cannot be reached',
+      got: said,
+      next: 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again',
+    })
+  if (failures.length === 0) return null
+  const subject = `${failures.length} windows got no usable answer`
+  return new LakeError('incomplete', { subject, got: failures[0]?.reason, next: 'run the same command again' })
+}

@@ -1,0 +1,221 @@
+import { readFile, utimes } from 'node:fs/promises'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { CommitDeps } from '../ledger/commit.ts'
+import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
+import { Engine, readsWell } from '../store/engine.ts'
+import { heldWeekStart, liveFiles } from '../ledger/held.ts'
+import { resolve } from 'node:path'
+import { inLake, places } from '../store/layout.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { type Lock, tryLock } from '../store/lock.ts'
+import { earlierDatings } from '../ledger/redated.ts'
+import { compile, type Statements } from './compile.ts'
+import { exportedTables } from './exported.ts'
+import { exportsFolder, exportTable } from './exports.ts'
+import { scriptText } from './script.ts'
+
+/*
+ * The objects are the templates `src/views/sql/NN_name.sql`, one object a file in the order of their numbers: header
+ * comments, then one CREATE statement, then COMMENT ON statements. No object names another one: a macro of an attached
+ * file looks for names in its caller's catalogue, and even a view takes a temporary table of the session before its own
+ * sibling. What an object needs of another stands in it whole. Placeholders:
+ *
+ *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
+ *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
+ *   {{registry_backfill}}          true while the variable of that name is
+ *   {{variable NAME}}              getvariable('NAME')
+ *   {{files TABLE}}                the files of a table for FROM, a typed empty relation where there are none; tables of
+ *                                  dated states lead with `snapshot_date DATE`
+ *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, requests, runs,
+ *                                  versions, endpoints, links
+ *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
+ *                                  it is a relation
+ *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`
+ *   {{defaults DIMENSION}}         map {metric: default} of interval, currency, exchange or network
+ *   {{intervals}}                  map {metric: [the intervals under which it has points, and those of the catalogue]}
+ *   {{lags}}                       map {'metric|interval': smallest available_at minus end of interval, microseconds}
+ *   {{resource}}                   a file that holds it makes one object for each resource of the registry
+ *   {{fields RESOURCE}}            the resource's typed columns, quoted, by comma
+ *   {{field_comments OBJECT}}      COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name
+ *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
+ *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals
+ */
+
+/** What the views are made from beside the ledger. */
+export interface ViewsOptions {
+  readonly catalogue: Catalogue
+  readonly deps: CommitDeps
+  /** Makes both files again even if nothing changed. */
+  readonly force?: boolean
+  /** The folder, absolute, that gets both files instead of the lake's own; they then name nothing but the lake's files and exports. */
+  readonly into?: string
+}
+
+/** What a build did; `made` is false where both files were there already. */
+export interface ViewsBuilt {
+  readonly made: boolean
+  readonly version: number
+  readonly objects: number
+  readonly files: number
+  readonly exports: number
+  readonly bytes: number
+}
+
+/**
+ * Makes `lake.duckdb` and `lake.sql` from the ledger. Both are replaced whole by rename: whoever has the old database
+ * open goes on with it. Builders wait for each other, and each starts from what is committed by then.
+ */
+export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
+  const { catalogue, deps, into = ledger.root } = options
+  const lock = await waitForTurn(ledger.root, deps)
+  try {
+    await ledger.catchUp()
+    await removeLeftovers(ledger.root, deps)
+    const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
+    const files = liveFiles(ledger)
+    const exported = await exportAll(ledger, { catalogue, deps, mark })
+    const statements = compile({
+      root: resolve(ledger.root),
+      head: ledger.head(),
+      catalogue,
+      files,
+      earlier: earlierDatings(files),
+      weekStart: heldWeekStart(ledger),
+      exports: exported.paths,
+    })
+    const script = scriptText(statements)
+    const made = options.force === true || !(await upToDate(into, script))
+    const before = await readFile(inLake(into, places.script), 'utf8').catch(() => '')
+    if (made) await replaceBoth(into, statements, script, deps, mark)
+    if (into === ledger.root) await dropExports(into, before, script, deps)
+    const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
+    const { objects } = statements
+    return {
+      made,
+      version: statements.version,
+      objects: objects.length,
+      files: statements.files,
+      exports: exported.written,
+      bytes,
+    }
+  } catch (error) {
+    throw diskError(error, 'building the views')
+  } finally {
+    await lock.release()
+  }
+}
+
+const lockName = 'views'
+const longestWait = 600_000
+
+async function waitForTurn(root: string, deps: CommitDeps): Promise<Lock> {
+  for (let waited = 0, pause = 5; ; pause = Math.min(pause * 1.5, 200)) {
+    const lock = await tryLock(root, lockName, { ...deps.holder, since: deps.nowMicros() })
+    if (lock) return lock
+    if (waited > longestWait) throw new Error('another process has been building the views for ten minutes')
+    await deps.sleep(pause)
+    waited += pause
+  }
+}
+
+interface Exporting {
+  readonly catalogue: Catalogue
+  readonly deps: CommitDeps
+  readonly mark: string
+}
+
+async function exportAll(
+  ledger: Ledger,
+  { catalogue, deps, mark }: Exporting,
+): Promise<{ paths: Map<string, string>; written: number }> {
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  const tools = { engine, disk: deps.disk ?? realDisk, mark }
+  const paths = new Map<string, string>()
+  let written = 0
+  try {
+    for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
+      const file = await exportTable(ledger, table, exported, tools)
+      paths.set(table, file.path)
+      if (file.written) written++
+    }
+    // The script that tells of them comes later; a killed builder may have left the names of some to us.
+    await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
+    return { paths, written }
+  } finally {
+    engine.close()
+  }
+}
+
+/** Whether the script on disk is this one, and the database, which is put in place before it, can be read. */
+async function upToDate(root: string, script: string): Promise<boolean> {
+  const held = await readFile(inLake(root, places.script), 'utf8').catch(() => undefined)
+  return held === script && (await readsWell(inLake(root, places.database)))
+}
+
+/** An export that the views no longer name is there for sessions that opened them before, for so long. */
+const exportsStay = 86_400_000
+
+/**
+ * Takes away exports that no views have named for a day: each run that asks something writes some anew. From when on a
+ * file is not named its own time tells.
+ */
+async function dropExports(root: string, before: string, script: string, deps: CommitDeps): Promise<void> {
+  const now = deps.nowMicros() / 1000
+  for (const name of await namesIn(inLake(root, exportsFolder))) {
+    const path = inLake(root, `${exportsFolder}/${name}`)
+    if (script.includes(name)) continue
+    if (before.includes(name)) await utimes(path, now / 1000, now / 1000)
+    else if (((await statOf(path))?.mtimeMs ?? now) < now - exportsStay) await (deps.disk ?? realDisk).remove(path)
+  }
+}
+
+const temporaryPrefix = '.tmp-views-'
+
+async function replaceBoth(
+  root: string,
+  statements: Statements,
+  script: string,
+  deps: CommitDeps,
+  mark: string,
+): Promise<void> {
+  const disk = deps.disk ?? realDisk
+  const database = inLake(root, `${temporaryPrefix}${mark}.duckdb`)
+  const text = inLake(root, `${temporaryPrefix}${mark}.sql`)
+  try {
+    const engine = await Engine.open(database, { threads: 1 })
+    try {
+      // Hundreds of statements: one transaction spares as many waits for the disk.
+      await engine.run('BEGIN')
+      for (const object of statements.objects) await runObject(engine, object)
+      await engine.run('COMMIT; CHECKPOINT')
+    } finally {
+      engine.close()
+    }
+    await disk.sync(database)
+    await disk.write(text, script)
+    await disk.move(database, inLake(root, places.database))
+    await disk.move(text, inLake(root, places.script))
+    await disk.syncFolder(root)
+  } finally {
+    for (const left of [database, `${database}.wal`, text]) await disk.remove(left)
+  }
+}
+
+async function runObject(engine: Engine, object: Statements['objects'][number]): Promise<void> {
+  try {
+    await engine.run(object.sql)
+  } catch (cause) {
+    throw new Error(`${object.file}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+/** What a builder that was killed left behind; only one is at work at a time. */
+async function removeLeftovers(root: string, deps: CommitDeps): Promise<void> {
+  const disk = deps.disk ?? realDisk
+  for (const [folder, prefix] of [
+    ['', temporaryPrefix],
+    [exportsFolder, '.tmp-'],
+  ] as const)
+    for (const name of await namesIn(inLake(root, folder === '' ? '.' : folder)))
+      if (name.startsWith(prefix)) await disk.remove(inLake(root, folder === '' ? name : `${folder}/${name}`))
+}

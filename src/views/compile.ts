@@ -1,0 +1,206 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { intervals, type Weekday } from '../time.ts'
+import { quote, quoteList, quoteName } from '../store/engine.ts'
+import type { HeldFile } from '../ledger/held.ts'
+import { inLake } from '../store/layout.ts'
+import type { Head } from '../ledger/ledger.ts'
+import { sharesOf } from '../points/files.ts'
+import type { EarlierDating } from '../ledger/redated.ts'
+import { fieldColumns } from '../registry/columns.ts'
+import { computedSql, ruledSql } from '../points/stored-clocks.ts'
+import { joinWords } from './joins.ts'
+import { type ObjectText, readObjects } from './objects.ts'
+import { filesSql, ledgerSql, listedPointsSql, literalPath, pointsSql } from './relations.ts'
+import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
+
+/** Everything that the texts of the objects depend on. */
+export interface Sources {
+  /** The lake's folder, absolute. */
+  readonly root: string
+  readonly head: Head
+  readonly catalogue: Catalogue
+  readonly files: readonly HeldFile[]
+  /** Points as they were dated before a rule changed. */
+  readonly earlier: readonly EarlierDating[]
+  /** The Parquet file of each exported table. */
+  readonly exports: ReadonlyMap<string, string>
+  readonly weekStart: Weekday
+}
+
+/** One object, ready to be run. */
+export interface Compiled {
+  readonly name: string
+  readonly kind: ObjectText['kind']
+  readonly file: string
+  readonly sql: string
+}
+
+/** The lake's objects in the order in which they are made. */
+export interface Statements {
+  readonly root: string
+  readonly version: number
+  readonly objects: readonly Compiled[]
+  readonly files: number
+}
+
+/** The statements of all objects over these sources; pure. */
+export function compile(sources: Sources): Statements {
+  const texts = readObjects()
+  const fill = fillFor(sources, texts)
+  const objects = texts.map(({ name, kind, file, text }) => ({ name, kind, file, sql: fillIn(file, text, fill) }))
+  const { root, head, files } = sources
+  return { root, version: head.version, objects, files: new Set(files.map((file) => file.path)).size }
+}
+
+/** The session's instants and switches, and the clocks of a stored point. */
+const clockWords: Readonly<Record<string, (argument: string) => string>> = {
+  as_of: () => instantSql('as_of'),
+  observed_as_of: () => instantSql('observed_as_of'),
+  backfill: () => backfillSql,
+  registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
+  computed: (stored) => computedSql(stored),
+  ruled: (stored) => ruledSql(stored),
+}
+
+/** What each placeholder stands for. */
+function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
+  const { root, head, catalogue, files, exports, earlier, weekStart } = sources
+  const tables = Map.groupBy(files, (file) => file.table)
+  const words: Readonly<Record<string, (argument: string) => string>> = {
+    ...joinWords({
+      root,
+      catalogue,
+      weekStart,
+      files: tables.get('points') ?? [],
+      points: (newest) => pointsIn(newest),
+      price: () => body('price_usd'),
+    }),
+    ...clockWords,
+    variable: (name) => `getvariable(${quote(name)})`,
+    files: (table) => {
+      const own = tables.get(table) ?? []
+      return table === 'points' ? pointsSql(root, own, earlier) : filesSql(root, table, own)
+    },
+    ledger: (name) => ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? []),
+    points: (metric) => pointsOf(metric),
+    view: (name) => body(name),
+    defaults: (dimension) => defaultsSql(catalogue, dimension),
+    intervals: () => intervalsSql(catalogue, tables.get('points') ?? []),
+    lags: () => lagsSql(tables.get('points') ?? []),
+    fields: (resource) => fieldsOf(resource).map(quoteName).join(', '),
+    field_comments: (object) => fieldComments(object),
+    version: () => String(head.version),
+    committed_at: () => `make_timestamptz(${head.committed_at})`,
+    digest: () => literal(head.digest),
+    lake: () => literal(head.lake),
+    folder: () => quote(root),
+    pattern: (name) => quote(literalPath(inLake(root, name))),
+    provider: () => literal(head.provider?.metrics ?? head.provider?.registry),
+    synthetic: () => String(head.provider?.synthetic ?? false),
+  }
+  const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
+  const body = (name: string): string => {
+    const object = texts.find((text) => text.kind === 'view' && text.name === name)
+    return fillIn(object?.file ?? name, found(object?.body, name), fill)
+  }
+  /** Of one metric only its own files are named. */
+  const pointsOf = (metric: string): string => {
+    if (metric === '') return body('points')
+    const holds = (file: HeldFile): boolean => sharesOf(file).some((share) => share.metric === metric)
+    const own = (tables.get('points') ?? []).filter(holds)
+    const before = earlier.filter((dating) => dating.metric === metric)
+    const narrow: Fill = (word, argument) =>
+      word === 'files' && argument === 'points' ? pointsSql(root, own, before) : fill(word, argument)
+    const object = texts.find((text) => text.name === 'points')
+    return fillIn(object?.file ?? 'points', found(object?.body, 'points'), narrow)
+  }
+  /** Of a relation whose text is put together while the query is bound. */
+  const pointsIn = (newest: string | undefined): string => {
+    const relation = listedPointsSql(root, newest, earlier)
+    const narrow: Fill = (word, argument) =>
+      word === 'files' && argument === 'points' ? relation : fill(word, argument)
+    const object = texts.find((text) => text.name === 'points')
+    return fillIn(object?.file ?? 'points', found(object?.body, 'points'), narrow)
+  }
+  return fill
+}
+
+function found<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new RangeError(`nothing of the views is named ${name}`)
+  return value
+}
+
+function literal(text: string | null | undefined): string {
+  return text === null || text === undefined ? 'CAST(NULL AS VARCHAR)' : quote(text)
+}
+
+const dimensions = ['interval', 'currency', 'exchange', 'network'] as const
+
+/** Constant, so that a join's default folds and prunes the partitions of all other metrics. */
+function defaultsSql(catalogue: Catalogue, name: string): string {
+  const dimension = found(
+    dimensions.find((one) => one === name),
+    name,
+  )
+  const pairs = [...catalogue.endpoints.values()].flatMap(({ path, defaults }) => {
+    const value = defaults[dimension]
+    return value === null ? [] : [`${quote(path)}: ${quote(value)}`]
+  })
+  return mapSql(pairs, 'VARCHAR')
+}
+
+function intervalsSql(catalogue: Catalogue, files: readonly HeldFile[]): string {
+  const held = new Map<string, Set<string>>()
+  for (const { path, intervals: own } of catalogue.endpoints.values()) held.set(path, new Set(own))
+  for (const { metric, interval } of files.flatMap(sharesOf)) {
+    const own = held.get(metric) ?? new Set()
+    held.set(metric, own.add(interval))
+  }
+  const sorted = (own: ReadonlySet<string>): string[] => intervals.filter((interval) => own.has(interval))
+  return mapSql(
+    [...held].map(([metric, own]) => `${quote(metric)}: ${quoteList(sorted(own))}`),
+    'VARCHAR[]',
+  )
+}
+
+function lagsSql(files: readonly HeldFile[]): string {
+  const lags = new Map<string, number>()
+  for (const { metric, interval, min_lag: lag } of files.flatMap(sharesOf)) {
+    const key = `${metric}|${interval}`
+    if (lag !== null) lags.set(key, Math.min(lag, lags.get(key) ?? lag))
+  }
+  return mapSql(
+    [...lags].map(([key, lag]) => `${quote(key)}: CAST(${lag} AS BIGINT)`),
+    'BIGINT',
+  )
+}
+
+function mapSql(pairs: readonly string[], type: string): string {
+  return `CAST(MAP {${pairs.join(', ')}} AS MAP(VARCHAR, ${type}))`
+}
+
+function fieldsOf(resource: string): string[] {
+  return found(fieldColumns[resource], resource).map(([name]) => name)
+}
+
+/** `issuers` or `history.issuers`: the part behind the last dot names the resource. */
+function fieldComments(object: string): string {
+  const resource = object.slice(object.lastIndexOf('.') + 1)
+  return fieldsOf(resource)
+    .map((name) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(fieldComment(name))};`)
+    .join('\n')
+}
+
+function fieldComment(name: string): string {
+  const answer = /^(.*)_(answer|reason)$/.exec(name)
+  if (answer?.[2] === 'answer')
+    return `which answer ${answer[1]} is: not established (null), not disclosed, none, or named`
+  if (answer) return `the reason behind ${answer[1]} where the structure has none`
+  const embedded: Readonly<Record<string, string>> = {
+    parent_type: 'the kind of record that this one is embedded in',
+    parent_id: 'the id of the record that this one is embedded in',
+    ordinal: 'the place among its siblings, from 0',
+    content_hash: 'digest of the embedded record; the same whatever the order of its keys',
+  }
+  return embedded[name] ?? `${name.replaceAll('_', ' ')}, as the record says; NULL where it is not established`
+}

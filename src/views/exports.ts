@@ -1,0 +1,126 @@
+import { createHash, type Hash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { sha256File } from '../ledger/commit.ts'
+import { type Disk, makeFolder, namesIn } from '../store/disk.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { inLake, places } from '../store/layout.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Exported } from './exported.ts'
+
+/** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
+export const exportsFolder = places.exports
+
+/** A table's export: its file and whether it had to be written. */
+export interface ExportedFile {
+  readonly path: string
+  readonly written: boolean
+}
+
+/** What writing exports needs. */
+export interface ExportDeps {
+  readonly engine: Engine
+  readonly disk: Disk
+  /** Different for every builder at work. */
+  readonly mark: string
+}
+
+/**
+ * Writes the table as Parquet, unless a file with exactly these rows is there. Files are never overwritten or removed
+ * here: an open session goes on reading the ones that it knows.
+ */
+export async function exportTable(
+  ledger: Ledger,
+  table: string,
+  { columns, lines }: Exported,
+  { engine, disk, mark }: ExportDeps,
+): Promise<ExportedFile> {
+  const folder = inLake(ledger.root, exportsFolder)
+  await makeFolder(disk, folder)
+  const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
+  const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
+  try {
+    const digest = (await writeLines(text, lines(ledger), JSON.stringify(columns))).slice(0, 16)
+    const held = await heldExport(ledger.root, table, digest)
+    if (held !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
+    await engine.run(copySql(text, temporary, columns))
+    const name = await placeExport(ledger, table, digest, temporary, disk)
+    return { path: inLake(ledger.root, `${exportsFolder}/${name}`), written: true }
+  } finally {
+    await disk.remove(text)
+    await disk.remove(temporary)
+  }
+}
+
+/**
+ * The name of a table's file that stands for something and is as it was written: names begin with the checksum of the
+ * bytes, so that one that a power cut has torn is not taken.
+ */
+export async function heldExport(root: string, table: string, stands: string): Promise<string | undefined> {
+  for (const name of await namesIn(inLake(root, exportsFolder))) {
+    if (!name.startsWith(`${table}-`) || !name.endsWith(`-${stands}.parquet`)) continue
+    const checksum = await sha256File(inLake(root, `${exportsFolder}/${name}`))
+    if (name.startsWith(`${table}-${checksum.slice(0, 16)}-`)) return name
+  }
+  return undefined
+}
+
+/** Gives a written file its name in the folder of exports, with the checksum of its bytes, the version and what it stands for. */
+export async function placeExport(
+  ledger: Ledger,
+  table: string,
+  stands: string,
+  temporary: string,
+  disk: Disk,
+): Promise<string> {
+  const bytes = (await sha256File(temporary)).slice(0, 16)
+  const name = `${table}-${bytes}-${String(ledger.head().version).padStart(10, '0')}-${stands}.parquet`
+  await disk.sync(temporary)
+  await disk.move(temporary, inLake(ledger.root, `${exportsFolder}/${name}`))
+  return name
+}
+
+const blockCharacters = 1 << 20
+
+/** Writes one line a row and returns the SHA-256 of everything, hex. */
+export async function writeLines(path: string, lines: Iterable<string>, head: string): Promise<string> {
+  const hash: Hash = createHash('sha256').update(head)
+  const file = await open(path, 'w')
+  try {
+    let block: string[] = []
+    let characters = 0
+    const flush = async (): Promise<void> => {
+      const text = block.join('')
+      hash.update(text)
+      await file.appendFile(text)
+      block = []
+      characters = 0
+    }
+    for (const line of lines) {
+      block.push(line, '\n')
+      characters += line.length
+      if (characters >= blockCharacters) await flush()
+    }
+    await flush()
+  } finally {
+    await file.close()
+  }
+  return hash.digest('hex')
+}
+
+/** The statement that makes Parquet of written lines; instants stand in them as microseconds. */
+export function copySql(
+  from: string,
+  to: string,
+  columns: Exported['columns'],
+  footer: Readonly<Record<string, string>> = {},
+): string {
+  const pairs = Object.entries(footer).map(([key, value]) => `${key}: ${quote(value)}`)
+  const metadata = pairs.length === 0 ? '' : `, KV_METADATA {${pairs.join(', ')}}`
+  const raw = columns.map(([name, type]) => `${quote(name)}: ${quote(type === 'TIMESTAMPTZ' ? 'BIGINT' : type)}`)
+  const typed = columns.map(([name, type]) =>
+    type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
+  )
+  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(from)}, format = 'newline_delimited', hive_partitioning = false,
+    maximum_object_size = 268435456, columns = {${raw.join(', ')}}))
+    TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd${metadata})`
+}

@@ -1,0 +1,270 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { type Interval, intervals, type Weekday } from '../time.ts'
+import { quote } from '../store/engine.ts'
+import type { HeldFile } from '../ledger/held.ts'
+import { isRecent, type Share, sharesOf } from '../points/files.ts'
+import { literalPath, relationText } from './relations.ts'
+
+/** What the macros of the joins are made from. */
+export interface JoinSources {
+  readonly root: string
+  readonly catalogue: Catalogue
+  /** The day on which weeks begin. */
+  readonly weekStart: Weekday
+  /** The live points files. */
+  readonly files: readonly HeldFile[]
+  /** The body of the view `points` over this relation; undefined where there are no files. */
+  readonly points: (newest: string | undefined) => string
+  /** The body of the view `price_usd`. */
+  readonly price: () => string
+}
+
+/** An SQL expression. */
+type Sql = string
+
+/** The dimensions that a metric has one value of in a join. */
+export const dimensions = ['currency', 'exchange', 'network'] as const
+/** One of them. */
+export type Dimension = (typeof dimensions)[number]
+
+/** The macro's parameter `metric`, a name that may end in a pointer. */
+export const metricName = 'CAST(metric AS VARCHAR)'
+const price = 'price_usd'
+const priced = 'supply/current_pit'
+
+/**
+ * What is known of each metric, as texts of lines `key TAB value`. Binding a macro costs time for every node of its
+ * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
+ */
+export interface Facts {
+  /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
+  readonly metrics: Sql
+  /** `metric|interval` -> the files, by tab. */
+  readonly files: Sql
+  /** `metric|interval` -> microseconds. */
+  readonly lags: Sql
+}
+
+/** The facts of these sources. */
+export function factsOf({ catalogue, files }: JoinSources): Facts {
+  const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
+  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
+  const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
+  const prices = lags.flatMap(([key, lag]): [string, string][] =>
+    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, lag]] : [],
+  )
+  return {
+    metrics: linesOf(metricsOf(catalogue, files)),
+    files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
+    lags: linesOf([...lags, ...prices]),
+  }
+}
+
+/** The value behind a key, text; NULL where the key is not there. */
+export function lookUp(lines: Sql, key: Sql): Sql {
+  return `string_split(string_split(${lines}, concat(chr(10), ${key}, chr(9)))[2], chr(10))[1]`
+}
+
+/** The values of a dimension, each after a comma, the default first; '' where nothing is known, NULL where a metric takes none. */
+function valuesOf(line: Sql, dimension: Dimension): Sql {
+  return `string_split(string_split(${line}, concat(chr(9), '${dimension}='))[2], chr(9))[1]`
+}
+
+function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
+  return quote(`\n${pairs.map(([key, value]) => `${key}\t${value}\n`).join('')}`)
+}
+
+/** A file that does not tell could hold a point that was known at the end of its interval. */
+function smallestLag(shares: readonly Share[]): number {
+  return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
+}
+
+function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
+  const keys = { currency: 'currencies', exchange: 'exchanges', network: 'networks' } as const
+  const values = (metric: string, dimension: Dimension): string[] => {
+    const endpoint = catalogue.endpoints.get(metric)
+    if (endpoint === undefined) return metric === price ? [] : [`${dimension}=`]
+    const standard = endpoint.defaults[dimension]
+    if (standard === null) return []
+    const others = endpoint[keys[dimension]].filter((value) => value !== standard)
+    return [`${dimension}=,${[standard, ...others].join(',')}`]
+  }
+  return [...intervalsOf(catalogue, files)].map(([metric, own]) => [
+    metric,
+    [
+      intervals.filter((interval) => own.size === 0 || own.has(interval)).join(','),
+      ...dimensions.flatMap((dimension) => values(metric, dimension)),
+    ].join('\t'),
+  ])
+}
+
+function intervalsOf(catalogue: Catalogue, files: readonly HeldFile[]): Map<string, ReadonlySet<Interval>> {
+  const known = new Map<string, Set<Interval>>()
+  for (const { path, intervals: own } of catalogue.endpoints.values()) known.set(path, new Set(own))
+  for (const { metric, interval } of files.flatMap(sharesOf)) {
+    known.set(metric, (known.get(metric) ?? new Set()).add(interval))
+  }
+  const prices = known.get(priced)
+  if (prices) known.set(price, prices)
+  return known
+}
+
+/**
+ * The points of the macro's `metric` or `metrics`, for FROM: `metric, asset, "interval", currency, exchange, network, t,
+ * available_at, v, o`. The text of the query is put together while the macro is bound, so that only what is needed is
+ * parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
+ */
+export function pointsOf(sources: JoinSources, facts: Facts, names: string, interval: Sql): Sql {
+  if (names === 'metric')
+    return `query(list_transform(${factsFor(facts, names)}, lambda fact: CASE
+      ${mistakes(names, interval)}
+      ELSE ${textOfOne(sources, facts, interval)} END)[1])`
+  const chosen = `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(CASE
+      ${mistakes(names, interval)}
+      ELSE ${filesOf(sources, facts, interval)} END, chr(9))))), chr(9))`
+  const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
+  const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
+  const prices = `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = '${price}')) > 0 THEN ${said(` UNION ALL ${priceText(sources)}`, { interval })} ELSE '' END`
+  return `query(list_transform([${factsFor(facts, names)}], lambda facts: CASE
+      WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty') ELSE concat(${text}, ${prices}) END)[1])`
+}
+
+/** The text for the one metric that `fact` is about. */
+function textOfOne(sources: JoinSources, facts: Facts, interval: Sql): Sql {
+  const own = { names: "fact['name']", interval }
+  const files = filesText(sources, filesOf(sources, facts, interval))
+  return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
+      ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
+}
+
+/**
+ * The points of the macro's `metric` under its options `currency`, `exchange`, `network` and `component`, for FROM:
+ * `asset, t, available_at, v, o`. Made like those above.
+ */
+export function seriesOf(
+  sources: JoinSources,
+  facts: Facts,
+  pointer: Sql,
+  leaf: (column: string, at: Sql) => Sql,
+): Sql {
+  const wanted = dimensions.flatMap((dimension) => [
+    quote(` AND known.${dimension} IS NOT DISTINCT FROM `),
+    `coalesce(${literal(wantedOf(dimension, "fact['line']"))}, 'NULL')`,
+  ])
+  const part = `${leaf('v', slot('pointer'))} AS v, ${leaf('o', slot('pointer'))} AS o`
+  const text = [
+    quote('SELECT known.asset, known.t, known.available_at, '),
+    `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}), 'known.v, known.o')`,
+    quote(' FROM ('),
+    textOfOne(sources, facts, '"interval"'),
+    quote(') AS known WHERE true'),
+    ...wanted,
+  ]
+  return `query(list_transform(${factsFor(facts, 'metric')}, lambda fact: CASE
+    ${mistakes('metric', '"interval"')}
+    ELSE concat(${text.join(',\n      ')}) END)[1])`
+}
+
+/** The value of a dimension that a metric is joined on, NULL where it takes none. */
+export function wantedOf(dimension: Dimension, line: Sql): Sql {
+  const own = valuesOf(line, dimension)
+  return `coalesce(CAST(${dimension} AS VARCHAR) || left(${own}, 0), string_split(${own}, ',')[2])`
+}
+
+/** The path of a name, without its pointer. */
+export function pathOf(name: Sql): Sql {
+  return name === 'metric' ? `split_part(${metricName}, '#', 1)` : name
+}
+
+/** Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
+function factsFor(facts: Facts, names: string): Sql {
+  const fact = (name: Sql): Sql => `{'name': ${name}, 'line': ${lookUp(facts.metrics, name)}}`
+  if (names === 'metric') return `[${fact(pathOf(names))}]`
+  const list = `list_transform(CAST(metrics AS VARCHAR[]), lambda name: split_part(name, '#', 1))`
+  return `list_transform(${list}, lambda metric_name: ${fact('metric_name')})`
+}
+
+/** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
+function mistakes(names: string, interval: Sql): Sql {
+  const own = `string_split(fact['line'], chr(9))[1]`
+  const wrong = dimensions.map((dimension) => {
+    const values = valuesOf("fact['line']", dimension)
+    return `WHEN ${values} <> '' AND NOT contains(concat(${values}, ','), ',' || CAST(${dimension} AS VARCHAR) || ',')
+      THEN error(concat(fact['name'], ' has no ${dimension} ', CAST(${dimension} AS VARCHAR), ', but ', substr(${values}, 2)))`
+  })
+  return `WHEN ${badPointer(names)} THEN error('a component is a JSON pointer: it begins with /')
+      WHEN fact['name'] IS NULL THEN error('the name of a metric is NULL')
+      WHEN fact['line'] IS NULL THEN error(concat('unknown metric ', fact['name'], ': the view endpoints lists them all'))
+      WHEN NOT coalesce(list_contains(string_split(${own}, ','), CAST(${interval} AS VARCHAR)), false)
+      THEN error(concat(fact['name'], ' has no interval ', coalesce(CAST(${interval} AS VARCHAR), 'NULL'), ', but ', ${own}))
+      ${wrong.join('\n      ')}`
+}
+
+/** True where a pointer does not begin with a slash. */
+function badPointer(names: string): Sql {
+  const list = names === 'metric' ? metricName : `array_to_string(CAST(metrics AS VARCHAR[]), ' ')`
+  return `coalesce(NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)'), false) OR coalesce(regexp_matches(${list}, '#[^/ ]'), false)`
+}
+
+/** A metric without files names any file of the lake, whose rows the filter then drops. */
+function filesOf(sources: JoinSources, facts: Facts, interval: Sql): Sql {
+  return `coalesce(${lookUp(facts.files, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)}, ${quote(fallback(sources))})`
+}
+
+function fallback({ files: [first] }: JoinSources): string {
+  return first ? literalPath(first.path) : ''
+}
+
+const columns = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'network', 't', 'available_at', 'v', 'o']
+
+/** The place that takes a text as it is. */
+const relation = 'relation'
+
+/** The text of a relation over the files that an SQL expression gives by tab. */
+function filesText({ root, files: held }: JoinSources, files: Sql): Sql {
+  const [before = '', after = ''] =
+    `list_transform(string_split(\u0002, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`.split(
+      '\u0002',
+    )
+  const listed = (list: Sql): Sql =>
+    `concat(${quote(before)}, ${literal(`array_to_string(${list}, chr(9))`)}, ${quote(after)})`
+  return relationText(root, `string_split(${files}, chr(9))`, listed, held.some(isRecent))
+}
+
+/** The place of a literal in the text of a query. */
+function slot(name: string): string {
+  return `\u0001${name}\u0001`
+}
+
+function storedText({ files, points }: JoinSources, one: boolean): string {
+  const body = files.length === 0 ? points(undefined) : points(slot(relation))
+  const own = one
+    ? `known_points.metric = ${slot('names')}`
+    : `list_contains(string_split(${slot('names')}, chr(9)), known_points.metric)`
+  return `${someOf(body)} AND ${own}`
+}
+
+function priceText({ price: body }: JoinSources): string {
+  return someOf(body())
+}
+
+function someOf(body: string): string {
+  const all = columns.map((column) => `known_points.${column}`).join(', ')
+  return `SELECT ${all} FROM (${body}) AS known_points WHERE known_points."interval" = ${slot('interval')}`
+}
+
+/** The text of a query as an SQL expression: each place holds, as a literal of the text, what its expression gives. */
+function said(text: string, places: Readonly<Record<string, Sql>>): Sql {
+  const pieces = text.split('\u0001').map((name, n) => {
+    if (n % 2 === 0) return quote(name)
+    const place = places[name]
+    if (place === undefined) throw new RangeError(`nothing stands for ${name} in a query`)
+    return name === relation ? place : literal(`CAST(${place} AS VARCHAR)`)
+  })
+  return `concat(${pieces.join(', ')})`
+}
+
+/** The literal of a text, NULL of NULL. */
+function literal(text: Sql): Sql {
+  return `'''' || replace(${text}, '''', '''''') || ''''`
+}

@@ -1,0 +1,40 @@
+import { textsIn } from '../store/sql.ts'
+import { resources } from './columns.ts'
+
+const folder = new URL('sql/', import.meta.url)
+
+/** One object of the lake as its file tells it, placeholders not yet replaced. */
+export interface ObjectText {
+  /** `points`, `history.issuers`, `pit_join`. */
+  readonly name: string
+  readonly kind: 'schema' | 'view' | 'macro'
+  /** The name of its file. */
+  readonly file: string
+  /** Everything after the header: the CREATE statement and the comments. */
+  readonly text: string
+  /** Of a view: what stands between AS and the first `;` at the end of a line. */
+  readonly body: string
+}
+
+/**
+ * The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each resource of the
+ * registry, and `{{columns TABLE}}` in it may name the resource's table.
+ */
+export function readObjects(): ObjectText[] {
+  return textsIn(folder).flatMap(([file, whole]) => {
+    const text = whole.replace(/^(?:--[^\n]*\n|\s*\n)+/, '')
+    const texts = text.includes('{{resource}}')
+      ? resources.map((resource) => text.replaceAll('{{resource}}', resource))
+      : [text]
+    return texts.map((one) => objectOf(file, one))
+  })
+}
+
+const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? "?([\w.]+)"?/i
+
+function objectOf(file: string, text: string): ObjectText {
+  const [, kind = '', name] = create.exec(text) ?? []
+  if (name === undefined) throw new RangeError(`src/views/sql/${file} does not begin with a CREATE statement`)
+  const body = /\sAS\s+([\s\S]*?);[^\S\n]*(?:\n|$)/i.exec(text)?.[1] ?? ''
+  return { name, kind: kind.toLowerCase() as ObjectText['kind'], file, text: text.trimEnd(), body }
+}

@@ -1,0 +1,146 @@
+import { quote, quoteList, quoteName } from '../store/engine.ts'
+import type { FileEntry } from '../ledger/entry.ts'
+import { datedPointsSql, type EarlierDating } from '../ledger/redated.ts'
+import { places } from '../store/layout.ts'
+import { columnsMark } from '../registry/columns.ts'
+import { columnsOf, isDated } from './columns.ts'
+import { instantSql } from './template.ts'
+
+/** What of a file its relation needs. */
+export type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
+
+/** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
+export function filesSql(root: string, table: string, files: readonly Listed[]): string {
+  if (isDated(table)) return datedSql(root, table, files)
+  if (files.length === 0) return emptySql(columnsOf(table))
+  return readSql(root, table, files, '')
+}
+
+/** The engine takes partitions from the whole path, also from folders above the lake: it may do so nowhere but here. */
+const bare = 'hive_partitioning = false'
+const own = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
+const placed = `${places.points}/metric=`
+
+/** Whether no folder above the lake looks like a partition: then the engine finds ours alone, and opens no other file. */
+function isPlain(root: string): boolean {
+  return !root.includes('=')
+}
+
+/** The SELECT over files of partitions, told by their last two folders: a list of absolute paths, as SQL. */
+function placedSql(root: string, list: string): string {
+  if (isPlain(root)) return `SELECT * FROM read_parquet(${list}, ${own})`
+  const folder = (key: string, behind: string): string =>
+    `url_decode(regexp_extract(path_of_file, '/${key}=([^/]*)/${behind}[^/]*$', 1))`
+  return `SELECT * EXCLUDE (path_of_file), ${folder('metric', '[^/]*/')} AS metric, ${folder('interval', '')} AS "interval"
+    FROM read_parquet(${list}, ${bare}, filename = 'path_of_file')`
+}
+
+/** The SELECT over recent files, which hold both names as columns. */
+function mixedSql(list: string): string {
+  return `SELECT * FROM read_parquet(${list}, ${bare})`
+}
+
+/** The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
+export function pointsSql(root: string, files: readonly Listed[], earlier: readonly EarlierDating[]): string {
+  return datedSqlOf(root, readPoints(root, files), earlier)
+}
+
+/** The same over a relation that stands for the newest files; undefined where there are none. */
+export function listedPointsSql(root: string, relation: string | undefined, earlier: readonly EarlierDating[]): string {
+  return datedSqlOf(root, relation ?? readPoints(root, []), earlier)
+}
+
+/**
+ * An SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake, and
+ * `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` says whether there are recent ones.
+ */
+export function relationText(root: string, paths: string, listed: (list: string) => string, mixed: boolean): string {
+  if (isPlain(root) && !mixed) return `concat('read_parquet(', ${listed(paths)}, ', ${own})')`
+  const part = (sql: (list: string) => string, condition: string): string => {
+    const list = `list_filter(${paths}, lambda path_listed: ${condition}starts_with(path_listed, ${quote(placed)}))`
+    const [before = '', after = ''] = sql('\u0002').split('\u0002')
+    return `CASE WHEN len(${list}) > 0 THEN concat(${quote(before)}, ${listed(list)}, ${quote(after)}) END`
+  }
+  return `'(' || concat_ws(' UNION ALL BY NAME ', ${part((list) => placedSql(root, list), '')}, ${part(mixedSql, 'NOT ')}) || ')'`
+}
+
+function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDating[]): string {
+  const read = (paths: readonly string[]): string =>
+    readPoints(
+      root,
+      paths.map((path) => ({ path })),
+    )
+  return datedPointsSql(newest, earlier, read, instantSql('observed_as_of'))
+}
+
+/** The relation over points files alone, of both levels. */
+export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
+  if (files.length === 0) return emptySql(columnsOf('points'))
+  const placedOnes = files.filter(({ path }) => path.startsWith(placed))
+  const mixed = files.filter(({ path }) => !path.startsWith(placed))
+  if (isPlain(root) && mixed.length === 0) return `read_parquet(${pathList(root, files)}, ${own})`
+  const reads = [
+    ...(placedOnes.length === 0 ? [] : [placedSql(root, pathList(root, placedOnes))]),
+    ...(mixed.length === 0 ? [] : [mixedSql(pathList(root, mixed))]),
+  ]
+  return `(${reads.join('\n  UNION ALL BY NAME ')})`
+}
+
+/** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
+function readSql(root: string, table: string, files: readonly Listed[], options: string): string {
+  const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bare}${options})`
+  return `(FROM ${emptySql(columnsOf(table))} UNION ALL BY NAME FROM ${read})`
+}
+
+/** One file may stand for several dates: the label, not the path, is the date. */
+function datedSql(root: string, table: string, files: readonly Listed[]): string {
+  const columns = columnsOf(table)
+  if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
+  // One text instead of a literal for each: it is bound faster, and `range` tells the optimizer that the list is short.
+  const lines = files.map((file) => `${file.label} ${file.path}`).join('\n')
+  const names = columns.map(([name]) => `rows_read.${quoteName(name)}`).join(', ')
+  return `(SELECT listed.snapshot_date, ${names}
+    FROM (SELECT CAST(line[:10] AS DATE) AS snapshot_date, line[12:] AS path
+      FROM (SELECT string_split(${quote(lines)}, chr(10))[n] AS line FROM range(1, ${files.length + 1}) AS numbers (n))) AS listed
+    JOIN ${readDated(root, table, files)} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
+}
+
+/**
+ * Files whose columns are those of the table are read bare: only then are they opened no sooner than they are needed,
+ * and not at all where the join asks for the files of other dates.
+ */
+function readDated(root: string, table: string, files: readonly Listed[]): string {
+  const mark = columnsMark(table)
+  if (files.every(({ meta }) => meta['columns'] === mark))
+    return `read_parquet(${pathList(root, files)}, hive_partitioning = false, filename = true)`
+  return readSql(root, table, files, ', filename = true')
+}
+
+/** A relation of these columns without a row. */
+function emptySql(columns: readonly (readonly [name: string, type: string])[]): string {
+  const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${quoteName(name)}`)
+  return `(SELECT ${typed.join(', ')} WHERE false)`
+}
+
+/** One constant that is split when the query is bound: reads well, and opens faster than thousands of literals. */
+function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string {
+  const paths = [...new Set(files.map((file) => literalPath(file.path)))]
+  return `list_transform(string_split(${quote(paths.join('\n'))}, chr(10)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`
+}
+
+/** The path with what DuckDB would take for a pattern made literal. */
+export function literalPath(path: string): string {
+  return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
+}
+
+/** The relation over one Parquet file, for FROM. */
+export function fileSql(path: string): string {
+  return `read_parquet(${quote(literalPath(path))}, ${bare})`
+}
+
+/** The relation over an exported table and what of it stands in files of the lake. */
+export function ledgerSql(root: string, path: string, files: readonly Pick<Listed, 'path'>[]): string {
+  if (files.length === 0) return fileSql(path)
+  const paths = [path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath)
+  return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
+}
