@@ -1,4 +1,5 @@
 import { type Interval, type Weekday, weekdayAt, type Micros } from '../time.ts'
+import { refusedOfHeld } from './refusals.ts'
 import type { Cell, Index, Row } from './apply.ts'
 import { type ArchivedState, fromState } from './archive.ts'
 import {
@@ -284,7 +285,7 @@ export function summary(index: Index): Summary {
   const states = index.statement('SELECT state, count(*) AS n FROM coverage WHERE removed_version IS NULL GROUP BY 1')
   for (const row of states.all()) windows[row['state'] as CoverageState] = Number(row['n'])
   const missing = one(
-    `SELECT count(*) FILTER (WHERE reason = 'gap') AS gaps, count(*) FILTER (WHERE reason = 'awaiting') AS awaiting
+    `SELECT count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps, count(*) FILTER (WHERE reason = 'awaiting') AS awaiting
      FROM coverage WHERE removed_version IS NULL`,
   )
   const violations = one(

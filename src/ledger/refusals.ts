@@ -60,6 +60,10 @@ export function isOfHeld(reason: string | null): boolean {
   return (readRefusal(reason)?.since ?? null) !== null
 }
 
+/** The same of a row of coverage, withdrawn ones too, as a condition. */
+export const refusedOfHeld = `state IN ('failed', 'unsupported')
+  AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
+
 const day = 86_400
 /** An alarm is asked with each run for so long, then daily: with room for a cron that comes a little early. */
 const eagerPatience = day

@@ -91,7 +91,7 @@ function remarks(facts: Facts): Reason[] {
   if (withdrawn > 0)
     note(
       `${several(withdrawn, 'series', 'series')} ${withdrawn === 1 ? 'was' : 'were'} withdrawn by the provider`,
-      "pitlake sql 'FROM coverage'",
+      "pitlake sql 'FROM gaps'",
     )
   if (facts.coverage.held > 0 && facts.verified.windows === 0) note('nothing was verified yet', 'pitlake verify')
   return found

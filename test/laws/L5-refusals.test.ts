@@ -7,6 +7,7 @@ import { verdict } from '../../src/metrics/verdict.ts'
 import { depsAt, settingsAt } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
 
 const day = 86_400
 const hour = 3600
@@ -274,3 +275,44 @@ test(
     }),
   60_000,
 )
+
+/** What the view of gaps says, in days; status counts the same windows. */
+async function gaps(own: OwnProvider): Promise<string[]> {
+  await makeViews(own.root)
+  const rows = await withViews(own.root, async (engine) =>
+    engine.rows<{ since: number; until: number; missing: bigint; state: string; reason: string }>(
+      `SELECT epoch(since) AS since, epoch(until) AS until, missing, state, reason FROM gaps ORDER BY ALL`,
+    ),
+  )
+  expect((await standing(own)).gaps).toBe(rows.length)
+  return rows.map(
+    ({ since, until, missing, state, reason }) =>
+      `${(since - start) / day}..${(until - start) / day} ${missing} ${state} ${reason.split(':')[0]}`,
+  )
+}
+
+test('refused windows of a series that has points are gaps: while it is an alarm, and once it is withdrawn', async () =>
+  withProvider(start + 40 * day + 2 * hour, async (own) => {
+    let refusing = false
+    own.answer(answering(own, (path) => (path === height || refusing ? 403 : null)))
+    const both = { ...selection, paths: [count, height] }
+    await own.fetch(both)
+    // A series that never had a point has no gap.
+    expect(await gaps(own)).toEqual([])
+    refusing = true
+    own.clock.now += 2 * day
+    await own.fetch(both)
+    expect(await gaps(own)).toEqual(['40..42 2 failed refused since 2026-02-16T02'])
+    const ledger = await Ledger.open(own.root)
+    const [one] = listViolations(ledger, { paths: null, assets: null })
+    const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
+    await acceptViolations(ledger, { ids: [one?.id ?? ''], why: 'the plan was changed' }, deps)
+    ledger.close()
+    expect(await gaps(own)).toEqual(['40..42 2 unsupported withdrawn, refused since 2026-02-16T02'])
+    asked(own)
+    expect(await own.fetch(both, { input: { gapsOnly: true } })).toMatchObject({ requests: 1 })
+    refusing = false
+    await own.fetch(both, { input: { gapsOnly: true } })
+    expect(asked(own)).toEqual(['35..42', '35..42'])
+    expect(await gaps(own)).toEqual([])
+  }))

@@ -1,13 +1,14 @@
--- gaps: windows in which points are missing for longer than the endpoint's tolerance.
--- columns: metric, asset, interval, currency, exchange, network, since, until, missing, asked_at.
+-- gaps: windows in which points are missing for longer than the endpoint's tolerance, or refused of a series that has some.
+-- columns: metric, asset, interval, currency, exchange, network, since, until, missing, asked_at, state, reason.
 -- law: L5, L6. Obeys only observed_as_of, through coverage.
 CREATE OR REPLACE VIEW gaps AS
 SELECT metric, asset, "interval", currency, exchange, network, since, until,
   {{count since until "interval"}} AS missing,
-  asked_at
+  asked_at, state, reason
 FROM ({{view coverage}}) AS coverage
-WHERE state = 'covered' AND reason = 'gap';
-COMMENT ON VIEW gaps IS 'Windows in which the provider has no points; asked again weekly for 90 days.';
+WHERE state = 'covered' AND reason = 'gap'
+  OR state IN ('failed', 'unsupported') AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %');
+COMMENT ON VIEW gaps IS 'Windows without points that should have some: the provider has none, or refuses a series that has points.';
 COMMENT ON COLUMN gaps.metric IS 'path of the endpoint';
 COMMENT ON COLUMN gaps.asset IS 'asset id of the metrics API';
 COMMENT ON COLUMN gaps."interval" IS 'interval under which the points stand';
@@ -18,3 +19,5 @@ COMMENT ON COLUMN gaps.since IS 'start of the first interval without a point';
 COMMENT ON COLUMN gaps.until IS 'end of the last one, exclusive';
 COMMENT ON COLUMN gaps.missing IS 'how many intervals have no point';
 COMMENT ON COLUMN gaps.asked_at IS 'when it was last asked';
+COMMENT ON COLUMN gaps.state IS 'covered where an answer left it out, asked again weekly for 90 days; failed while it is refused; unsupported once that was withdrawn';
+COMMENT ON COLUMN gaps.reason IS 'gap, or since when and in what words it is refused';
