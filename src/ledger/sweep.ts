@@ -16,7 +16,7 @@ import {
 } from '../store/layout.ts'
 import type { Ledger } from './ledger.ts'
 import { isFree, lockCommit, tryLock } from '../store/lock.ts'
-import { readMarker } from '../store/marker.ts'
+import { markerOf, readMarker } from '../store/marker.ts'
 import { closePrivate, makeLakeFolder } from '../store/private.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
@@ -76,13 +76,9 @@ export interface Swept {
 export async function findOrphans(ledger: Ledger): Promise<string[]> {
   const { root } = ledger
   const { lake, version } = ledger.head()
-  const marker = await readMarker(root)
   const orphans: string[] = []
-  if (marker === null ? version > 0 : version === 0 || marker === lake) {
-    const named = new Set(filesOnDisk(ledger).map((file) => file.path))
-    for (const place of dataPlaces)
-      for await (const path of ownFilesBelow(root, place))
-        if (!named.has(path) && (dataVersion(path) ?? 0) <= version + 1) orphans.push(path)
+  if (version === 0 ? (await readMarker(root)) !== null : (await markerOf(root, lake)) !== 'other') {
+    for await (const path of unnamed(ledger)) if ((dataVersion(path) ?? 0) <= version + 1) orphans.push(path)
     for (const name of await realNames(root, places.journal, 'file'))
       if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)
   }
@@ -93,6 +89,13 @@ export async function findOrphans(ledger: Ledger): Promise<string[]> {
     if (ours && isFree(root, lock)) orphans.push(`${places.spool}/${name}`)
   }
   return orphans
+}
+
+/** Data files of the program's own names that no entry names, whoever's they are. */
+export async function* unnamed(ledger: Ledger): AsyncGenerator<string> {
+  const named = new Set(filesOnDisk(ledger).map((file) => file.path))
+  for (const place of dataPlaces)
+    for await (const path of ownFilesBelow(ledger.root, place)) if (!named.has(path)) yield path
 }
 
 /** The names of real files or folders in a real folder of the lake: no link among them. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { usage } from '../errors.ts'
 import { codeOf, type Disk } from './disk.ts'
@@ -14,6 +15,13 @@ export async function readMarker(root: string): Promise<string | null> {
   return typeof lake === 'string' && /^[0-9a-f]{32}$/.test(lake) ? lake : null
 }
 
+/** Whose marker the folder bears: this lake's, none at all, or something that is not this lake's. */
+export async function markerOf(root: string, lake: string | null): Promise<'own' | 'none' | 'other'> {
+  const named = await readMarker(root)
+  if (named !== null) return named === lake ? 'own' : 'other'
+  return existsSync(inLake(root, places.marker)) ? 'other' : 'none'
+}
+
 /** Whether the marker tells that the lake's data are made up; null where it does not say. */
 export async function markedSynthetic(root: string): Promise<boolean | null> {
   const synthetic = (await read(root))?.synthetic
@@ -24,7 +32,7 @@ async function read(root: string): Promise<Marker | null> {
   try {
     return JSON.parse(await readFile(inLake(root, places.marker), 'utf8')) as Marker | null
   } catch (error) {
-    if (error instanceof SyntaxError || codeOf(error) === 'ENOENT') return null
+    if (error instanceof SyntaxError || ['ENOENT', 'EISDIR'].includes(codeOf(error) ?? '')) return null
     throw error
   }
 }

@@ -8,6 +8,7 @@ import { filesOnDisk, type HeldFile } from '../ledger/held.ts'
 import { decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { describeHolder, holderOf, isFree } from '../store/lock.ts'
+import { markerOf, readMarker } from '../store/marker.ts'
 import { findOrphans } from '../ledger/sweep.ts'
 
 /** A file of the lake that is not what the journal says, with the finding. */
@@ -85,6 +86,23 @@ export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
       path: first,
       found: `${orphans.length} ${orphans.length === 1 ? 'file that no version names' : 'files that no version names'}`,
       remedy: 'nothing reads them; the next fetch or pitlake doctor --repair sweeps them away',
+    },
+  ]
+}
+
+/** A marker that is not this lake's: nothing is committed or swept beside it. */
+export async function checkMarker(ledger: Ledger): Promise<Damage[]> {
+  const { lake, version } = ledger.head()
+  if (version === 0 || (await markerOf(ledger.root, lake)) !== 'other') return []
+  const named = await readMarker(ledger.root)
+  return [
+    {
+      kind: 'marker_differs',
+      severity: 'damage',
+      path: places.marker,
+      found: `it names ${named === null ? 'no lake' : `the lake ${named}`}, the journal ${lake}`,
+      remedy:
+        'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are what the journal names, pitlake doctor --repair writes lake.json anew',
     },
   ]
 }

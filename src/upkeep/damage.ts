@@ -34,6 +34,7 @@ export type DamageKind =
   | 'views_moved'
   | 'disk_full'
   | 'clock_ahead'
+  | 'marker_differs'
 
 /** One thing that is wrong, where, and what to do about it. */
 export interface Damage {

@@ -4,7 +4,7 @@ import { LakeError, usage } from '../errors.ts'
 import { unfitEntry } from '../ledger/aside.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { checkJournal, type Damage, type JournalHealth, unfitDamage, checkStrays } from './damage.ts'
-import { checkFiles, checkLocks, checkOrphans, checkViews, type FilesHealth } from './damage-files.ts'
+import { checkFiles, checkLocks, checkMarker, checkOrphans, checkViews, type FilesHealth } from './damage-files.ts'
 import { isWritable } from '../store/disk.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -19,7 +19,7 @@ import { lostDamage, lostLake, moveFound } from './found.ts'
 import { clearJournal } from './repair-aside.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
 import { type RebuiltRegistry, rebuildRegistry } from './rebuild-registry.ts'
-import { keepRuns, lostBeyond, mendJournal, rebuildLedger, restoreMerged, tidy } from './repair.ts'
+import { keepRuns, lostBeyond, mendJournal, mendMarker, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 
 /** What the doctor is asked to look at and to mend. */
 export interface DoctorInput {
@@ -83,6 +83,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (ledger) {
     try {
       if (input.repair) {
+        mended.push(...(await mendMarker(ledger, first.files.damaged, deps)))
         const back = await bringBack(ledger, first.files.damaged, deps)
         beyond = back.beyond
         mended.push(...back.done)
@@ -178,7 +179,7 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
     let files = nothing
     if (ledger) {
       files = await checkFiles(ledger, input.thorough)
-      found.push(...files.damaged.map(({ damage }) => damage))
+      found.push(...files.damaged.map(({ damage }) => damage), ...(await checkMarker(ledger)))
       if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
       found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
       found.push(...checkClock(ledger, deps.nowMicros()))

@@ -2,14 +2,15 @@ import { rename } from 'node:fs/promises'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
 import type { JournalHealth } from './damage.ts'
-import { type DamagedFile, staleLocks } from './damage-files.ts'
+import { checkMarker, type DamagedFile, staleLocks } from './damage-files.ts'
 import { checkRuns } from './damage-runs.ts'
 import { realDisk, statOf } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, mergedFrom } from '../ledger/held.ts'
-import { entryFile, holderFile, inLake, parseRegistryFile, registryFile } from '../store/layout.ts'
+import { entryFile, holderFile, inLake, parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
-import { sweep } from '../ledger/sweep.ts'
+import { setMarker } from '../store/marker.ts'
+import { sweep, unnamed } from '../ledger/sweep.ts'
 
 /** Makes the ledger anew from the journal. */
 export async function rebuildLedger(root: string, deps: CommitDeps): Promise<string> {
@@ -71,6 +72,26 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<string
     if ((await statOf(full))?.size !== bytes || (await sha256File(full)) !== sha256) lost.push(path)
   }
   return lost
+}
+
+/**
+ * Writes the marker of this lake in place of one that is not, which is kept aside: only where all data files that the
+ * journal names are there, and no others, for those might be the lake that the marker names.
+ */
+export async function mendMarker(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps): Promise<string[]> {
+  const { root } = ledger
+  const { lake, provider } = ledger.head()
+  if (lake === null || provider === null || (await checkMarker(ledger)).length === 0) return []
+  if (damaged.some(({ damage }) => damage.severity === 'damage')) return []
+  for await (const _ of unnamed(ledger)) return []
+  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  try {
+    const done = await setAside(root, places.marker)
+    await setMarker(deps.disk ?? realDisk, root, lake, provider.synthetic)
+    return [`${done} and written anew`]
+  } finally {
+    await lock.release()
+  }
 }
 
 /** Folds what the ledger knows of runs whose files are lost into a checkpoint. */

@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -187,6 +198,12 @@ const harms: Readonly<Record<string, Harm>> = {
     finds: ['runs_lost'],
     leads: all(two),
   },
+  'the marker is that of another lake': {
+    does: (root) => writeFileSync(join(root, 'lake.json'), `${JSON.stringify({ lake: 'f'.repeat(32) })}\n`),
+    journal: two,
+    finds: ['marker_differs'],
+    leads: all(two),
+  },
   'a killed run left a file and a note': {
     does: (root) => {
       const file = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).find((name) =>
@@ -255,6 +272,43 @@ describe('L2: the last entry is torn and the ledger is lost', () => {
     expect(existsSync(join(root, `${entryFile(first.version + 1)}.damaged`))).toBe(true)
     await bench.fetch({ ...selection, assets: ['BTC', 'ETH'] })
     expect(await storedPoints(root)).toEqual(second.points)
+  })
+})
+
+describe.each([
+  ['another lake', `{"lake":"${'f'.repeat(32)}"}`],
+  ['nothing that can be read', '{"lake":'],
+])('L2: lake.json names %s', (_, text) => {
+  const harmed = (): string => {
+    const root = bench.root
+    rmSync(root, { recursive: true, force: true })
+    cpSync(sound, root, { recursive: true })
+    writeFileSync(join(root, 'lake.json'), text)
+    return root
+  }
+  const again = { ...selection, assets: ['BTC', 'ETH', 'LTC'] }
+
+  test('nothing is committed beside it; --repair keeps it aside and writes that of the journal', async () => {
+    const root = harmed()
+    await expect(bench.fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
+    const { findings } = await treat(root, { rebuildLedger: true })
+    expect(findings.map(({ kind, remedy }) => [kind, /--repair/.test(remedy)])).toEqual([['marker_differs', true]])
+    expect((await treat(root, { repair: true })).findings).toEqual([])
+    expect(readFileSync(join(root, 'lake.json.damaged'), 'utf8')).toBe(text)
+    expect(readFileSync(join(root, 'lake.json'), 'utf8')).toEqual(readFileSync(join(sound, 'lake.json'), 'utf8'))
+    expect((await bench.fetch(again)).points_added).toBeGreaterThan(0)
+  })
+
+  test('beside files that the journal does not name it stays as it is: they may be the other lake', async () => {
+    const root = harmed()
+    const other = join(root, 'points/metric=other/interval=24h/0000000001-other.parquet')
+    mkdirSync(join(other, '..'), { recursive: true })
+    writeFileSync(other, 'rows of the other lake')
+    for (const flags of [{ repair: true }, { repair: true, rebuildLedger: true }]) {
+      expect((await treat(root, flags)).findings.map(({ kind }) => kind)).toEqual(['marker_differs'])
+      expect(readFileSync(join(root, 'lake.json'), 'utf8')).toBe(text)
+      expect(existsSync(other)).toBe(true)
+    }
   })
 })
 
