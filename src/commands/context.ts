@@ -3,6 +3,7 @@ import { loadCatalogue } from '../catalog/load.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
+import { heldSelections } from '../metrics/prepare.ts'
 import { parseInstant } from '../time.ts'
 import { type Deps, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 
@@ -20,8 +21,14 @@ export const selectionOptions: readonly OptionSpec[] = [
   { flags: '--gaps', about: 'ask only for known gaps' },
 ]
 
+/** Settings and catalogue of a call. */
+interface Context {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+}
+
 /** Settings and catalogue of this call. */
-export function readContext(input: Input, deps: Deps): { settings: Settings; catalogue: Catalogue } {
+export function readContext(input: Input, deps: Deps): Context {
   const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
   const settings = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
   return { settings, catalogue: applySettings(loadCatalogue(settings.catalogs), settings) }
@@ -47,9 +54,9 @@ export function countOption(input: Input, name: string, flag: string): number | 
 
 /**
  * What the flags and the config file select: flags for paths, assets or dimensions make a selection of
- * their own, without them `select` holds; since and until only narrow it.
+ * their own, without them `select` holds, without that what the lake holds; since and until only narrow it.
  */
-export function selectionsOf(input: Input, settings: Settings): readonly Selection[] {
+export async function selectionsOf(input: Input, { settings, catalogue }: Context): Promise<readonly Selection[]> {
   const since = instantOption(input, 'since')
   const until = instantOption(input, 'until')
   if (since !== undefined && until !== undefined && since >= until) {
@@ -67,7 +74,8 @@ export function selectionsOf(input: Input, settings: Settings): readonly Selecti
   }
   const assets = listOption(input, 'assets')
   const own = assets !== undefined || Object.values(dimensions).some((list) => list !== undefined)
-  const base = own ? [{ ...dimensions, assets: assets ?? assetsOf(settings) }] : settings.select
+  const named = own ? [{ ...dimensions, assets: assets ?? assetsOf(settings) }] : settings.select
+  const base = named.length > 0 ? named : await heldSelections(settings, catalogue)
   if (base.length === 0)
     throw usage('nothing is selected', {
       next: 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml',

@@ -27,7 +27,7 @@ export const fetchCommand: CommandSpec = {
       {
         settings,
         catalogue,
-        selections: selectionsOf(input, settings),
+        selections: await selectionsOf(input, { settings, catalogue }),
         gapsOnly: flagOption(input, 'gaps'),
         now: Math.floor(deps.now() / 1000),
         maxRequests: countOption(input, 'maxRequests', '--max-requests') ?? null,

@@ -15,11 +15,11 @@ export const planCommand: CommandSpec = {
     { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
-    'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds. -v shows where each setting comes from.',
+    'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.',
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const most = countOption(input, 'maxRequests', '--max-requests')
-    const selections = selectionsOf(input, settings)
+    const selections = await selectionsOf(input, { settings, catalogue })
     const now = Math.floor(deps.now() / 1000)
     const whole = await preparePlan({ settings, catalogue, selections, gapsOnly: flagOption(input, 'gaps'), now })
     if (flagOption(input, 'verbose')) {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { expand, type Selection, type Series } from '../catalog/series.ts'
 import type { Provider } from '../ledger/entry.ts'
-import { heldAnswers } from '../ledger/held.ts'
+import { heldAnswers, heldSeries } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
@@ -45,6 +45,48 @@ export async function planOn(input: PlanInput, ledger: Ledger | null): Promise<P
   }
   const held = ledger === null ? new Map<string, Held>() : heldAnswers(ledger)
   return plan(expand(catalogue, selections), held, limits, now)
+}
+
+/** Selections of every series that the lake was ever asked for, each from where it begins there; none without a lake. */
+export async function heldSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
+  if (!lakeExists(data)) return []
+  const ledger = await Ledger.openToRead(data)
+  try {
+    const answers = heldAnswers(ledger)
+    const found = new Map<string, Selection & { readonly assets: string[] }>()
+    for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
+      const begins = [
+        ...(first_t === null ? [] : [first_t]),
+        ...(answers.get(id)?.answers ?? []).map(({ since }) => since),
+      ]
+      const since = Math.min(...begins)
+      const { asset, metric, interval, currency, exchange, network } = series
+      const one = (value: string | null) => (value === null ? undefined : [value])
+      const rest = { paths: [metric], intervals: one(interval), currencies: one(currency), exchanges: one(exchange) }
+      const selection = { ...rest, networks: one(network), since }
+      // What the catalogue no longer has cannot be asked.
+      if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
+      const key = JSON.stringify(selection)
+      const known = found.get(key) ?? { ...selection, assets: [] }
+      found.set(key, known)
+      known.assets.push(asset)
+    }
+    return [...found.values()]
+  } finally {
+    ledger.close()
+  }
+}
+
+/** Whether the endpoint has every value of the series' dimensions. */
+function takes(endpoint: Endpoint | undefined, series: Pick<Series, 'interval' | 'currency' | 'exchange' | 'network'>) {
+  const has = (allowed: readonly string[] = [], value: string | null) => value === null || allowed.includes(value)
+  return (
+    endpoint !== undefined &&
+    has(endpoint.intervals, series.interval) &&
+    has(endpoint.currencies, series.currency) &&
+    has(endpoint.exchanges, series.exchange) &&
+    has(endpoint.networks, series.network)
+  )
 }
 
 /** Whether the folder holds a lake. */

@@ -6,7 +6,7 @@ import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lockJob } from '../../src/store/lock.ts'
-import { type Bench, otherKey, fetchKey, withBench } from '../helpers/fetching.ts'
+import { type Bench, otherKey, fetchKey, storedPoints, withBench } from '../helpers/fetching.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -174,4 +174,31 @@ test('an interrupt ends the run after the step at work', { timeout }, async () =
     expect([code, codes(lines)]).toEqual([5, [5, 5, 5, 5, 5, 5]])
     expect(lines[0]).toContain('run the same command again')
   }),
+)
+
+test(
+  'without a select the lake is topped up with what it holds; without either nothing is asked',
+  { timeout },
+  async () =>
+    withBench(now, async (bench) => {
+      const config = 'metrics: { requests_per_minute: 60000 }\n'
+      const env = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
+      const none = await daily(bench, { config, env })
+      expect([none.code, codes(none.lines).slice(0, 2)]).toEqual([2, [2, 0]])
+      expect(none.lines[0]).toContain('nothing is selected')
+      rmSync(lakeOf(bench), { recursive: true, force: true })
+      const held = [
+        { assets: ['BTC'], paths: ['supply/current_pit'], currencies: ['usd'], since: now - 20 * day },
+        { assets: ['ETH', 'BTC'], paths: ['addresses/active_count_pit'], since: now - 10 * day },
+        { assets: ['BTC'], paths: ['market/*'], intervals: ['1h'], since: now - 3 * day },
+      ]
+      for (const selection of held) await bench.fetch(selection, { data: lakeOf(bench) })
+      bench.clock.now += 2 * day
+      const planned = await daily(bench, { config, env, argv: ['--dry-run'] })
+      expect(planned.lines[0]).toMatch(/^fetch +0 +would send [1-9]/)
+      const done = await daily(bench, { config, env })
+      expect([done.code, codes(done.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
+      const wanted = held.flatMap((selection) => bench.truth(selection)).toSorted()
+      expect(await storedPoints(lakeOf(bench))).toEqual(wanted)
+    }),
 )
