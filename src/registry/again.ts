@@ -85,8 +85,7 @@ async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: 
   const whole = now.last?.observed_at === committed_at ? now.last.source : null
   const frame = { poll, lines, raws: [], cursor: now.cursor ?? '', epoch: now.epoch, requests: [], soft: {}, tags: {} }
   // Of a whole state that said nothing new no body is kept: what was held says it all.
-  if (whole !== null && !isFresh(after))
-    return { ...frame, as_of: now.last?.as_of ?? null, whole, contradicts: false, disagreeing: [] }
+  if (whole !== null && !isFresh(after)) return { ...frame, as_of: now.last?.as_of ?? null, whole, disagreeing: [] }
   if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')
   if (whole === null) {
     const last = await context.withEngine(async (engine) => await readLastEvents(before, engine))
@@ -97,10 +96,10 @@ async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: 
       for (const event of page.events) take(event)
       as_of = page.as_of ?? as_of
     }
-    return { ...frame, as_of, whole, contradicts: false, disagreeing: [] }
+    return { ...frame, as_of, whole, disagreeing: [] }
   }
   const [body] = await bodies(again, 'snapshot')
-  const { records, cursor, disagreeing } = sound(after, readSnapshot(body ?? Buffer.alloc(0), resources))
+  const { records, disagreeing } = sound(after, readSnapshot(body ?? Buffer.alloc(0), resources))
   const first = then.last === null
   const inferred = !first && now.epoch > then.epoch
   observeState(poll, {
@@ -109,8 +108,7 @@ async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: 
     first,
     inferred,
   })
-  const contradicts = !first && !inferred && cursor === then.cursor
-  return { ...frame, as_of: now.last?.as_of ?? null, whole, contradicts, disagreeing }
+  return { ...frame, as_of: now.last?.as_of ?? null, whole, disagreeing }
 }
 
 /** Whether the newest version brought more than dated tables. */

@@ -2,7 +2,7 @@ import { commit, type Version } from '../ledger/commit.ts'
 import { readFindings, readKeys, readTexts } from './held.ts'
 import { unseen } from './layers.ts'
 import { type Change, newChange, writeSettled, writeStep } from './steps.ts'
-import { type Finding, type Memory, settle, type Settled, type Step, suspects } from './history.ts'
+import { type Finding, type Memory, settle, type Settled, suspects } from './history.ts'
 import { draftPoll, recordsAfter } from './draft.ts'
 import type { FinishedPoll, PollContext } from './finished.ts'
 import { registryState } from './state.ts'
@@ -39,12 +39,8 @@ export async function settlePoll(context: PollContext, finished: FinishedPoll): 
     keys: await readKeys(ledger, engine),
   }))
   const change = newChange()
-  const contradictions: Finding[] = []
-  const settled = settle(poll, memory, (step) => {
-    writeStep(lines, change, step)
-    if (finished.contradicts && !step.child) contradictions.push(contradiction(step))
-  })
-  const findings = await newFindings(context, [...settled.findings, ...contradictions, ...disagreements(finished)])
+  const settled = settle(poll, memory, (step) => writeStep(lines, change, step))
+  const findings = await newFindings(context, [...settled.findings, ...disagreements(finished)])
   writeSettled(lines, change, { ...settled, findings })
   return { memory, change, findings, newKeys: settled.newKeys }
 }
@@ -71,12 +67,6 @@ export async function commitPoll(context: PollContext, finished: FinishedPoll): 
 function union(a: Map<string, Set<string>>, b: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Set<string>> {
   for (const [key, ids] of b) a.set(key, (a.get(key) ?? new Set<string>()).union(ids))
   return a
-}
-
-/** The feed was read up to the cursor of this snapshot and said otherwise. */
-function contradiction({ table, id, op, closedBy }: Step): Finding {
-  const detail = `the snapshot says ${closedBy === null ? op : 'gone'}, the feed up to its cursor did not`
-  return { kind: 'feed_disagrees', resource: table, id, detail }
 }
 
 function disagreements({ disagreeing }: FinishedPoll): Finding[] {

@@ -8,7 +8,7 @@ import { dateOf, microsOf } from './dates.ts'
 import type { PollContext } from './finished.ts'
 import { oldRaw, rawFiles } from './raw.ts'
 import { type Drafting, fileName, stageLines } from './staging.ts'
-import { registryState, type RegistryState, softDraft, stateDraft } from './state.ts'
+import { committedCursor, registryState, type RegistryState, softDraft, stateDraft } from './state.ts'
 
 /** A draft, and whether dated tables are in it. */
 export interface Drafted {
@@ -29,9 +29,12 @@ export async function draftPoll(
   const base: Draft = { job, run, provider, providerMoved, requests, soft: softDraft(soft) }
   const tables = appendedTables(context)
   const fresh = tables.some((table) => lines.rows(table) > 0)
-  const moved = cursor !== state.cursor || epoch !== state.epoch
   const again = whole !== null && epoch === state.epoch && isShown(drafting)
-  if (!fresh && (again || (whole === null && !moved))) return { draft: base, date: null }
+  // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
+  if (!fresh && (again || whole === null)) {
+    const further = whole === null ? { after: committedCursor(ledger), cursor } : undefined
+    return { draft: { ...base, soft: softDraft({ ...soft, ...(further && { further }) }) }, date: null }
+  }
   for (const some of apart(lines, tables))
     await context.withEngine(async (engine) => {
       for (const table of some) await append(drafting, engine, table)

@@ -29,13 +29,11 @@ export interface FinishedPoll {
   readonly lines: Lines
   readonly as_of: string | null
   readonly raws: readonly RawBody[]
-  /** What the state says afterwards, if there is news. */
+  /** Where the feed goes on afterwards. */
   readonly cursor: string
   readonly epoch: number
   /** Set where a whole state was read: it becomes a dated snapshot. */
   readonly whole: 'snapshot' | 'lists' | null
-  /** The feed was read up to the cursor of this very snapshot: differences contradict it. */
-  readonly contradicts: boolean
   readonly disagreeing: readonly string[]
   readonly requests: readonly RequestRow[]
   readonly soft: Partial<SoftFacts>

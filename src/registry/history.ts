@@ -183,7 +183,7 @@ export interface Absorbed {
 
 /** Something that should not be. */
 export interface Finding {
-  readonly kind: 'returned' | 'feed_disagrees' | 'embedded_disagrees'
+  readonly kind: 'returned' | 'embedded_disagrees'
   readonly resource: string
   readonly id: string
   readonly detail: string

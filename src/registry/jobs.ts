@@ -163,7 +163,7 @@ async function takeFeed(bench: RegistryBench, tally: Tally, cursor: string): Pro
     const feed = await readEvents(bench, tally, { poll, lines, cursor })
     if (feed.invalid || (feed.pages === 0 && feed.stopped)) return feed
     const soft = feed.stopped ? {} : { polled: Math.floor(bench.deps.now()) }
-    const frame = { whole: null, contradicts: false, disagreeing: [], tags: softFacts(ledger).tags } as const
+    const frame = { whole: null, disagreeing: [], tags: softFacts(ledger).tags } as const
     const { as_of, raws } = feed
     const requests = asking.requests.splice(0)
     const finished = { ...frame, poll, lines, as_of, raws, cursor: feed.cursor, epoch: state.epoch, requests, soft }
@@ -234,11 +234,10 @@ async function takeSnapshot(bench: RegistryBench, tally: Tally, refused: boolean
     }
     const { as_of, source, disagreeing } = whole
     const tags = softFacts(ledger).tags
-    const contradicts = !first && !newEpoch && source === 'snapshot' && whole.cursor === state.cursor
     const raws = [...whole.raws, ...(feed?.raws ?? [])]
     const epoch = state.epoch + (newEpoch || first ? 1 : 0)
     const requests = asking.requests.splice(0)
-    const frame = { poll, lines, as_of, raws, cursor, epoch, contradicts, disagreeing, requests, tags }
+    const frame = { poll, lines, as_of, raws, cursor, epoch, disagreeing, requests, tags }
     const done = await commitPoll(contextOf(bench, 'registry snapshot', resources), {
       ...frame,
       whole: source,

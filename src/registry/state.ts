@@ -31,11 +31,18 @@ export interface RegistryState {
   readonly records: Readonly<Record<string, number>>
 }
 
-/** Reads the committed state. */
+/** The cursor of the last commit. */
+export function committedCursor(ledger: Ledger): string | null {
+  return (heldState(ledger, 'registry.cursor') as string | null | undefined) ?? null
+}
+
+/** Reads the committed state; the cursor is that of a later poll which brought no news, where there was one. */
 export function registryState(ledger: Ledger): RegistryState {
   const read = <T>(key: string, otherwise: T): T => (heldState(ledger, `registry.${key}`) as T | undefined) ?? otherwise
+  const committed = committedCursor(ledger)
+  const { further } = softFacts(ledger)
   return {
-    cursor: read<string | null>('cursor', null),
+    cursor: further !== null && further.after === committed ? further.cursor : committed,
     epoch: Number(read('epoch', '0')),
     first: read<LastSnapshot | null>('first_snapshot', null),
     last: read<LastSnapshot | null>('last_snapshot', null),
@@ -63,6 +70,8 @@ export type Tags = Readonly<Record<string, { readonly etag: string; readonly raw
 
 /** Facts that make no version. */
 export interface SoftFacts {
+  /** Where the feed goes on after polls that brought no news since the commit of that cursor. */
+  readonly further: { readonly after: string | null; readonly cursor: string } | null
   readonly tags: Tags
   /** The last complete poll of the feed, Unix milliseconds. */
   readonly polled: number | null
@@ -78,6 +87,7 @@ export function softFacts(ledger: Ledger): SoftFacts {
   const read = <T>(key: string, otherwise: T): T =>
     (heldSoft(ledger, `registry.${key}`)?.value as T | undefined) ?? otherwise
   return {
+    further: read<SoftFacts['further']>('further', null),
     tags: read<Tags>('tags', {}),
     polled: read<number | null>('polled', null),
     limits: read<SoftFacts['limits']>('limits', {}),
@@ -89,6 +99,7 @@ export function softFacts(ledger: Ledger): SoftFacts {
 /** The facts as a commit notes them. */
 export function softDraft(facts: Partial<SoftFacts>): { [key: string]: Json } {
   const named: Readonly<Record<string, unknown>> = {
+    'registry.further': facts.further,
     'registry.tags': facts.tags,
     'registry.polled': facts.polled,
     'registry.limits': facts.limits,

@@ -6,6 +6,9 @@ export class SmallRegistry {
   /** What to answer a path with instead, while it is set. */
   readonly broken = new Map<string, () => Response>()
   epoch = 0
+  /** How this provider writes a cursor, and what one that it is sent back means. */
+  spell = (cursor: string): string => cursor
+  read = (told: string): string => told
   readonly asked: string[] = []
 
   constructor() {
@@ -33,7 +36,7 @@ export class SmallRegistry {
   }
 
   #cursor(seq: number): string {
-    return `e${this.epoch}.${seq}`
+    return this.spell(`e${this.epoch}.${seq}`)
   }
 
   #table(table: string): unknown[] {
@@ -48,7 +51,7 @@ export class SmallRegistry {
   }
 
   #changes(url: URL): Response {
-    const [, epoch, seq] = /^e(\d+)\.(\d+)$/.exec(url.searchParams.get('since') ?? '') ?? []
+    const [, epoch, seq] = /^e(\d+)\.(\d+)$/.exec(this.read(url.searchParams.get('since') ?? '')) ?? []
     if (Number(epoch) !== this.epoch || Number(seq) > this.world.log.length)
       return Response.json({ error: { code: 'invalid_cursor', message: 'old' } }, { status: 400 })
     const until = Math.min(Number(seq) + 50, this.world.log.length)

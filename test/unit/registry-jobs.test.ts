@@ -16,7 +16,9 @@ async function withSmall(
   work: (small: SmallRegistry, bench: Parameters<Parameters<typeof withRegistryBench>[1]>[0]) => Promise<void>,
 ): Promise<void> {
   const small = new SmallRegistry()
-  await withRegistryBench(now, async (bench) => await work(small, bench), { instead: small.answer })
+  await withRegistryBench(now, async (bench) => await work(small, bench), {
+    instead: (request) => small.answer(request),
+  })
 }
 
 const text = (body: string | Uint8Array<ArrayBuffer>) => () => new Response(body)
@@ -176,18 +178,68 @@ test('the refusals apart: key, quota, server; nothing is applied', { timeout: 30
   })
 })
 
-test('snapshot against feed: the newest observation wins and the disagreement is on record', {
-  timeout: 30_000,
-}, async () => {
-  await withSmall(async (small, bench) => {
-    await bench.sync()
-    small.world.rows.set('issuers i5', { id: 'i5', name: 'behind the back of the feed' })
-    expect(await bench.snapshot()).toMatchObject({ updated: 1, findings: 1 })
-    await makeViews(bench.root)
-    await withViews(bench.root, async (engine) => {
-      expect(await engine.rows('SELECT kind, resource, id FROM registry_findings')).toEqual([
-        { kind: 'feed_disagrees', resource: 'issuers', id: 'i5' },
-      ])
+describe('cursors are opaque: none is compared, whatever a provider writes', () => {
+  let answers = 0
+  const letters = ['零', '一', '二', '三', '四', '五', '六', '七', '八', '九', '·', 'ё']
+  const plain = '0123456789.e'
+  const spellings: readonly (readonly [string, Pick<SmallRegistry, 'spell' | 'read'>])[] = [
+    ['the same for the same place', { spell: (cursor) => cursor, read: (told) => told }],
+    [
+      'anew in each answer',
+      { spell: (cursor) => `${(answers++).toString(36)}~${cursor}`, read: (told) => told.split('~')[1] ?? '' },
+    ],
+    [
+      'in an alphabet that sorts otherwise',
+      {
+        spell: (cursor) =>
+          [...cursor]
+            .map((sign) => letters[plain.indexOf(sign)])
+            .toReversed()
+            .join(''),
+        read: (told) =>
+          [...told]
+            .map((sign) => plain[letters.indexOf(sign)])
+            .toReversed()
+            .join(''),
+      },
+    ],
+  ]
+
+  test.for(spellings)('%s', { timeout: 30_000 }, async ([, spelling]) => {
+    await withSmall(async (small, bench) => {
+      Object.assign(small, spelling)
+      await bench.sync()
+      const version = async (): Promise<unknown> => (await standing(bench.root)).version
+      const before = await version()
+      for (let n = 0; n < 2; n++) expect(await bench.sync()).toMatchObject({ events: 0, files_added: 0 })
+      expect(await bench.snapshot()).toMatchObject({ updated: 0, opened: 0, closed: 0, files_added: 0 })
+      expect(await version()).toBe(before)
+      small.world.put('issuers', 'i5', { name: 'told by the feed', custodian: null })
+      expect(await bench.sync()).toMatchObject({ updated: 1, events: 1 })
+      expect(await bench.sync()).toMatchObject({ updated: 0, events: 0 })
+      small.world.rows.set('issuers i5', { id: 'i5', name: 'behind the back of the feed' })
+      expect(await bench.snapshot()).toMatchObject({ updated: 1, findings: 0, new_epoch: false })
+      expect(await version()).toBe(Number(before) + 2)
+    })
+  })
+
+  test('events that bring nothing new move the place in the feed, and make no version', {
+    timeout: 30_000,
+  }, async () => {
+    await withSmall(async (small, bench) => {
+      await bench.sync()
+      const data = [{ entity_type: 'issuer', entity_id: 'i5', op: 'updated', record: small.world.record('issuers i5') }]
+      const asked: (string | null)[] = []
+      small.answer = (request) => {
+        bench.clock.now++
+        asked.push(new URL(request.url).searchParams.get('since'))
+        return Response.json({ data, next_cursor: `e0.${90 + asked.length}`, has_more: false })
+      }
+      await bench.sync()
+      const { version } = await standing(bench.root)
+      for (let n = 0; n < 2; n++) expect(await bench.sync()).toMatchObject({ events: 1, updated: 0 })
+      expect(asked.slice(1)).toEqual(['e0.91', 'e0.92'])
+      expect((await standing(bench.root)).version).toBe(version)
     })
   })
 })
