@@ -1,9 +1,14 @@
 import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { endSql, stepSql } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
-import type { Engine } from '../store/engine.ts'
+import { type Cell, Engine, quote, quoteList, type Row } from '../store/engine.ts'
+import { liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { partitionsOf } from '../points/files.ts'
 import { computedSql } from '../points/stored-clocks.ts'
+import { readPoints } from '../views/relations.ts'
 
 /** How the points of one partition arrived, against a rule. Microseconds; lags count from the end of the interval. */
 export interface Arrivals {
@@ -17,6 +22,7 @@ export interface Arrivals {
   /** Points that the rule dates: another rule would date them anew. */
   readonly ruled: number
   /** Quantiles of the known lags without backfilled points; null where none is known. */
+  readonly p05: number | null
   readonly p50: number | null
   readonly p95: number | null
   readonly p99: number | null
@@ -27,6 +33,19 @@ export interface Arrivals {
   readonly late: number
   /** The point that arrived latest against the rule. */
   readonly worst: Worst | null
+  /**
+   * Known arrivals without backfilled points by their lag divided by the rule's, twelve bars a decade from a thousandth
+   * to a thousand times it: bar n goes from 10^(n/12), which is not in it, to 10^((n+1)/12).
+   */
+  readonly bars: readonly { readonly bar: number; readonly points: number }[]
+}
+
+/** The arrivals of one endpoint and interval, and the rules that they are held against. */
+export interface Held {
+  readonly endpoint: Endpoint
+  readonly interval: Interval
+  readonly rules: readonly Rule[]
+  readonly arrivals: Arrivals
 }
 
 /** One point as evidence; instants as ISO text. */
@@ -40,8 +59,39 @@ export interface Worst {
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
 
+/** The arrivals of everything that is held of the wanted endpoints of the catalogue. */
+export async function heldArrivals(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  wanted: (path: string) => boolean,
+): Promise<readonly Held[]> {
+  const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
+    const endpoint = catalogue.endpoints.get(part.metric)
+    return endpoint && wanted(endpoint.path) ? [{ ...part, endpoint, rules: endpoint.rules[part.interval] }] : []
+  })
+  const found = new Map<Interval, Map<string, Arrivals>>()
+  const engine = await Engine.open()
+  try {
+    // Binding such a query takes longer than reading most endpoints: those of one rule are read together.
+    for (const alike of Map.groupBy(parts, ({ interval, rules }) => JSON.stringify([interval, rules])).values()) {
+      const [{ interval, rules } = { interval: '24h' as const, rules: [] }] = alike
+      const metrics = quoteList(alike.map(({ metric }) => metric))
+      const files = [...new Set(alike.flatMap(({ own, recent }) => [...own, ...recent]))]
+      const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric))`
+      const own = await arrivalsOf(engine, points, interval, rules)
+      found.set(interval, new Map([...(found.get(interval) ?? []), ...own]))
+    }
+  } finally {
+    engine.close()
+  }
+  return parts.flatMap(({ endpoint, interval, rules, metric }) => {
+    const arrivals = found.get(interval)?.get(metric)
+    return arrivals ? [{ endpoint, interval, rules, arrivals }] : []
+  })
+}
+
 /**
- * Reads the arrivals of a partition (its points, for FROM) and holds them against the rules in force. Backfilled points say nothing of
+ * Reads the arrivals of each metric in points of one interval (for FROM) and holds them against the rules in force. Backfilled points say nothing of
  * lags: what the provider computed long after its interval, what was complete more than an interval before the first
  * point of its series arrived (the provider, or the lake, did not look yet), and what was computed together with these.
  * A top-up more than an interval after the rule's instant shows that a point was late, not how late.
@@ -51,20 +101,29 @@ export async function arrivalsOf(
   points: string,
   interval: Interval,
   rules: readonly Rule[],
-): Promise<Arrivals> {
-  const [row] = await engine.rows(`
+): Promise<Map<string, Arrivals>> {
+  const rows = await engine.rows(`
     ${countedSql(points, interval, rules)}
-    SELECT count(*) AS points, count(arrived) FILTER (NOT seen_late) AS told, count(*) FILTER (seen_late) AS seen_late,
+    SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS told, count(*) FILTER (seen_late) AS seen_late,
       count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
-      quantile_disc(arrived - close, 0.5) FILTER (counts) AS p50, quantile_disc(arrived - close, 0.95) FILTER (counts) AS p95,
-      quantile_disc(arrived - close, 0.99) FILTER (counts) AS p99, max(arrived - close) FILTER (counts) AS max,
+      quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles, max(arrived - close) FILTER (counts) AS max,
       nullif(quantile_disc(lag, 0.99) FILTER (counts OR watched), ${unknownLag}) AS supported,
       count(*) FILTER (counts AND arrived > rule) AS late,
       arg_max({'asset': asset, 't': t, 'arrived_at': make_timestamptz(arrived), 'rule_at': make_timestamptz(rule)},
-        arrived - rule) FILTER (counts AND arrived > rule) AS worst
-    FROM counted`)
-  const number = (name: string): number => Number(row?.[name] ?? 0)
-  const maybe = (name: string): number | null => (row?.[name] === null ? null : number(name))
+        arrived - rule) FILTER (counts AND arrived > rule) AS worst,
+      map_entries(histogram(ceil(12 * log10(greatest(0.001, least(1000, (arrived - close) / (rule - close))))) - 1)
+        FILTER (counts AND rule > close)) AS bars
+    FROM counted GROUP BY metric`)
+  return new Map(rows.map((row) => [String(row['metric']), arrivalsIn(row)]))
+}
+
+function arrivalsIn(row: Row): Arrivals {
+  const number = (name: string): number => Number(row[name] ?? 0)
+  const quantile = (place: number): number | null => {
+    const found = (row['quantiles'] as readonly Cell[] | null)?.[place] ?? null
+    return found === null ? null : Number(found)
+  }
+  const maybe = (name: string): number | null => (row[name] === null ? null : number(name))
   return {
     points: number('points'),
     told: number('told'),
@@ -72,13 +131,18 @@ export async function arrivalsOf(
     backfilled: number('backfilled'),
     watched: number('watched'),
     ruled: number('ruled'),
-    p50: maybe('p50'),
-    p95: maybe('p95'),
-    p99: maybe('p99'),
+    p05: quantile(0),
+    p50: quantile(1),
+    p95: quantile(2),
+    p99: quantile(3),
     max: maybe('max'),
     supported: maybe('supported'),
     late: number('late'),
-    worst: (row?.['worst'] ?? null) as unknown as Worst | null,
+    worst: (row['worst'] ?? null) as unknown as Worst | null,
+    bars: ((row['bars'] ?? []) as readonly { readonly key: Cell; readonly value: Cell }[]).map(({ key, value }) => ({
+      bar: Number(key),
+      points: Number(value),
+    })),
   }
 }
 
@@ -87,7 +151,7 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
   const micro = (seconds: string): string => `${seconds} * 1000000`
   const longAfter = backfillAfter(interval) * 1_000_000
   return `WITH points AS (
-      SELECT asset, currency, exchange, network, params, t, available_rule_at < available_at AS flagged,
+      SELECT metric, asset, currency, exchange, network, params, t, available_rule_at < available_at AS flagged,
         basis = 'observed' AS seen_late, epoch_us(observed_at) AS observed, epoch_us(computed) AS computed,
         epoch_us(coalesce(computed, CASE WHEN basis = 'observed' THEN observed_at END)) AS arrived,
         epoch_us(t) // 1000000 AS mark
@@ -99,7 +163,7 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
     ), begun AS (
       SELECT *, min(observed) OVER series AS watch_from, CASE WHEN seen_late THEN min(observed) OVER series
           ELSE min(computed) FILTER (computed >= close) OVER series END AS began
-      FROM dated WINDOW series AS (PARTITION BY asset, currency, exchange, network, params)
+      FROM dated WINDOW series AS (PARTITION BY metric, asset, currency, exchange, network, params)
     ), old AS (
       SELECT *, coalesce(flagged OR next_close < began
           OR (seen_late AND arrived - close > ${longAfter}), false) AS history
@@ -108,7 +172,7 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
       SELECT *, arrived IS NOT NULL AND (history OR coalesce(close <= began AND bool_or(next_close < began) OVER series, false)
           OR coalesce(computed BETWEEN min(computed) FILTER (history) OVER before AND max(computed) FILTER (history) OVER before, false)) AS backfilled,
         arrived IS NULL AND rule > watch_from AS watched
-      FROM old WINDOW series AS (PARTITION BY asset, currency, exchange, network, params),
+      FROM old WINDOW series AS (PARTITION BY metric, asset, currency, exchange, network, params),
         before AS (series ORDER BY t ROWS BETWEEN 30 PRECEDING AND CURRENT ROW)
     ), counted AS (
       SELECT *, arrived IS NOT NULL AND NOT backfilled AS counts, CASE WHEN watched THEN rule - close

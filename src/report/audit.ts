@@ -1,11 +1,8 @@
 import { availableAt, describeRule, type Rule } from '../catalog/availability.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { globTest } from '../catalog/globs.ts'
-import { type Arrivals, arrivalsOf } from './arrivals.ts'
-import { Engine } from '../store/engine.ts'
-import { liveFiles } from '../ledger/held.ts'
+import { type Arrivals, heldArrivals } from './arrivals.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { partitionSql, partitionsOf } from '../points/files.ts'
 import type { Override } from '../config/config.ts'
 import { day, floor, formatDuration, parseDuration, type Instant, type Interval, intervals, step } from '../time.ts'
 
@@ -80,24 +77,14 @@ export async function auditAvailability(
   ledger: Ledger,
   { catalogue, paths, overrides, now }: AuditInput,
 ): Promise<AuditReport> {
-  const wanted = paths?.map(globTest)
-  const partitions = partitionsOf(liveFiles(ledger, { table: 'points' }))
-  const engine = await Engine.open()
+  const globs = paths?.map(globTest)
+  const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
   const rows: AuditRow[] = []
   const changes: Change[] = []
-  try {
-    for (const partition of partitions.values()) {
-      const { metric, interval } = partition
-      const endpoint = catalogue.endpoints.get(metric)
-      if (!endpoint || (wanted && !wanted.some((matches) => matches(endpoint.path)))) continue
-      const rules = endpoint.rules[interval]
-      const arrivals = await arrivalsOf(engine, partitionSql(ledger.root, partition), interval, rules)
-      const row = judge(endpoint.path, interval, rules, arrivals)
-      rows.push(row)
-      changes.push(...changeOf(row, rules, arrivals.ruled, now))
-    }
-  } finally {
-    engine.close()
+  for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, wanted)) {
+    const row = judge(endpoint.path, interval, rules, arrivals)
+    rows.push(row)
+    changes.push(...changeOf(row, rules, arrivals.ruled, now))
   }
   const disproved = rows.filter(({ verdict }) => verdict === 'disproved')
   return {

@@ -1,15 +1,11 @@
 import type { Rule } from '../catalog/availability.ts'
 import { ruleFor } from '../catalog/availability.ts'
 import { parseSeriesId } from '../catalog/series.ts'
-import { Engine } from '../store/engine.ts'
-import { heldCoverage, heldSeries, heldVersions, heldViolations, liveFiles } from '../ledger/held.ts'
+import { heldCoverage, heldSeries, heldVersions, heldViolations } from '../ledger/held.ts'
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { sharesOf } from '../points/files.ts'
-import { readPoints } from '../views/relations.ts'
-import { ruledSql } from '../points/stored-clocks.ts'
 import type { EndpointFacts, FreshCounts, Lag, LagBin, Page, Silent, ViolationFact } from './page/facts.ts'
-import { endSql, micros } from '../intervals-sql.ts'
+import { heldArrivals } from './arrivals.ts'
 import { day, end, type Instant, type Interval, minute, monthIndex } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { universeSteps, type UniverseStep } from '../registry/facts.ts'
@@ -156,55 +152,22 @@ function violationsOf(ledger: Ledger): ViolationFact[] {
     })
 }
 
-/** One partition as DuckDB answers it. */
-interface LagRow {
-  readonly metric: string
-  readonly interval: Interval
-  readonly lag: Omit<Lag, 'rule' | 'basis'>
-}
-
-async function readLags(ledger: Ledger, input: StatusInput): Promise<{ lags: Map<string, Lag>; bins: LagBin[] }> {
-  const files = liveFiles(ledger, { table: 'points' })
-  if (files.length === 0) return { lags: new Map(), bins: [] }
-  const engine = await Engine.open()
-  try {
-    const rules = rulesOf(files.flatMap(sharesOf), input)
-    await engine.run('CREATE TEMP TABLE rule (metric VARCHAR, interval VARCHAR, seconds DOUBLE)')
-    for (const [key, { metric, interval, seconds }] of rules)
-      if (key !== '') await engine.run('INSERT INTO rule VALUES ($1, $2, $3)', [metric, interval, seconds])
-    await engine.run(`CREATE TEMP VIEW arrival AS ${arrivalSql(readPoints(ledger.root, files))}`)
-    const rows = (await engine.rows(lagSql)).map(lagRow)
-    const bins = await engine.rows(binSql)
-    return {
-      lags: busiest(rows, rules),
-      bins: bins.map((row) => ({ from: Number(row['lower']), to: Number(row['upper']), points: Number(row['n']) })),
-    }
-  } finally {
-    engine.close()
+/** An endpoint stored in several intervals shows the one of which most arrivals are known. */
+async function readLags(ledger: Ledger, { catalogue, now }: StatusInput): Promise<Pick<FromFiles, 'lags' | 'bins'>> {
+  const lags = new Map<string, Lag>()
+  const bars = new Map<number, number>()
+  for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, () => true)) {
+    const { p05, p50, p95, p99, max, late } = arrivals
+    for (const { bar, points } of arrivals.bars) bars.set(bar, (bars.get(bar) ?? 0) + points)
+    const points = arrivals.told + arrivals.seenLate - arrivals.backfilled
+    if (points === 0 || points < (lags.get(endpoint.path)?.points ?? 0)) continue
+    const rule = ruleFor(rules, now)
+    const [low, middle, high, higher, most] = [p05, p50, p95, p99, max].map((lag) => (lag ?? 0) / 1_000_000)
+    const known = { p05: low ?? 0, p50: middle ?? 0, p95: high ?? 0, p99: higher ?? 0, max: most ?? 0 }
+    lags.set(endpoint.path, { points, ...known, rule: lagOf(rule, interval, now), basis: rule.basis, late })
   }
-}
-
-interface RuleLag {
-  readonly metric: string
-  readonly interval: Interval
-  readonly seconds: number
-  readonly basis: Rule['basis']
-}
-
-function rulesOf(shares: readonly { metric: string; interval: Interval }[], input: StatusInput): Map<string, RuleLag> {
-  const rules = new Map<string, RuleLag>()
-  for (const { metric, interval } of shares) {
-    const endpoint = input.catalogue.endpoints.get(metric)
-    if (!endpoint) continue
-    const rule = ruleFor(endpoint.rules[interval], input.now)
-    rules.set(`${metric} ${interval}`, {
-      metric,
-      interval,
-      seconds: lagOf(rule, interval, input.now),
-      basis: rule.basis,
-    })
-  }
-  return rules
+  const bins = [...bars].toSorted(([one], [other]) => one - other)
+  return { lags, bins: bins.map(([bar, points]) => ({ from: 10 ** (bar / 12), to: 10 ** ((bar + 1) / 12), points })) }
 }
 
 /** The rule as seconds after the end of an interval; a clock time counts from the interval's own length. */
@@ -212,36 +175,4 @@ function lagOf(rule: Rule, interval: Interval, now: Instant): number {
   if (rule.kind === 'lag') return rule.seconds
   const start = Math.floor(now / day) * day
   return Math.max(0, rule.days * day + rule.minuteOfDay * minute - (end(start, interval) - start))
-}
-
-/** Points whose arrival somebody saw: the provider's own clock, or this lake's. Backfilled ones say nothing of the lag. */
-function arrivalSql(points: string): string {
-  return `SELECT p.metric, p.interval, (epoch_us(available_at) - ${endSql('epoch_us(t)', 'p.interval', micros)}) / 1e6 AS lag, seconds AS rule
-    FROM ${points} p
-    LEFT JOIN rule ON rule.metric = p.metric AND rule.interval = p.interval
-    WHERE basis IN ('provider', 'observed') AND ${ruledSql()} >= available_at`
-}
-
-const lagSql = `SELECT metric, interval, count(*)::DOUBLE AS points, quantile_cont(lag, [0.05, 0.5, 0.95, 0.99]) AS q,
-  max(lag) AS most, (count(*) FILTER (WHERE lag > rule))::DOUBLE AS late FROM arrival GROUP BY ALL`
-
-/** Twelve bars a decade, from a thousandth of the rule's lag to a thousand times it. */
-const binSql = `SELECT pow(10, bin / 12) AS lower, pow(10, (bin + 1) / 12) AS upper, count(*)::DOUBLE AS n
-  FROM (SELECT floor(12 * log10(greatest(0.001, least(1000, lag / rule)))) AS bin FROM arrival WHERE rule > 0)
-  GROUP BY bin ORDER BY bin`
-
-function lagRow(row: Readonly<Record<string, unknown>>): LagRow {
-  const [p05 = 0, p50 = 0, p95 = 0, p99 = 0] = (row['q'] as readonly number[]).map(Number)
-  const lag = { points: Number(row['points']), p05, p50, p95, p99, max: Number(row['most']), late: Number(row['late']) }
-  return { metric: String(row['metric']), interval: String(row['interval']) as Interval, lag }
-}
-
-/** An endpoint stored in several intervals shows the one with the most points. */
-function busiest(rows: readonly LagRow[], rules: ReadonlyMap<string, RuleLag>): Map<string, Lag> {
-  const lags = new Map<string, Lag>()
-  for (const { metric, interval, lag } of rows.toSorted((a, b) => a.lag.points - b.lag.points)) {
-    const rule = rules.get(`${metric} ${interval}`)
-    lags.set(metric, { ...lag, rule: rule?.seconds ?? null, basis: rule?.basis ?? 'none' })
-  }
-  return lags
 }

@@ -46,13 +46,15 @@ async function audited(points: readonly Point[], interval: Interval = '24h'): Pr
     const available = computed ?? observed ?? t
     const stamp = (text: string | undefined): string =>
       text === undefined ? 'CAST(NULL AS TIMESTAMPTZ)' : `TIMESTAMPTZ ${quote(`${text}+00`)}`
-    return `SELECT 'BTC' AS asset, NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network,
+    return `SELECT 'm' AS metric, 'BTC' AS asset, NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network,
       NULL::VARCHAR AS params, ${stamp(t)} AS t, ${stamp(available)} AS available_at, ${stamp(rule ?? available)} AS available_rule_at,
       ${stamp(observed ?? stored ?? '2026-01-01 00:00:00')} AS observed_at, ${stamp(computed)} AS computed_at,
       ${quote(observed === undefined ? (computed === undefined ? 'assumed' : 'provider') : 'observed')} AS basis`
   })
   await engine.run(`COPY (${rows.join(' UNION ALL ')}) TO ${quote(file)} (FORMAT parquet)`)
-  return judge('m', interval, rules, await arrivalsOf(engine, `read_parquet(${quote(file)})`, interval, rules))
+  const arrivals = (await arrivalsOf(engine, `read_parquet(${quote(file)})`, interval, rules)).get('m')
+  if (!arrivals) throw new Error('no arrivals')
+  return judge('m', interval, rules, arrivals)
 }
 
 /** Points of 100 days, each computed so many seconds after its day. */
@@ -109,6 +111,31 @@ function applied(own: Catalogue, yaml: string): Catalogue {
   writeFileSync(join(folder, 'pitlake.yaml'), yaml)
   return applySettings(own, resolveSettings({ flags: {}, env: {}, cwd: folder }))
 }
+
+test('bars of lags: at the rule is in time, a second later is late; the history of another metric is its own', async () => {
+  const at = (metric: string, i: number, lag: number): string => {
+    const close = Date.UTC(2024, 0, 2 + i) / 1000
+    const stamp = (seconds: number): string => `make_timestamptz(${seconds * 1_000_000})`
+    return `SELECT ${quote(metric)} AS metric, 'BTC' AS asset, NULL AS currency, NULL AS exchange, NULL AS network,
+      NULL AS params, ${stamp(close - 86_400)} AS t, ${stamp(close + lag)} AS available_at, ${stamp(close + lag)} AS available_rule_at,
+      now() AS observed_at, ${stamp(close + lag)} AS computed_at, 'provider' AS basis`
+  }
+  const [start, year] = [[600, 601, 60, 6000, 6], 300 * 86_400]
+  const rows = [...start.map((lag, i) => at('steady', i, lag)), ...start.map((_, i) => at('launched', i, year))]
+  const found = await arrivalsOf(engine, `(${rows.join(' UNION ALL ')})`, '24h', rules)
+  const bars = new Map(found.get('steady')?.bars.map(({ bar, points }) => [bar, points]))
+  expect(bars).toEqual(
+    new Map([
+      [-25, 1],
+      [-13, 1],
+      [-1, 1],
+      [0, 1],
+      [11, 1],
+    ]),
+  )
+  expect(found.get('steady')).toMatchObject({ points: 5, backfilled: 0, late: 2 })
+  expect(found.get('launched')).toMatchObject({ points: 5, backfilled: 5, bars: [] })
+})
 
 describe('availability rules against arrivals', () => {
   test('TIME 9: a point computed after the rule disproves it, with the point as evidence', async () => {

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { told } from '../../src/commands/status.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/jobs.ts'
+import { auditAvailability } from '../../src/report/audit.ts'
 import { readStanding } from '../../src/report/status.ts'
 import { readPage } from '../../src/report/status-page.ts'
 import { commit } from '../../src/ledger/commit.ts'
@@ -88,6 +89,33 @@ test('after a fetch everything due is there; two days later it is behind, and sa
     bench.clock.now += 2 * day
     await bench.fetch(selection)
     expect((await looked(bench.root, noon + 2 * day)).standing.freshness.behind).toBe(0)
+  }))
+
+test('the picture of lags shows what the audit counts: history from before a launch is no lag', async () =>
+  withBench(noon, async (bench) => {
+    const metric = 'addresses/active_count_pit'
+    await bench.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
+    const ledger = await Ledger.openToRead(bench.root)
+    const { rows } = await auditAvailability(ledger, { catalogue, paths: undefined, overrides: {}, now: noon })
+    ledger.close()
+    expect(sum(rows.map(({ backfilled }) => backfilled))).toBeGreaterThan(100)
+    const { page } = await looked(bench.root, noon)
+    const bars = (from: number): number =>
+      sum(page.lagBins.filter((bin) => bin.from >= from).map(({ points }) => points))
+    expect(bars(0)).toBe(sum(rows.map(({ observations }) => observations)))
+    expect(bars(0.999)).toBe(sum(rows.map(({ late }) => late)))
+    const daily = rows.find(({ interval }) => interval === '24h')
+    const { points = 0, late, p50, p95, p99, max } = page.endpoints[0]?.lag ?? {}
+    expect(points).toBeGreaterThan(500)
+    expect({ points, late, p50, p95, p99, max }).toEqual({
+      points: daily?.observations,
+      late: daily?.late,
+      p50: daily?.p50,
+      p95: daily?.p95,
+      p99: daily?.p99,
+      max: daily?.max,
+    })
+    expect(max).toBeLessThan(30 * day)
   }))
 
 test('violations, failed windows and lost files are what the verdict rests on', async () =>
