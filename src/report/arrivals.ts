@@ -102,7 +102,7 @@ export async function arrivalsOf(
   interval: Interval,
   rules: readonly Rule[],
 ): Promise<Map<string, Arrivals>> {
-  const rows = await engine.rows(`
+  const rows = await engine.rows<Row & { readonly metric: string }>(`
     ${countedSql(points, interval, rules)}
     SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS told, count(*) FILTER (seen_late) AS seen_late,
       count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
@@ -114,7 +114,7 @@ export async function arrivalsOf(
       map_entries(histogram(ceil(12 * log10(greatest(0.001, least(1000, (arrived - close) / (rule - close))))) - 1)
         FILTER (counts AND rule > close)) AS bars
     FROM counted GROUP BY metric`)
-  return new Map(rows.map((row) => [String(row['metric']), arrivalsIn(row)]))
+  return new Map(rows.map((row) => [row.metric, arrivalsIn(row)]))
 }
 
 function arrivalsIn(row: Row): Arrivals {
