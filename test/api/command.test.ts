@@ -33,7 +33,7 @@ async function firstLine(child: ReturnType<typeof start>): Promise<Record<string
   return JSON.parse(said) as Record<string, string>
 }
 
-test('prints one JSON line, serves both APIs, ends with 0 on SIGTERM', { timeout: 300_000 }, async () => {
+test('prints one JSON line, serves both APIs, ends with 0 on SIGTERM', async () => {
   const file = join(folder, 'faults.yaml')
   writeFileSync(file, '- { kind: status-503, path: supply/*, times: 1 }\n')
   const child = start('--seed', '5', '--now', '2024-06-01', '--speed', '0', '--no-computed-at', '--faults', file)
@@ -64,7 +64,7 @@ test.each([
   [['--limit', 'metrics=odd'], /--limit metrics=odd: expected API=PART/],
   [['--registry-scale', 'huge'], /--registry-scale: expected demo or full/],
   [['--faults', '/no/such/file'], /\/no\/such\/file: expected a JSON or YAML list of faults/],
-] as const)('%j is refused in one line with exit code 2', { timeout: 300_000 }, async (args, message) => {
+] as const)('%j is refused in one line with exit code 2', async (args, message) => {
   const child = start(...args)
   const exit = once(child, 'exit')
   const [said, printed] = await Promise.all([text(child.stderr), text(child.stdout)])

@@ -10,7 +10,6 @@ import { type Bench, otherKey, fetchKey, storedPoints, withBench } from '../help
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
-const timeout = 300_000
 const select = 'select: [{ assets: [BTC], paths: [supply/current_pit], since: 2026-02-01 }]\n'
 
 interface Ended {
@@ -60,7 +59,7 @@ const names = (lines: readonly string[]): string[] => lines.map((line) => line.s
 const codes = (lines: readonly string[]): number[] => lines.map((line) => Number(/^.{14} (\d)  \S/.exec(line)?.[1]))
 const six = ['fetch', 'registry sync', 'views', 'merge', 'verify', 'status page']
 
-test('begins a lake, keeps it fresh, and a line for each step says so', { timeout }, async () =>
+test('begins a lake, keeps it fresh, and a line for each step says so', async () =>
   withBench(now, async (bench) => {
     const first = await daily(bench)
     expect([first.code, names(first.lines), codes(first.lines)]).toEqual([0, six, [0, 0, 0, 0, 0, 0]])
@@ -77,10 +76,9 @@ test('begins a lake, keeps it fresh, and a line for each step says so', { timeou
     expect([second.code, document.exit_code, document.steps.map(({ step }) => step)]).toEqual([0, 0, six])
     expect(document.steps[0]?.report).toMatchObject({ points_added: 1, violations: 0 })
     expect(document.steps[5]?.report).toMatchObject({ trust: 'yes' })
-  }),
-)
+  }))
 
-test('each step runs whatever the others said; the weightiest code is that of the run', { timeout }, async () =>
+test('each step runs whatever the others said; the weightiest code is that of the run', async () =>
   withBench(now, async (bench) => {
     await daily(bench)
     bench.clock.now += day
@@ -96,10 +94,9 @@ test('each step runs whatever the others said; the weightiest code is that of th
     await lock.release()
     expect([busy.code, codes(busy.lines)]).toEqual([7, [0, 7, 0, 0, 0, 0]])
     expect(busy.lines[1]).toMatch(/another registry job is at work.*run the same command again/)
-  }),
-)
+  }))
 
-test('--dry-run asks nobody and writes nothing, with a lake and without', { timeout }, async () =>
+test('--dry-run asks nobody and writes nothing, with a lake and without', async () =>
   withBench(now, async (bench) => {
     const none = await daily(bench, { argv: ['--dry-run'], config: `${select}daily: { vacuum: true }\n` })
     expect(names(none.lines)).toEqual([...six, 'vacuum'])
@@ -116,8 +113,7 @@ test('--dry-run asks nobody and writes nothing, with a lake and without', { time
     for (const [i, line] of dry.lines.entries()) expect(line).toMatch(i === 3 ? /would merge|nothing due/ : /would /)
     expect(bench.sandbox.requests().length).toBe(sent)
     expect([await versionOf(bench), readdirSync(lakeOf(bench)).toSorted()]).toEqual([version, files])
-  }),
-)
+  }))
 
 async function versionOf(bench: Bench): Promise<number> {
   const ledger = await Ledger.openToRead(lakeOf(bench))
@@ -126,7 +122,7 @@ async function versionOf(bench: Bench): Promise<number> {
   return version
 }
 
-test('vacuum is a step only where the config says so, and keeps thirty days', { timeout }, async () =>
+test('vacuum is a step only where the config says so, and keeps thirty days', async () =>
   withBench(now, async (bench) => {
     const config = `${select}daily: { vacuum: true }\n`
     for (let run = 0; run < 3; run++) {
@@ -142,63 +138,53 @@ test('vacuum is a step only where the config says so, and keeps thirty days', { 
     const wrong = await daily(bench, { config: `${select}daily: { vacum: true }\n` })
     expect([wrong.code, wrong.lines]).toEqual([2, []])
     expect(wrong.err).toContain('vacum')
-  }),
-)
+  }))
 
-test(
-  'an API that is neither set up nor in the lake is skipped; one that is in the lake is missed',
-  { timeout },
-  async () =>
-    withBench(now, async (bench) => {
-      const metricsOnly = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
-      const skipped = await daily(bench, { env: metricsOnly })
-      expect([skipped.code, skipped.lines[1]]).toEqual([
-        0,
-        expect.stringContaining('skipped: PITLAKE_REGISTRY_URL is not set'),
-      ])
-      await daily(bench)
-      expect(codes((await daily(bench, { env: metricsOnly })).lines)).toEqual([0, 2, 0, 0, 0, 0])
-      const nothing = { ...metricsOnly, PITLAKE_METRICS_URL: undefined, PITLAKE_METRICS_KEY: undefined }
-      rmSync(lakeOf(bench), { recursive: true })
-      const none = await daily(bench, { env: nothing })
-      expect([none.code, none.lines]).toEqual([2, []])
-      expect(none.err).toContain('PITLAKE_METRICS_URL')
-    }),
-)
+test('an API that is neither set up nor in the lake is skipped; one that is in the lake is missed', async () =>
+  withBench(now, async (bench) => {
+    const metricsOnly = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
+    const skipped = await daily(bench, { env: metricsOnly })
+    expect([skipped.code, skipped.lines[1]]).toEqual([
+      0,
+      expect.stringContaining('skipped: PITLAKE_REGISTRY_URL is not set'),
+    ])
+    await daily(bench)
+    expect(codes((await daily(bench, { env: metricsOnly })).lines)).toEqual([0, 2, 0, 0, 0, 0])
+    const nothing = { ...metricsOnly, PITLAKE_METRICS_URL: undefined, PITLAKE_METRICS_KEY: undefined }
+    rmSync(lakeOf(bench), { recursive: true })
+    const none = await daily(bench, { env: nothing })
+    expect([none.code, none.lines]).toEqual([2, []])
+    expect(none.err).toContain('PITLAKE_METRICS_URL')
+  }))
 
-test('an interrupt ends the run after the step at work', { timeout }, async () =>
+test('an interrupt ends the run after the step at work', async () =>
   withBench(now, async (bench) => {
     const stop = new AbortController()
     stop.abort()
     const { code, lines } = await daily(bench, { signal: stop.signal })
     expect([code, codes(lines)]).toEqual([5, [5, 5, 5, 5, 5, 5]])
     expect(lines[0]).toContain('run the same command again')
-  }),
-)
+  }))
 
-test(
-  'without a select the lake is topped up with what it holds; without either nothing is asked',
-  { timeout },
-  async () =>
-    withBench(now, async (bench) => {
-      const config = 'metrics: { requests_per_minute: 60000 }\n'
-      const env = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
-      const none = await daily(bench, { config, env })
-      expect([none.code, codes(none.lines).slice(0, 2)]).toEqual([2, [2, 0]])
-      expect(none.lines[0]).toContain('nothing is selected')
-      rmSync(lakeOf(bench), { recursive: true, force: true })
-      const held = [
-        { assets: ['BTC'], paths: ['supply/current_pit'], currencies: ['usd'], since: now - 20 * day },
-        { assets: ['ETH', 'BTC'], paths: ['addresses/active_count_pit'], since: now - 10 * day },
-        { assets: ['BTC'], paths: ['market/*'], intervals: ['1h'], since: now - 3 * day },
-      ]
-      for (const selection of held) await bench.fetch(selection, { data: lakeOf(bench) })
-      bench.clock.now += 2 * day
-      const planned = await daily(bench, { config, env, argv: ['--dry-run'] })
-      expect(planned.lines[0]).toMatch(/^fetch +0 +would send [1-9]/)
-      const done = await daily(bench, { config, env })
-      expect([done.code, codes(done.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
-      const wanted = held.flatMap((selection) => bench.truth(selection)).toSorted()
-      expect(await storedPoints(lakeOf(bench))).toEqual(wanted)
-    }),
-)
+test('without a select the lake is topped up with what it holds; without either nothing is asked', async () =>
+  withBench(now, async (bench) => {
+    const config = 'metrics: { requests_per_minute: 60000 }\n'
+    const env = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
+    const none = await daily(bench, { config, env })
+    expect([none.code, codes(none.lines).slice(0, 2)]).toEqual([2, [2, 0]])
+    expect(none.lines[0]).toContain('nothing is selected')
+    rmSync(lakeOf(bench), { recursive: true, force: true })
+    const held = [
+      { assets: ['BTC'], paths: ['supply/current_pit'], currencies: ['usd'], since: now - 20 * day },
+      { assets: ['ETH', 'BTC'], paths: ['addresses/active_count_pit'], since: now - 10 * day },
+      { assets: ['BTC'], paths: ['market/*'], intervals: ['1h'], since: now - 3 * day },
+    ]
+    for (const selection of held) await bench.fetch(selection, { data: lakeOf(bench) })
+    bench.clock.now += 2 * day
+    const planned = await daily(bench, { config, env, argv: ['--dry-run'] })
+    expect(planned.lines[0]).toMatch(/^fetch +0 +would send [1-9]/)
+    const done = await daily(bench, { config, env })
+    expect([done.code, codes(done.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
+    const wanted = held.flatMap((selection) => bench.truth(selection)).toSorted()
+    expect(await storedPoints(lakeOf(bench))).toEqual(wanted)
+  }))

@@ -4,9 +4,9 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { alive, heeded, until } from '../helpers/processes.ts'
 
 const launcher = fileURLToPath(new URL('../../scripts/launch.cjs', import.meta.url))
 let folder = ''
@@ -52,11 +52,6 @@ function childOf(pid: number | undefined): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])
 }
 
-async function gone(pid: number): Promise<boolean> {
-  for (let n = 0; n < 400 && existsSync(`/proc/${pid}`); n++) await setTimeout(25)
-  return !existsSync(`/proc/${pid}`)
-}
-
 /** A fetch that waits for its first answer until it is let go. */
 async function waitingFetch(test: (fetch: Launched, letGo: () => void) => Promise<void>): Promise<void> {
   const held: ServerResponse[] = []
@@ -81,7 +76,7 @@ async function waitingFetch(test: (fetch: Launched, letGo: () => void) => Promis
   }
 }
 
-describe.skipIf(process.platform !== 'linux')('on an old Node', { timeout: 60_000 }, () => {
+describe.skipIf(process.platform !== 'linux')('on an old Node', () => {
   test('arguments, output and exit code pass through', async () => {
     const { child, ended } = launch(['no such command'])
     let out = ''
@@ -96,7 +91,8 @@ describe.skipIf(process.platform !== 'linux')('on an old Node', { timeout: 60_00
   test.each(['SIGTERM', 'SIGINT'] as const)('%s to the launcher alone ends the job in good order', async (signal) =>
     waitingFetch(async ({ child, ended }, letGo) => {
       child.kill(signal)
-      await setTimeout(300)
+      // The launcher passes it on.
+      for (const pid of [child.pid ?? 0, childOf(child.pid)]) await heeded(pid)
       expect(child.exitCode).toBeNull()
       letGo()
       expect(await ended).toMatchObject({ code: 5, stderr: expect.stringContaining('stopped early') as string })
@@ -106,9 +102,10 @@ describe.skipIf(process.platform !== 'linux')('on an old Node', { timeout: 60_00
   test('Ctrl-C, which reaches both, is one stop; a second one ends at once', async () =>
     waitingFetch(async ({ child, ended }) => {
       const group = -(child.pid ?? 0)
+      const job = childOf(child.pid)
       process.kill(group, 'SIGINT')
-      await setTimeout(500)
-      expect(child.exitCode).toBeNull()
+      for (const pid of [child.pid ?? 0, job, child.pid ?? 0, job]) await heeded(pid)
+      expect(alive(job)).toBe(true)
       process.kill(group, 'SIGINT')
       expect(await ended).toMatchObject({ code: 5 })
     }))
@@ -119,7 +116,7 @@ describe.skipIf(process.platform !== 'linux')('on an old Node', { timeout: 60_00
       child.kill('SIGKILL')
       await ended
       letGo()
-      expect(await gone(job)).toBe(true)
+      await until(() => !alive(job), `the end of ${job}`)
       expect(existsSync(join(folder, 'lake', 'locks', 'metrics.json'))).toBe(false)
     }))
 
@@ -130,11 +127,12 @@ describe.skipIf(process.platform !== 'linux')('on an old Node', { timeout: 60_00
     }))
 })
 
-test('on a Node that is new enough there is one process, and it is stopped itself', { timeout: 60_000 }, async () => {
+test('on a Node that is new enough there is one process, and it is stopped itself', async () => {
   writeFileSync(join(folder, 'old.cjs'), '')
   await waitingFetch(async ({ child, ended }, letGo) => {
     if (process.platform === 'linux') expect(childOf(child.pid)).toBe(0)
     child.kill('SIGTERM')
+    await heeded(child.pid ?? 0)
     letGo()
     expect(await ended).toMatchObject({ code: 5 })
   })

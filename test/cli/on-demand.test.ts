@@ -1,15 +1,13 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { withBench } from '../helpers/fetching.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const now = Date.UTC(2026, 2, 10, 12)
 

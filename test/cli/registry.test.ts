@@ -11,7 +11,6 @@ import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 
 const noon = Date.UTC(2026, 5, 1, 12)
 const day = 86_400_000
-const timeout = 300_000
 
 interface Ended {
   readonly code: number
@@ -85,7 +84,7 @@ async function run(
 
 const document = ({ out }: Ended): Record<string, unknown> => JSON.parse(out) as Record<string, unknown>
 
-test('snapshot, sync and status: exit 0, and one document with --json', { timeout }, async () =>
+test('snapshot, sync and status: exit 0, and one document with --json', async () =>
   withDesk(async ({ small, registry }) => {
     const first = await registry('snapshot', '--json')
     expect(first.code).toBe(0)
@@ -111,18 +110,16 @@ test('snapshot, sync and status: exit 0, and one document with --json', { timeou
     expect(status['events']).toEqual([{ type: 'issuer', known: true, op: 'updated', events: 1 }])
     expect(document(await registry('status', '--json', '--offline'))['behind']).toBeNull()
     expect((await registry('status')).out).toMatch(/^behind +no, at the head of the feed$/m)
-  }),
-)
+  }))
 
-test('a lake of the registry alone is healthy, whatever words its provider’s address has', { timeout }, async () =>
+test('a lake of the registry alone is healthy, whatever words its provider’s address has', async () =>
   withDesk(async ({ registry, doctor, env }) => {
     expect(env['PITLAKE_REGISTRY_URL']).toContain('/registry/')
     await registry('sync')
     expect(await doctor()).toMatchObject({ code: 0, message: '' })
-  }),
-)
+  }))
 
-test('exit 4: a snapshot that loses much waits for --accept-shrink', { timeout }, async () =>
+test('exit 4: a snapshot that loses much waits for --accept-shrink', async () =>
   withDesk(async ({ small, root, registry }) => {
     await registry('snapshot')
     const before = await standing(root)
@@ -134,10 +131,9 @@ test('exit 4: a snapshot that loses much waits for --accept-shrink', { timeout }
     const taken = await registry('snapshot', '--json', '--accept-shrink')
     expect(taken.code).toBe(0)
     expect(document(taken)).toMatchObject({ closed: 36, records: { products: 8, deployments: 16 } })
-  }),
-)
+  }))
 
-test('exit 2: nothing set, and another address until --provider-moved', { timeout }, async () =>
+test('exit 2: nothing set, and another address until --provider-moved', async () =>
   withDesk(async ({ root, env, clock, registry }) => {
     for (const name of ['PITLAKE_REGISTRY_URL', 'PITLAKE_REGISTRY_KEY'])
       expect(await run(root, { ...env, [name]: undefined }, clock, ['registry', 'sync'])).toMatchObject({
@@ -161,14 +157,11 @@ test('exit 2: nothing set, and another address until --provider-moved', { timeou
       expect(await run(root, moved, clock, ['registry', 'sync'])).toMatchObject({ code: 0 })
       expect(await run(root, env, clock, ['registry', 'sync'])).toMatchObject({ code: 2 })
     })
-  }),
-)
+  }))
 
 test(
   'exit 3, 5 and 6: the key, early ends, answers that nobody can read; the document is printed first',
-  {
-    timeout,
-  },
+  {},
   async () =>
     withDesk(async ({ small, root, registry }) => {
       const answers = async (answer: () => Response, ...argv: readonly string[]): Promise<Ended> => {
@@ -201,7 +194,7 @@ test(
     }),
 )
 
-test('raw bodies: an unchanged one is kept once, each for raw_days', { timeout }, async () =>
+test('raw bodies: an unchanged one is kept once, each for raw_days', async () =>
   withDesk(async ({ small, root, clock, registry }) => {
     writeFileSync(join(root, 'pitlake.yaml'), 'registry: { raw_days: 2 }\n')
     const kept: string[][] = []
@@ -219,8 +212,7 @@ test('raw bodies: an unchanged one is kept once, each for raw_days', { timeout }
       ['06-03', '06-04', '06-05'],
       ['06-04', '06-05', '06-06'],
     ])
-  }),
-)
+  }))
 
 /** The dates for which each raw body of the lake stands, oldest body first. */
 async function labelsOfRaw(root: string): Promise<string[]> {

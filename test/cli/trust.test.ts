@@ -111,9 +111,7 @@ test('catalog drift: a report, and exit 4 only when asked to be strict', async (
     expect(readFileSync(join(root, 'other.json'), 'utf8')).toContain('brand/new_pit')
   }))
 
-test('sql: a variable that nobody knows and an ending that means nothing are refused', {
-  timeout: 120_000,
-}, async () => {
+test('sql: a variable that nobody knows and an ending that means nothing are refused', async () => {
   const { folder, remove } = await makeQueryLake()
   const sql = async (...argv: readonly string[]): Promise<Ended> =>
     await run(join(folder, '..'), 'sql', '--data', folder, '--format', 'csv', ...argv)
@@ -142,9 +140,7 @@ test('sql: a variable that nobody knows and an ending that means nothing are ref
   }
 })
 
-test('sql: a call that heeds neither cancel nor memory ends with the process, and leaves nothing', {
-  timeout: 240_000,
-}, async () => {
+test('sql: a call that heeds neither cancel nor memory ends with the process, and leaves nothing', async () => {
   const { folder, remove } = await makeQueryLake()
   const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
   const temporary = join(folder, '..', 'tmp')

@@ -35,6 +35,8 @@ export interface Bench {
   readonly clock: { now: number }
   /** Orders faults by their text form. */
   faults(...texts: readonly string[]): void
+  /** What is done, and waited for, before each request is answered. */
+  onRequest(hook: (request: Request) => unknown): void
   fetch(selection: Selection, changes?: number | Changes): Promise<IngestSummary>
   /** Every stored point as `series t value computed_at`, sorted. */
   stored(): Promise<string[]>
@@ -62,8 +64,13 @@ export async function withBench(now: number, test: (bench: Bench) => Promise<voi
     metricsKey: fetchKey,
     registryKey: otherKey,
   })
+  let hook: (request: Request) => unknown = () => undefined
+  const handle = async (request: Request): Promise<Response> => {
+    await hook(request)
+    return await sandbox.handle(request)
+  }
   const port = mounts.find((mount) => mount.name === 'port')
-  const mounted = await port?.start(sandbox)
+  const mounted = await port?.start({ ...sandbox, handle })
   if (!mounted) throw new Error('no port mount')
   const url = mounted.metricsUrl
   try {
@@ -73,6 +80,7 @@ export async function withBench(now: number, test: (bench: Bench) => Promise<voi
       url,
       clock,
       faults: (...texts) => sandbox.setFaults(texts.map(parseFault)),
+      onRequest: (next) => void (hook = next),
       fetch: async (selection, changes = {}) =>
         await fetchOnce(
           { root, url, now: () => clock.now },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { instant } from '../../src/query/lake.ts'
+import { until } from './processes.ts'
 
 /** A folder with a small lake made by hand: the names of the real one, 2 metrics × 2 assets × 100 days of 2024. */
 export async function makeQueryLake(): Promise<{ readonly folder: string; readonly remove: () => Promise<void> }> {
@@ -66,12 +67,12 @@ export class Screen extends PassThrough {
     return this.#text
   }
 
-  /** Waits until the text is there, at most 80 seconds; gives what came after `from`. */
+  /** Waits until the text is there; gives what came after `from`. */
   async until(text: string, from = 0): Promise<string> {
-    for (let i = 0; i < 8000; i++) {
-      if (this.#text.slice(from).includes(text)) return this.#text.slice(from)
-      await new Promise((done) => setTimeout(done, 10))
-    }
-    throw new Error(`"${text}" did not come; there was: ${this.#text.slice(from)}`)
+    const came = (): string => this.#text.slice(from)
+    await until(() => came().includes(text), `"${text}"`).catch((error: unknown) => {
+      throw new Error(`there was: ${came()}`, { cause: error })
+    })
+    return came()
   }
 }

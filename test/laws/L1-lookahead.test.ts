@@ -91,7 +91,7 @@ const clean: readonly (readonly [name: string, sql: string])[] = [
 ]
 
 describe('look-ahead', () => {
-  test.for(leaks)('TIME 55: finds %s', { timeout: 300_000 }, async ([, sql, cause]) => {
+  test.for(leaks)('TIME 55: finds %s', async ([, sql, cause]) => {
     const moved = sql.includes('pit_join(m,') ? ', m AS (SELECT ts + INTERVAL 1 HOUR AS ts, asset FROM d)' : ''
     const query = /pit_join\([dm],/.test(sql) && !sql.startsWith('WITH') ? `${onGrid}${moved} ${sql}` : sql
     const proof = await prove(query)
@@ -104,21 +104,21 @@ describe('look-ahead', () => {
     expect(difference?.full).not.toEqual(difference?.truncated)
   })
 
-  test.for(clean)('TIME 55: passes %s', { timeout: 300_000 }, async ([, sql]) => {
+  test.for(clean)('TIME 55: passes %s', async ([, sql]) => {
     const proof = await prove(sql)
     expect(proof).toMatchObject({ verdict: 'clean', differing: 0, differences: [] })
     expect(proof.cutoffs).toBeGreaterThanOrEqual(12)
     expect(proof.rows).toBeGreaterThan(400)
   })
 
-  test('a label may look ahead, the features beside it may not', { timeout: 300_000 }, async () => {
+  test('a label may look ahead, the features beside it may not', async () => {
     const sql = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))
       SELECT ts, asset, v, lead(v, 5) OVER (PARTITION BY asset ORDER BY ts) - v AS reward FROM j`
     expect((await prove(sql)).verdict).toBe('leak')
     expect((await prove(sql, { labels: ['reward'] })).verdict).toBe('clean')
   })
 
-  test('says why it cannot decide', { timeout: 300_000 }, async () => {
+  test('says why it cannot decide', async () => {
     expect(await prove('SELECT 1 AS a')).toMatchObject({
       verdict: 'undecided',
       reason: expect.stringContaining('no column ts'),
@@ -136,7 +136,6 @@ describe('look-ahead', () => {
 
   test.for(['read_parquet(FILES)', 'FILES', 'query_table(FILES)', 'pit_join(FILES, METRIC, INTERVAL)'])(
     'is undecided where a query reads files: %s',
-    { timeout: 300_000 },
     async (relation) => {
       const names = { FILES: `${lake.root}/points/recent/*.parquet`, METRIC: trustMetric, INTERVAL: '24h' }
       const from = Object.entries(names).reduce((text, [name, value]) => text.replace(name, `'${value}'`), relation)
@@ -147,14 +146,13 @@ describe('look-ahead', () => {
 
   test.for(['violations', 'coverage', 'gaps', 'requests', 'runs', 'versions', 'clock_findings'])(
     'is undecided where a query reads %s, which only observed_as_of cuts',
-    { timeout: 300_000 },
     async (view) => {
       const proof = await prove(`${onGrid} SELECT ts, asset, (SELECT count(*) FROM ${view}) AS n FROM d`)
       expect(proof).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining(`reads ${view}`) })
     },
   )
 
-  test('says how rare a leak may be that it met', { timeout: 300_000 }, async () => {
+  test('says how rare a leak may be that it met', async () => {
     const proof = await prove(`${onGrid} FROM pit_join(d, '${trustMetric}', '24h')`)
     const [, own = '0', all = '0'] = /^(\d+) of (\d+) instants .* with 95 %/.exec(proof.notes.at(-1) ?? '') ?? []
     expect([Number(own) > 3, Number(own) <= proof.cutoffs, Number(all)]).toEqual([true, true, 243])
@@ -164,7 +162,7 @@ describe('look-ahead', () => {
     expect(every.notes.at(-1)).toMatch(/^3 of 3 .* would have been met$/)
   })
 
-  test('rare leaks are met, or the odds are told', { timeout: 300_000 }, async () => {
+  test('rare leaks are met, or the odds are told', async () => {
     const joined = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))`
     const ahead = (when: string): string =>
       `${joined} SELECT ts, asset, CASE WHEN ${when} THEN lead(v) OVER (PARTITION BY asset ORDER BY ts) ELSE v END AS v FROM j`
@@ -182,7 +180,7 @@ describe('look-ahead', () => {
     expect(await prove(short, { cutoffs: 40 })).toMatchObject({ verdict: 'leak' })
   })
 
-  test('a rolling mean on several threads is decided with a tolerance', { timeout: 300_000 }, async () => {
+  test('a rolling mean on several threads is decided with a tolerance', async () => {
     const sql = `${onGrid} SELECT ts, asset, avg(v / 3) AS mean, stddev_samp(v / 7) AS spread
       FROM pit_window(d, '${trustMetric}', '24h', 20) GROUP BY ts, asset`
     for (const tolerance of [0, 1e-9]) expect(await prove(sql, { tolerance })).toMatchObject({ verdict: 'clean' })
@@ -191,14 +189,14 @@ describe('look-ahead', () => {
     expect(await prove(shaken, { tolerance: 1e-9 })).toMatchObject({ verdict: 'clean' })
   })
 
-  test('takes zone-less instants and dates as UTC, and any name for them', { timeout: 300_000 }, async () => {
+  test('takes zone-less instants and dates as UTC, and any name for them', async () => {
     const leaky = `SELECT day, v FROM (SELECT CAST(t AS DATE) + 1 AS day, max(v) AS v FROM ${daily} GROUP BY ALL)`
     expect((await prove(leaky, { ts: 'day' })).verdict).toBe('leak')
     const safe = `SELECT CAST(timezone('UTC', ts) AS TIMESTAMP) AS naive, asset, v FROM pit_join(d, '${trustMetric}', '24h')`
     expect((await prove(`${onGrid} ${safe}`, { ts: 'naive' })).verdict).toBe('clean')
   })
 
-  test('the last digits of a sum are not the future', { timeout: 300_000 }, async () => {
+  test('the last digits of a sum are not the future', async () => {
     const sql = `${onGrid} SELECT ts, asset, v * (1 + 1e-16 * (SELECT count(*) FROM ${daily})) AS v
       FROM pit_join('d', '${trustMetric}', '24h')`
     const proof = await prove(sql)

@@ -13,54 +13,50 @@ const at = (text: string) => Date.parse(`${text}Z`) / 1000
 const now = at('2026-03-02T12:00:00')
 const everything = { assets: ['BTC', 'ETH'], paths: ['*'], intervals: ['24h'], since: at('2025-09-01T00:00:00') }
 
-test(
-  'all endpoints under every kind of fault: the lake is the truth, and asking again changes nothing',
-  { timeout: 300_000 },
-  async () =>
-    withBench(now, async (bench) => {
-      bench.faults(
-        'status-500:each,first=1,share=0.1',
-        'status-503:each,first=1,share=0.1,retry=1',
-        'status-504:each,first=1,share=0.1',
-        'status-429:each,first=1,share=0.1,retry=1',
-        'reset:each,first=1,share=0.1',
-        'cut-body:each,first=1,share=0.1,bytes=500,announce',
-        'cut-gzip:each,first=1,share=0.1,bytes=100',
-        'empty-200:each,first=1,share=0.1',
-        'html:each,first=1,share=0.1',
-        'poison-nan:each,first=1,share=0.1',
-        'poison-overflow:each,first=1,share=0.1',
-        'poison-millisecond-t:each,first=1,share=0.1',
-        'duplicate:n=2',
-        'disorder:block=8',
-      )
-      let last = await bench.fetch(everything)
-      for (let round = 0; round < 8 && last.windows.failed > 0; round++) last = await bench.fetch(everything)
-      expect(await bench.failures()).toEqual([])
-      expect(last.violations).toBe(0)
-      const truth = bench.truth(everything)
-      expect(truth.length).toBeGreaterThan(20_000)
-      expect(await bench.stored()).toEqual(truth)
+test('all endpoints under every kind of fault: the lake is the truth, and asking again changes nothing', async () =>
+  withBench(now, async (bench) => {
+    bench.faults(
+      'status-500:each,first=1,share=0.1',
+      'status-503:each,first=1,share=0.1,retry=1',
+      'status-504:each,first=1,share=0.1',
+      'status-429:each,first=1,share=0.1,retry=1',
+      'reset:each,first=1,share=0.1',
+      'cut-body:each,first=1,share=0.1,bytes=500,announce',
+      'cut-gzip:each,first=1,share=0.1,bytes=100',
+      'empty-200:each,first=1,share=0.1',
+      'html:each,first=1,share=0.1',
+      'poison-nan:each,first=1,share=0.1',
+      'poison-overflow:each,first=1,share=0.1',
+      'poison-millisecond-t:each,first=1,share=0.1',
+      'duplicate:n=2',
+      'disorder:block=8',
+    )
+    let last = await bench.fetch(everything)
+    for (let round = 0; round < 8 && last.windows.failed > 0; round++) last = await bench.fetch(everything)
+    expect(await bench.failures()).toEqual([])
+    expect(last.violations).toBe(0)
+    const truth = bench.truth(everything)
+    expect(truth.length).toBeGreaterThan(20_000)
+    expect(await bench.stored()).toEqual(truth)
 
-      const ledger = await Ledger.openToRead(bench.root)
-      const coverage = heldCoverage(ledger)
-      for (const { series, endpoint } of expand(catalogue, [everything])) {
-        const { settled } = horizonOf(endpoint, series.interval ?? '24h', now)
-        const wanted = [{ since: everything.since, until: settled }]
-        expect(minus(wanted, coverage.get(series.id) ?? []), series.id).toEqual([])
-      }
-      const before = { ...summary(ledger) }
-      ledger.close()
+    const ledger = await Ledger.openToRead(bench.root)
+    const coverage = heldCoverage(ledger)
+    for (const { series, endpoint } of expand(catalogue, [everything])) {
+      const { settled } = horizonOf(endpoint, series.interval ?? '24h', now)
+      const wanted = [{ since: everything.since, until: settled }]
+      expect(minus(wanted, coverage.get(series.id) ?? []), series.id).toEqual([])
+    }
+    const before = { ...summary(ledger) }
+    ledger.close()
 
-      bench.faults()
-      const again = await bench.fetch(everything)
-      expect(again).toMatchObject({ points_added: 0, files_added: 0, violations: 0, version: before.version })
-      bench.clock.now += 600
-      expect(await bench.fetch(everything)).toMatchObject({ points_added: 0, files_added: 0, version: before.version })
-    }),
-)
+    bench.faults()
+    const again = await bench.fetch(everything)
+    expect(again).toMatchObject({ points_added: 0, files_added: 0, violations: 0, version: before.version })
+    bench.clock.now += 600
+    expect(await bench.fetch(everything)).toMatchObject({ points_added: 0, files_added: 0, version: before.version })
+  }))
 
-test('one run over several commits settles every window that it asked', { timeout: 300_000 }, async () =>
+test('one run over several commits settles every window that it asked', async () =>
   withBench(now, async (bench) => {
     const selection = {
       ...everything,
@@ -76,10 +72,9 @@ test('one run over several commits settles every window that it asked', { timeou
     ledger.close()
     const silent = expand(catalogue, [selection]).filter(({ series }) => !coverage.has(series.id))
     expect(silent.map(({ series }) => series.id)).toEqual([])
-  }),
-)
+  }))
 
-test('a top-up brings only what is new, and the overlap catches rewritten history', { timeout: 300_000 }, async () =>
+test('a top-up brings only what is new, and the overlap catches rewritten history', async () =>
   withBench(now, async (bench) => {
     const selection = {
       assets: ['BTC'],
@@ -101,10 +96,9 @@ test('a top-up brings only what is new, and the overlap catches rewritten histor
     const ledger = await Ledger.openToRead(bench.root)
     expect(heldViolations(ledger)).toEqual([expect.objectContaining({ kind: 'changed', offered: '101.0' })])
     ledger.close()
-  }),
-)
+  }))
 
-test('stopping after some requests loses nothing and the next run asks only the rest', { timeout: 300_000 }, async () =>
+test('stopping after some requests loses nothing and the next run asks only the rest', async () =>
   withBench(now, async (bench) => {
     const selection = { ...everything, paths: ['blockchain/*'] }
     const wanted = expand(catalogue, [selection]).length
@@ -112,10 +106,9 @@ test('stopping after some requests loses nothing and the next run asks only the 
     const rest = await bench.fetch(selection)
     expect(rest.requests).toBe(wanted - 5)
     expect(await bench.stored()).toEqual(bench.truth(selection))
-  }),
-)
+  }))
 
-test('no key is in any byte that is written', { timeout: 300_000 }, async () =>
+test('no key is in any byte that is written', async () =>
   withBench(now, async (bench) => {
     bench.faults('status-400@blockchain/block_count_pit', 'poison-nan@blockchain/block_height_pit')
     await bench.fetch({ ...everything, paths: ['blockchain/*'] })
@@ -125,5 +118,4 @@ test('no key is in any byte that is written', { timeout: 300_000 }, async () =>
       if (file.name.endsWith('.lock')) continue
       expect(readFileSync(join(file.parentPath, file.name)).includes(fetchKey), file.name).toBe(false)
     }
-  }),
-)
+  }))

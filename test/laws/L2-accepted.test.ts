@@ -16,7 +16,6 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const selection = { assets: ['BTC'], paths: ['supply/current_pit'], since: now - 30 * day }
-const timeout = 300_000
 
 /** Orders another value for the point of so many days ago. */
 const rewritten = (days: number, v: number): string => `rewrite@supply/*:t=${now - (now % day) - days * day},v=${v}`
@@ -66,7 +65,7 @@ async function verified(bench: Bench): Promise<{ code: number; differences: numb
   return { code: error === null ? 0 : exitCode(error), differences: done.differences.length, accepted: done.accepted }
 }
 
-test('a rewrite is exit 4 until it is accepted; a third value is another one; no data change', { timeout }, async () =>
+test('a rewrite is exit 4 until it is accepted; a third value is another one; no data change', async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     bench.clock.now += day
@@ -112,10 +111,9 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
     expect(await verified(bench)).toEqual({ code: 4, differences: 1, accepted: 1 })
     expect((await listed(bench.root)).map(({ offered }) => Number(offered))).toEqual([103])
     expect(await bench.stored()).toEqual(stored)
-  }),
-)
+  }))
 
-test('an overlap that sees an accepted value again is exit 0, and counts it', { timeout }, async () =>
+test('an overlap that sees an accepted value again is exit 0, and counts it', async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     bench.clock.now += day
@@ -126,8 +124,7 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', { 
     bench.clock.now += day
     const again = await bench.fetch(selection)
     expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
-  }),
-)
+  }))
 
 test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async () =>
   inFolder(async (root) => {

@@ -9,9 +9,7 @@ import { makeViews, withViews } from '../helpers/views.ts'
 const day = 86_400
 const start = 1_709_272_800
 
-test('the registry goes on with a snapshot in a new epoch, and what that shows is inferred', {
-  timeout: 120_000,
-}, async () => {
+test('the registry goes on with a snapshot in a new epoch, and what that shows is inferred', async () => {
   let told = registryStory(0).answer
   await withRegistryBench(
     start,

@@ -73,7 +73,7 @@ const ways: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
 }
 
 describe.each(Object.entries(ways))('a lake that was %s and lost its journal', (_, live) => {
-  test('is adopted with the points it had, and asks again without adding one', { timeout: 120_000 }, async () => {
+  test('is adopted with the points it had, and asks again without adding one', async () => {
     await withBench(start, async (bench) => {
       const { root, clock, fetch } = bench
       await live(bench)
@@ -140,7 +140,7 @@ async function held(root: string): Promise<unknown[]> {
 }
 
 describe.each(['1/plain', '1/redated', '1/vacuumed', '1/registry', '1/begun'])('a kept lake %s', (kept) => {
-  test('answers as it did, its registry included', { timeout: 120_000 }, async () => {
+  test('answers as it did, its registry included', async () => {
     await withKept(kept, async (root) => {
       const told = frozen(kept)
       lose(root)
@@ -283,7 +283,7 @@ describe('what somebody put or changed there', () => {
   })
 })
 
-test('killed at any step and run again, it comes to the same', { timeout: 300_000 }, async () => {
+test('killed at any step and run again, it comes to the same', async () => {
   await withKept('1/plain', async (root) => {
     lose(root)
     const now = frozen('1/plain').committed_at / 1e6 + day
@@ -340,7 +340,7 @@ test('killed at any step and run again, it comes to the same', { timeout: 300_00
 })
 
 describe('the command', () => {
-  test('--adopt makes the lake answer again, exit 0; without it exit 4', { timeout: 60_000 }, async () => {
+  test('--adopt makes the lake answer again, exit 0; without it exit 4', async () => {
     await withLost(async (root) => {
       const env = { PITLAKE_DATA: root }
       expect((await pitlake(root, ['doctor'], env)).code).toBe(4)

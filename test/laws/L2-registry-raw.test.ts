@@ -100,9 +100,7 @@ function harm(root: string, files: readonly HeldFile[]): void {
 
 const rounds = 4
 
-test('L2: each live file of the registry, lost or torn, comes back byte for byte from the bodies', {
-  timeout: 300_000,
-}, async () => {
+test('L2: each live file of the registry, lost or torn, comes back byte for byte from the bodies', async () => {
   await withDays(async (root) => {
     const before = await rowsOf(root)
     const files = await live(root)
@@ -125,9 +123,7 @@ test('L2: each live file of the registry, lost or torn, comes back byte for byte
   })
 })
 
-test('L2: where a body is gone, what needs it is told to be beyond and nothing else changes', {
-  timeout: 300_000,
-}, async () => {
+test('L2: where a body is gone, what needs it is told to be beyond and nothing else changes', async () => {
   await withDays(async (root) => {
     const files = await live(root)
     const events = files.filter(({ table }) => table === 'events')
@@ -145,7 +141,7 @@ test('L2: where a body is gone, what needs it is told to be beyond and nothing e
   })
 })
 
-test('L2: a body that says something else makes no file of the lake', { timeout: 300_000 }, async () => {
+test('L2: a body that says something else makes no file of the lake', async () => {
   await withDays(async (root) => {
     const lost = (await live(root)).filter(
       ({ path }) => path.includes('/0000000005-') && !/provenance|findings/.test(path),
@@ -161,9 +157,7 @@ test('L2: a body that says something else makes no file of the lake', { timeout:
   })
 })
 
-test('L2: merged files come back as those that they were merged from, made again where vacuum took them', {
-  timeout: 300_000,
-}, async () => {
+test('L2: merged files come back as those that they were merged from, made again where vacuum took them', async () => {
   await withDays(async (root, bench, small) => {
     await tidied(root, bench.clock.now)
     bench.clock.now += day

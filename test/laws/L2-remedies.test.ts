@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Diagnosis, type DoctorInput, examine } from '../../src/upkeep/doctor.ts'
 import { LakeError } from '../../src/errors.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
@@ -26,8 +26,6 @@ import { openQuery } from '../../src/query/lake.ts'
 import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {

@@ -55,7 +55,7 @@ const code = (summary: VerifySummary): number => {
   return error === null ? 0 : exitCode(error)
 }
 
-test('L2/L4: the same answers make no version, and are remembered as identical', { timeout: 300_000 }, async () =>
+test('L2/L4: the same answers make no version, and are remembered as identical', async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     const [before, stored] = [await onRecord(bench.root), await bench.stored()]
@@ -73,10 +73,9 @@ test('L2/L4: the same answers make no version, and are remembered as identical',
     const rebuilt = await Ledger.inMemory(bench.root)
     expect([...heldVerified(rebuilt).values()].flat()).toHaveLength(10)
     rebuilt.close()
-  }),
-)
+  }))
 
-test('L2: whatever differs is told with both values and never applied', { timeout: 300_000 }, async () =>
+test('L2: whatever differs is told with both values and never applied', async () =>
   withBench(now, async (bench) => {
     const [changed = '', vanished = '', filled = '', moved = '', late = ''] = paths
     bench.faults(`null-filled@${filled}:point=4,asset=BTC,first=1`, `late@${late}:asset=BTC,point=5,shown=${now + 30}`)
@@ -123,33 +122,26 @@ test('L2: whatever differs is told with both values and never applied', { timeou
     expect([code(twice), twice.differences.length]).toEqual([4, 5])
     expect((await onRecord(bench.root)).version).toBe(record.version)
     expect(twice.damage).toEqual([])
-  }),
-)
+  }))
 
-test(
-  'L2: an answer without content is not taken for agreement, a broken one not for a difference',
-  {
-    timeout: 60_000,
-  },
-  async () =>
-    withBench(now, async (bench) => {
-      const [first = '', second = '', third = ''] = paths
-      await bench.fetch({ ...selection, assets: ['BTC'] })
-      bench.faults(`no-content-204@${first}`, `forbidden-403@${second}`, `poison-text-v@${third}:point=1`)
-      const done = await again(bench)
-      expect(done.results).toMatchObject({ vanished: 1, identical: 2 })
-      expect(done.differences).toHaveLength(29)
-      expect(new Set(done.failures.map(({ series }) => series.split('|')[0]))).toEqual(new Set([second, third]))
-      expect(done.failures.every(({ reason }) => reason.length > 3)).toBe(true)
-      bench.faults(`forbidden-403@${second}`)
-      expect(code(await again(bench))).toBe(6)
-      bench.faults()
-      expect(code(await again(bench))).toBe(0)
-      expect((await bench.fetch({ ...selection, assets: ['BTC'] })).requests).toBe(0)
-    }),
-)
+test('L2: an answer without content is not taken for agreement, a broken one not for a difference', async () =>
+  withBench(now, async (bench) => {
+    const [first = '', second = '', third = ''] = paths
+    await bench.fetch({ ...selection, assets: ['BTC'] })
+    bench.faults(`no-content-204@${first}`, `forbidden-403@${second}`, `poison-text-v@${third}:point=1`)
+    const done = await again(bench)
+    expect(done.results).toMatchObject({ vanished: 1, identical: 2 })
+    expect(done.differences).toHaveLength(29)
+    expect(new Set(done.failures.map(({ series }) => series.split('|')[0]))).toEqual(new Set([second, third]))
+    expect(done.failures.every(({ reason }) => reason.length > 3)).toBe(true)
+    bench.faults(`forbidden-403@${second}`)
+    expect(code(await again(bench))).toBe(6)
+    bench.faults()
+    expect(code(await again(bench))).toBe(0)
+    expect((await bench.fetch({ ...selection, assets: ['BTC'] })).requests).toBe(0)
+  }))
 
-test('the budget is spread over the endpoints; early ends go on with what is left', { timeout: 300_000 }, async () =>
+test('the budget is spread over the endpoints; early ends go on with what is left', async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     const few = await again(bench, { budget: 5 })
@@ -177,10 +169,9 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
     const part = { paths: [paths[0] ?? ''], assets: ['E*'], since: now - 10 * day, until: now - 5 * day }
     expect((await again(bench, { scope: part })).windows).toMatchObject({ held: 1, verified: 1 })
     await expect(again(bench, { scope: { ...part, assets: ['XRP'] } })).rejects.toThrow('nothing to verify')
-  }),
-)
+  }))
 
-test('a damaged file is named, and everything else is still compared', { timeout: 300_000 }, async () =>
+test('a damaged file is named, and everything else is still compared', async () =>
   withBench(now, async (bench) => {
     await bench.fetch(selection)
     await compact(bench.root, { ...commitDeps(), signal: new AbortController().signal })
@@ -195,10 +186,9 @@ test('a damaged file is named, and everything else is still compared', { timeout
     rmSync(join(bench.root, 'ledger.sqlite'))
     const lost = await again(bench)
     expect([code(lost), lost.damage[0]?.kind, lost.requests]).toEqual([4, 'ledger_lost', 0])
-  }),
-)
+  }))
 
-test('the command states its budget first and writes a report without the key', { timeout: 300_000 }, async () =>
+test('the command states its budget first and writes a report without the key', async () =>
   withBench(now, async (bench) => {
     const cwd = mkdtempSync(join(tmpdir(), 'pitlake-verify-'))
     try {
@@ -237,5 +227,4 @@ test('the command states its budget first and writes a report without the key', 
     } finally {
       rmSync(cwd, { recursive: true, force: true })
     }
-  }),
-)
+  }))

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sha256File } from '../../src/ledger/commit.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
@@ -11,22 +11,22 @@ import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
 import { dump, inFolder } from '../helpers/lakes.ts'
 import { answers, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
 
-// Many processes, each killed and begun again.
-vi.setConfig({ testTimeout: 240_000 })
-
 const fixture = fileURLToPath(new URL('../helpers/compactor.ts', import.meta.url))
+const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
 
-/** Runs the whole job; it kills itself before a step of the disk, or is killed after so many milliseconds. */
+/** Runs the whole job; it dies before a step of the disk or the ledger, or is killed after so many milliseconds. */
 async function run(root: string, dieAt: number, killAfter?: number): Promise<{ killed: boolean; steps: number }> {
-  const child = spawn(process.execPath, [fixture, root, String(dieAt)], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let said = ''
-  child.stdout.on('data', (chunk: Buffer) => {
-    if (said === '' && killAfter !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfter)
-    said += String(chunk)
+  const told = `${root}-steps`
+  const child = spawn(process.execPath, ['--import', mortal, fixture, root], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
+  })
+  child.stdout.once('data', () => {
+    if (killAfter !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfter)
   })
   const [code] = (await once(child, 'close')) as [number | null]
   if (code !== null && code !== 0) throw new Error(`the compactor ended with ${code}`)
-  return { killed: code === null, steps: Number(said.trim().split('\n').at(-1)) }
+  return { killed: code === null, steps: code === 0 ? Number(readFileSync(told, 'utf8')) : 0 }
 }
 
 /** Every file that any reader may be told of is there, byte for byte, and the journal alone tells the same. */

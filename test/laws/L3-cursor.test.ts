@@ -44,9 +44,7 @@ async function cursorOf(root: string): Promise<string | null> {
 }
 
 describe.each(unusable)('a cursor that cannot be sent back: %s', (_, bad) => {
-  test('is a body that cannot be read: nothing is committed, and the next poll goes on', {
-    timeout: 60_000,
-  }, async () => {
+  test('is a body that cannot be read: nothing is committed, and the next poll goes on', async () => {
     const world = liar()
     await withRegistryBench(
       start,
@@ -69,29 +67,25 @@ describe.each(unusable)('a cursor that cannot be sent back: %s', (_, bad) => {
     )
   })
 
-  test.each(['sync', 'snapshot'] as const)(
-    'that an older program committed: %s begins a new epoch',
-    { timeout: 60_000 },
-    async (job) => {
-      const world = liar()
-      await withRegistryBench(
-        start,
-        async (bench) => {
-          await bench.sync()
-          const ledger = await Ledger.open(bench.root)
-          const provider = ledger.head().provider ?? { synthetic: true }
-          const state = { 'registry.cursor': bad }
-          await commit(ledger, { job: 'registry sync', run: 'old', provider, state }, commitDeps())
-          expect(heldState(ledger, 'registry.cursor')).toBe(bad.toWellFormed())
-          ledger.close()
-          world.small.world.put('products', 'p1', { name: 'renamed', issuer_id: 'i1' })
-          bench.clock.now += 3600
-          expect(await bench[job]()).toMatchObject({ stopped_by: null, updated: 1 })
-          world.small.world.put('products', 'p2', { name: 'renamed', issuer_id: 'i2' })
-          expect(await bench.sync()).toMatchObject({ stopped_by: null, updated: 1, source: null })
-        },
-        { instead: async (request) => await world.answer(request) },
-      )
-    },
-  )
+  test.each(['sync', 'snapshot'] as const)('that an older program committed: %s begins a new epoch', async (job) => {
+    const world = liar()
+    await withRegistryBench(
+      start,
+      async (bench) => {
+        await bench.sync()
+        const ledger = await Ledger.open(bench.root)
+        const provider = ledger.head().provider ?? { synthetic: true }
+        const state = { 'registry.cursor': bad }
+        await commit(ledger, { job: 'registry sync', run: 'old', provider, state }, commitDeps())
+        expect(heldState(ledger, 'registry.cursor')).toBe(bad.toWellFormed())
+        ledger.close()
+        world.small.world.put('products', 'p1', { name: 'renamed', issuer_id: 'i1' })
+        bench.clock.now += 3600
+        expect(await bench[job]()).toMatchObject({ stopped_by: null, updated: 1 })
+        world.small.world.put('products', 'p2', { name: 'renamed', issuer_id: 'i2' })
+        expect(await bench.sync()).toMatchObject({ stopped_by: null, updated: 1, source: null })
+      },
+      { instead: async (request) => await world.answer(request) },
+    )
+  })
 })

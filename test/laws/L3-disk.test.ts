@@ -88,16 +88,12 @@ async function playFull(bench: Bench): Promise<void> {
   await failThenFetch(bench, bench.fetch(small, { deps: { disk } }), /ENOSPC: no space left.*make room/)
 }
 
-test(
-  `a disk that fills (${mounts ? 'a tmpfs of 4 MB' : 'played: nothing may be mounted here'}): a clear error, and nothing is lost`,
-  { timeout: 300_000 },
-  async () =>
-    withBench(now, async (bench) => {
-      await (mounts ? fill(bench) : playFull(bench))
-      await bench.fetch(small)
-      expect(await bench.stored()).toEqual(bench.truth(small))
-    }),
-)
+test(`a disk that fills (${mounts ? 'a tmpfs of 4 MB' : 'played: nothing may be mounted here'}): a clear error, and nothing is lost`, async () =>
+  withBench(now, async (bench) => {
+    await (mounts ? fill(bench) : playFull(bench))
+    await bench.fetch(small)
+    expect(await bench.stored()).toEqual(bench.truth(small))
+  }))
 
 test.each([
   ['EACCES', /permission denied.*give this user the right/],

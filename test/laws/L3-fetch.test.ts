@@ -5,13 +5,15 @@ import { expect, test } from 'vitest'
 import { summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
+import { heeded } from '../helpers/processes.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
 const now = Math.floor(Date.now() / 1000)
 const since = now - 400 * 86_400
 const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*', 'blockchain/*', 'options/*'], since }
 /** `make torture N=1000` sets the number. */
-const kills = Number(process.env['PITLAKE_KILLS'] ?? 25)
+const kills = Number(process.env['PITLAKE_KILLS'] ?? 12)
 
 interface Ended {
   readonly code: number | null
@@ -20,15 +22,17 @@ interface Ended {
   readonly err: string
 }
 
-/** When a signal is sent: so many milliseconds after the process began, or after it has said what it plans. */
-interface Sent {
-  readonly ms: number
-  readonly after: 'start' | 'plan'
-  readonly signal: NodeJS.Signals
+/** A command at work: what a test may do to it, and how it ends. */
+interface Running {
+  readonly pid: number
+  kill(signal: NodeJS.Signals): void
+  /** It has said what it plans. */
+  readonly planned: Promise<void>
+  readonly ended: Promise<Ended>
 }
 
-/** Runs the real command; returns how it ended, and how long it lived after telling its plan. */
-async function run(bench: Bench, signals: readonly Sent[] = [], from = since): Promise<Ended & { planned: number }> {
+/** Starts the real command; it dies before the n-th step of the disk if it is told to. */
+function start(bench: Bench, from = since, dieAt = 0): Running {
   const { assets, paths } = selection
   const args = ['fetch', '--json', '--assets', assets.join(','), '--paths', paths.join(','), '--since', String(from)]
   const env = {
@@ -36,11 +40,12 @@ async function run(bench: Bench, signals: readonly Sent[] = [], from = since): P
     PITLAKE_METRICS_URL: bench.url,
     PITLAKE_METRICS_KEY: fetchKey,
     PITLAKE_DATA: bench.root,
+    DIE_AT: String(dieAt),
   }
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const preload = dieAt > 0 ? ['--import', mortal] : []
+  const child = spawn(process.execPath, [...preload, main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let err = ''
-  let plannedAt = Number.NaN
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
   const ended = new Promise<Ended>((resolve) =>
     child.on('close', (code, signal) => resolve({ code, signal, out, err })),
@@ -48,24 +53,49 @@ async function run(bench: Bench, signals: readonly Sent[] = [], from = since): P
   const planned = new Promise<void>((resolve) =>
     child.stderr.on('data', (chunk: Buffer) => {
       err += chunk.toString()
-      if (Number.isNaN(plannedAt) && err.includes('plan:')) {
-        plannedAt = performance.now()
-        resolve()
-      }
+      if (err.includes('plan:')) resolve()
     }),
   )
-  for (const { ms, after, signal } of signals) {
-    if (after === 'plan') await Promise.race([planned, ended])
-    await Promise.race([setTimeout(ms), ended])
-    child.kill(signal)
-  }
-  return { ...(await ended), planned: performance.now() - plannedAt }
+  return { pid: child.pid ?? 0, kill: (signal) => void child.kill(signal), planned, ended }
 }
 
-/** Mostly while it works: over the time that an undisturbed run takes after its plan; some before. */
-function anyInstant(span: number): Sent {
-  const early = Math.random() < 0.2
-  return { ms: Math.random() * (early ? 600 : span), after: early ? 'start' : 'plan', signal: 'SIGKILL' }
+/** Holds the n-th request that comes from now on and those after it; tells when it is there. */
+function gate(bench: Bench, n: number): { reached: Promise<void>; open: () => void } {
+  let left = n
+  const reached = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
+  bench.onRequest(async () => {
+    if (--left > 0) return
+    reached.resolve()
+    await opened.promise
+  })
+  return { reached: reached.promise, open: opened.resolve }
+}
+
+/** By turns before a step of the disk, while a request waits, and at any instant that the machine happens to be in. */
+async function killed(bench: Bench, i: number, from: number): Promise<Ended> {
+  bench.onRequest(() => undefined)
+  const part = (i + Math.random()) / kills
+  if (i % 2 === 0) {
+    const ended = await start(bench, from, 1 + Math.floor(part * 60)).ended
+    expect(ended).toMatchObject({ signal: 'SIGKILL' })
+    return ended
+  }
+  if (i % 4 === 1) {
+    const { reached, open } = gate(bench, 1 + Math.floor(part * 20))
+    const running = start(bench, from)
+    await Promise.race([reached, running.ended])
+    running.kill('SIGKILL')
+    const ended = await running.ended
+    open()
+    expect(ended).toMatchObject({ signal: 'SIGKILL' })
+    return ended
+  }
+  const running = start(bench, from)
+  if (Math.random() < 0.8) await Promise.race([running.planned, running.ended])
+  await Promise.race([setTimeout(Math.random() * 1000), running.ended])
+  running.kill('SIGKILL')
+  return await running.ended
 }
 
 /** The index says what the journal says. */
@@ -79,58 +109,52 @@ async function isWhole(root: string): Promise<void> {
 
 test(
   `${kills} kills at random instants, then completion: the lake is that of an undisturbed run`,
-  { timeout: 120_000 + kills * 20_000 },
+  {
+    timeout: 120_000 + kills * 20_000,
+  },
   async () =>
     withBench(now, async (bench) => {
-      bench.faults('slow-first-byte:ms=5')
-      let killed = 0
-      let span = 500
       for (let i = 0; i < kills; i++) {
         // Further back each time, so that there is always work to be killed.
-        const from = now - Math.round((30 + (370 * i) / kills) * 86_400)
-        const { signal, code, planned, err } = await run(bench, [anyInstant(span)], from)
-        if (signal === 'SIGKILL') killed++
-        else {
-          expect([0, err]).toEqual([code, err])
-          span = Math.max(100, planned)
-        }
+        const { signal, code, err } = await killed(bench, i, now - Math.round((30 + (370 * i) / kills) * 86_400))
+        if (signal !== 'SIGKILL') expect([0, err]).toEqual([code, err])
         await isWhole(bench.root)
       }
-      expect(killed).toBeGreaterThan(kills / 3)
-      const last = await run(bench)
+      const last = await start(bench).ended
       expect([0, last.err]).toEqual([last.code, last.err])
       expect(await bench.stored()).toEqual(bench.truth(selection))
-      const again = JSON.parse((await run(bench)).out) as { points_added: number; files_added: number }
+      const again = JSON.parse((await start(bench).ended).out) as { points_added: number; files_added: number }
       expect(again).toMatchObject({ points_added: 0, files_added: 0 })
     }),
 )
 
-test(
-  'the first interrupt finishes what is in flight and says how to go on; nothing is lost',
-  { timeout: 300_000 },
-  async () =>
-    withBench(now, async (bench) => {
-      bench.faults('slow-first-byte:ms=150')
-      const stopped = await run(bench, [{ ms: 300, after: 'plan', signal: 'SIGINT' }])
-      expect([5, stopped.err]).toEqual([stopped.code, stopped.err])
-      expect(stopped.err).toMatch(/run the same command again/)
-      const told = JSON.parse(stopped.out) as { stopped_by: string; points_added: number }
-      expect(told.stopped_by).toBe('signal')
-      expect(told.points_added).toBeGreaterThan(0)
-      bench.faults()
-      expect((await run(bench)).code).toBe(0)
-      expect(await bench.stored()).toEqual(bench.truth(selection))
-    }),
-)
-
-test('a second job on the same lake is refused and names the holder', { timeout: 300_000 }, async () =>
+test('the first interrupt finishes what is in flight and says how to go on; nothing is lost', async () =>
   withBench(now, async (bench) => {
-    bench.faults('slow-first-byte:ms=300')
-    const first = run(bench, [{ ms: 1500, after: 'plan', signal: 'SIGINT' }])
-    await setTimeout(900)
-    const second = await run(bench)
+    const { reached, open } = gate(bench, 3)
+    const running = start(bench)
+    await reached
+    running.kill('SIGINT')
+    await heeded(running.pid)
+    open()
+    const stopped = await running.ended
+    expect([5, stopped.err]).toEqual([stopped.code, stopped.err])
+    expect(stopped.err).toMatch(/run the same command again/)
+    const told = JSON.parse(stopped.out) as { stopped_by: string; points_added: number }
+    expect(told.stopped_by).toBe('signal')
+    expect(told.points_added).toBeGreaterThan(0)
+    expect((await start(bench).ended).code).toBe(0)
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+  }))
+
+test('a second job on the same lake is refused and names the holder', async () =>
+  withBench(now, async (bench) => {
+    const { reached, open } = gate(bench, 1)
+    const first = start(bench)
+    await reached
+    const second = await start(bench).ended
     expect(second.code).toBe(7)
     expect(second.err).toMatch(/another metrics job is at work.*pitlake fetch/)
-    await first
-  }),
-)
+    first.kill('SIGINT')
+    open()
+    await first.ended
+  }))

@@ -13,9 +13,7 @@ function mounted(root: string, size: string): boolean {
   return linux && spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', root]).status === 0
 }
 
-test('a ledger rebuilt on a full disk says that it is full, wherever it ran out', { timeout: 120_000 }, async ({
-  skip,
-}) => {
+test('a ledger rebuilt on a full disk says that it is full, wherever it ran out', async ({ skip }) => {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-full-'))
   if (!mounted(root, '40m')) {
     rmSync(root, { recursive: true, force: true })
@@ -49,7 +47,7 @@ test('a ledger rebuilt on a full disk says that it is full, wherever it ran out'
   }
 })
 
-test.runIf(linux)('too many open files are called that, wherever the number ran out', { timeout: 120_000 }, async () =>
+test.runIf(linux)('too many open files are called that, wherever the number ran out', async () =>
   withKept('1/plain', async (lake) => {
     let called = 0
     // How many a start of Node takes is not ours to say: below, it does not come up; above, all is well.

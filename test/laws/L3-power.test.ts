@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
@@ -16,8 +16,6 @@ import { inFolder } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { PowerCut, type PowerDisk, powerDisk } from '../helpers/power.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const unforced: Disk = { ...realDisk, sync: async () => undefined, syncFolder: async () => undefined }
 

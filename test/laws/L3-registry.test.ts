@@ -35,9 +35,7 @@ function failingAt(n: number): { disk: Disk; reached: () => boolean } {
   return { disk, reached: () => steps >= n }
 }
 
-test('a disk that fails at any step: the same command again gives what an undisturbed run gives', {
-  timeout: 120_000,
-}, async () => {
+test('a disk that fails at any step: the same command again gives what an undisturbed run gives', async () => {
   const small = new SmallRegistry()
   await withRegistryBench(
     now,
@@ -71,9 +69,7 @@ test('a disk that fails at any step: the same command again gives what an undist
   )
 })
 
-test('kills at random instants, then completion: the content is that of an undisturbed run', {
-  timeout: 300_000,
-}, async () => {
+test('kills at random instants, then completion: the content is that of an undisturbed run', async () => {
   const small = new SmallRegistry()
   const kills = Number(process.env['PITLAKE_KILLS'] ?? 4)
   let onRequest: () => void = () => undefined

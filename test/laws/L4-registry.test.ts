@@ -12,7 +12,7 @@ describe('L4: doing it again adds nothing', () => {
   test.each([
     ['events that repeat themselves', ['repeated-events', 'registry-shape:layout=data,events=changes']],
     ['empty pages and a null cursor', ['empty-pages', 'null-cursor', 'registry-shape:embedded=array']],
-  ] as const)('%s', { timeout: 300_000 }, async (_, faults) => {
+  ] as const)('%s', async (_, faults) => {
     await withRegistryBench(start, async (bench) => {
       bench.faults(...faults)
       expect((await bench.sync()).opened).toBeGreaterThan(1500)
@@ -33,7 +33,7 @@ describe('L4: doing it again adds nothing', () => {
   })
 })
 
-test('every layout of the bodies gives the same tables', { timeout: 300_000 }, async () => {
+test('every layout of the bodies gives the same tables', async () => {
   const shapes = [
     ['registry-shape:layout=data,events=events'],
     ['registry-shape:layout=next_cursor,events=changes,embedded=array'],
@@ -56,7 +56,7 @@ test('every layout of the bodies gives the same tables', { timeout: 300_000 }, a
   }
 })
 
-test('L1: the views at each poll are the registry as the provider showed it then', { timeout: 300_000 }, async () => {
+test('L1: the views at each poll are the registry as the provider showed it then', async () => {
   await withRegistryBench(start, async (bench) => {
     const polls: number[] = []
     for (const days of [0, 3, 40]) {
@@ -90,9 +90,7 @@ test('L1: the views at each poll are the registry as the provider showed it then
   })
 })
 
-test('dated snapshots show what was there, also where files are shared between dates', {
-  timeout: 60_000,
-}, async () => {
+test('dated snapshots show what was there, also where files are shared between dates', async () => {
   await withRegistryBench(start, async (bench) => {
     const taken: { date: string; at: number }[] = []
     for (let n = 0; n < 4; n++) {
@@ -126,9 +124,7 @@ test('dated snapshots show what was there, also where files are shared between d
   })
 })
 
-test('several snapshots of a day are kept apart; the last one is shown, and the earlier one before it', {
-  timeout: 30_000,
-}, async () => {
+test('several snapshots of a day are kept apart; the last one is shown, and the earlier one before it', async () => {
   const monday = parseInstant('2026-06-01T05:00Z') as number
   await withRegistryBench(monday, async (bench) => {
     await bench.snapshot()
@@ -150,7 +146,7 @@ test('several snapshots of a day are kept apart; the last one is shown, and the 
   })
 })
 
-test('L7: an engine reads back every double of a record as it was sent', { timeout: 300_000 }, async () => {
+test('L7: an engine reads back every double of a record as it was sent', async () => {
   const odd =
     '{"id":"x","name":"n","a":-0.0,"b":5e-324,"c":1.7976931348623157e308,"d":9007199254740993,"e":1e400,"f":0.1}'
   const body = `{"issuers":[${odd}],"assets":[],"products":[],"deployments":[],"venues":[],"derivatives":[],"cursor":"c","as_of":"2026-06-01T14:00:00+02:00"}`

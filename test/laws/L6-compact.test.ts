@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
@@ -14,9 +14,6 @@ import { inLake } from '../../src/store/layout.ts'
 import { writeStamp } from '../../src/ledger/stamps.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { answers, day, metrics, pointsAt, provider, rewriteDeps, seriesId, start, topUp } from '../helpers/merging.ts'
-
-// Many small files, each forced to the disk.
-vi.setConfig({ testTimeout: 120_000 })
 
 const catalogue = loadCatalogue()
 const buildViews = (): Promise<void> => Promise.resolve()

@@ -1,6 +1,6 @@
 import { appendFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { archiveRows } from '../../src/upkeep/archive.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { finishRun } from '../../src/upkeep/finish.ts'
@@ -17,8 +17,6 @@ import { openQuery } from '../../src/query/lake.ts'
 import { dump, inFolder } from '../helpers/lakes.ts'
 import { day, metrics, rewriteDeps, seriesId, start, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-
-vi.setConfig({ testTimeout: 300_000 })
 
 /** Forces nothing to the disk: a year of runs would wait for it. */
 const quick: Disk = {

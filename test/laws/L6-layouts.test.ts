@@ -91,7 +91,7 @@ describe.each(keptLakes())('L6: a lake of layout %s', (kept) => {
   const name = kept.split('/')[1] ?? ''
   const told = frozen(kept)
 
-  test('opens and says what it said, also when its ledger is made anew', { timeout: 120_000 }, async () => {
+  test('opens and says what it said, also when its ledger is made anew', async () => {
     await withKept(kept, async (root) => {
       const all = { ...questions, ...ledgerQuestions }
       const ledger = await Ledger.openToRead(root)
@@ -105,7 +105,7 @@ describe.each(keptLakes())('L6: a lake of layout %s', (kept) => {
     })
   })
 
-  test('is topped up, merged and vacuumed, and forgets nothing', { timeout: 120_000 }, async () => {
+  test('is topped up, merged and vacuumed, and forgets nothing', async () => {
     await withKept(kept, async (root, home) => {
       const now = Math.max(Math.ceil(told.committed_at / 1e6), begun) + 8 * day
       expect(await replayed(root, home)).toEqual(results(home).map(() => true))

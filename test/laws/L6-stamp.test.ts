@@ -57,9 +57,7 @@ function copyOf(name: string): string {
 }
 
 describe('stamp and replay', () => {
-  test('a stamped result comes again bit for bit after the lake has grown and moved', {
-    timeout: 300_000,
-  }, async () => {
+  test('a stamped result comes again bit for bit after the lake has grown and moved', async () => {
     expect(stamped).toMatchObject({ rows: 20, query, variables: {} })
     await growTrustLake(lake.root)
     await makeViews(lake.root)
@@ -69,7 +67,7 @@ describe('stamp and replay', () => {
     expect(await replay(copyOf('moved'), out, run, 'pitlake test')).toMatchObject({ same: true })
   })
 
-  test('variables are part of the stamp', { timeout: 300_000 }, async () => {
+  test('variables are part of the stamp', async () => {
     const path = join(lake.root, '..', 'then.parquet')
     const then = await stampIt(lake.root, path, `SELECT count(*) AS n FROM points`, { as_of: '2024-03-01' })
     expect(then.variables).toEqual({ as_of: '2024-03-01' })
@@ -81,9 +79,7 @@ describe('stamp and replay', () => {
     expect((await replay(lake.root, path, run, 'pitlake test')).same).toBe(true)
   })
 
-  test('a query without an order is put into one, to the last bit; ties of an order may move', {
-    timeout: 300_000,
-  }, async () => {
+  test('a query without an order is put into one, to the last bit; ties of an order may move', async () => {
     const path = join(lake.root, '..', 'unordered.parquet')
     await stampIt(
       lake.root,
@@ -133,7 +129,7 @@ describe('stamp and replay', () => {
     expect(readFileSync(inLake(lake.root, stamped.script), 'utf8')).not.toContain(lake.root)
   })
 
-  test('a stamped lake has the version and the digest that it had', { timeout: 60_000 }, async () => {
+  test('a stamped lake has the version and the digest that it had', async () => {
     const versionOf = async (): Promise<unknown> => {
       const session = await openQuery(lake.root)
       const rows = await session.rows('SELECT lake_version() AS version, lake_digest() AS digest')
@@ -151,7 +147,7 @@ describe('stamp and replay', () => {
     expect(await versionOf()).toEqual(before)
   })
 
-  test('is kept by sweep, vacuum and a ledger made anew, and comes again', { timeout: 120_000 }, async () => {
+  test('is kept by sweep, vacuum and a ledger made anew, and comes again', async () => {
     const copy = copyOf('vacuumed')
     const deps = rewriteDeps({ nowMicros: () => Date.now() * 1000 + 60_000_000 })
     await makeViews(copy)
@@ -169,9 +165,7 @@ describe('stamp and replay', () => {
     expect(await replay(copy, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
   })
 
-  test('a torn note is named and holds vacuum back; a lost one is named before it is forgotten', {
-    timeout: 60_000,
-  }, async () => {
+  test('a torn note is named and holds vacuum back; a lost one is named before it is forgotten', async () => {
     const copy = copyOf('noteless')
     const note = join(copy, 'stamps', `${stamped.id}.json`)
     const text = readFileSync(note)
@@ -198,7 +192,7 @@ describe('stamp and replay', () => {
     expect(await findings()).toEqual([`file_torn ${stamped.script}`])
   })
 
-  test('outlives a power cut the instant that it was told', { timeout: 60_000 }, async () => {
+  test('outlives a power cut the instant that it was told', async () => {
     const disk = powerDisk()
     const path = join(lake.root, '..', 'cut.parquet')
     const made = await stamp({ root: lake.root, catalogue, query: 'SELECT 7 AS n', out: path, variables: {} }, run, {
@@ -222,7 +216,7 @@ describe('stamp and replay', () => {
     })
   })
 
-  test('a file of the lake that is not what it was gives the first difference', { timeout: 300_000 }, async () => {
+  test('a file of the lake that is not what it was gives the first difference', async () => {
     const copy = copyOf('tampered')
     const ledger = await Ledger.openToRead(copy)
     const [first] = liveFiles(ledger, { table: 'points', version: stamped.version })
@@ -256,9 +250,7 @@ describe('stamp and replay', () => {
     await expect(replay(copy, out, run, 'p')).rejects.toThrow(/text of the views/)
   })
 
-  test('a query that writes, fails or reads elsewhere leaves neither result nor version', {
-    timeout: 60_000,
-  }, async () => {
+  test('a query that writes, fails or reads elsewhere leaves neither result nor version', async () => {
     const target = join(lake.root, '..', 'never.parquet')
     const ledger = await Ledger.openToRead(lake.root)
     const before = ledger.head().version

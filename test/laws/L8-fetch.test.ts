@@ -46,7 +46,7 @@ const echoes: Answers = (path, query) => {
   return { status: 200, text: echoing(query), headers, size: 997 }
 }
 
-test('no key is in any byte that is written, whatever the provider echoes', { timeout: 60_000 }, async () =>
+test('no key is in any byte that is written, whatever the provider echoes', async () =>
   withProvider(now, async (own) => {
     own.answer(echoes)
     const told: string[] = []
@@ -69,8 +69,7 @@ test('no key is in any byte that is written, whatever the provider echoes', { ti
       expect(filesIn(own.root)).toContainEqual(expect.stringMatching(place))
     expect(told.filter((event) => keys.some((key) => leaks(event, key)))).toEqual([])
     expect(own.seen.filter((url) => url.includes(fetchKey))).toEqual([])
-  }),
-)
+  }))
 
 test('values, times and other texts are stored as they were sent, beside what was replaced', async () =>
   withProvider(now, async (own) => {

@@ -40,7 +40,7 @@ test('the catalogue page counts right', () => {
   expect(text).toContain(`${catalogue.endpoints.size} endpoints`)
 })
 
-test('the session of the README is what its commands say', { timeout: 300_000 }, async () => {
+test('the session of the README is what its commands say', async () => {
   const { held, now } = await readmeNow()
   expect(held).toBe(now)
 })

@@ -191,7 +191,7 @@ describe('checkpoints', () => {
 })
 
 describe('size', () => {
-  it('100,000 series: coverage comes back whole', { timeout: 300_000 }, () =>
+  it('100,000 series: coverage comes back whole', () =>
     inFolder(async (root) => {
       const count = 100_000
       const ledger = await Ledger.open(root)
@@ -208,6 +208,5 @@ describe('size', () => {
       expect(held.size).toBe(count)
       expect(coverage.get(seriesRow(77).id)).toEqual([coverageRow(77, 0, 950_400, { asked_at: 2000 })])
       ledger.close()
-    }),
-  )
+    }))
 })

@@ -122,14 +122,18 @@ describe('merging', () => {
 
   it('refuses a second one at the same time by name, and steps aside after a fetch', async () => {
     await withLake(2, async (root, ledger) => {
-      const slow = {
-        ...realDisk,
-        sync: async (path: string) => (await new Promise((r) => setTimeout(r, 300)), realDisk.sync(path)),
+      const atWork = Promise.withResolvers<void>()
+      const released = Promise.withResolvers<void>()
+      const sync = async (path: string): Promise<void> => {
+        atWork.resolve()
+        await released.promise
+        await realDisk.sync(path)
       }
-      const first = compact(root, rewriteDeps({ disk: slow }))
-      await new Promise((resolve) => setTimeout(resolve, 150))
+      const first = compact(root, rewriteDeps({ disk: { ...realDisk, sync } }))
+      await atWork.promise
       await expect(compact(root, rewriteDeps())).rejects.toThrow('is being merged already')
       expect(await mergeSmallFiles(ledger, rewriteDeps())).toMatchObject({ partitions: 0 })
+      released.resolve()
       expect((await first).partitions).toBe(2)
     })
   })

@@ -17,7 +17,7 @@ const run = async (root: string, ...argv: readonly string[]) => await pitlake(ro
 const journalOf = (root: string): string[] => readdirSync(inLake(root, places.journal)).toSorted()
 
 describe('a lake of the first layout', () => {
-  test('is read by every reading command without a commit', { timeout: 60_000 }, async () => {
+  test('is read by every reading command without a commit', async () => {
     await withKept('1/plain', async (root) => {
       const before = journalOf(root)
       expect((await run(root, 'views')).code).toBe(0)
@@ -33,7 +33,7 @@ describe('a lake of the first layout', () => {
     })
   })
 
-  test('is brought forward by one commit before the next, once', { timeout: 60_000 }, async () => {
+  test('is brought forward by one commit before the next, once', async () => {
     await withKept('1/plain', async (root) => {
       const { version } = frozen('1/plain')
       const ledger = await Ledger.open(root)
@@ -84,9 +84,7 @@ test('a new lake is of the newest layout and is never brought forward', async ()
   })
 })
 
-test('a lake of a later layout is refused by every command that opens its ledger, exit 2, with what to do', {
-  timeout: 60_000,
-}, async () => {
+test('a lake of a later layout is refused by every command that opens its ledger, exit 2, with what to do', async () => {
   await withKept('1/plain', async (root) => {
     await run(root, 'views')
     const { version } = frozen('1/plain')

@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Lake, openLake } from '../../src/index.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
-
-// Generous: other work may hold the machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let folder = ''
 let remove = async (): Promise<void> => undefined

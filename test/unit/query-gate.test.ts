@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { openLake } from '../../src/index.ts'
@@ -10,9 +10,6 @@ import { readingFunctions, refusedFunctions } from '../../src/query/gate-lists.t
 import { openQuery } from '../../src/query/lake.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
-
-// Generous: other work may hold the machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let folder = ''
 let remove = async (): Promise<void> => undefined

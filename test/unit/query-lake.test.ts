@@ -1,16 +1,13 @@
 import { cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { openQuery, type SessionOptions } from '../../src/query/lake.ts'
 import { notesOn } from '../../src/query/notes.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
-
-// Generous: other work may hold the machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let folder = ''
 let remove = async (): Promise<void> => undefined

@@ -5,15 +5,12 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { RecordBatchReader, tableFromIPC } from 'apache-arrow'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine } from '../../src/store/engine.ts'
 import { runScript } from '../../src/query/run.ts'
 import { layTable } from '../../src/query/table.ts'
 import { outFile } from '../../src/store/output.ts'
 import { type Format, formatOf, type WriteOptions, writeFile, writeTo } from '../../src/query/write.ts'
-
-// Generous: other work may hold the machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let engine: Engine
 let home = ''

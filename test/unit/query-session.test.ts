@@ -2,14 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { complete, type Vocabulary } from '../../src/query/complete.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { runSession } from '../../src/query/session.ts'
+import { until } from '../helpers/processes.ts'
 import { makeQueryLake, Screen } from '../helpers/query-lake.ts'
-
-// Generous: other work may hold the machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let folder = ''
 let remove = async (): Promise<void> => undefined
@@ -24,6 +22,8 @@ interface Seat {
   readonly type: (keys: string) => void
   readonly end: () => void
   readonly screen: Screen
+  /** How often it has looked at the clock: at the begin of each statement and at its end. */
+  readonly looks: () => number
   readonly left: Promise<void>
 }
 
@@ -32,13 +32,13 @@ async function sit(terminal: boolean, historyFile?: string, height = 24): Promis
   const engine = await openQuery(folder)
   const input = new PassThrough()
   const screen = new Screen()
-  let now = 0
+  let looks = 0
   const left = runSession(engine, folder, {
     input,
     output: screen,
     terminal,
     size: () => ({ width: 80, height }),
-    now: () => (now += 5),
+    now: () => 5 * ++looks,
     sleep: setTimeout,
     historyFile,
   }).finally(() => engine.close())
@@ -46,6 +46,7 @@ async function sit(terminal: boolean, historyFile?: string, height = 24): Promis
   return {
     screen,
     left,
+    looks: () => looks,
     type: (keys) => void input.write(keys),
     end: () => void input.end(),
     ask: async (line, until) => {
@@ -136,9 +137,9 @@ describe('a session at a terminal', () => {
     seat.type('line\u0003')
     await seat.screen.until('^C', before)
     await seat.screen.until('lake> ', before)
+    const looks = seat.looks()
     seat.type('SELECT count(*)\nFROM range(100000000000) a, range(1000) b;\n')
-    await seat.screen.until('b;', before)
-    await setTimeout(300)
+    await until(() => seat.looks() > looks, 'a statement at work')
     seat.type('\u0003')
     await seat.screen.until('error: the query was cancelled', before)
     seat.type('.as_of 2024-02-01\n')
@@ -151,7 +152,7 @@ describe('a session at a terminal', () => {
     again.type('\u001b[A')
     await again.screen.until('.as_of 2024-02-01')
     again.type('\u0003')
-    await setTimeout(50)
+    await again.screen.until('^C')
     again.type('\u0004')
     await again.left
   })

@@ -35,9 +35,7 @@ async function layersOf(root: string, table: string): Promise<string[]> {
   }
 }
 
-test('every date shows its own state: bases, deltas, removals, a new base, nothing new', {
-  timeout: 300_000,
-}, async () => {
+test('every date shows its own state: bases, deltas, removals, a new base, nothing new', async () => {
   const small = new SmallRegistry()
   const { world } = small
   const source = (n: number): Fields => ({ kind: 'explorer', n })

@@ -162,7 +162,7 @@ async function replayed(seen: readonly Seen[], states: readonly object[]): Promi
 }
 
 describe('the fold', () => {
-  test('agrees with brute force and with the replay in SQL for any stream', { timeout: 300_000 }, async () => {
+  test('agrees with brute force and with the replay in SQL for any stream', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40, size: 'max' }), async (acts) => {
         const { memory, seen, states, believed } = run(acts)

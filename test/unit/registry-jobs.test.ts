@@ -42,7 +42,7 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
     ['nothing that is known', '{"data":{"things":[]},"cursor":"c"}', /without any known resource/],
   ]
 
-  test('one after the other upon the same lake', { timeout: 300_000 }, async () => {
+  test('one after the other upon the same lake', async () => {
     await withSmall(async (small, bench) => {
       await bench.sync()
       const before = [await standing(bench.root), await contentOf(bench.root)]
@@ -60,7 +60,7 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
     })
   })
 
-  test('a page of the feed: what was read before it counts, the cursor stops there', { timeout: 300_000 }, async () => {
+  test('a page of the feed: what was read before it counts, the cursor stops there', async () => {
     await withSmall(async (small, bench) => {
       await bench.sync()
       small.world.put('issuers', 'i1', { name: 'other' })
@@ -77,7 +77,7 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
   })
 })
 
-test('TIME 45: a page without events says where to go on', { timeout: 300_000 }, async () => {
+test('TIME 45: a page without events says where to go on', async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     small.world.put('issuers', 'i1', { name: 'other' })
@@ -92,7 +92,7 @@ test('TIME 45: a page without events says where to go on', { timeout: 300_000 },
   })
 })
 
-test('a snapshot that loses much is held back until a person accepts it', { timeout: 300_000 }, async () => {
+test('a snapshot that loses much is held back until a person accepts it', async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     const before = await standing(bench.root)
@@ -107,7 +107,7 @@ test('a snapshot that loses much is held back until a person accepts it', { time
   })
 })
 
-test('a refused snapshot: head first, then the lists, then the feed; later 304s', { timeout: 300_000 }, async () => {
+test('a refused snapshot: head first, then the lists, then the feed; later 304s', async () => {
   await withSmall(async (small, bench) => {
     small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
     const first = await bench.sync()
@@ -130,9 +130,7 @@ test('a refused snapshot: head first, then the lists, then the feed; later 304s'
   })
 })
 
-test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', {
-  timeout: 30_000,
-}, async () => {
+test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     small.world.put('issuers', 'i3', null)
@@ -163,7 +161,7 @@ test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferre
   })
 })
 
-test('the refusals apart: key, quota, server; nothing is applied', { timeout: 300_000 }, async () => {
+test('the refusals apart: key, quota, server; nothing is applied', async () => {
   await withSmall(async (small, bench) => {
     const stoppedBy = async (response: () => Response): Promise<unknown> => {
       small.broken.set('/snapshot', response)
@@ -205,7 +203,7 @@ describe('cursors are opaque: none is compared, whatever a provider writes', () 
     ],
   ]
 
-  test.for(spellings)('%s', { timeout: 30_000 }, async ([, spelling]) => {
+  test.for(spellings)('%s', async ([, spelling]) => {
     await withSmall(async (small, bench) => {
       Object.assign(small, spelling)
       await bench.sync()
@@ -223,9 +221,7 @@ describe('cursors are opaque: none is compared, whatever a provider writes', () 
     })
   })
 
-  test('events that bring nothing new move the place in the feed, and make no version', {
-    timeout: 30_000,
-  }, async () => {
+  test('events that bring nothing new move the place in the feed, and make no version', async () => {
     await withSmall(async (small, bench) => {
       await bench.sync()
       const data = [{ entity_type: 'issuer', entity_id: 'i5', op: 'updated', record: small.world.record('issuers i5') }]
@@ -244,7 +240,7 @@ describe('cursors are opaque: none is compared, whatever a provider writes', () 
   })
 })
 
-test('TIME 50, TIME 51: three answers, an unknown type and an additive key', { timeout: 300_000 }, async () => {
+test('TIME 50, TIME 51: three answers, an unknown type and an additive key', async () => {
   await withSmall(async (small, bench) => {
     await bench.sync()
     const answers = ['not disclosed', 'None (self-custodied)', 'Alpine Custody AG', 'not disclosed at all']

@@ -1,12 +1,10 @@
 import { appendFileSync, globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
 import { pitlake } from '../helpers/command.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const supply = 'supply/current_pit'
 const point = (metric: string, v: number): PointRow => ({

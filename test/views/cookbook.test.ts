@@ -72,7 +72,7 @@ test('there are at least twenty recipes, each with a title of its own', () => {
   expect(text.match(/```sql/g)?.length).toBe(recipes.length)
 })
 
-test.for(recipes)('%s', { timeout: 300_000 }, async ([title, sql]) => {
+test.for(recipes)('%s', async ([title, sql]) => {
   const session = await openQuery(root)
   try {
     const run = { folder: root, sleep: async () => await Promise.resolve() }

@@ -1,15 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkContents } from '../../src/upkeep/contents.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { makeLake, makeViews, type PointRow, type Step } from '../helpers/views.ts'
 import { trustMetric, trustTables } from '../helpers/trust-lake.ts'
-
-// Generous: other work may hold the machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const home = mkdtempSync(join(tmpdir(), 'pitlake-folders-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))

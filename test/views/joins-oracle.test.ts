@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Engine, quote, type Row } from '../../src/store/engine.ts'
 import type { Interval } from '../../src/time.ts'
 import {
@@ -16,8 +16,6 @@ import {
 } from '../helpers/pit-oracle.ts'
 import { withJoins } from '../helpers/joins.ts'
 import { micros } from '../helpers/views.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const metric = 'addresses/min_1_count_pit'
 const other = 'indicators/sopr_adjusted_pit'

@@ -1,13 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import type { Interval } from '../../src/time.ts'
 import { withJoins } from '../helpers/joins.ts'
 import { makeLake, makeViews, multiset, type PointRow, withViews } from '../helpers/views.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** The worked cases of time that the joins answer, by number. */
 const plain = 'indicators/sopr_adjusted_pit'

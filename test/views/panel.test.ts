@@ -2,11 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, openLake, type Panel } from '../../src/index.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const project = join(import.meta.dirname, '../..')
 const python = join(project, '.cache/peers-venv/bin/python')

@@ -16,7 +16,6 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews } from '../helpers/views.ts'
 
 const endpoints = [...metrics, 'addresses/active_count_pit']
-const timeout = { timeout: 300_000 }
 type Deps = ReturnType<typeof rewriteDeps>
 
 /** A history of each endpoint in its own files and three top-ups in the given level, with late points, -0.0, null and objects. */
@@ -125,7 +124,7 @@ async function twins(work: (both: string, plain: string, deps: Deps) => Promise<
 
 const middle = (start + 402 * day) * 1_000_000
 
-test('views and joins over both levels say what they say over partitions only', timeout, async () => {
+test('views and joins over both levels say what they say over partitions only', async () => {
   await twins(async (both, plain) => {
     expect(recentOf(await filesOf(both))).toHaveLength(3)
     expect(recentOf(await filesOf(plain))).toEqual([])
@@ -136,7 +135,7 @@ test('views and joins over both levels say what they say over partitions only', 
   })
 })
 
-test('merging, moving to partitions and dating anew change no answer but the dates', timeout, async () => {
+test('merging, moving to partitions and dating anew change no answer but the dates', async () => {
   await twins(async (both, plain, deps) => {
     const before = await told(both, [middle])
     const ledger = await Ledger.open(both)
@@ -157,7 +156,7 @@ test('merging, moving to partitions and dating anew change no answer but the dat
   })
 })
 
-test('compact leaves one file a partition, and says what it exchanged', timeout, async () => {
+test('compact leaves one file a partition, and says what it exchanged', async () => {
   await twins(async (both, _, deps) => {
     const before = await told(both, [middle])
     const summary = await compact(both, deps)
@@ -171,7 +170,7 @@ test('compact leaves one file a partition, and says what it exchanged', timeout,
   })
 })
 
-test('a stamped result over both levels comes again after compact and vacuum', timeout, async () => {
+test('a stamped result over both levels comes again after compact and vacuum', async () => {
   await twins(async (both, _, deps) => {
     await makeViews(both)
     const out = join(both, '..', 'counted.parquet')
@@ -190,7 +189,7 @@ test('a stamped result over both levels comes again after compact and vacuum', t
 test.each([
   ['one bit changed', (bytes: Buffer) => bytes.with(200, (bytes[200] ?? 0) ^ 1)],
   ['torn', (bytes: Buffer) => bytes.subarray(0, 100)],
-])('a recent file with %s is not merged, nor moved, nor dated anew', timeout, async (_name, harm) => {
+])('a recent file with %s is not merged, nor moved, nor dated anew', async (_name, harm) => {
   await inFolder(async (root) => {
     const deps = rewriteDeps()
     await grow(root, deps, 'recent')
@@ -207,7 +206,7 @@ test.each([
   })
 })
 
-test('what has become large of a partition moves there, the rest stays together', timeout, async () => {
+test('what has become large of a partition moves there, the rest stays together', async () => {
   await inFolder(async (root) => {
     const deps = rewriteDeps()
     const ledger = await Ledger.open(root)

@@ -1,10 +1,8 @@
 import fc from 'fast-check'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import { count, end, floor, type Interval, parseInstant, step } from '../../src/time.ts'
 import { type HeldPoint, withJoins } from '../helpers/joins.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const plain = 'indicators/sopr_adjusted_pit'
 const nested = 'indicators/cost_basis_distribution_quantiles_pit'
