@@ -21,18 +21,13 @@ The proposed block holds a rule for each disproved interval; below it stands wha
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
-    const ledger = await Ledger.openToRead(settings.data)
-    let report: AuditReport
-    try {
-      report = await auditAvailability(ledger, {
-        catalogue,
-        paths: listOption(input, 'paths'),
-        overrides: settings.metrics.availability,
-        now: Math.floor(deps.now() / 1000),
-      })
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.openToRead(settings.data)
+    const report = await auditAvailability(ledger, {
+      catalogue,
+      paths: listOption(input, 'paths'),
+      overrides: settings.metrics.availability,
+      now: Math.floor(deps.now() / 1000),
+    })
     deps.stdout(flagOption(input, 'json') ? json(report) : told(report, flagOption(input, 'all')))
     if (report.disproved > 0)
       throw new LakeError('integrity', {

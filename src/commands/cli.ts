@@ -37,7 +37,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   try {
     return (await dispatch(argv, deps)) ?? 0
   } catch (thrown) {
-    const error = await inPlainWords(thrown, argv)
+    // What was told while a thing was closed hides nothing of why it had to be.
+    const error = await inPlainWords(thrown instanceof SuppressedError ? thrown.suppressed : thrown, argv)
     const clean = await cleaner(deps)
     report(error, deps, clean)
     if (argv.includes('--json') && !printed) deps.stdout(clean(failure(error)))

@@ -42,12 +42,8 @@ export const compactCommand: CommandSpec = {
 }
 
 async function rebuild(root: string, catalogue: Catalogue, deps: RewriteDeps): Promise<void> {
-  const ledger = await Ledger.open(root)
-  try {
-    if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps })
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.open(root)
+  if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps })
 }
 
 function told(summary: MergeSummary): string {

@@ -236,23 +236,15 @@ async function merged({ context, deps, dry }: Day): Promise<Told> {
 }
 
 async function dueNow(root: string): Promise<Told> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const due = dueMerges(ledger)
-    return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${count(due)} partitions`, report: null }
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  const due = dueMerges(ledger)
+  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${count(due)} partitions`, report: null }
 }
 
 async function withLake(root: string, work: (ledger: Ledger) => Promise<Told>): Promise<Told> {
   requireLake(root)
-  const ledger = await Ledger.open(root)
-  try {
-    return await work(ledger)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.open(root)
+  return await work(ledger)
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */

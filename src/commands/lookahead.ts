@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
-import type { Engine } from '../store/engine.ts'
 import { openQuery } from '../query/lake.ts'
 import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
@@ -76,16 +75,10 @@ function readQuery(file: string, { cwd }: Deps): string {
 
 /** The file's one SELECT, proved to be readable by this lake and to write nothing. */
 async function singleQuery(folder: string, text: string, run: Parameters<typeof runScript>[2]): Promise<string> {
-  let engine: Engine | undefined
-  try {
-    engine = await openQuery(folder)
-    const ready = await runScript(engine, text, run)
-    if (ready.kind !== 'SELECT')
-      throw usage('SQL', { expected: 'one SELECT', got: ready.kind, next: 'a proof needs the rows of one query' })
-    return ready.text
-  } finally {
-    engine?.close()
-  }
+  using engine = await openQuery(folder)
+  const ready = await runScript(engine, text, run)
+  if (ready.kind === 'SELECT') return ready.text
+  throw usage('SQL', { expected: 'one SELECT', got: ready.kind, next: 'a proof needs the rows of one query' })
 }
 
 function toleranceOf(input: Input): number {

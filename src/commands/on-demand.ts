@@ -29,7 +29,7 @@ export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Dep
   const world = await worldFor(input, deps)
   if (world === undefined) return work(deps)
   const { seed, scale } = world
-  const served = await serve(
+  await using served = await serve(
     createSandbox({
       catalogue: loadCatalogue(),
       seed,
@@ -49,11 +49,7 @@ export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Dep
     PITLAKE_REGISTRY_URL: `${served.url}/registry/v1`,
     PITLAKE_REGISTRY_KEY: sandboxKeys.registry,
   }
-  try {
-    return await work({ ...deps, env })
-  } finally {
-    await served.close()
-  }
+  return await work({ ...deps, env })
 }
 
 /** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
@@ -68,17 +64,13 @@ async function worldFor(input: Input, deps: Deps): Promise<World | undefined> {
 /** A lake that cannot be read says so to the command itself. */
 async function readWorld(data: string, deps: Deps): Promise<World | undefined> {
   try {
-    const ledger = await Ledger.openToRead(data)
-    try {
-      const { provider } = ledger.head()
-      if (provider?.synthetic !== true) return undefined
-      const names = [provider.metrics, provider.registry].filter((name) => name !== undefined)
-      const seed = /^sandbox:(\d+)$/.exec(names[0] ?? '')?.[1]
-      if (seed === undefined || new Set(names).size > 1) return undefined
-      return { seed: Number(seed), scale: await scaleOf(ledger, deps) }
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.openToRead(data)
+    const { provider } = ledger.head()
+    if (provider?.synthetic !== true) return undefined
+    const names = [provider.metrics, provider.registry].filter((name) => name !== undefined)
+    const seed = /^sandbox:(\d+)$/.exec(names[0] ?? '')?.[1]
+    if (seed === undefined || new Set(names).size > 1) return undefined
+    return { seed: Number(seed), scale: await scaleOf(ledger, deps) }
   } catch (error) {
     if (error instanceof LakeError) return undefined
     throw error

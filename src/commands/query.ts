@@ -4,7 +4,6 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { tmpdir, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
-import type { Engine } from '../store/engine.ts'
 import { type OutFile, outFile } from '../store/output.ts'
 import type { SessionOptions, Setting } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
@@ -187,15 +186,6 @@ export async function withLimit<T>(
   } finally {
     unwatch()
     done.abort()
-  }
-}
-
-/** Closes the engine after the work, however it ended. */
-export async function withEngine<T>(engine: Engine, work: (engine: Engine) => Promise<T>): Promise<T> {
-  try {
-    return await work(engine)
-  } finally {
-    engine.close()
   }
 }
 

@@ -57,15 +57,11 @@ export const statusCommand: CommandSpec = {
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
   run: async (input, deps) => {
     const job = inputOf(input, deps)
-    const ledger = await Ledger.openToRead(job.settings.data)
-    try {
-      const { cursor } = registryState(ledger)
-      const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
-      const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
-      deps.stdout(flagOption(input, 'json') ? json(status) : told(status))
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.openToRead(job.settings.data)
+    const { cursor } = registryState(ledger)
+    const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
+    const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
+    deps.stdout(flagOption(input, 'json') ? json(status) : told(status))
   },
 }
 

@@ -18,7 +18,6 @@ import {
   sessionOptions,
   standardOutput,
   targetOf,
-  withEngine,
   withLimit,
   withScratch,
 } from './query.ts'
@@ -100,18 +99,16 @@ export async function writeAnswer(input: Input, deps: Deps, folder: string, quer
     withLimit(input, deps, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      const engine = await openQuery(folder, {
+      using engine = await openQuery(folder, {
         ...sessionOptions(input),
         query,
         ...(work.prelude === undefined ? {} : { prelude: async (own) => work.prelude?.(own, run) }),
       })
-      await withEngine(engine, async () => {
-        const ready = await work.prepare(engine, run)
-        const written = await put(engine, ready, { ...output, by: work.by }, target, deps, run)
-        if (ready.kind !== 'SELECT') return
-        const doubts = await guarded(engine, '', run, async () => work.doubts(engine, written))
-        for (const doubt of doubts) deps.stderr(`note: ${doubt}\n`)
-      })
+      const ready = await work.prepare(engine, run)
+      const written = await put(engine, ready, { ...output, by: work.by }, target, deps, run)
+      if (ready.kind !== 'SELECT') return
+      const doubts = await guarded(engine, '', run, async () => work.doubts(engine, written))
+      for (const doubt of doubts) deps.stderr(`note: ${doubt}\n`)
     }),
   )
 }
@@ -138,16 +135,14 @@ async function put(
 
 async function session(input: Input, deps: Deps, folder: string): Promise<void> {
   const { runSession } = await import('../query/session.ts')
-  const engine = await openQuery(folder, sessionOptions(input))
-  await withEngine(engine, async () =>
-    runSession(engine, folder, {
-      input: process.stdin,
-      output: process.stdout,
-      terminal: process.stdout.isTTY,
-      size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
-      now: () => performance.now(),
-      sleep: deps.sleep,
-      historyFile: resolve(deps.cwd, textOption(input, 'history') ?? join(homedir(), '.pitlake_history')),
-    }),
-  )
+  using engine = await openQuery(folder, sessionOptions(input))
+  await runSession(engine, folder, {
+    input: process.stdin,
+    output: process.stdout,
+    terminal: process.stdout.isTTY,
+    size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
+    now: () => performance.now(),
+    sleep: deps.sleep,
+    historyFile: resolve(deps.cwd, textOption(input, 'history') ?? join(homedir(), '.pitlake_history')),
+  })
 }

@@ -25,22 +25,18 @@ export const statusCommand: CommandSpec = {
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const file = textOption(input, 'html')
-    const ledger = await Ledger.openToRead(settings.data)
-    try {
-      const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000) }
-      const judged = await readStanding(ledger, asked)
-      if (file !== undefined) {
-        const page = await readPage(ledger, asked, judged, programName())
-        await putOut(resolve(deps.cwd, file), statusPage(page), settings.data, '--html')
-      }
-      if (file !== undefined) deps.stderr(`page written to ${file}\n`)
-      const checked = flagOption(input, 'check') ? check(judged.standing) : null
-      if (flagOption(input, 'json')) deps.stdout(json(judged.standing))
-      else deps.stdout(checked?.line ?? told(judged.standing, settings.data))
-      return checked?.code ?? 0
-    } finally {
-      ledger.close()
+    using ledger = await Ledger.openToRead(settings.data)
+    const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000) }
+    const judged = await readStanding(ledger, asked)
+    if (file !== undefined) {
+      const page = await readPage(ledger, asked, judged, programName())
+      await putOut(resolve(deps.cwd, file), statusPage(page), settings.data, '--html')
     }
+    if (file !== undefined) deps.stderr(`page written to ${file}\n`)
+    const checked = flagOption(input, 'check') ? check(judged.standing) : null
+    if (flagOption(input, 'json')) deps.stdout(json(judged.standing))
+    else deps.stdout(checked?.line ?? told(judged.standing, settings.data))
+    return checked?.code ?? 0
   },
 }
 

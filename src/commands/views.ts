@@ -17,17 +17,13 @@ export const viewsCommand: CommandSpec = {
     const { settings, catalogue } = readContext(input, deps)
     const root = settings.data
     requireLake(root)
-    const ledger = await Ledger.open(root)
-    try {
-      const built = await buildViews(ledger, {
-        catalogue,
-        force: true,
-        deps: lakeWorld(deps, 'views'),
-      })
-      deps.stdout(flagOption(input, 'json') ? json(built) : told(root, built))
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.open(root)
+    const built = await buildViews(ledger, {
+      catalogue,
+      force: true,
+      deps: lakeWorld(deps, 'views'),
+    })
+    deps.stdout(flagOption(input, 'json') ? json(built) : told(root, built))
   },
 }
 

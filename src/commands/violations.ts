@@ -26,19 +26,15 @@ export const listCommand: CommandSpec = {
     'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). The id includes the offered value: a third value is a violation of its own.',
   run: async (input, deps) => {
     const { settings } = readContext(input, deps)
-    const ledger = await Ledger.openToRead(settings.data)
-    try {
-      const all = listViolations(ledger, filterOf(input))
-      const shown = flagOption(input, 'all') ? all : all.filter(({ accepted_at }) => accepted_at === null)
-      if (flagOption(input, 'json')) return deps.stdout(json({ violations: shown.map(scripted) }))
-      if (shown.length > 0) deps.stdout(table(header, shown.map(line)))
-      const accepted = all.filter(({ accepted_at }) => accepted_at !== null).length
-      deps.stdout(
-        `${(all.length - accepted).toLocaleString('en-US')} not accepted, ${accepted.toLocaleString('en-US')} accepted\n`,
-      )
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.openToRead(settings.data)
+    const all = listViolations(ledger, filterOf(input))
+    const shown = flagOption(input, 'all') ? all : all.filter(({ accepted_at }) => accepted_at === null)
+    if (flagOption(input, 'json')) return deps.stdout(json({ violations: shown.map(scripted) }))
+    if (shown.length > 0) deps.stdout(table(header, shown.map(line)))
+    const accepted = all.filter(({ accepted_at }) => accepted_at !== null).length
+    deps.stdout(
+      `${(all.length - accepted).toLocaleString('en-US')} not accepted, ${accepted.toLocaleString('en-US')} accepted\n`,
+    )
   },
 }
 
@@ -59,16 +55,12 @@ export const acceptCommand: CommandSpec = {
     requireLake(settings.data)
     const why = textOption(input, 'why')?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
-    const ledger = await Ledger.open(settings.data)
-    try {
-      const ids = idsOf(input, ledger)
-      const done = await acceptViolations(ledger, { ids, why }, lakeWorld(deps, 'violations accept'))
-      if (flagOption(input, 'json')) return deps.stdout(json(done))
-      const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
-      deps.stdout(`${done.accepted.length} accepted (version ${done.version})${before}\n`)
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.open(settings.data)
+    const ids = idsOf(input, ledger)
+    const done = await acceptViolations(ledger, { ids, why }, lakeWorld(deps, 'violations accept'))
+    if (flagOption(input, 'json')) return deps.stdout(json(done))
+    const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
+    deps.stdout(`${done.accepted.length} accepted (version ${done.version})${before}\n`)
   },
 }
 

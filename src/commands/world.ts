@@ -65,11 +65,7 @@ export function requireLake(root: string): void {
 /** Refuses a folder in which no lake was begun; says on stderr where its last commit lies ahead of this machine's clock. */
 export async function openedLake(deps: Deps, root: string): Promise<void> {
   requireLake(root)
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const note = clockNote(ledger, Math.floor(deps.now() * 1000))
-    if (note !== null) deps.stderr(`note: ${note}\n`)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  const note = clockNote(ledger, Math.floor(deps.now() * 1000))
+  if (note !== null) deps.stderr(`note: ${note}\n`)
 }

@@ -176,6 +176,10 @@ export class Ledger implements Index {
     if (this.#database.isOpen) this.#database.close()
   }
 
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
   exec(sql: string): void {
     this.#database.exec(sql)
   }

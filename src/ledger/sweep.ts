@@ -20,7 +20,7 @@ import { markerOf, readMarker } from '../store/marker.ts'
 import { closePrivate, makeLakeFolder } from '../store/private.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
-export interface Spool {
+export interface Spool extends AsyncDisposable {
   /** The path of a file in it, relative to the lake. */
   path(name: string): string
   /** The same, absolute. */
@@ -46,14 +46,16 @@ export async function openSpool(
     await lock.release()
     throw diskError(error, 'spool')
   }
+  const close = async (): Promise<void> => {
+    await disk.remove(inLake(root, folder))
+    await lock.release()
+    await rm(inLake(root, lockFile(name)), { force: true })
+  }
   return {
     path: (file) => `${folder}/${file}`,
     file: (file) => inLake(root, `${folder}/${file}`),
-    close: async () => {
-      await disk.remove(inLake(root, folder))
-      await lock.release()
-      await rm(inLake(root, lockFile(name)), { force: true })
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

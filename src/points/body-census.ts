@@ -46,33 +46,18 @@ export async function hasNegativeZero(file: string): Promise<boolean> {
   return found
 }
 
-/** The first bytes of a body, as Latin-1 text. */
-export async function head(file: string, bytes: number): Promise<string> {
-  const handle = await open(file)
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0)
-    return buffer.toString('latin1', 0, bytesRead)
-  } finally {
-    await handle.close()
-  }
-}
-
 /** Hands the file over in chunks of a megabyte until `take` says false; returns how many bytes were read. */
 export async function eachChunk(file: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
-  const handle: FileHandle = await open(file)
-  try {
-    // Most bodies are far shorter than a chunk.
-    const { size } = await handle.stat()
-    const length = Math.min(chunkSize, size + 8)
-    const buffer = Buffer.from(new ArrayBuffer(length + (-length & 7)))
-    let offset = 0
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
-      if (bytesRead === 0 || !take(buffer.subarray(0, bytesRead), offset)) return offset
-      offset += bytesRead
-    }
-  } finally {
-    await handle.close()
+  await using handle: FileHandle = await open(file)
+  // Most bodies are far shorter than a chunk.
+  const { size } = await handle.stat()
+  const length = Math.min(chunkSize, size + 8)
+  const buffer = Buffer.from(new ArrayBuffer(length + (-length & 7)))
+  let offset = 0
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
+    if (bytesRead === 0 || !take(buffer.subarray(0, bytesRead), offset)) return offset
+    offset += bytesRead
   }
 }
 

@@ -25,7 +25,7 @@ const usuallyLong = 1_000_000
  * nothing.
  */
 export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertResult> {
-  const session = await engine.session()
+  using session = await engine.session()
   try {
     const lexed = new Map<string, Lexed>()
     const parts = job.parts.map((part): PartJob => ({ ...job, ...part }))
@@ -56,8 +56,6 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
   } catch (error) {
     for (const { out } of [...job.parts, job.recent]) await rm(out, { force: true })
     throw error
-  } finally {
-    session.close()
   }
 }
 

@@ -1,7 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises'
 import { onGridSql, endSql, stepSql } from '../intervals-sql.ts'
 import type { Window } from '../windows.ts'
-import { head } from './body-census.ts'
+import { readInto } from '../store/disk.ts'
 import type { Lexed } from './lexer.ts'
 import { fewRows } from '../store/compression.ts'
 import { contradictsConvention } from './clocks.ts'
@@ -39,7 +39,9 @@ export async function convertDirectly(
   lexed: Map<string, Lexed>,
 ): Promise<Direct | null> {
   if (!areApart(job, ordered)) return null
-  const heads = await Promise.all(ordered.map(({ body }) => head(body.file, sniffed)))
+  const heads = await Promise.all(
+    ordered.map(async ({ body }) => (await readInto(body.file, Buffer.alloc(sniffed))).toString('latin1')),
+  )
   const full = ordered.flatMap((_, i) => (isEmptyArray(heads[i] ?? '') ? [] : [i]))
   const shape = shapeOf(full.map((i) => heads[i] ?? ''))
   if ((full.length > 0 && !shape) || (await meetsHeld(session, job, ordered))) return null

@@ -75,12 +75,8 @@ export async function proveNoLookahead(
   guard: Guard,
 ): Promise<Proof> {
   const prove = async (threads: number | undefined, notes: readonly string[]): Promise<Proof | 'unsteady'> => {
-    const session = await open(threads)
-    try {
-      return await guard(session, input.sql, async () => await proveWith(session, input, notes, threads === 1))
-    } finally {
-      session.close()
-    }
+    using session = await open(threads)
+    return await guard(session, input.sql, async () => await proveWith(session, input, notes, threads === 1))
   }
   const proof = await prove(undefined, [])
   if (proof !== 'unsteady') return proof

@@ -205,14 +205,12 @@ export async function bringDecisions(engine: Engine, spec: PanelSpec, deps: RunD
     return
   }
   const sql = source(decisions)
-  const reader = await Engine.open(':memory:', { privateSpill: true })
+  using reader = await Engine.open(':memory:', { privateSpill: true })
   try {
     await checkFile(reader, decisions.path, spec)
     await carry(reader, sql, engine, 'decisions')
   } catch (cause) {
     throw refusal(cause, { statement: sql, script: sql, offset: 0, folder: deps.folder })
-  } finally {
-    reader.close()
   }
 }
 

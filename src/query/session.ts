@@ -44,13 +44,9 @@ export async function runSession(engine: Engine, folder: string, deps: SessionDe
     out: undefined,
     quit: false,
   }
-  const desk = new Desk(deps, words)
-  try {
-    desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
-    await converse(state, desk, deps)
-  } finally {
-    desk.close()
-  }
+  using desk = new Desk(deps, words)
+  desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
+  await converse(state, desk, deps)
 }
 
 async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Promise<void> {
@@ -272,7 +268,7 @@ class Desk {
     if (!output.write(shown)) await new Promise<void>((done) => output.once('drain', () => done()))
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#readline.close()
   }
 

@@ -10,22 +10,18 @@ import { Ledger } from '../ledger/ledger.ts'
  * proved by doctor and verify; a file that is not there is an error of whoever reads it.
  */
 export async function refuseChanged(engine: Engine, folder: string): Promise<void> {
-  const ledger = Ledger.glance(folder)
+  using ledger = Ledger.glance(folder)
   if (ledger === undefined) return
-  try {
-    const [row] = await engine.rows('SELECT version FROM lake_info')
-    const files = liveFiles(ledger, { version: Number(row?.['version']) })
-    const sizes = await Promise.all(files.map(async ({ path }) => (await statOf(inLake(folder, path)))?.size))
-    const changed = files.findIndex(({ bytes }, i) => sizes[i] !== undefined && sizes[i] !== bytes)
-    const file = files[changed]
-    if (file === undefined) return
-    throw new LakeError('integrity', {
-      subject: file.path,
-      expected: `the ${file.bytes} bytes that were committed`,
-      got: `${sizes[changed]} bytes`,
-      next: 'run pitlake doctor to see what is damaged and what helps',
-    })
-  } finally {
-    ledger.close()
-  }
+  const [row] = await engine.rows('SELECT version FROM lake_info')
+  const files = liveFiles(ledger, { version: Number(row?.['version']) })
+  const sizes = await Promise.all(files.map(async ({ path }) => (await statOf(inLake(folder, path)))?.size))
+  const changed = files.findIndex(({ bytes }, i) => sizes[i] !== undefined && sizes[i] !== bytes)
+  const file = files[changed]
+  if (file === undefined) return
+  throw new LakeError('integrity', {
+    subject: file.path,
+    expected: `the ${file.bytes} bytes that were committed`,
+    got: `${sizes[changed]} bytes`,
+    next: 'run pitlake doctor to see what is damaged and what helps',
+  })
 }

@@ -1,5 +1,5 @@
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { createHash } from 'node:crypto'
 import { exportCatalogue } from '../catalog/export.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
@@ -62,28 +62,13 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   const temporary = `${input.out}.${deps.holder.pid}.tmp`
   try {
     const pinned = await pin(ledger, input, deps, spool)
-    const session = await openQuery(input.root, {
-      script: pinned.text.replaceAll(folderMark, input.root),
-      threads: 1,
-      query: input.query,
-      set: input.variables,
-    })
-    let note: StampNote
-    try {
-      const made = await runStamped(session, input.query, { ...run, folder: input.root })
-      note = {
-        ...pinned.note,
-        ...made,
-        query: input.query,
-        variables: input.variables,
-        engine: await engineVersion(session),
-        program: deps.program,
-      }
-      await mkdir(dirname(input.out), { recursive: true })
-      await writeStamped(session, temporary, note)
-    } finally {
-      session.close()
-    }
+    const { root, query, variables } = input
+    const script = pinned.text.replaceAll(folderMark, root)
+    using session = await openQuery(root, { script, threads: 1, query, set: variables })
+    const made = await runStamped(session, query, { ...run, folder: root })
+    const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
+    const note: StampNote = { ...pinned.note, ...made, ...facts }
+    await writeStamped(session, temporary, note)
     await realDisk.sync(temporary)
     const digest = await sha256File(temporary)
     const stampId = digest.slice(0, 16)
@@ -150,41 +135,37 @@ async function record(
   deps: CommitDeps,
 ): Promise<void> {
   const { root } = ledger
-  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  try {
-    await ledger.catchUp()
-    if (heldStamps(ledger).some((known) => known.id === id)) return
-    const pinned = liveFiles(ledger, { version: note.version })
-    if (pinned.some((file) => file.dropped_version !== null))
-      throw new LakeError('unexpected', {
-        subject: `version ${note.version}`,
-        got: 'files that were vacuumed meanwhile',
-        next: 'run the same command again',
-      })
-    const own = kept.map(async (path) => {
-      const full = inLake(root, path)
-      return { path, bytes: (await statOf(full))?.size ?? 0, sha256: await sha256File(full) }
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  await ledger.catchUp()
+  if (heldStamps(ledger).some((known) => known.id === id)) return
+  const pinned = liveFiles(ledger, { version: note.version })
+  if (pinned.some((file) => file.dropped_version !== null))
+    throw new LakeError('unexpected', {
+      subject: `version ${note.version}`,
+      got: 'files that were vacuumed meanwhile',
+      next: 'run the same command again',
     })
-    const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
-    const stampFile: StampFile = {
-      schema_version: stampSchema,
-      lake: note.lake,
-      id,
-      version: note.version,
-      digest,
-      query_digest: sha256(query),
-      path: basename(out),
-      at: Math.floor(deps.nowMicros()),
-      program: deps.program,
-      rules: heldRules(ledger, note.version)?.digest ?? null,
-      detail: { script: note.script, result: note.result, rows: note.rows, variables: note.variables },
-      files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
-    }
-    await writeStamp(deps.disk ?? realDisk, root, spool.file('stamp.json'), stampFile)
-    await ledger.catchUp()
-  } finally {
-    await lock.release()
+  const own = kept.map(async (path) => {
+    const full = inLake(root, path)
+    return { path, bytes: (await statOf(full))?.size ?? 0, sha256: await sha256File(full) }
+  })
+  const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
+  const stampFile: StampFile = {
+    schema_version: stampSchema,
+    lake: note.lake,
+    id,
+    version: note.version,
+    digest,
+    query_digest: sha256(query),
+    path: basename(out),
+    at: Math.floor(deps.nowMicros()),
+    program: deps.program,
+    rules: heldRules(ledger, note.version)?.digest ?? null,
+    detail: { script: note.script, result: note.result, rows: note.rows, variables: note.variables },
+    files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
   }
+  await writeStamp(deps.disk ?? realDisk, root, spool.file('stamp.json'), stampFile)
+  await ledger.catchUp()
 }
 
 /** What running a stamped result again came to. */
@@ -202,33 +183,25 @@ export async function replay(
   run: Omit<RunDeps, 'folder'>,
   program: string,
 ): Promise<Replayed> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const note = await noteOf(path)
-    await prove(ledger, note, path)
-    const text = await readFile(inLake(root, note.script), 'utf8').catch((cause: unknown) => {
-      throw lost(note.script, cause)
-    })
-    if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
-    const session = await openQuery(root, {
-      script: text.replaceAll(folderMark, root),
-      threads: 1,
-      anyVariable: true,
-      set: note.variables,
-    })
-    try {
-      const again = await runStamped(session, note.query, { ...run, folder: root })
-      const notes = changes(note, await engineVersion(session), program)
-      if (again.result === note.result) return { ...note, same: true, difference: null, notes }
-      await bringStamped(session, path)
-      if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
-      return { ...note, same: false, difference: (await firstDifference(session)) ?? null, notes }
-    } finally {
-      session.close()
-    }
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  const note = await noteOf(path)
+  await prove(ledger, note, path)
+  const text = await readFile(inLake(root, note.script), 'utf8').catch((cause: unknown) => {
+    throw lost(note.script, cause)
+  })
+  if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
+  using session = await openQuery(root, {
+    script: text.replaceAll(folderMark, root),
+    threads: 1,
+    anyVariable: true,
+    set: note.variables,
+  })
+  const again = await runStamped(session, note.query, { ...run, folder: root })
+  const notes = changes(note, await engineVersion(session), program)
+  if (again.result === note.result) return { ...note, same: true, difference: null, notes }
+  await bringStamped(session, path)
+  if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
+  return { ...note, same: false, difference: (await firstDifference(session)) ?? null, notes }
 }
 
 async function noteOf(path: string): Promise<StampNote> {

@@ -73,45 +73,33 @@ export async function engineVersion(session: Engine): Promise<string> {
 
 /** Writes the kept rows with their note: equal rows and notes give equal bytes. A dictionary would lose the sign of -0.0. */
 export async function writeStamped(session: Engine, path: string, note: StampNote): Promise<void> {
-  const writer = await Engine.open(':memory:', { threads: 1, privateSpill: true })
-  try {
-    await carry(session, `FROM ${resultTable}`, writer, resultTable)
-    await writer.run(
-      `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
-        KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
-    )
-  } finally {
-    writer.close()
-  }
+  using writer = await Engine.open(':memory:', { threads: 1, privateSpill: true })
+  await carry(session, `FROM ${resultTable}`, writer, resultTable)
+  await writer.run(
+    `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
+      KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
+  )
 }
 
 /** Brings the rows of a stamped file into a session that replays it. */
 export async function bringStamped(session: Engine, path: string): Promise<void> {
-  const reader = await Engine.open(':memory:', { threads: 1, privateSpill: true })
-  try {
-    await carry(
-      reader,
-      `FROM read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`,
-      session,
-      stampedTable,
-    )
-  } finally {
-    reader.close()
-  }
+  using reader = await Engine.open(':memory:', { threads: 1, privateSpill: true })
+  await carry(
+    reader,
+    `FROM read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`,
+    session,
+    stampedTable,
+  )
 }
 
 /** The note of a stamped file; undefined for any other Parquet file. */
 export async function readNote(path: string): Promise<StampNote | undefined> {
-  const reader = await Engine.open(':memory:', { threads: 1 })
-  try {
-    const rows = await reader.rows(
-      `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ${quote(footerKey)}`,
-    )
-    const note = rows[0]?.['note']
-    return typeof note === 'string' ? (JSON.parse(note) as StampNote) : undefined
-  } finally {
-    reader.close()
-  }
+  using reader = await Engine.open(':memory:', { threads: 1 })
+  const rows = await reader.rows(
+    `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ${quote(footerKey)}`,
+  )
+  const note = rows[0]?.['note']
+  return typeof note === 'string' ? (JSON.parse(note) as StampNote) : undefined
 }
 
 /** The first row and column in which the kept rows differ from a file's. */

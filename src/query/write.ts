@@ -161,12 +161,8 @@ export async function writeTo(
 
 /** Sends a finished file through a sink. */
 export async function sendFile(path: string, sink: Sink): Promise<void> {
-  const handle = await open(path)
-  try {
-    for await (const part of handle.createReadStream({ autoClose: false })) await sink(part as Uint8Array)
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(path)
+  for await (const part of handle.createReadStream({ autoClose: false })) await sink(part as Uint8Array)
 }
 
 const parquetForms = {
@@ -188,14 +184,10 @@ async function toParquet(
     `SELECT current_setting('memory_limit') AS memory, CAST(current_setting('threads') AS BIGINT) AS threads`,
   )
   const { memory = '', threads = 1n } = means ?? {}
-  const writer = await Engine.open(':memory:', { memoryLimit: memory, threads: Number(threads), privateSpill: true })
-  try {
-    const rows = await carry(engine, sql, writer, 'answer')
-    await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
-    return { rows, more: false, empty: await emptyIn(writer, 'answer', by) }
-  } finally {
-    writer.close()
-  }
+  using writer = await Engine.open(':memory:', { memoryLimit: memory, threads: Number(threads), privateSpill: true })
+  const rows = await carry(engine, sql, writer, 'answer')
+  await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
+  return { rows, more: false, empty: await emptyIn(writer, 'answer', by) }
 }
 
 /** The same for the rows of a table, counted by the engine that holds them. */

@@ -1,11 +1,12 @@
 import { createWriteStream } from 'node:fs'
-import { open, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
 import type { StagedFile } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
+import { readInto } from '../store/disk.ts'
 import { inLake, rawFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Spool } from '../ledger/sweep.ts'
@@ -97,21 +98,6 @@ async function feed(compressor: Writable, bodies: readonly RawBody[]): Promise<v
     const { size } = await stat(file)
     if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
     await take(await readInto(file, memory.subarray(0, size)))
-  }
-}
-
-async function readInto(file: string, memory: Buffer): Promise<Buffer> {
-  const handle = await open(file)
-  try {
-    let length = 0
-    while (length < memory.length) {
-      const { bytesRead } = await handle.read(memory, length)
-      if (bytesRead === 0) break
-      length += bytesRead
-    }
-    return memory.subarray(0, length)
-  } finally {
-    await handle.close()
   }
 }
 

@@ -6,7 +6,7 @@ import { usage } from '../errors.ts'
 import type { Sandbox } from './sandbox.ts'
 
 /** A sandbox on a port of this machine. */
-export interface Served {
+export interface Served extends AsyncDisposable {
   readonly port: number
   readonly url: string
   /** Stops listening, lets answers in flight end while `grace` lasts, then closes every connection. */
@@ -39,7 +39,8 @@ export async function serve(sandbox: Sandbox, options: ServeOptions): Promise<Se
     throw usage(`port ${options.port}`, { expected: 'a free port', got, next: 'try --port 0', cause })
   }
   const { port } = server.address() as AddressInfo
-  return { port, url: `http://${host}:${port}`, close: () => close(server, options.grace) }
+  const end = (): Promise<void> => close(server, options.grace)
+  return { port, url: `http://${host}:${port}`, close: end, [Symbol.asyncDispose]: end }
 }
 
 async function close(server: Server, grace: ServeOptions['grace']): Promise<void> {

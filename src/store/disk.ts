@@ -24,33 +24,21 @@ export interface Disk {
 /** The file system of this machine. */
 export const realDisk: Disk = {
   async sync(path) {
-    const file = await fs.open(path, 'r+')
-    try {
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+    await using file = await fs.open(path, 'r+')
+    await file.sync()
   },
   async syncFolder(path) {
-    const folder = await fs.open(path, 'r').catch(ignoreUnsupported)
+    await using folder = await fs.open(path, 'r').catch(ignoreUnsupported)
     if (!folder) return
-    try {
-      await folder.sync().catch(ignoreUnsupported)
-    } finally {
-      await folder.close()
-    }
+    await folder.sync().catch(ignoreUnsupported)
   },
   async move(from, to) {
     await fs.rename(from, to)
   },
   async write(path, text) {
-    const file = await fs.open(path, 'w')
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+    await using file = await fs.open(path, 'w')
+    await file.writeFile(text)
+    await file.sync()
   },
   async claim(from, to) {
     try {
@@ -66,17 +54,13 @@ export const realDisk: Disk = {
     }
   },
   async append(path, text) {
-    const file = await fs.open(path, 'a+', 0o600)
-    try {
-      const { size } = await file.stat()
-      const tail = Buffer.alloc(1)
-      if (size > 0) await file.read(tail, 0, 1, size - 1)
-      const torn = size > 0 && tail[0] !== 0x0a
-      await file.appendFile(torn ? `\n${text}` : text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+    await using file = await fs.open(path, 'a+', 0o600)
+    const { size } = await file.stat()
+    const tail = Buffer.alloc(1)
+    if (size > 0) await file.read(tail, 0, 1, size - 1)
+    const torn = size > 0 && tail[0] !== 0x0a
+    await file.appendFile(torn ? `\n${text}` : text)
+    await file.sync()
   },
   async remove(path) {
     await fs.rm(path, { force: true, recursive: true })
@@ -140,6 +124,15 @@ export function isWritable(path: string): boolean {
   } catch {
     return false
   }
+}
+
+/** The first bytes of a file, as many as the memory takes; fewer where it is shorter. */
+export async function readInto(path: string, memory: Buffer): Promise<Buffer> {
+  await using file = await fs.open(path)
+  let length = 0
+  for (let read = -1; read !== 0 && length < memory.length; length += read)
+    read = (await file.read(memory, length)).bytesRead
+  return memory.subarray(0, length)
 }
 
 /** The names in a folder, sorted; none when it is not there. */

@@ -284,6 +284,10 @@ export class Engine {
     removeSpill(this.#spill)
   }
 
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
   static async #connect(instance: DuckDBInstance, owner: boolean): Promise<Engine> {
     const engine = new Engine(instance, await instance.connect(), owner)
     // Global, so that later sessions have it although the settings may be locked by then.
@@ -375,14 +379,10 @@ function isoMicros(micros: bigint, zone: string): string {
 /** Whether all views and macros that a database holds can be read; a power cut may have torn it. */
 export async function readsWell(database: string): Promise<boolean> {
   try {
-    const engine = await Engine.open(database, { threads: 1, readOnly: true })
-    try {
-      await engine.rows('SELECT count(sql) FROM duckdb_views()')
-      await engine.rows('SELECT count(macro_definition) FROM duckdb_functions()')
-      return true
-    } finally {
-      engine.close()
-    }
+    using engine = await Engine.open(database, { threads: 1, readOnly: true })
+    await engine.rows('SELECT count(sql) FROM duckdb_views()')
+    await engine.rows('SELECT count(macro_definition) FROM duckdb_functions()')
+    return true
   } catch {
     return false
   }

@@ -15,7 +15,7 @@ export interface Holder {
 }
 
 /** A lock that is held. */
-export interface Lock {
+export interface Lock extends AsyncDisposable {
   release(): Promise<void>
 }
 
@@ -36,12 +36,11 @@ export async function tryLock(root: string, name: string, holder: Holder): Promi
     hold.release()
     throw diskError(error, `lock ${name}`)
   }
-  return {
-    release: async () => {
-      await rm(file, { force: true }).catch(() => undefined)
-      hold.release()
-    },
+  const release = async (): Promise<void> => {
+    await rm(file, { force: true }).catch(() => undefined)
+    hold.release()
   }
+  return { release, [Symbol.asyncDispose]: release }
 }
 
 /** The one job per API, and the one verify beside it: a second one is told who is at work. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, lstatSync, realpathSync, rmSync, statSync } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { codeOf, diskError } from './disk.ts'
@@ -52,12 +52,7 @@ export function outFile(file: string, folder: string | null, flag = '--out'): Ou
 export async function putOut(file: string, text: string, folder: string | null, flag: string): Promise<void> {
   const out = outFile(file, folder, flag)
   try {
-    const handle = await open(out.path, out.path === resolve(file) ? 'w' : 'wx')
-    try {
-      await handle.writeFile(text)
-    } finally {
-      await handle.close()
-    }
+    await writeFile(out.path, text, { flag: out.path === resolve(file) ? 'w' : 'wx' })
     await out.finish()
   } catch (error) {
     out.discard()

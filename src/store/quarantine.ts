@@ -1,6 +1,6 @@
-import { open, rename, writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import type { Micros } from '../time.ts'
-import { realDisk } from './disk.ts'
+import { readInto, realDisk } from './disk.ts'
 import { inLake, places, quarantineFile } from './layout.ts'
 import { makeLakeFolder } from './private.ts'
 import { redactBytes } from '../secrets/secrets.ts'
@@ -30,7 +30,7 @@ export async function quarantineBody(
   secrets: readonly string[],
 ): Promise<void> {
   await makeLakeFolder(realDisk, root, places.quarantine)
-  const clean = redactBytes(await startOf(body.file), secrets, 'text')
+  const clean = redactBytes(await readInto(body.file, Buffer.alloc(quarantinedBytes + beyond)), secrets, 'text')
   const { path, query, asked_at, bytes } = request
   const facts = { reason, path, query, asked_at, bytes }
   // The spool is swept: what a kill leaves there under a name of its own is no trace.
@@ -41,21 +41,5 @@ export async function quarantineBody(
   ] as const) {
     await writeFile(temporary, content, { mode: 0o600 })
     await rename(temporary, inLake(root, quarantineFile(request.id, extension)))
-  }
-}
-
-async function startOf(file: string): Promise<Buffer> {
-  const handle = await open(file)
-  try {
-    const memory = Buffer.alloc(quarantinedBytes + beyond)
-    let length = 0
-    while (length < memory.length) {
-      const { bytesRead } = await handle.read(memory, length)
-      if (bytesRead === 0) break
-      length += bytesRead
-    }
-    return memory.subarray(0, length)
-  } finally {
-    await handle.close()
   }
 }

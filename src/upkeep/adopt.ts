@@ -69,36 +69,31 @@ const aside = [
  */
 export async function adoptLost(root: string, adopting: Adopting, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
-  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  const engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
-  try {
-    const lost = await lostLake(root)
-    if (!lost) return []
-    const lake = await lakeOf(root, lost.lakes)
-    const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
-    if (synthetic === null) throw unknownProvider(root)
-    const begun = await unfinished(root)
-    if (begun) await moveAside(disk, root, begun)
-    const found = await takeStock(engine, root, lake)
-    if (found.listed.length === 0) throw nothingLeft(root)
-    const plan = begun ?? (await planned(disk, root, found, deps.nowMicros()))
-    await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
-    await setMarker(disk, root, lake, synthetic)
-    const { series, progress } = await seriesIn(engine, root, found.listed, adopting.catalogue)
-    const committed_at = Math.max(Math.floor(deps.nowMicros()), found.observed + 1)
-    const frame = {
-      lake,
-      version: Math.max(plan.version, found.version) + 1,
-      committed_at,
-      program: deps.program,
-      synthetic,
-    }
-    await publish(disk, root, plan.folder, entryFor({ ...frame, found, series, progress, plan }))
-    return told(found, series, progress, frame.version, plan)
-  } finally {
-    engine.close()
-    await lock.release()
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  using engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
+  const lost = await lostLake(root)
+  if (!lost) return []
+  const lake = await lakeOf(root, lost.lakes)
+  const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
+  if (synthetic === null) throw unknownProvider(root)
+  const begun = await unfinished(root)
+  if (begun) await moveAside(disk, root, begun)
+  const found = await takeStock(engine, root, lake)
+  if (found.listed.length === 0) throw nothingLeft(root)
+  const plan = begun ?? (await planned(disk, root, found, deps.nowMicros()))
+  await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
+  await setMarker(disk, root, lake, synthetic)
+  const { series, progress } = await seriesIn(engine, root, found.listed, adopting.catalogue)
+  const committed_at = Math.max(Math.floor(deps.nowMicros()), found.observed + 1)
+  const frame = {
+    lake,
+    version: Math.max(plan.version, found.version) + 1,
+    committed_at,
+    program: deps.program,
+    synthetic,
   }
+  await publish(disk, root, plan.folder, entryFor({ ...frame, found, series, progress, plan }))
+  return told(found, series, progress, frame.version, plan)
 }
 
 /** The marker's id; without one that which all footers agree on. */
@@ -250,15 +245,11 @@ function entryFor({ synthetic, found, series, progress, plan, ...frame }: Parts)
 /** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
 async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
   const { text } = encodeEntry(entry)
-  const index = await Ledger.inMemory(root, 0)
-  try {
-    const own = index.rehearse(text, entryFile(entry.version))
-    index.transaction(() => applyEntry(index, own))
-    await disk.write(inLake(root, `${folder}/${entryKept}`), text)
-    await writeCheckpoint(disk, index)
-  } finally {
-    index.close()
-  }
+  using index = await Ledger.inMemory(root, 0)
+  const own = index.rehearse(text, entryFile(entry.version))
+  index.transaction(() => applyEntry(index, own))
+  await disk.write(inLake(root, `${folder}/${entryKept}`), text)
+  await writeCheckpoint(disk, index)
   ;(await Ledger.rebuild(root)).close()
 }
 

@@ -32,16 +32,12 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
   const lost = new Set(partitionsOf(points.filter(({ path }) => damaged.has(path))).keys())
   const sound = points.filter(({ path }) => !damaged.has(path))
   const known = series.filter((one) => !lost.has(partitionOf(one)))
-  const engine = await Engine.open()
-  try {
-    const findings = await checkFooters(engine, ledger, readable)
-    const all = await countSeries(engine, readPoints(ledger.root, sound))
-    const counted = all.filter((one) => !lost.has(`${one.metric} ${one.interval}`))
-    findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage))
-    return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open()
+  const findings = await checkFooters(engine, ledger, readable)
+  const all = await countSeries(engine, readPoints(ledger.root, sound))
+  const counted = all.filter((one) => !lost.has(`${one.metric} ${one.interval}`))
+  findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage))
+  return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
 }
 
 interface Facts {

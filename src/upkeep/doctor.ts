@@ -79,32 +79,23 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (half || input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
   let forgotten: Forgotten | null = null
   let beyond: ReadonlyMap<string, string> = new Map()
-  const ledger = await openSound(input.data)
+  using ledger = await openSound(input.data)
   if (ledger) {
-    try {
-      if (input.repair) {
-        mended.push(...(await mendMarker(ledger, first.files.damaged, deps)))
-        const back = await bringBack(ledger, first.files.damaged, deps)
-        beyond = back.beyond
-        mended.push(...back.done)
-      }
-      if (input.forgetLost)
-        forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
-      if (input.repair)
-        mended.push(
-          ...(await mendClock(ledger, deps)),
-          ...(await keepRuns(ledger, deps)),
-          ...(await tidy(ledger, deps)),
-        )
-      const stale =
-        (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
-        ledger.head().version > first.diagnosis.version
-      if (stale && (half || input.repair || input.forgetLost)) {
-        await deps.views(ledger)
-        mended.push(`${places.database} and ${places.script} were made anew`)
-      }
-    } finally {
-      ledger.close()
+    if (input.repair) {
+      mended.push(...(await mendMarker(ledger, first.files.damaged, deps)))
+      const back = await bringBack(ledger, first.files.damaged, deps)
+      beyond = back.beyond
+      mended.push(...back.done)
+    }
+    if (input.forgetLost) forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
+    if (input.repair)
+      mended.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
+    const stale =
+      (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
+      ledger.head().version > first.diagnosis.version
+    if (stale && (half || input.repair || input.forgetLost)) {
+      await deps.views(ledger)
+      mended.push(`${places.database} and ${places.script} were made anew`)
     }
   }
   if (half) await endAdoption(input.data, deps.disk)
@@ -128,12 +119,8 @@ function withReason(damage: Damage, beyond: ReadonlyMap<string, string>): Damage
 
 async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {
   const mended = await adoptLost(input.data, adopting, deps)
-  const ledger = await Ledger.open(input.data)
-  try {
-    await deps.views(ledger)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.open(input.data)
+  await deps.views(ledger)
   await endAdoption(input.data, deps.disk)
   const { diagnosis } = await look(input, deps)
   return { ...diagnosis, mended }
@@ -279,15 +266,11 @@ async function inMemory(root: string): Promise<Ledger | undefined> {
 
 /** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
 async function differs(ledger: Ledger): Promise<boolean> {
-  const made = await Ledger.inMemory(ledger.root)
-  try {
-    const before = progress(ledger)
-    if (before !== progress(made)) return false
-    const other = ledger.tables().some((table) => !sameRows(toldRows(ledger, table), toldRows(made, table)))
-    return other && progress(ledger) === before
-  } finally {
-    made.close()
-  }
+  using made = await Ledger.inMemory(ledger.root)
+  const before = progress(ledger)
+  if (before !== progress(made)) return false
+  const other = ledger.tables().some((table) => !sameRows(toldRows(ledger, table), toldRows(made, table)))
+  return other && progress(ledger) === before
 }
 
 /** The rows that the journal tells of; the notes of stamps are looked at one by one. */

@@ -74,14 +74,10 @@ async function lostParts(
   lost: ReadonlySet<string>,
   partitions: readonly Partition<HeldFile>[],
 ): Promise<LostPart[]> {
-  const engine = await Engine.open()
-  try {
-    const parts: LostPart[] = []
-    for (const partition of partitions) parts.push(...(await lostOf(ledger, engine, lost, partition)))
-    return parts
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open()
+  const parts: LostPart[] = []
+  for (const partition of partitions) parts.push(...(await lostOf(ledger, engine, lost, partition)))
+  return parts
 }
 
 /** What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about. */

@@ -37,19 +37,15 @@ export async function lostLake(root: string): Promise<Found | undefined> {
   for (const place of dataPlaces) for await (const path of ownFilesBelow(root, place)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
   const tables = paths.filter((path) => path.endsWith('.parquet')).map((path) => inLake(root, path))
-  const engine = await Engine.open()
-  try {
-    // Where one of them is damaged their names and the marker tell what can be told.
-    const footers = [...(await footersOf(engine, tables).catch(() => new Map<string, never>())).values()]
-    const named = footers.flatMap(({ lake }) => (lake === null ? [] : [lake]))
-    return {
-      files: paths.length,
-      bytes: sizes.reduce((sum, size) => sum + size, 0),
-      lakes: [...new Set([...named, ...(marker === null ? [] : [marker])])].toSorted(),
-      version: Math.max(newest, ...footers.map(({ version }) => Number(version ?? 0))),
-    }
-  } finally {
-    engine.close()
+  using engine = await Engine.open()
+  // Where one of them is damaged their names and the marker tell what can be told.
+  const footers = [...(await footersOf(engine, tables).catch(() => new Map<string, never>())).values()]
+  const named = footers.flatMap(({ lake }) => (lake === null ? [] : [lake]))
+  return {
+    files: paths.length,
+    bytes: sizes.reduce((sum, size) => sum + size, 0),
+    lakes: [...new Set([...named, ...(marker === null ? [] : [marker])])].toSorted(),
+    version: Math.max(newest, ...footers.map(({ version }) => Number(version ?? 0))),
   }
 }
 
@@ -84,18 +80,14 @@ const moved = [
 /** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
-  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  try {
-    if (!(await lostLake(root))) return []
-    const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
-    const folder = `found-${instant}`
-    await makeFolder(disk, inLake(root, folder))
-    // The data go last: until then the folder is known for what it is, and the same command goes on.
-    for (const place of moved.toReversed())
-      if (existsSync(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
-    for (const place of [folder, '.']) await disk.syncFolder(inLake(root, place))
-    return [`what the lost lake left was moved to ${folder}/`]
-  } finally {
-    await lock.release()
-  }
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  if (!(await lostLake(root))) return []
+  const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
+  const folder = `found-${instant}`
+  await makeFolder(disk, inLake(root, folder))
+  // The data go last: until then the folder is known for what it is, and the same command goes on.
+  for (const place of moved.toReversed())
+    if (existsSync(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
+  for (const place of [folder, '.']) await disk.syncFolder(inLake(root, place))
+  return [`what the lost lake left was moved to ${folder}/`]
 }

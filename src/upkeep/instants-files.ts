@@ -37,14 +37,12 @@ export async function redateInstants(
   engine: Engine,
   job: InstantsJob,
 ): Promise<Pick<FileEntry, 'rows' | 'digest'> | null> {
-  const session = await engine.session()
+  using session = await engine.session()
   try {
     return await redate(session, job)
   } catch (error) {
     await rm(job.out, { force: true })
     throw noRoom(error) ?? error
-  } finally {
-    session.close()
   }
 }
 

@@ -23,14 +23,12 @@ const instants = new Set(['observed_at', 'available_at'])
 
 /** Writes the file with true instants; null where no point of it was seen in the future. */
 export async function reobserveFile(engine: Engine, job: ObservedJob): Promise<MergedFile | null> {
-  const session = await engine.session()
+  using session = await engine.session()
   try {
     return await reobserve(session, job)
   } catch (error) {
     await rm(job.out, { force: true })
     throw noRoom(error) ?? error
-  } finally {
-    session.close()
   }
 }
 

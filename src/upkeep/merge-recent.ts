@@ -31,7 +31,7 @@ export type RecentMerged =
  * proves that these hold exactly them, partition by partition.
  */
 export async function mergeRecentFiles(engine: Engine, job: RecentMergeJob): Promise<RecentMerged> {
-  const session = await engine.session()
+  using session = await engine.session()
   const written: string[] = []
   try {
     const damaged = await unlikeLedger(job)
@@ -42,8 +42,6 @@ export async function mergeRecentFiles(engine: Engine, job: RecentMergeJob): Pro
   } catch (error) {
     for (const out of written) await rm(out, { force: true })
     throw noRoom(error) ?? error
-  } finally {
-    session.close()
   }
 }
 

@@ -50,7 +50,7 @@ export function holdsPoints(table: string): boolean {
 
 /** Writes the rows of several files into one, sorted, and proves that it holds exactly them. */
 export async function mergeFiles(engine: Engine, job: MergeJob): Promise<Merged> {
-  const session = await engine.session()
+  using session = await engine.session()
   try {
     const damaged = await unlikeLedger(job)
     if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
@@ -58,8 +58,6 @@ export async function mergeFiles(engine: Engine, job: MergeJob): Promise<Merged>
   } catch (error) {
     await rm(job.out, { force: true })
     throw noRoom(error) ?? error
-  } finally {
-    session.close()
   }
 }
 

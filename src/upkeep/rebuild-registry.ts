@@ -32,15 +32,11 @@ export async function rebuildRegistry(
   const beyond = new Map<string, string>()
   const done: string[] = []
   if (lost.length === 0 || resources === undefined) return { done, beyond }
-  const spool = await openSpool(ledger.root, `doctor-registry-${ledger.head().version}`, deps)
+  await using spool = await openSpool(ledger.root, `doctor-registry-${ledger.head().version}`, deps)
   const work: Work = { root: ledger.root, resources, deps, spool, sound: new Set(), tried: new Map(), done }
-  try {
-    for (const file of lost.toSorted((a, b) => a.added_version - b.added_version)) {
-      const why = await supplied(work, ledger, file)
-      if (why !== null) beyond.set(file.path, why)
-    }
-  } finally {
-    await spool.close()
+  for (const file of lost.toSorted((a, b) => a.added_version - b.added_version)) {
+    const why = await supplied(work, ledger, file)
+    if (why !== null) beyond.set(file.path, why)
   }
   return { done, beyond }
 }
@@ -82,10 +78,9 @@ async function versionAgain(work: Work, version: number): Promise<string | null>
 }
 
 async function attempt(work: Work, version: number): Promise<string | null> {
-  const indexes: Ledger[] = []
+  using indexes = new DisposableStack()
   const at = async (until: number): Promise<Ledger> => {
-    const index = await Ledger.inMemory(work.root, until)
-    indexes.push(index)
+    const index = indexes.use(await Ledger.inMemory(work.root, until))
     if (index.head().version !== until) throw new Unfoldable(`the journal cannot be read as of version ${until}`)
     return index
   }
@@ -104,11 +99,8 @@ async function attempt(work: Work, version: number): Promise<string | null> {
     }
     return null
   } catch (error) {
-    if (error instanceof Unfoldable) return error.message
-    if (error instanceof LakeError) return error.message
+    if (error instanceof Unfoldable || error instanceof LakeError) return error.message
     throw error
-  } finally {
-    for (const index of indexes) index.close()
   }
 }
 

@@ -31,14 +31,12 @@ const dates = new Set(['available_at', 'basis', 'available_rule_at'])
 
 /** Dates a partition by other rules and writes it into one file; null when every point has that date already. */
 export async function redateFiles(engine: Engine, job: RedateJob): Promise<Redated | null> {
-  const session = await engine.session()
+  using session = await engine.session()
   try {
     return await redate(session, job)
   } catch (error) {
     await rm(job.out, { force: true })
     throw noRoom(error) ?? error
-  } finally {
-    session.close()
   }
 }
 

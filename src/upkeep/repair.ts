@@ -14,15 +14,11 @@ import { sweep, unnamed } from '../ledger/sweep.ts'
 
 /** Makes the ledger anew from the journal. */
 export async function rebuildLedger(root: string, deps: CommitDeps): Promise<string> {
-  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  try {
-    const ledger = await Ledger.rebuild(root)
-    const { version } = ledger.head()
-    ledger.close()
-    return `ledger.sqlite was made anew from the journal, up to version ${version}`
-  } finally {
-    await lock.release()
-  }
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const ledger = await Ledger.rebuild(root)
+  const { version } = ledger.head()
+  ledger.close()
+  return `ledger.sqlite was made anew from the journal, up to version ${version}`
 }
 
 /**
@@ -84,27 +80,19 @@ export async function mendMarker(ledger: Ledger, damaged: readonly DamagedFile[]
   if (lake === null || provider === null || (await checkMarker(ledger)).length === 0) return []
   if (damaged.some(({ damage }) => damage.severity === 'damage')) return []
   for await (const _ of unnamed(ledger)) return []
-  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  try {
-    const done = await setAside(root, places.marker)
-    await setMarker(deps.disk ?? realDisk, root, lake, provider.synthetic)
-    return [`${done} and written anew`]
-  } finally {
-    await lock.release()
-  }
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const done = await setAside(root, places.marker)
+  await setMarker(deps.disk ?? realDisk, root, lake, provider.synthetic)
+  return [`${done} and written anew`]
 }
 
 /** Folds what the ledger knows of runs whose files are lost into a checkpoint. */
 export async function keepRuns(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   if ((await checkRuns(ledger)).length === 0) return []
-  const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  try {
-    await ledger.catchUp()
-    const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
-    return [`what the ledger knows of lost runs was folded into a checkpoint of version ${version}`]
-  } finally {
-    await lock.release()
-  }
+  await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  await ledger.catchUp()
+  const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+  return [`what the ledger knows of lost runs was folded into a checkpoint of version ${version}`]
 }
 
 /** Removes what killed processes left behind. */

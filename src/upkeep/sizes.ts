@@ -6,25 +6,13 @@ import { type VersionChange, versionChanges } from '../ledger/version-changes.ts
 
 /** What the points of a lake cost on disk, metric by metric. */
 export async function reportSizes(root: string): Promise<MetricSize[]> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const engine = await Engine.open(':memory:', { threads: 1 })
-    try {
-      return await metricSizes(engine, root, liveFiles(ledger, { table: 'points' }))
-    } finally {
-      engine.close()
-    }
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  return await metricSizes(engine, root, liveFiles(ledger, { table: 'points' }))
 }
 
 /** What every commit of a lake added, replaced and removed, oldest first. */
 export async function listVersions(root: string): Promise<VersionChange[]> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    return versionChanges(ledger)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  return versionChanges(ledger)
 }

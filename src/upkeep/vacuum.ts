@@ -1,6 +1,6 @@
-import { open, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { commit, type CommitDeps } from '../ledger/commit.ts'
-import { namesIn, realDisk, statOf } from '../store/disk.ts'
+import { namesIn, readInto, realDisk, statOf } from '../store/disk.ts'
 import { foldedBefore, foldJournal } from '../ledger/fold.ts'
 import type { Micros } from '../time.ts'
 import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
@@ -56,17 +56,13 @@ export interface VacuumSummary {
 
 /** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
 export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
-  const ledger = input.really ? await Ledger.open(input.root) : await Ledger.openToRead(input.root)
-  try {
-    if (!input.really) return await planned(ledger, input, deps)
-    await sweep(ledger, deps)
-    await archiveRows(ledger, deps)
-    await foldJournal(ledger, deps, foldedEarly)
-    if (ledger.head().version > 0) await deps.buildViews(ledger)
-    return await clean(ledger, input, deps)
-  } finally {
-    ledger.close()
-  }
+  using ledger = input.really ? await Ledger.open(input.root) : await Ledger.openToRead(input.root)
+  if (!input.really) return await planned(ledger, input, deps)
+  await sweep(ledger, deps)
+  await archiveRows(ledger, deps)
+  await foldJournal(ledger, deps, foldedEarly)
+  if (ledger.head().version > 0) await deps.buildViews(ledger)
+  return await clean(ledger, input, deps)
 }
 
 interface Going {
@@ -119,13 +115,7 @@ async function oldLogs(root: string, oldest: Micros): Promise<string[]> {
   for (const name of await namesIn(inLake(root, places.runs))) {
     if (!name.endsWith('.log')) continue
     const path = `${places.runs}/${name}`
-    const file = await open(inLake(root, path))
-    const start = Buffer.alloc(64)
-    try {
-      await file.read(start, 0, start.length, 0)
-    } finally {
-      await file.close()
-    }
+    const start = await readInto(inLake(root, path), Buffer.alloc(64))
     const at = Date.parse(/^\{"at":"([^"]+)"/.exec(start.toString())?.[1] ?? '')
     if (at * 1000 < oldest) old.push(path)
   }

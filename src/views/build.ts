@@ -67,7 +67,7 @@ export interface ViewsBuilt {
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
   const { catalogue, deps, into = ledger.root } = options
-  const lock = await waitForTurn(ledger.root, deps)
+  await using _lock = await waitForTurn(ledger.root, deps)
   try {
     await ledger.catchUp()
     await removeLeftovers(ledger.root, deps)
@@ -100,8 +100,6 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
     }
   } catch (error) {
     throw diskError(error, 'building the views')
-  } finally {
-    await lock.release()
   }
 }
 
@@ -128,22 +126,18 @@ async function exportAll(
   ledger: Ledger,
   { catalogue, deps, mark }: Exporting,
 ): Promise<{ paths: Map<string, string>; written: number }> {
-  const engine = await Engine.open(':memory:', { threads: 1 })
+  using engine = await Engine.open(':memory:', { threads: 1 })
   const tools = { engine, disk: deps.disk ?? realDisk, mark }
   const paths = new Map<string, string>()
   let written = 0
-  try {
-    for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
-      const file = await exportTable(ledger, table, exported, tools)
-      paths.set(table, file.path)
-      if (file.written) written++
-    }
-    // The script that tells of them comes later; a killed builder may have left the names of some to us.
-    await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
-    return { paths, written }
-  } finally {
-    engine.close()
+  for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
+    const file = await exportTable(ledger, table, exported, tools)
+    paths.set(table, file.path)
+    if (file.written) written++
   }
+  // The script that tells of them comes later; a killed builder may have left the names of some to us.
+  await tools.disk.syncFolder(inLake(ledger.root, exportsFolder))
+  return { paths, written }
 }
 
 /** Whether the script on disk is this one, and the database, which is put in place before it, can be read. */
@@ -182,15 +176,7 @@ async function replaceBoth(
   const database = inLake(root, `${temporaryPrefix}${mark}.duckdb`)
   const text = inLake(root, `${temporaryPrefix}${mark}.sql`)
   try {
-    const engine = await Engine.open(database, { threads: 1 })
-    try {
-      // Hundreds of statements: one transaction spares as many waits for the disk.
-      await engine.run('BEGIN')
-      for (const object of statements.objects) await runObject(engine, object)
-      await engine.run('COMMIT; CHECKPOINT')
-    } finally {
-      engine.close()
-    }
+    await makeObjects(database, statements)
     await disk.sync(database)
     await disk.write(text, script)
     await disk.move(database, inLake(root, places.database))
@@ -199,6 +185,14 @@ async function replaceBoth(
   } finally {
     for (const left of [database, `${database}.wal`, text]) await disk.remove(left)
   }
+}
+
+async function makeObjects(database: string, { objects }: Statements): Promise<void> {
+  using engine = await Engine.open(database, { threads: 1 })
+  // Hundreds of statements: one transaction spares as many waits for the disk.
+  await engine.run('BEGIN')
+  for (const object of objects) await runObject(engine, object)
+  await engine.run('COMMIT; CHECKPOINT')
 }
 
 async function runObject(engine: Engine, object: Statements['objects'][number]): Promise<void> {

@@ -84,26 +84,22 @@ const blockCharacters = 1 << 20
 /** Writes one line a row and returns the SHA-256 of everything, hex. */
 export async function writeLines(path: string, lines: Iterable<string>, head: string): Promise<string> {
   const hash: Hash = createHash('sha256').update(head)
-  const file = await open(path, 'w')
-  try {
-    let block: string[] = []
-    let characters = 0
-    const flush = async (): Promise<void> => {
-      const text = block.join('')
-      hash.update(text)
-      await file.appendFile(text)
-      block = []
-      characters = 0
-    }
-    for (const line of lines) {
-      block.push(line, '\n')
-      characters += line.length
-      if (characters >= blockCharacters) await flush()
-    }
-    await flush()
-  } finally {
-    await file.close()
+  await using file = await open(path, 'w')
+  let block: string[] = []
+  let characters = 0
+  const flush = async (): Promise<void> => {
+    const text = block.join('')
+    hash.update(text)
+    await file.appendFile(text)
+    block = []
+    characters = 0
   }
+  for (const line of lines) {
+    block.push(line, '\n')
+    characters += line.length
+    if (characters >= blockCharacters) await flush()
+  }
+  await flush()
   return hash.digest('hex')
 }
 

@@ -82,7 +82,7 @@ async function registry(
     run: 'r',
     base: 'http://127.0.0.1/v1',
     asker: { ask, drain: unused, sent: () => asked, state: unused },
-    spool: { path: unused, file: () => join(folder, 'body.json'), close: unused },
+    spool: { path: unused, file: () => join(folder, 'body.json'), close: unused, [Symbol.asyncDispose]: unused },
     requests: [],
     nextId: () => `r-${asked}`,
     held: () => undefined,
