@@ -189,7 +189,7 @@ export class Engine {
       const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
       return { result, chunks: this.#chunks(result, own, sql, parameters) }
     } catch (error) {
-      if (own) await this.run('ROLLBACK')
+      if (own) await this.#rollback()
       throw error
     }
   }
@@ -209,7 +209,7 @@ export class Engine {
       }
       ended = !this.#interrupted && (await this.#holds())
     } finally {
-      if (own && !this.#closed) await this.run(ended ? 'COMMIT' : 'ROLLBACK')
+      if (own && !this.#closed) await (ended ? this.run('COMMIT') : this.#rollback())
     }
     if (ended) return
     if (this.#interrupted) throw new Error('INTERRUPT Error: Interrupted!')
@@ -224,6 +224,11 @@ export class Engine {
     if ((await id()) === (await id())) return false
     await this.run('BEGIN TRANSACTION')
     return true
+  }
+
+  /** A cancel that is said again may meet this statement instead of the one that it meant. */
+  async #rollback(): Promise<void> {
+    await this.run('ROLLBACK').catch(() => this.run('ROLLBACK'))
   }
 
   /** Whether nothing went wrong in the transaction. */
