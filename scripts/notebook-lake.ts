@@ -4,11 +4,11 @@ import { setTimeout } from 'node:timers/promises'
 import { loadCatalogue } from '../src/catalog/load.ts'
 import type { Selection } from '../src/catalog/series.ts'
 import { mergeSmallFiles } from '../src/upkeep/compact.ts'
-import type { RunEnd } from '../src/ledger/held-runs.ts'
+import type { RunEnd } from '../src/ledger/job.ts'
 import { ingest } from '../src/metrics/fetch.ts'
-import type { RegistryDeps } from '../src/registry/frame.ts'
+import type { RegistryDeps } from '../src/registry/run.ts'
 import { registrySnapshot, registrySync } from '../src/registry/jobs.ts'
-import type { IngestDeps } from '../src/metrics/tools.ts'
+import type { IngestDeps } from '../src/metrics/run.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import { buildViews } from '../src/views/build.ts'
 import type { Fault } from '../src/sandbox/faults.ts'
@@ -146,7 +146,7 @@ function worldOf(now: number, name: string, tidy: boolean): IngestDeps & Registr
     wait: async (ms) => await setTimeout(Math.min(ms, 100)),
     proxy: {},
     onEvent: () => undefined,
-    afterCommits: async ({ ledger }: RunEnd) => {
+    atEnd: async ({ ledger }: RunEnd) => {
       if (tidy) await mergeSmallFiles(ledger, world)
     },
   }

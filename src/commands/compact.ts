@@ -1,9 +1,6 @@
 import { compact, judgeMerge, type MergeSummary } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
-import type { RewriteDeps } from '../ledger/commit.ts'
 import { reportSizes } from '../upkeep/sizes.ts'
-import type { Catalogue } from '../catalog/catalogue.ts'
-import { Ledger } from '../ledger/ledger.ts'
 import type { MetricSize } from '../upkeep/metric-sizes.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
@@ -31,19 +28,18 @@ export const compactCommand: CommandSpec = {
     await openedLake(deps, root)
     const world = lakeWorld(deps, 'compact')
     const redated = flagOption(input, 'redate') ? await redate(root, catalogue, world) : null
-    const merged = await compact(root, world)
-    await rebuild(root, catalogue, world)
+    const merged = await compact(root, {
+      ...world,
+      atEnd: async ({ ledger }) => {
+        if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps: world })
+      },
+    })
     const sizes = flagOption(input, 'report') ? await reportSizes(root) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     if (flagOption(input, 'json')) deps.stdout(json(report))
     else deps.stdout([redated ? dated(redated) : '', told(merged), sizes ? sizeTable(sizes) : ''].join(''))
     judgeMerge(merged)
   },
-}
-
-async function rebuild(root: string, catalogue: Catalogue, deps: RewriteDeps): Promise<void> {
-  using ledger = await Ledger.open(root)
-  if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps })
 }
 
 function told(summary: MergeSummary): string {

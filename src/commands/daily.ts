@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { exitCode, gravest, usage } from '../errors.ts'
-import { dueMerges, judgeMerge, mergeSmallFiles } from '../upkeep/compact.ts'
+import { dueMerges, judgeMerge, mergeDue } from '../upkeep/compact.ts'
 import type { IngestSummary } from '../metrics/tally.ts'
 import type { VacuumSummary } from '../upkeep/vacuum.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
-import type { RegistrySummary } from '../registry/jobs.ts'
+import type { RegistrySummary } from '../registry/summary.ts'
+import type { RunEnd } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { buildViews } from '../views/build.ts'
 import type { Standing } from '../report/page/standing.ts'
@@ -211,40 +212,36 @@ async function command<T>(
 }
 
 async function viewed({ context, deps }: Day): Promise<Told> {
-  return await attempt(deps, async () =>
-    withLake(context.settings.data, async (ledger) => {
-      const built = await buildViews(ledger, { catalogue: context.catalogue, deps: lakeWorld(deps, 'daily') })
-      return { code: 0, line: `of version ${built.version}`, report: built }
-    }),
-  )
+  const { settings, catalogue } = context
+  return await attempt(deps, async () => {
+    requireLake(settings.data)
+    using ledger = await Ledger.open(settings.data)
+    const built = await buildViews(ledger, { catalogue, deps: lakeWorld(deps, 'daily') })
+    return { code: 0, line: `of version ${built.version}`, report: built }
+  })
 }
 
 async function merged({ context, deps, dry }: Day): Promise<Told> {
   const root = context.settings.data
   if (dry) return await attempt(deps, async () => dueNow(root))
-  return await attempt(deps, async () =>
-    withLake(root, async (ledger) => {
-      const world = lakeWorld(deps, 'daily')
-      const done = await mergeSmallFiles(ledger, world)
-      if (done.versions_made > 0) await buildViews(ledger, { catalogue: context.catalogue, deps: world })
-      judgeMerge(done)
-      const line =
-        done.partitions === 0 ? 'nothing due' : `${count(done.files_removed)} files became ${count(done.files_added)}`
-      return { code: 0, line, report: done }
-    }),
-  )
+  return await attempt(deps, async () => {
+    requireLake(root)
+    const world = lakeWorld(deps, 'daily')
+    const atEnd = async ({ ledger, commits }: RunEnd): Promise<void> => {
+      if (commits > 0) await buildViews(ledger, { catalogue: context.catalogue, deps: world })
+    }
+    const done = await mergeDue(root, { ...world, atEnd })
+    judgeMerge(done)
+    const line =
+      done.partitions === 0 ? 'nothing due' : `${count(done.files_removed)} files became ${count(done.files_added)}`
+    return { code: 0, line, report: done }
+  })
 }
 
 async function dueNow(root: string): Promise<Told> {
   using ledger = await Ledger.openToRead(root)
   const due = dueMerges(ledger)
   return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${count(due)} partitions`, report: null }
-}
-
-async function withLake(root: string, work: (ledger: Ledger) => Promise<Told>): Promise<Told> {
-  requireLake(root)
-  using ledger = await Ledger.open(root)
-  return await work(ledger)
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
-import { LakeError } from '../errors.ts'
 import { describeOutcome } from '../net/outcome.ts'
-import { type RegistryDeps, type RegistryEvent, type RegistryInput, readFeedAhead } from '../registry/frame.ts'
-import { type RegistrySummary, registrySnapshot, registrySync } from '../registry/jobs.ts'
+import { readFeedAhead } from '../registry/feed-ahead.ts'
+import { registrySnapshot, registrySync } from '../registry/jobs.ts'
+import type { RegistryDeps, RegistryEvent, RegistryInput } from '../registry/run.ts'
 import { registryState } from '../registry/state.ts'
+import { type RegistrySummary, verdictOf } from '../registry/summary.ts'
 import { type RegistryStatus, registryStatus } from '../registry/status.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { formatInstant } from '../time.ts'
 import { countOption, readContext } from './context.ts'
 import { json, seconds, table } from './print.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, type OptionSpec } from './spec.ts'
@@ -128,38 +128,6 @@ function summaryText(summary: RegistrySummary): string {
     ...(summary.schema_changes === 0 ? [] : [`new keys     ${summary.schema_changes} (view schema_changes)`]),
     '',
   ].join('\n')
-}
-
-/** The error that the summary deserves, with what to do next; null where all is done. */
-function verdictOf(summary: RegistrySummary): LakeError | null {
-  const { stopped_by, words, resume_at } = summary
-  const got = words ?? undefined
-  switch (stopped_by) {
-    case null:
-      return null
-    case 'unauthorised':
-      return new LakeError('unauthorised', {
-        subject: 'the registry refuses the key',
-        got,
-        next: 'check PITLAKE_REGISTRY_KEY',
-      })
-    case 'signal':
-    case 'max_requests':
-    case 'budget':
-    case 'quota': {
-      const next =
-        resume_at === null
-          ? 'run the same command again'
-          : `the quota is back at ${formatInstant(Math.ceil(resume_at / 1000))}: run the same command then`
-      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next })
-    }
-    default:
-      return new LakeError('incomplete', {
-        subject: 'the registry was not read to the end',
-        got,
-        next: 'nothing half-read was applied; run the same command again',
-      })
-  }
 }
 
 function told(status: RegistryStatus): string {

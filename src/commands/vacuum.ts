@@ -36,6 +36,9 @@ export const vacuumCommand: CommandSpec = {
     const world: VacuumDeps = {
       ...lakeWorld(deps, 'vacuum'),
       buildViews: async (ledger) => await buildViews(ledger, { catalogue, deps: world }),
+      atEnd: async ({ ledger }) => {
+        if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps: world })
+      },
     }
     const summary = await vacuum({ root: settings.data, keepSeconds, keepRequestsSeconds, really }, world)
     if (flagOption(input, 'json')) deps.stdout(json(summary))

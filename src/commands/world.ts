@@ -5,7 +5,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
 import { clockNote } from '../upkeep/clock-ahead.ts'
 import { finishRun } from '../upkeep/finish.ts'
-import type { RunEnd } from '../ledger/held-runs.ts'
+import type { RunEnd } from '../ledger/job.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -43,7 +43,7 @@ export function askingWorld(deps: Deps, command: string, catalogue: Catalogue) {
       all: env['all_proxy'] ?? env['ALL_PROXY'],
       none: env['no_proxy'] ?? env['NO_PROXY'],
     },
-    afterCommits: async (end: RunEnd) =>
+    atEnd: async (end: RunEnd) =>
       await finishRun(end, { catalogue, deps: world, note: (text) => deps.stderr(`note: ${text}\n`) }),
   }
 }

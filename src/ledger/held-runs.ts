@@ -1,4 +1,3 @@
-import type { Ledger } from './ledger.ts'
 import type { Index, Row } from './apply.ts'
 import { archivedState } from './held.ts'
 import type { Json, Verified } from './entry.ts'
@@ -46,7 +45,10 @@ export interface RequestTotals {
   readonly busiest_minute: number
 }
 
-/** Requests and credits in all and in the 24 hours before an instant, with the busiest minute of these. */
+/**
+ * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of the metrics API, whose
+ * pace is what the configuration sets.
+ */
 export function requestTotals(index: Index, now: Micros): RequestTotals {
   const since = now - 86_400_000_000
   const all = index.statement('SELECT count(*) AS n, coalesce(sum(credits), 0) AS c FROM requests').get()
@@ -56,7 +58,7 @@ export function requestTotals(index: Index, now: Micros): RequestTotals {
   const busiest = index
     .statement(
       `SELECT coalesce(max(n), 0) AS n FROM
-       (SELECT sum(attempts) AS n FROM requests WHERE asked_at >= ? GROUP BY asked_at / 60000000)`,
+       (SELECT sum(attempts) AS n FROM requests WHERE api = 'metrics' AND asked_at >= ? GROUP BY asked_at / 60000000)`,
     )
     .get(since)
   const gone = archivedState(index)
@@ -90,13 +92,4 @@ export function lastVerify(
   )
   const row = runs.get(scope)
   return row === undefined ? undefined : { begun: Number(row['begun']), ended: row['ended'] === 1 }
-}
-
-/** How the lake stands when a run has made its last commit. */
-export interface RunEnd {
-  readonly ledger: Ledger
-  /** How many versions the run made. */
-  readonly commits: number
-  /** How many requests it sent. */
-  readonly requests: number
 }

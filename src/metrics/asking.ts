@@ -1,13 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
-import type { Asker } from '../net/ask.ts'
-import { clockOf, describeFailure, describeOutcome, type Outcome } from '../net/outcome.ts'
+import { describeOutcome, type Outcome } from '../net/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
-import type { RequestRow } from '../ledger/entry.ts'
-import type { Spool } from '../ledger/sweep.ts'
+import type { Connection, Told } from '../ledger/connection.ts'
 import type { Ask } from './plan.ts'
 import { type RefusalScope, refusalWords } from '../ledger/refusals.ts'
+import { type About, requestRow } from '../ledger/requests.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Answered } from './answered.ts'
 import { isRecent, isShort, isSmall, type Known, probeOf, settleRefusal } from './refused.ts'
@@ -20,19 +19,15 @@ export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauth
 /** How the asking of one run stands. */
 export interface Asking {
   readonly run: string
-  readonly base: string
   readonly settings: Settings
   readonly catalogue: Catalogue
-  readonly asker: Asker
-  readonly spool: Spool
+  readonly connection: Connection
   /** What is known of a series already, so that a failure takes nothing away and a refusal is judged by it. */
   readonly known: (series: string) => Known
   /** Milliseconds since 1970. */
   readonly now: () => number
-  readonly onRequest: (id: string, ask: Ask, url: string) => void
+  readonly onRequest: (id: string, ask: Ask) => void
   readonly onAnswer: (ask: Ask, outcome: Outcome) => void
-  /** How many times the request of this id was sent. */
-  readonly attempts: (id: string) => number
   /** Whether a request of this price may still be sent. */
   readonly affords: (credits: number) => boolean
   /** Whether nothing at all is an answer to be compared with what is held. */
@@ -94,25 +89,23 @@ export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth 
   if (state.stopped !== null) return []
   const id = `${asking.run}-${String(++state.asked).padStart(6, '0')}`
   const url = urlOf(asking, ask)
-  const file = asking.spool.file(`${id}.json`)
-  asking.onRequest(id, ask, url)
-  const outcome = await asking.asker.ask({ id, url, file, parameters: knownParameters(asking.catalogue.wire) })
-  asking.onAnswer(ask, outcome)
-  learn(asking, ask, outcome)
-  const at = 'at' in outcome ? outcome.at : asking.now()
-  return await answer(asking, { ask, again, depth, id, url, outcome, at, attempts: asking.attempts(id) })
+  const file = asking.connection.spool.file(`${id}.json`)
+  asking.onRequest(id, ask)
+  const parameters = knownParameters(asking.catalogue.wire)
+  const told = await asking.connection.ask({ id, url, file, parameters }, aboutOf(ask))
+  asking.onAnswer(ask, told.outcome)
+  learn(asking, ask, told.outcome)
+  return await answer(asking, { ...told, ask, again, depth })
 }
 
-interface Reply {
+interface Reply extends Told {
   readonly ask: Ask
   readonly again: boolean
   readonly depth: number
-  readonly id: string
-  readonly url: string
-  readonly outcome: Outcome
-  /** When the answer came, milliseconds since 1970. */
-  readonly at: number
-  readonly attempts: number
+}
+
+function aboutOf({ series, window, credits }: Ask): About {
+  return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, credits }
 }
 
 async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
@@ -157,11 +150,11 @@ function isAbsurd(ask: Ask, by: Extract<Outcome, { kind: 'too_large' }>['by']): 
 
 /** An answer without content as the list without points that it stands for. */
 async function emptyBody(
-  { spool }: Asking,
-  { id }: Reply,
+  { connection }: Asking,
+  { row }: Reply,
   outcome: Extract<Outcome, { kind: 'no_content' }>,
 ): Promise<NonNullable<Answered['body']>> {
-  const file = spool.file(`${id}.json`)
+  const file = connection.spool.file(`${row.id}.json`)
   await writeFile(file, '[]', { mode: 0o600 })
   return { ...outcome, kind: 'body', file, bytes: 0 }
 }
@@ -233,7 +226,7 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
   const { state } = asking
   const stop = (by: StoppedBy, words: string | null, until: number | null = null) => {
     state.stopped ??= { by, until, words }
-    asking.asker.drain()
+    asking.connection.drain()
   }
   if (outcome.kind === 'unauthorised') stop('unauthorised', outcome.words)
   if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
@@ -285,7 +278,7 @@ function urlOf(asking: Asking, ask: Ask): string {
   const { paths, exchanges } = asking.settings.metrics
   const { series, endpoint, window } = ask
   const wireExchange = series.exchange === null ? undefined : exchanges[series.exchange]
-  return metricsUrl(asking.base, asking.catalogue.wire, {
+  return metricsUrl(asking.connection.base, asking.catalogue.wire, {
     series,
     endpoint,
     window,
@@ -295,7 +288,7 @@ function urlOf(asking: Asking, ask: Ask): string {
 }
 
 function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['body'] = null): Answered {
-  return { ask: reply.ask, request: requestRow(reply), body, coverage, again: reply.again }
+  return { ask: reply.ask, request: reply.row, body, coverage, again: reply.again }
 }
 
 function nothing(asking: Asking, reply: Reply): Answered['coverage'] {
@@ -308,52 +301,17 @@ function failed(asking: Asking, reply: Reply): Answered {
 }
 
 function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
-  const id = `${asking.run}-${String(++asking.state.asked).padStart(6, '0')}`
-  const reply: Reply = {
-    ask,
-    again: false,
-    depth: 0,
-    id,
-    url: urlOf(asking, ask),
-    outcome: { kind: 'stopped', by: 'max_requests' },
-    at: asking.now(),
-    attempts: 0,
-  }
-  return {
-    ask,
-    request: { ...requestRow(reply), outcome: 'not asked' },
-    body: null,
-    again: false,
-    coverage: settleRefusal(ask, refused, asking.known(ask.series.id), askedOf(asking, reply)),
-  }
+  const { run, state } = asking
+  const id = `${run}-${String(++state.asked).padStart(6, '0')}`
+  const at = asking.now()
+  const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
+  const requested = { id, run, api: 'metrics', url: urlOf(asking, ask), at, attempts: 0 } as const
+  const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
+  const coverage = settleRefusal(ask, refused, asking.known(ask.series.id), askedOf(asking, { at, row, outcome }))
+  return { ask, request: row, body: null, again: false, coverage }
 }
 
-function askedOf({ settings }: Asking, { at, id, outcome }: Reply): Asked {
+function askedOf({ settings }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): Asked {
   const date = 'date' in outcome ? outcome.date : null
-  return { at: knownAt(Math.floor(at / 1000), date), request: id, weekStart: settings.metrics.weekStart }
-}
-
-function requestRow(reply: Reply): RequestRow {
-  const { ask, outcome, url, id } = reply
-  const address = new URL(url)
-  return {
-    id,
-    run: id.replace(/-\d+$/, ''),
-    api: 'metrics',
-    path: address.pathname,
-    query: Object.fromEntries(address.searchParams),
-    series: ask.series.id,
-    since: ask.window?.since ?? null,
-    until: ask.window?.until ?? null,
-    status: 'status' in outcome ? outcome.status : null,
-    outcome: outcome.kind,
-    points: null,
-    bytes: outcome.kind === 'body' ? outcome.bytes : null,
-    credits: ask.credits,
-    attempts: reply.attempts,
-    asked_at: Math.floor(reply.at * 1000),
-    seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
-    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
-    ...clockOf(outcome),
-  }
+  return { at: knownAt(Math.floor(at / 1000), date), request: row.id, weekStart: settings.metrics.weekStart }
 }

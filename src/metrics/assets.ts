@@ -2,34 +2,31 @@ import { readFile, stat } from 'node:fs/promises'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import type { Asker } from '../net/ask.ts'
 import { readAssets } from './assets-listing.ts'
 import { assetsUrl } from './api.ts'
-import { clockOf, describeFailure, describeOutcome, type Outcome } from '../net/outcome.ts'
+import { describeOutcome, type Outcome } from '../net/outcome.ts'
 import { type AssetRow, heldAssets, writeAssets } from './assets-table.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
 import { Engine } from '../store/engine.ts'
-import { canonical, type Json, type Provider, type RequestRow } from '../ledger/entry.ts'
+import type { AskOne, Connection } from '../ledger/connection.ts'
+import { canonical, type Json } from '../ledger/entry.ts'
 import { heldSoft } from '../ledger/held.ts'
 import { assetsFile } from '../store/layout.ts'
+import type { Run } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Spool } from '../ledger/sweep.ts'
+import { providerOf } from '../ledger/provider.ts'
 import { day } from '../time.ts'
 
 /** What the listing of assets is asked and stored with. */
-export interface Listing {
-  readonly ledger: Ledger
+interface Listing {
+  readonly run: Run & {
+    readonly input: { readonly catalogue: Catalogue; readonly providerMoved: boolean }
+    readonly deps: CommitDeps
+  }
+  readonly connection: Connection
   readonly engine: Engine
-  readonly spool: Spool
-  /** An asker of its own: the listing has its own limit, and its refusals stop nothing. */
-  readonly asker: Pick<Asker, 'ask'>
-  readonly run: string
-  readonly base: string
-  readonly catalogue: Catalogue
-  /** Whose listing it is, given the sandbox's name where it told one. */
-  readonly provider: (sandbox: string | null) => Provider
-  readonly providerMoved: boolean
-  readonly deps: CommitDeps
+  /** By a limit of its own: its refusals stop nothing. */
+  readonly ask: AskOne
 }
 
 /** What came of the listing. */
@@ -52,37 +49,37 @@ export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
 }
 
 /** Asks the listing of assets once and stores what is new or changed in it; no answer of it is a failure. */
-export async function refreshAssets(listing: Listing): Promise<Listed> {
-  const { asker, spool, run, base, catalogue } = listing
-  const url = assetsUrl(base, catalogue.wire)
-  const file = spool.file('assets.json')
-  const outcome = await asker.ask({ id: `${run}-assets`, url, file })
+export async function refreshAssets({ run, connection, engine, ask }: Listing): Promise<Listed> {
+  const { ledger, input } = run
+  const { spool } = connection
+  const url = assetsUrl(connection.base, input.catalogue.wire)
+  const { outcome, row } = await ask({ id: `${run.id}-assets`, url, file: spool.file('assets.json') }, { credits: 0 })
   if (outcome.kind === 'again' || outcome.kind === 'stopped' || outcome.kind === 'parked')
     return { outcome, assets: null, fresh: 0, version: null }
   const assets = outcome.kind === 'body' ? await bodyOf(outcome.file) : null
   const told = { outcome: assets === null ? describeOutcome(outcome) : 'read', assets: assets?.length ?? null }
   let fresh = 0
   const version = await commit(
-    listing.ledger,
+    ledger,
     async (ticket) => {
-      const rows = await freshRows(listing, assets ?? [])
+      const rows = await freshRows(ledger, engine, assets ?? [])
       fresh = rows.length
-      const name = `${String(ticket.version).padStart(10, '0')}-${run}`
+      const name = `${String(ticket.version).padStart(10, '0')}-${run.id}`
       const temporary = `assets-${name}.parquet`
-      if (fresh > 0) await writeAssets(listing.engine, rows, spool.file(temporary), ticket.committed_at)
+      if (fresh > 0) await writeAssets(engine, rows, spool.file(temporary), ticket.committed_at)
       const about = { table: 'metric_assets', label: '', metric: null, interval: null, digest: null, meta: {} } as const
       const staged = { ...about, temporary: spool.path(temporary), path: assetsFile(name), min_t: null, max_t: null }
       return {
         job: 'fetch',
-        run,
-        provider: listing.provider('sandbox' in outcome ? outcome.sandbox : null),
-        providerMoved: listing.providerMoved,
+        run: run.id,
+        provider: connection.provider() ?? providerOf(ledger),
+        providerMoved: input.providerMoved,
         add: fresh > 0 ? [{ ...staged, rows: fresh }] : [],
-        requests: [requestRow(listing, url, outcome, told.assets)],
+        requests: [{ ...row, points: told.assets }],
         soft: { [fact]: told },
       }
     },
-    listing.deps,
+    run.deps,
   )
   return { outcome, assets: told.assets, fresh, version }
 }
@@ -92,7 +89,8 @@ async function bodyOf(file: string): Promise<ReturnType<typeof readAssets>> {
 }
 
 async function freshRows(
-  { ledger, engine }: Listing,
+  ledger: Ledger,
+  engine: Engine,
   assets: NonNullable<ReturnType<typeof readAssets>>,
 ): Promise<AssetRow[]> {
   if (assets.length === 0) return []
@@ -100,29 +98,6 @@ async function freshRows(
   return assets
     .filter(({ id, record }) => held.get(id) !== canonical(record))
     .map(({ id, symbol, addresses, record }) => ({ id, symbol, addresses, record: record as Json }))
-}
-
-function requestRow(listing: Listing, url: string, outcome: Outcome, assets: number | null): RequestRow {
-  return {
-    id: `${listing.run}-assets`,
-    run: listing.run,
-    api: 'metrics',
-    path: new URL(url).pathname,
-    query: {},
-    series: null,
-    since: null,
-    until: null,
-    status: 'status' in outcome ? outcome.status : null,
-    outcome: outcome.kind,
-    points: assets,
-    bytes: outcome.kind === 'body' ? outcome.bytes : null,
-    credits: 0,
-    attempts: 1,
-    asked_at: Math.floor('at' in outcome ? outcome.at * 1000 : listing.deps.nowMicros()),
-    seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
-    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
-    ...clockOf(outcome),
-  }
 }
 
 /** Whether a selection leaves its assets to the listing. */

@@ -8,7 +8,7 @@ import type { Ask, Plan } from './plan.ts'
 export type IngestEvent =
   | { readonly kind: 'planned'; readonly plan: Plan }
   /** A request is about to be asked, under this id. */
-  | { readonly kind: 'request'; readonly id: string; readonly ask: Ask; readonly url: string }
+  | { readonly kind: 'request'; readonly id: string; readonly ask: Ask }
   | { readonly kind: 'asking'; readonly event: AskEvent }
   /** A request has its final outcome. */
   | { readonly kind: 'answered'; readonly ask: Ask; readonly outcome: Outcome }
@@ -27,18 +27,15 @@ export type IngestEvent =
   /** The listing of assets was asked: how many it names, and how many of them are new or changed. */
   | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }
 
-/** How an event of a run stands in its log; null where only a detailed log holds it. */
+/** How an event of a run stands in its log; null where the connection notes it, or only a detailed log holds it. */
 export function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
   switch (event.kind) {
     case 'planned':
       return ['planned', { ...event.plan.totals, blocked: event.plan.blocked.length, notes: event.plan.notes }]
-    case 'request': {
-      const { id, url, ask } = event
-      const { pathname, search } = new URL(url)
-      return ['request', { id, series: ask.series.id, path: pathname, query: search.slice(1), credits: ask.credits }]
-    }
+    case 'request':
     case 'asking':
-      return loggedAsking(event.event, detailed)
+    case 'skew':
+      return null
     case 'answered':
       return detailed ? ['outcome', { series: event.ask.series.id, outcome: event.outcome.kind }] : null
     case 'settled':
@@ -47,27 +44,9 @@ export function logged(event: IngestEvent, detailed: boolean): readonly [name: s
       const { version, points, files } = event
       return ['commit', { version, points, files, windows: event.windows, violations: event.violations }]
     }
-    case 'skew':
-      return ['skew', { ...event.skew }]
     case 'listing':
       return ['listing', { assets: event.assets, fresh: event.fresh, outcome: event.outcome }]
     default:
       return event satisfies never
   }
-}
-
-function loggedAsking(
-  event: Extract<IngestEvent, { kind: 'asking' }>['event'],
-  detailed: boolean,
-): readonly [string, object] | null {
-  const { id } = event
-  if (event.kind === 'answered') {
-    const { outcome, attempt, perMinute } = event
-    const { kind, file: _file, at: _at, ...facts } = { file: null, at: null, ...outcome }
-    return ['answer', { id, attempt, outcome: kind, ...facts, ...(detailed && { perMinute: Math.round(perMinute) }) }]
-  }
-  if (!detailed) return null
-  return event.kind === 'sent'
-    ? ['sent', { id, attempt: event.attempt, sent: event.sent }]
-    : ['waiting', { id, ms: Math.round(event.waitMs), why: event.why }]
 }

@@ -1,61 +1,179 @@
-import pLimit from 'p-limit'
-import type { Ask } from './plan.ts'
-import { type Asking, askWindow } from './asking.ts'
+import type { Json } from '../ledger/entry.ts'
+import { heldCoverage, heldSeries } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { describeOutcome } from '../net/outcome.ts'
+import type { Ask, Blocked, Plan } from './plan.ts'
+import { standingRefusal } from '../ledger/refusals.ts'
+import { rulesOf } from '../ledger/rules.ts'
+import { askAll, type Destination } from './ask-all.ts'
+import { type Asking, type AskingState, newAskingState } from './asking.ts'
+import { isListingDue } from './assets.ts'
 import type { Answered } from './answered.ts'
+import { type BatchContext, commitBatch } from './batch.ts'
+import { unmapped } from './prepare.ts'
+import type { Known } from './refused.ts'
+import { connected, type MetricsRun, type OpenRun } from './run.ts'
+import { settleWhole } from './settle.ts'
+import { windowsOf } from './tally.ts'
 
-/** Where the answers of a plan go. */
-export interface Execution {
-  readonly concurrency: number
-  /** Commits a batch; returns the windows that are to be asked once more. */
-  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Ask[]>
-  readonly onSettled: (ask: Ask) => void
+/** Does what the plan says; the plan is written down first, with further facts beside it. */
+export async function execute(
+  run: MetricsRun,
+  plan: Plan,
+  marks: { readonly [name: string]: Json } = {},
+): Promise<void> {
+  await run.begin({ ...plan.totals, ...marks }, () => run.tally.actual())
+  await connected(run, async (open) => await askPlan(open, plan))
 }
 
-/** A batch is committed when it holds so many bodies, or so many bytes. */
-const batchBodies = 200
-const batchBytes = 32_000_000
-
-/** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
-export async function execute(asking: Asking, asks: readonly Ask[], execution: Execution): Promise<void> {
-  const { concurrency, commitNow, onSettled } = execution
-  let waiting: Answered[] = []
-  const undecoded: Ask[] = []
-  let committing: Promise<void> = Promise.resolve()
-  const flush = async (): Promise<void> => {
-    const batch = waiting
-    waiting = []
-    committing = committing.then(async () => void undecoded.push(...(await commitNow(batch))))
-    await committing
+/**
+ * Asks what the plan says. Names that are placeholders are asked last, and only once an answer has shown that the sandbox
+ * is there; the listing of assets comes after the points, and nothing depends on it.
+ */
+async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
+  const { connection, tell, input, tally } = open
+  const state = newAskingState()
+  tell({ kind: 'planned', plan })
+  const asking = askingOf(open, state)
+  const committing = committer(open)
+  const to: Destination = {
+    concurrency: input.settings.metrics.concurrency,
+    commitNow: committing.commitNow,
+    onSettled: (ask) => tell({ kind: 'settled', ask }),
   }
-  const bringOne = async (ask: Ask, again: boolean): Promise<void> => {
-    const came = await askWindow(asking, ask, again)
-    if (came.length > 0) onSettled(ask)
-    // Only now: while it was asked, the batch may have been handed over and replaced.
-    waiting.push(...came)
-    const bytes = waiting.reduce((sum, { body }) => sum + (body?.bytes ?? 0), 0)
-    if (waiting.length >= batchBodies || bytes >= batchBytes) await flush()
-  }
-  const limit = pLimit(concurrency)
-  const [first, ...rest] = asks
-  if (first) await bringOne(first, false)
-  await all(
-    rest.map((ask) => limit(bringOne, ask, false)),
-    limit,
-  )
-  await flush()
-  await all(
-    undecoded.splice(0).map((ask) => limit(bringOne, ask, true)),
-    limit,
-  )
-  await flush()
-}
-
-/** Waits for all; after a failure nothing new is begun. */
-async function all(tasks: readonly Promise<void>[], limit: { clearQueue: () => void }): Promise<void> {
+  const { settings, catalogue } = input
+  const reasonOf = ({ series, endpoint }: Ask): string | null => unmapped(settings, catalogue, series, endpoint)
+  const guarded = plan.asks.filter((ask) => reasonOf(ask) !== null)
+  const others = guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null)
   try {
-    await Promise.all(tasks)
-  } catch (error) {
-    limit.clearQueue()
-    throw error
+    await askAll(asking, others, to)
+    await listIfDue(open, state, guarded.length > 0 || committing.holdsBack())
+    const sandbox = connection.sandbox()
+    if (typeof sandbox === 'string') await askAll(asking, guarded, to)
+    const refused = sandbox === null ? guarded.map((ask) => refusal(ask, reasonOf(ask))) : []
+    await committing.finish(unasked(open, [...plan.blocked, ...refused]))
+    if (committing.holdsBack()) state.stopped ??= { by: 'unreachable', until: null, words: 'no answer was usable' }
+  } finally {
+    tally.close(connection.sent(), state)
   }
+}
+
+/** The listing, at most once a day; at once where nothing else has shown yet who answers. */
+async function listIfDue(open: OpenRun, state: AskingState, unsure: boolean): Promise<void> {
+  const { input, deps, ledger, purpose, connection } = open
+  if (state.stopped !== null || deps.signal.aborted) return
+  const spent = input.maxRequests !== null && connection.sent() >= input.maxRequests
+  const probing = unsure && connection.sandbox() === undefined
+  const due = purpose.name === 'fetch' && isListingDue(ledger, deps.nowMicros())
+  if (!probing && (spent || !due)) return
+  const { outcome } = await open.list()
+  if (probing && connection.sandbox() === undefined)
+    state.stopped = { by: 'unreachable', until: null, words: describeOutcome(outcome) }
+}
+
+interface Committer {
+  readonly commitNow: Destination['commitNow']
+  /** Whether answers wait because nobody has said yet who answers. */
+  readonly holdsBack: () => boolean
+  /** Commits these together with all that waits. */
+  readonly finish: (last: readonly Answered[]) => Promise<void>
+}
+
+/** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
+function committer(open: OpenRun): Committer {
+  let waiting: Answered[] = []
+  const commitNow = async (batch: readonly Answered[]): Promise<readonly Ask[]> => {
+    const all = [...waiting, ...batch]
+    if (all.length === 0) return []
+    const provider = open.connection.provider()
+    waiting = provider === null ? all : []
+    if (provider === null) return []
+    const done = await commitBatch({ ...contextOf(open), provider }, all)
+    open.tally.add(done)
+    open.purpose.onBatch(done)
+    const { version, points_added: points, files_added: files } = done.version
+    const windows = windowsOf(done.coverage)
+    open.tell({ kind: 'committed', version, points, files, windows, violations: done.violations.length })
+    return done.again
+  }
+  return {
+    commitNow,
+    holdsBack: () => waiting.length > 0,
+    finish: async (last) => void (await commitNow(last)),
+  }
+}
+
+function askingOf({ id, input, deps, ledger, tally, purpose, connection, tell }: OpenRun, state: AskingState): Asking {
+  let priced = 0
+  return {
+    run: id,
+    settings: input.settings,
+    catalogue: input.catalogue,
+    connection,
+    known: (series) => knownOf(ledger, series),
+    now: deps.now,
+    onRequest: (request, ask) => tell({ kind: 'request', id: request, ask }),
+    onAnswer: (ask, outcome) => {
+      tally.answered(ask, outcome)
+      tell({ kind: 'answered', ask, outcome })
+    },
+    affords: (credits) => {
+      if (purpose.budget !== null && priced + credits > purpose.budget) return false
+      priced += credits
+      return true
+    },
+    comparesNothing: purpose.name === 'verify',
+    state,
+  }
+}
+
+/** What the ledger says of a series now. */
+function knownOf(ledger: Ledger, series: string): Known {
+  const coverage = heldCoverage(ledger, [series]).get(series) ?? []
+  return {
+    points: heldSeries(ledger, [series]).get(series)?.points ?? 0,
+    coverage,
+    standing: standingRefusal(coverage),
+  }
+}
+
+function contextOf(open: OpenRun): Omit<BatchContext, 'provider'> {
+  const { input, deps, ledger, id, purpose, engine, connection } = open
+  const { settings, providerMoved, catalogue } = input
+  const { timestamp, weekStart } = settings.metrics
+  return {
+    job: purpose.name,
+    ledger,
+    engine,
+    spool: connection.spool,
+    run: id,
+    providerMoved,
+    timestamp,
+    weekStart,
+    rules: rulesOf(catalogue),
+    deps,
+    secrets: settings.secrets,
+  }
+}
+
+function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Blocked {
+  return { series, endpoint, interval, window: settles, reason: reason ?? '', refusal: null }
+}
+
+/** What is recorded of windows that are not asked: a refusal that stands keeps the instant at which it was told. */
+function unasked({ id, deps, input }: MetricsRun, blocked: readonly Blocked[]): Answered[] {
+  const at = Math.floor(deps.now() / 1000)
+  const { weekStart } = input.settings.metrics
+  return blocked.map(({ series, endpoint, interval, window, reason, refusal }, i) => {
+    const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
+    const { state, asked_at, request } = refusal ?? { state: 'unsupported', asked_at: at, request: `${id}-b${i}` }
+    const rows = settleWhole(ask, state, reason, { at, request: '', weekStart })
+    return {
+      ask,
+      request: null,
+      body: null,
+      again: false,
+      coverage: rows.map((row) => ({ ...row, asked_at, request })),
+    }
+  })
 }

@@ -26,16 +26,6 @@ export interface IngestSummary {
   readonly words: string | null
 }
 
-/** What a run has really cost, beside its plan. */
-interface Actual {
-  readonly requests: number
-  readonly credits: number
-  readonly points: number
-  readonly bytes: number
-  readonly seconds: number
-  readonly [name: string]: number
-}
-
 /** How many windows of each state the rows tell of. */
 export function windowsOf(rows: readonly CoverageRow[]): Record<CoverageState, number> {
   const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
@@ -53,23 +43,12 @@ export class Tally {
   #requests = 0
   #credits = 0
   #bytes = 0
-  #commits = 0
   readonly #refused = new Set<string>()
   #stopped: AskingState['stopped'] = null
   readonly #windows: Record<CoverageState, number> = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
 
   constructor(version: number) {
     this.#version = version
-  }
-
-  /** How many versions this run made. */
-  get commits(): number {
-    return this.#commits
-  }
-
-  /** How many requests it sent. */
-  get requests(): number {
-    return this.#requests
   }
 
   add({
@@ -79,7 +58,6 @@ export class Tally {
     accepted,
   }: Pick<BatchResult, 'version' | 'coverage' | 'violations' | 'accepted'>): void {
     this.#version = version.version
-    if (version.made) this.#commits++
     this.#points += version.points_added
     this.#files += version.files_added
     for (const violation of violations) this.#violations.add(violationId(violation))
@@ -100,15 +78,9 @@ export class Tally {
     this.#stopped = state.stopped
   }
 
-  actual(seconds: number): Actual {
-    const rounded = Math.round(seconds * 1000) / 1000
-    return {
-      requests: this.#requests,
-      credits: this.#credits,
-      points: this.#points,
-      bytes: this.#bytes,
-      seconds: rounded,
-    }
+  /** What the run has really cost, beside its plan. */
+  actual() {
+    return { requests: this.#requests, credits: this.#credits, points: this.#points, bytes: this.#bytes }
   }
 
   summary(run: string): IngestSummary {

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import type { Asker } from '../net/ask.ts'
-import { clockOf, describeFailure, describeOutcome, type Outcome, requestIdWords } from '../net/outcome.ts'
+import { describeOutcome, type Outcome, requestIdWords } from '../net/outcome.ts'
 import { type RegistryAsk, registryParameters, registryUrl } from './api.ts'
+import type { Connection } from '../ledger/connection.ts'
 import type { RequestRow } from '../ledger/entry.ts'
-import type { Spool } from '../ledger/sweep.ts'
 import type { Read } from './bodies.ts'
 
 /** Why asking ended before everything was there. */
@@ -47,10 +46,7 @@ export type Got<T> =
 
 /** The asking of one run. */
 export interface RegistryAsking {
-  readonly run: string
-  readonly base: string
-  readonly asker: Asker
-  readonly spool: Spool
+  readonly connection: Pick<Connection, 'ask' | 'base' | 'spool'>
   /** Requests that no commit has named yet. */
   readonly requests: RequestRow[]
   /** A name that no other request of the run has. */
@@ -74,7 +70,7 @@ export async function askRegistry<T>(
     const { outcome, row, address, held } = await askOnce(asking, ask, again)
     if (outcome.kind !== 'body' && !(outcome.kind === 'not_modified' && held)) return verdict(outcome)
     const known = outcome.kind === 'not_modified'
-    const file = asking.spool.file(`${row.id}.json`)
+    const file = asking.connection.spool.file(`${row.id}.json`)
     const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
     const bytes = known && held ? await held.read() : await readFile(file)
     const decoded = read(bytes)
@@ -96,15 +92,15 @@ async function askOnce(
   ask: RegistryAsk,
   again: boolean,
 ): Promise<{ outcome: Outcome; row: RequestRow; address: string; held: ReturnType<RegistryAsking['held']> }> {
+  const { connection } = asking
   const id = asking.nextId()
-  const url = registryUrl(asking.base, ask)
+  const url = registryUrl(connection.base, ask)
   const address = `${ask.path}?${new URLSearchParams(ask.query).toString()}`
   // A body that could not be read is wanted anew, not by its tag.
   const held = again ? undefined : asking.held(address)
-  const file = asking.spool.file(`${id}.json`)
-  const outcome = await asking.asker.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
+  const file = connection.spool.file(`${id}.json`)
+  const { outcome, row } = await connection.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
   asking.onOutcome(ask, outcome)
-  const row = requestRow(asking, ask, id, url, outcome)
   asking.requests.push(row)
   return { outcome, row, address, held }
 }
@@ -142,29 +138,5 @@ function verdict(outcome: Exclude<Outcome, { kind: 'body' }>): Got<never> {
       return stop('failed')
     default:
       return outcome satisfies never
-  }
-}
-
-function requestRow(asking: RegistryAsking, ask: RegistryAsk, id: string, url: string, outcome: Outcome): RequestRow {
-  const at = 'at' in outcome ? outcome.at : asking.now()
-  return {
-    id,
-    run: asking.run,
-    api: 'registry',
-    path: new URL(url).pathname,
-    query: { ...ask.query },
-    series: null,
-    since: null,
-    until: null,
-    status: 'status' in outcome ? outcome.status : null,
-    outcome: outcome.kind,
-    points: null,
-    bytes: outcome.kind === 'body' ? outcome.bytes : null,
-    credits: null,
-    attempts: 1,
-    asked_at: Math.floor(at * 1000),
-    seconds: 'requestMs' in outcome ? outcome.requestMs / 1000 : null,
-    detail: outcome.kind === 'body' ? null : describeFailure(outcome),
-    ...clockOf(outcome),
   }
 }

@@ -43,11 +43,11 @@ export async function tryLock(root: string, name: string, holder: Holder): Promi
   return { release, [Symbol.asyncDispose]: release }
 }
 
-/** The one job per API, and the one verify beside it: a second one is told who is at work. */
-export async function lockJob(root: string, api: 'metrics' | 'registry' | 'verify', holder: Holder): Promise<Lock> {
-  const lock = await tryLock(root, api, holder)
+/** The one job of its kind: a second one is told who is at work. */
+export async function lockJob(root: string, name: string, holder: Holder): Promise<Lock> {
+  const lock = await tryLock(root, name, holder)
   if (lock) return lock
-  throw await busy(root, api, `another ${api} job is at work on this lake`)
+  throw await busy(root, name, `another ${name} job is at work on this lake`)
 }
 
 /** Waits for the short lock under which commits are made one after the other. */

@@ -1,17 +1,16 @@
 import { type Archived, archivable, archived, isKept, toState } from '../ledger/archive.ts'
 import { commit, type CommitDeps } from '../ledger/commit.ts'
 import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
-import { Engine } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
 import { archivedState } from '../ledger/held.ts'
 import { archiveFile } from '../store/layout.ts'
+import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { columnsOf, parquet, prove } from './merge.ts'
 import { footerSchema } from '../ledger/entry.ts'
-import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { archivedTables } from '../views/exported.ts'
 import { copySql, writeLines } from '../views/exports.ts'
-import { runName } from './rewrite.ts'
+import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 
 /** So many rows are worth a version of their own. */
@@ -31,33 +30,29 @@ const instants: Readonly<Record<Archived, string>> = {
  * Puts old rows of the ledger into files of the lake, where they are merged like points: so neither the ledger nor its
  * checkpoints nor what is written for the views at the end of each run grow with every request that was ever made.
  */
-export async function archiveRows(ledger: Ledger, deps: CommitDeps, least: number = worthwhile): Promise<void> {
+export async function archiveRows(
+  ledger: Ledger,
+  deps: CommitDeps,
+  least: number = worthwhile,
+  run: string = runName(deps, 'archive'),
+): Promise<void> {
   const due = deps.nowMicros() - atHand
   const waiting = archived.map((table) => countOf(ledger, table, due)).reduce((sum, rows) => sum + rows, 0)
   if (waiting < least) return
-  const run = runName(deps, 'archive')
-  const spool = await openSpool(ledger.root, run, deps)
-  const engine = await Engine.open(':memory:', { lean: true, threads: 1 })
-  try {
+  await withRewriting(ledger, { ...deps, threads: 1 }, run, async (rewriting) => {
     await commit(
       ledger,
       async (ticket) => {
         // Where the clock has stepped back, nothing that is in files already is told to go again.
         const before = Math.max(due, archivedState(ledger).before)
-        return await draftOf(ledger, ticket, { spool, engine, run, before })
+        return await draftOf(ledger, ticket, { ...rewriting, before })
       },
       deps,
     )
-  } finally {
-    engine.close()
-    await spool.close()
-  }
+  })
 }
 
-interface Tools {
-  readonly spool: Spool
-  readonly engine: Engine
-  readonly run: string
+interface Archiving extends Pick<Rewriting, 'spool' | 'engine' | 'run'> {
   readonly before: Micros
 }
 
@@ -72,11 +67,11 @@ function countOf(ledger: Ledger, table: Archived, before: Micros): number {
   return Number(row?.['n'] ?? 0)
 }
 
-async function draftOf(ledger: Ledger, ticket: Ticket, tools: Tools): Promise<Draft> {
-  const { run, before } = tools
+async function draftOf(ledger: Ledger, ticket: Ticket, archiving: Archiving): Promise<Draft> {
+  const { run, before } = archiving
   const held = archivedState(ledger)
   const add: StagedFile[] = []
-  for (const table of archived) add.push(...(await filesOf(ledger, ticket, table, tools)))
+  for (const table of archived) add.push(...(await filesOf(ledger, ticket, table, archiving)))
   const cost = ledger
     .statement(
       `SELECT count(*) AS n, coalesce(sum(credits), 0) AS c FROM requests WHERE ${archivable('requests', before)}`,
@@ -90,11 +85,11 @@ async function draftOf(ledger: Ledger, ticket: Ticket, tools: Tools): Promise<Dr
   return { job: 'archive', run, provider: providerOf(ledger), add, state: toState(state) }
 }
 
-async function filesOf(ledger: Ledger, ticket: Ticket, table: Archived, tools: Tools): Promise<StagedFile[]> {
-  const condition = conditionOf(ledger, table, tools.before)
+async function filesOf(ledger: Ledger, ticket: Ticket, table: Archived, archiving: Archiving): Promise<StagedFile[]> {
+  const condition = conditionOf(ledger, table, archiving.before)
   const instant = instants[table]
   if (instant === '') {
-    const one = await fileOf(ledger, ticket, { table, label: '', condition, range: 'NULL' }, tools)
+    const one = await fileOf(ledger, ticket, { table, label: '', condition, range: 'NULL' }, archiving)
     return one === undefined ? [] : [one]
   }
   const monthOf = `strftime('%Y-%m', ${instant} / 1000000, 'unixepoch')`
@@ -109,7 +104,7 @@ async function filesOf(ledger: Ledger, ticket: Ticket, table: Archived, tools: T
       condition: `${condition} AND ${monthOf} = '${String(month)}'`,
       range: instant,
     }
-    const one = await fileOf(ledger, ticket, own, tools)
+    const one = await fileOf(ledger, ticket, own, archiving)
     if (one !== undefined) files.push(one)
   }
   return files
@@ -127,7 +122,7 @@ async function fileOf(
   ledger: Ledger,
   ticket: Ticket,
   { table, label, condition, range }: Part,
-  { spool, engine }: Tools,
+  { spool, engine }: Archiving,
 ): Promise<StagedFile | undefined> {
   const facts = ledger
     .statement(

@@ -4,12 +4,13 @@ import type { Damage } from './damage.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
 import { heldCoverage, heldSeries, heldVersions, liveFiles } from '../ledger/held.ts'
 import { places } from '../store/layout.ts'
+import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { reobserveFile } from './merge-observed.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'
-import { footerOf, replacement, withBench } from './rewrite.ts'
+import { footerOf, replacement, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 
 /** A clock may be off by so much without anybody's noticing. */
@@ -60,15 +61,16 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
   const now = Math.floor(deps.nowMicros())
   const [first] = versionsAhead(ledger, now).wrong
   if (first === undefined) return []
-  await dissolveRecent(ledger, { ...deps, signal: new AbortController().signal }, 'doctor')
+  const patient: RewriteDeps = { ...deps, signal: new AbortController().signal }
+  const run = runName(deps, 'doctor')
+  await dissolveRecent(ledger, patient, run, 'doctor')
   const { good, wrong } = versionsAhead(ledger, now)
   // Polls of the wrong clock stay one after the other, all of them behind what was known before.
   const polls = pollInstants(ledger, first.version)
   const instant = Math.max(now, (good?.committed_at ?? 0) + 1) + Math.max(0, polls.length - 1)
-  const rewriting: RewriteDeps = { ...deps, signal: new AbortController().signal }
   let points = 0
   let rows = 0
-  await withBench(ledger, rewriting, 'doctor', async (bench) => {
+  await withRewriting(ledger, patient, run, async (rewriting) => {
     await commit(
       ledger,
       async (ticket) => {
@@ -79,19 +81,19 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         for (const [n, file] of files.entries()) {
           if (file.added_version < first.version) continue
           if (file.interval === null) throw busy()
-          const out = bench.spool.file(`${n}.parquet`)
+          const out = rewriting.spool.file(`${n}.parquet`)
           const job = { root: ledger.root, file, now: now + tolerated, observedAt: ticket.committed_at, out }
-          const mended = await reobserveFile(bench.engine, { ...job, metadata: footerOf(ledger, [file]) })
+          const mended = await reobserveFile(rewriting.engine, { ...job, metadata: footerOf(ledger, [file]) })
           if (mended === null) continue
-          add.push(replacement(bench, n, [file], mended))
+          add.push(replacement(rewriting, n, [file], mended))
           remove.push(file.path)
           points += mended.rows
         }
         const { uncovered, coverage } = coverageBack(ledger, Math.floor(instant / 1_000_000))
         const findings = findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at)
-        const draft = { job: 'doctor', run: bench.run, provider: providerOf(ledger), add, remove, coverage, findings }
+        const draft = { job: 'doctor', run, provider: providerOf(ledger), add, remove, coverage, findings }
         const dated = { first: first.version, now: now + tolerated, before: good?.committed_at, instants: polls }
-        const registry = await mendRegistry(bench, { ...dated, ticket, from: files.length })
+        const registry = await mendRegistry(rewriting, { ...dated, ticket, from: files.length })
         rows = registry.rows
         add.push(...registry.add)
         remove.push(...registry.remove)

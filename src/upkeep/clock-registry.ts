@@ -8,7 +8,7 @@ import { type Mending, redateInstants } from './instants-files.ts'
 import { fieldColumns, registryColumns } from '../registry/columns.ts'
 import { dateOf } from '../registry/dates.ts'
 import { registryState, type RegistryState, softDraft, softFacts, stateDraft } from '../registry/state.ts'
-import { type Bench, footerOf, replacement } from './rewrite.ts'
+import { type Rewriting, footerOf, replacement } from './rewrite.ts'
 
 /** What a clock far ahead has dated, for the tables that keep the instants of their polls. */
 export interface WrongInstants {
@@ -48,7 +48,7 @@ export function pollInstants(ledger: Ledger, first: number): Micros[] {
  * Gives what polls of a wrong clock brought the instant of the mending: files are written anew, dates and layers are
  * named after the true day, the state follows. Several polls stay one after the other, the last one at the commit.
  */
-export async function mendRegistry(bench: Bench, wrong: WrongInstants): Promise<MendedRegistry> {
+export async function mendRegistry(rewriting: Rewriting, wrong: WrongInstants): Promise<MendedRegistry> {
   const { ticket, instants, now } = wrong
   const last = ticket.committed_at
   const spread = new Map(instants.map((at, i) => [at, last - (instants.length - 1 - i)]))
@@ -58,8 +58,8 @@ export async function mendRegistry(bench: Bench, wrong: WrongInstants): Promise<
   const add: StagedFile[] = []
   let rows = 0
   for (const table of tables)
-    for (const [path, listed] of Map.groupBy(liveFiles(bench.ledger, { table }), (file) => file.path)) {
-      const staged = await mendFile(bench, wrong, mending, listed, wrong.from + paths.size)
+    for (const [path, listed] of Map.groupBy(liveFiles(rewriting.ledger, { table }), (file) => file.path)) {
+      const staged = await mendFile(rewriting, wrong, mending, listed, wrong.from + paths.size)
       if (staged === null) {
         add.push(...listedToday(listed, wrong.first, mending.date))
         continue
@@ -68,19 +68,19 @@ export async function mendRegistry(bench: Bench, wrong: WrongInstants): Promise<
       paths.set(path, staged.path)
       rows += staged.rows
     }
-  const raw = relabelled(bench.ledger, wrong.first, mending.date)
+  const raw = relabelled(rewriting.ledger, wrong.first, mending.date)
   return {
     add: [...add, ...raw],
     remove: [...paths.keys(), ...raw.map(({ path }) => path)],
-    state: stateOf(bench.ledger, mending, paths),
-    soft: softOf(bench.ledger, wrong),
+    state: stateOf(rewriting.ledger, mending, paths),
+    soft: softOf(rewriting.ledger, wrong),
     rows,
   }
 }
 
 /** A file written anew; null where it was not made by the wrong clock. */
 async function mendFile(
-  bench: Bench,
+  rewriting: Rewriting,
   { first, ticket }: WrongInstants,
   mending: Mending & { readonly layers: Map<string, string> },
   listed: readonly HeldFile[],
@@ -88,9 +88,9 @@ async function mendFile(
 ): Promise<StagedFile | null> {
   const [file] = listed
   if (!file || listed.some(({ added_version }) => added_version < first)) return null
-  const { engine, ledger, spool } = bench
+  const { engine, ledger, spool } = rewriting
   const { rows, digest, min_t, max_t, meta } = file
-  const staged = replacement(bench, n, [file], { rows, digest, min_t, max_t, meta })
+  const staged = replacement(rewriting, n, [file], { rows, digest, min_t, max_t, meta })
   const layer = `${layerOf(file.path)}-v${ticket.version}`
   // The rows of a dated file name it, and so does its snapshot; those of one poll have one name in all tables.
   if (file.label !== '') mending.layers.set(layerOf(file.path), layer)

@@ -5,19 +5,19 @@ import { commit, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
 import { foldJournal } from '../ledger/fold.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { liveFiles } from '../ledger/held.ts'
-import { Ledger } from '../ledger/ledger.ts'
-import { busy, tryLock } from '../store/lock.ts'
+import { type Actual, type JobDeps, type Result, runName, withLake } from '../ledger/job.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { tryLock } from '../store/lock.ts'
 import { mergeFiles } from './merge.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../points/files.ts'
 import { pointsFile, recentFile } from '../store/layout.ts'
 import { isHistory } from './merge-history.ts'
 import { measuredEncoding } from './encode.ts'
-import { sweep } from '../ledger/sweep.ts'
 import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
 import type { Interval } from '../time.ts'
 import { archiveRows } from './archive.ts'
-import { type Bench, footerOf, replacement, withBench } from './rewrite.ts'
+import { footerOf, replacement, type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 
 /** A partition of a table: the files that may become one. */
@@ -51,50 +51,50 @@ export interface MergeSummary {
 const batchBytes = 512_000_000
 
 /** Merges every partition into one file in the encoding that suits it best, and folds the journal. */
-export async function compact(root: string, deps: RewriteDeps): Promise<MergeSummary> {
-  const lock = await tryLock(root, 'merge', { ...deps.holder, since: deps.nowMicros() })
-  if (!lock) throw await busy(root, 'merge', 'this lake is being merged already')
-  try {
-    const ledger = await Ledger.open(root)
-    try {
-      await sweep(ledger, deps)
-      await archiveRows(ledger, deps)
-      const outcome = await dissolve(ledger, deps, 'compact')
-      const left = outcome.stopped || outcome.abandoned.length > 0
-      const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, settled))
-      const summary = await mergeParts(
-        ledger,
-        deps,
-        { job: 'compact', measure: true, portion: portionRows, chosen },
-        outcome,
-      )
-      await foldJournal(ledger, deps)
-      return summary
-    } finally {
-      ledger.close()
-    }
-  } finally {
-    await lock.release()
-  }
+export async function compact(root: string, deps: RewriteDeps & JobDeps): Promise<MergeSummary> {
+  return await withLake({ root, name: 'compact', lock: 'merge' }, deps, async ({ id, ledger, begin }) => {
+    const outcome = newOutcome()
+    const all = partitions(ledger)
+    await begin({ partitions: all.length, files: all.flat().length }, () => actualOf(outcome))
+    await archiveRows(ledger, deps, undefined, id)
+    await dissolve(ledger, deps, { run: id, job: 'compact' }, outcome)
+    const left = outcome.stopped || outcome.abandoned.length > 0
+    const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, settled))
+    const choice = { run: id, job: 'compact', measure: true, portion: portionRows, chosen }
+    const summary = await mergeParts(ledger, deps, choice, outcome)
+    await foldJournal(ledger, deps)
+    return resultOf(summary)
+  })
 }
 
 /**
  * Merges small files where a partition has too many of them; for the end of a run that added some. While another
  * merge is at work it does nothing. Failing costs nothing but the merge: the old files stay.
  */
-export async function mergeSmallFiles(ledger: Ledger, deps: RewriteDeps): Promise<MergeSummary> {
-  const none = { job: 'merge', measure: false, portion: portionRows, chosen: [] }
-  const lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
-  if (!lock) return mergeParts(ledger, deps, none)
-  try {
-    await archiveRows(ledger, deps)
-    const chosen = partitions(ledger).map(dueMerge)
-    const summary = await mergeParts(ledger, deps, { ...none, chosen })
-    await foldJournal(ledger, deps)
-    return summary
-  } finally {
-    await lock.release()
-  }
+export async function mergeSmallFiles(
+  ledger: Ledger,
+  deps: RewriteDeps,
+  run: string = runName(deps, 'merge'),
+  outcome: Outcome = newOutcome(),
+): Promise<MergeSummary> {
+  await using lock = await tryLock(ledger.root, 'merge', { ...deps.holder, since: deps.nowMicros() })
+  if (!lock) return summaryOf(ledger, outcome)
+  await archiveRows(ledger, deps, undefined, run)
+  const chosen = partitions(ledger).map(dueMerge)
+  const choice = { run, job: 'merge', measure: false, portion: portionRows, chosen }
+  const summary = await mergeParts(ledger, deps, choice, outcome)
+  await foldJournal(ledger, deps)
+  return summary
+}
+
+/** The same as a job of its own. */
+export async function mergeDue(root: string, deps: RewriteDeps & JobDeps): Promise<MergeSummary> {
+  return await withLake({ root, name: 'merge' }, deps, async ({ id, ledger, begin }) => {
+    const due = dueMerges(ledger)
+    const outcome = newOutcome()
+    if (due > 0) await begin({ partitions: due }, () => actualOf(outcome))
+    return resultOf(await mergeSmallFiles(ledger, deps, id, outcome))
+  })
 }
 
 /** The files of a partition that are to be merged at the end of a run. */
@@ -143,6 +143,7 @@ function partitions(ledger: Ledger): HeldFile[][] {
 }
 
 interface Choice {
+  readonly run: string
   readonly job: string
   readonly measure: boolean
   /** From so many rows on, what recent files hold of a partition moves to a file of its own. */
@@ -164,36 +165,43 @@ interface Outcome {
 }
 
 /** Moves everything that recent files hold to its partitions, in one version of its own. */
-async function dissolve(ledger: Ledger, deps: RewriteDeps, job: string): Promise<Outcome> {
-  const outcome = newOutcome()
+async function dissolve(
+  ledger: Ledger,
+  deps: RewriteDeps,
+  { run, job }: Pick<Choice, 'run' | 'job'>,
+  outcome: Outcome,
+): Promise<MergeSummary> {
   const chosen = [liveFiles(ledger, { table: 'points' }).filter(isRecent)]
-  await mergeParts(ledger, deps, { job, measure: false, portion: 1, chosen }, outcome)
-  return outcome
+  return await mergeParts(ledger, deps, { run, job, measure: false, portion: 1, chosen }, outcome)
 }
 
 /** The same for a job that needs every point in its partition; hold the lock of merges. */
-export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, job: string): Promise<void> {
-  judgeMerge(summaryOf(ledger, await dissolve(ledger, deps, job)))
+export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: string, job: string): Promise<void> {
+  judgeMerge(await dissolve(ledger, deps, { run, job }, newOutcome()))
 }
 
 function newOutcome(): Outcome {
   return { abandoned: [], merged: [], versions: 0, stopped: false }
 }
 
-async function mergeParts(
-  ledger: Ledger,
-  deps: RewriteDeps,
-  choice: Choice,
-  outcome: Outcome = newOutcome(),
-): Promise<MergeSummary> {
+function actualOf({ merged, versions }: Outcome): Actual {
+  const files = (of: (one: Ready) => readonly unknown[]): number => merged.flatMap(of).length
+  return { versions, files_removed: files(({ inputs }) => inputs), files_added: files(({ staged }) => staged) }
+}
+
+function resultOf(value: MergeSummary): Result<MergeSummary> {
+  return { value, stopped_by: value.stopped ? 'signal' : null, error: mergeVerdict(value) }
+}
+
+async function mergeParts(ledger: Ledger, deps: RewriteDeps, choice: Choice, outcome: Outcome): Promise<MergeSummary> {
   const chosen = choice.chosen.filter((files) => files.length > 0)
   if (chosen.length > 0)
-    await withBench(ledger, deps, choice.job, async (bench) => await mergeAll(bench, choice, chosen, outcome))
+    await withRewriting(ledger, deps, choice.run, async (own) => await mergeAll(own, choice, chosen, outcome))
   return summaryOf(ledger, outcome)
 }
 
 async function mergeAll(
-  bench: Bench,
+  rewriting: Rewriting,
   choice: Choice,
   chosen: readonly (readonly HeldFile[])[],
   outcome: Outcome,
@@ -204,14 +212,14 @@ async function mergeAll(
     const batch = ready
     ready = []
     waiting = 0
-    await exchangeFiles(bench, choice.job, batch, outcome)
+    await exchangeFiles(rewriting, choice.job, batch, outcome)
   }
   for (const [n, files] of chosen.entries()) {
-    if (bench.deps.signal.aborted) {
+    if (rewriting.deps.signal.aborted) {
       outcome.stopped = true
       break
     }
-    const one = await mergeOne(bench, choice, n, files)
+    const one = await mergeOne(rewriting, choice, n, files)
     if ('reason' in one) outcome.abandoned.push(one)
     else ready.push(one)
     waiting += files.reduce((sum, file) => sum + file.bytes, 0)
@@ -221,13 +229,13 @@ async function mergeAll(
 }
 
 async function mergeOne(
-  bench: Bench,
+  rewriting: Rewriting,
   { measure, portion }: Choice,
   n: number,
   files: readonly HeldFile[],
 ): Promise<Ready | Abandoned> {
-  const { ledger, spool, engine } = bench
-  if (files.every(isRecent)) return await mergeRecent(bench, portion, n, files)
+  const { ledger, spool, engine } = rewriting
+  if (files.every(isRecent)) return await mergeRecent(rewriting, portion, n, files)
   const merged = await mergeFiles(engine, {
     root: ledger.root,
     files,
@@ -239,11 +247,11 @@ async function mergeOne(
     const { table = '', metric = null, interval = null } = files[0] ?? {}
     return { table, metric, interval, reason: merged.reason }
   }
-  return { inputs: files, staged: [replacement(bench, n, files, merged.file)] }
+  return { inputs: files, staged: [replacement(rewriting, n, files, merged.file)] }
 }
 
 async function mergeRecent(
-  { ledger, spool, engine, run }: Bench,
+  { ledger, spool, engine, name: own }: Rewriting,
   portion: number,
   n: number,
   files: readonly HeldFile[],
@@ -260,7 +268,7 @@ async function mergeRecent(
   const version = String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')
   const staged = merged.files.map((file, i): StagedFile => {
     const { metric, interval } = file
-    const id = `${version}-${run}-${n}-${i}`
+    const id = `${version}-${own}-${n}-${i}`
     const path = metric === null || interval === null ? recentFile(id) : pointsFile(metric, interval, id)
     return { temporary: spool.path(name(i)), path, table: 'points', label: '', ...file }
   })
@@ -268,9 +276,14 @@ async function mergeRecent(
 }
 
 /** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
-async function exchangeFiles(bench: Bench, job: string, batch: readonly Ready[], outcome: Outcome): Promise<void> {
+async function exchangeFiles(
+  rewriting: Rewriting,
+  job: string,
+  batch: readonly Ready[],
+  outcome: Outcome,
+): Promise<void> {
   if (batch.length === 0) return
-  const { ledger, deps, run } = bench
+  const { ledger, deps, run } = rewriting
   const made: Ready[] = []
   const { made: news } = await commit(
     ledger,
@@ -315,10 +328,10 @@ function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
   }
 }
 
-/** Abandoned merges are a matter of integrity: something on the disk is not what was committed. */
-export function judgeMerge({ abandoned, stopped }: MergeSummary): void {
+/** The error that a merge ends with: something on the disk is not what was committed, or it was stopped early. */
+function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | null {
   if (abandoned.length > 0)
-    throw new LakeError(
+    return new LakeError(
       'integrity',
       abandoned.map(({ table, metric, interval, reason }) => ({
         subject: `${[metric ?? table, interval].filter((part) => part !== null).join(' ')} was not merged`,
@@ -326,5 +339,11 @@ export function judgeMerge({ abandoned, stopped }: MergeSummary): void {
         next: 'run pitlake doctor',
       })),
     )
-  if (stopped) throw new LakeError('stopped', { subject: 'stopped early', next: 'run the same command again' })
+  return stopped ? new LakeError('stopped', { subject: 'stopped early', next: 'run the same command again' }) : null
+}
+
+/** Throws what a merge ends with, if it does not end well. */
+export function judgeMerge(summary: MergeSummary): void {
+  const error = mergeVerdict(summary)
+  if (error !== null) throw error
 }

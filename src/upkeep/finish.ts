@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { exists } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
-import type { RunEnd } from '../ledger/held-runs.ts'
+import type { RunEnd } from '../ledger/job.ts'
 import { buildViews } from '../views/build.ts'
 import { mergeSmallFiles } from './compact.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
@@ -19,13 +19,17 @@ export interface FinishDeps {
  * nothing leaves existing views alone.
  */
 export async function finishRun(
-  { ledger, commits, requests }: RunEnd,
+  { ledger, run, commits, requests }: RunEnd,
   { catalogue, deps, note }: FinishDeps,
 ): Promise<void> {
   const idle = commits === 0 && requests === 0
   if (ledger.head().version === 0 || (idle && (await exists(inLake(ledger.root, places.database))))) return
   if (commits > 0)
-    await noted('merging small files', note, async () => void (await mergeSmallFiles(ledger, { threads: 1, ...deps })))
+    await noted(
+      'merging small files',
+      note,
+      async () => void (await mergeSmallFiles(ledger, { threads: 1, ...deps }, run)),
+    )
   await noted('making the views', note, async () => void (await buildViews(ledger, { catalogue, deps })))
 }
 

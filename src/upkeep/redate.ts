@@ -1,17 +1,16 @@
-import { createHash } from 'node:crypto'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { commit, type StagedFile, type Ticket, type RewriteDeps } from '../ledger/commit.ts'
-import type { Json, Rules } from '../ledger/entry.ts'
 import { type HeldFile, liveFiles } from '../ledger/held.ts'
-import { Ledger } from '../ledger/ledger.ts'
-import { busy, tryLock } from '../store/lock.ts'
+import { type JobDeps, withLake } from '../ledger/job.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { rulesOf } from '../ledger/rules.ts'
+import { busy } from '../store/lock.ts'
 import { redateFiles } from './redate-files.ts'
 import { redatedLabel } from '../ledger/redated.ts'
 import { isRecent } from '../points/files.ts'
-import { sweep } from '../ledger/sweep.ts'
 import type { Interval } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
-import { type Bench, footerOf, replacement, withBench } from './rewrite.ts'
+import { footerOf, replacement, type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 
 /** A partition that got other dates. */
@@ -35,33 +34,22 @@ export interface RedateSummary {
  * Dates every stored point by the rules of the catalogue, as one version. The files with the earlier dates stay in the
  * lake under the table `redated`, so that every earlier `observed_as_of` answers as before.
  */
-export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps): Promise<RedateSummary> {
-  const lock = await tryLock(root, 'merge', { ...deps.holder, since: deps.nowMicros() })
-  if (!lock) throw await busy(root, 'merge', 'this lake is being merged')
-  try {
-    const ledger = await Ledger.open(root)
-    try {
-      await sweep(ledger, deps)
-      return await redateSettled(ledger, catalogue, deps)
-    } finally {
-      ledger.close()
+export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps & JobDeps): Promise<RedateSummary> {
+  return await withLake({ root, name: 'redate', lock: 'merge' }, deps, async ({ id, ledger, begin }) => {
+    const made: Dated[] = []
+    const points = (): number => made.reduce((sum, { part }) => sum + part.redated, 0)
+    await begin({ partitions: pointsParts(ledger).size }, () => ({ partitions: made.length, points: points() }))
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      await dissolveRecent(ledger, deps, id, 'redate')
+      const value = await redateAll(ledger, catalogue, deps, { run: id, made })
+      if (value !== null) return { value, stopped_by: null, error: null }
     }
-  } finally {
-    await lock.release()
-  }
+    throw await busy(root, 'metrics', 'this lake grows while it is dated anew')
+  })
 }
 
 /** A fetch may bring recent points while partitions are dated: those move to their partitions too, then all begins anew. */
 const attempts = 5
-
-async function redateSettled(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps): Promise<RedateSummary> {
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    await dissolveRecent(ledger, deps, 'redate')
-    const done = await redateAll(ledger, catalogue, deps)
-    if (done !== null) return done
-  }
-  throw await busy(ledger.root, 'metrics', 'this lake grows while it is dated anew')
-}
 
 interface Dated {
   readonly inputs: readonly HeldFile[]
@@ -71,16 +59,20 @@ interface Dated {
 }
 
 /** Null where recent points came meanwhile. */
-async function redateAll(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps): Promise<RedateSummary | null> {
+async function redateAll(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  deps: RewriteDeps,
+  { run, made }: { readonly run: string; readonly made: Dated[] },
+): Promise<RedateSummary | null> {
   const { version, provider } = ledger.head()
   if (!provider) return { version, made: false, partitions: [], unknown: [] }
   const unknown = new Set<string>()
-  const made: Dated[] = []
   let overtaken = false
-  const done = await withBench(ledger, deps, 'redate', async (bench) => {
+  const done = await withRewriting(ledger, deps, run, async (rewriting) => {
     let count = 0
     const dateNow = async (files: readonly HeldFile[]): Promise<Dated | null> =>
-      await dateOne(bench, catalogue, count++, files)
+      await dateOne(rewriting, catalogue, count++, files)
     const prepared = new Map<string, Dated>()
     for (const [key, files] of pointsParts(ledger)) {
       const dated = await dateNow(files)
@@ -98,7 +90,7 @@ async function redateAll(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps
           const current = early && sameFiles(early.inputs, files) ? early : await dateNow(files)
           if (current?.staged) made.push(current)
         }
-        return draftOf(bench, catalogue, ticket, made)
+        return draftOf(rewriting, catalogue, ticket, made)
       },
       deps,
     )
@@ -108,13 +100,13 @@ async function redateAll(ledger: Ledger, catalogue: Catalogue, deps: RewriteDeps
   return { version: done.version, made: done.made, partitions, unknown: [...unknown].toSorted() }
 }
 
-function draftOf(bench: Bench, catalogue: Catalogue, ticket: Ticket, made: readonly Dated[]) {
+function draftOf(rewriting: Rewriting, catalogue: Catalogue, ticket: Ticket, made: readonly Dated[]) {
   const label = redatedLabel(ticket.committed_at)
   const kept = made.flatMap(({ inputs }) => inputs.map((file) => relisted(file, label)))
   return {
     job: 'redate',
-    run: bench.run,
-    provider: providerOf(bench.ledger),
+    run: rewriting.run,
+    provider: providerOf(rewriting.ledger),
     add: [...made.flatMap(({ staged }) => (staged ? [staged] : [])), ...kept],
     remove: made.flatMap(({ inputs }) => inputs.map((file) => file.path)),
     rules: rulesOf(catalogue),
@@ -137,7 +129,7 @@ function sameFiles(a: readonly HeldFile[], b: readonly HeldFile[]): boolean {
 }
 
 async function dateOne(
-  bench: Bench,
+  rewriting: Rewriting,
   catalogue: Catalogue,
   n: number,
   files: readonly HeldFile[],
@@ -145,24 +137,16 @@ async function dateOne(
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
   if (!endpoint || metric === null || interval === null) return null
-  const dated_at = Math.floor(bench.deps.nowMicros())
-  const done = await redateFiles(bench.engine, {
-    root: bench.ledger.root,
+  const dated_at = Math.floor(rewriting.deps.nowMicros())
+  const done = await redateFiles(rewriting.engine, {
+    root: rewriting.ledger.root,
     interval,
     rules: endpoint.rules[interval],
     files,
-    out: bench.spool.file(`${n}.parquet`),
-    metadata: { ...footerOf(bench.ledger, files), pitlake_dated: String(dated_at) },
+    out: rewriting.spool.file(`${n}.parquet`),
+    metadata: { ...footerOf(rewriting.ledger, files), pitlake_dated: String(dated_at) },
   })
   const points = files.reduce((sum, file) => sum + file.rows, 0)
-  const staged = done ? replacement(bench, n, files, { ...done.file, meta: { ...done.file.meta, dated_at } }) : null
+  const staged = done ? replacement(rewriting, n, files, { ...done.file, meta: { ...done.file.meta, dated_at } }) : null
   return { inputs: files, staged, part: { metric, interval, points, redated: done?.changed ?? 0 } }
-}
-
-/** The availability rules of the catalogue, as the journal keeps them. */
-function rulesOf(catalogue: Catalogue): Rules {
-  const text = JSON.stringify(
-    Object.fromEntries([...catalogue.endpoints].map(([path, endpoint]) => [path, endpoint.rules])),
-  )
-  return { digest: createHash('sha256').update(text).digest('hex'), rules: JSON.parse(text) as Json }
 }

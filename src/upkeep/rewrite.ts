@@ -8,42 +8,29 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { MergedFile } from './merge.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 
-/** Where rewritten files are made. */
-export interface Bench {
+/** Where files are rewritten for a run. */
+export interface Rewriting<D extends CommitDeps = RewriteDeps> {
   readonly ledger: Ledger
-  readonly deps: RewriteDeps
+  readonly deps: D
   readonly run: string
+  /** Begins the names of its files: no other rewriting of the run bears it. */
+  readonly name: string
   readonly spool: Spool
   readonly engine: Engine
 }
 
-/** Opens a spool and an engine for a rewriting job, and closes them whatever happens. */
-export async function withBench<T>(
+/** Opens a spool and an engine for rewriting files, and closes them whatever happens. */
+export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'threads'>, T>(
   ledger: Ledger,
-  deps: RewriteDeps,
-  job: string,
-  work: (bench: Bench) => Promise<T>,
+  deps: D,
+  run: string,
+  work: (rewriting: Rewriting<D>) => Promise<T>,
 ): Promise<T> {
-  const run = runName(deps, job)
-  const spool = await openSpool(ledger.root, run, deps)
-  try {
-    const threads = deps.threads === undefined ? {} : { threads: deps.threads }
-    const engine = await Engine.open(':memory:', { lean: true, tempDirectory: spool.file('duckdb'), ...threads })
-    try {
-      return await work({ ledger, deps, run, spool, engine })
-    } finally {
-      engine.close()
-    }
-  } finally {
-    await spool.close()
-  }
-}
-
-/** Unlike every other, also when two jobs of one process begin in the same millisecond. */
-export function runName(deps: CommitDeps, job: string): string {
-  const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
-  const mark = Math.floor(deps.random() * 36 ** 4).toString(36)
-  return `${instant}-${deps.holder.pid}-${job}-${mark}`
+  const name = `${run}-${Math.floor(deps.random() * 36 ** 4).toString(36)}`
+  await using spool = await openSpool(ledger.root, name, deps)
+  const threads = deps.threads === undefined ? {} : { threads: deps.threads }
+  using engine = await Engine.open(':memory:', { lean: true, tempDirectory: spool.file('duckdb'), ...threads })
+  return await work({ ledger, deps, run, name, spool, engine })
 }
 
 /**
@@ -62,11 +49,16 @@ export function footerOf(ledger: Ledger, files: readonly HeldFile[]): Record<str
 }
 
 /** A file of the spool that is to take its place beside the first of those that it replaces. */
-export function replacement(bench: Bench, n: number, files: readonly HeldFile[], merged: MergedFile): StagedFile {
+export function replacement(
+  { name, spool }: Rewriting,
+  n: number,
+  files: readonly HeldFile[],
+  merged: MergedFile,
+): StagedFile {
   const [first] = files
   if (!first) throw new RangeError('a file takes the place of at least one')
   const { table, label, metric, interval } = first
-  const name = `${String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')}-${bench.run}-${n}`
-  const path = `${posix.dirname(first.path)}/${encodeSegment(name)}.parquet`
-  return { temporary: bench.spool.path(`${n}.parquet`), path, table, label, metric, interval, ...merged }
+  const version = String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')
+  const path = `${posix.dirname(first.path)}/${encodeSegment(`${version}-${name}-${n}`)}.parquet`
+  return { temporary: spool.path(`${n}.parquet`), path, table, label, metric, interval, ...merged }
 }

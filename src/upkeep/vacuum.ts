@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import { commit, type CommitDeps } from '../ledger/commit.ts'
+import { commit } from '../ledger/commit.ts'
 import { namesIn, readInto, realDisk, statOf } from '../store/disk.ts'
 import { foldedBefore, foldJournal } from '../ledger/fold.ts'
 import type { Micros } from '../time.ts'
 import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
+import { type JobDeps, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { listStamps, readStamp } from '../ledger/stamps.ts'
-import { sweep } from '../ledger/sweep.ts'
 import { exportsFolder } from '../views/exports.ts'
 import { vacuumable } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
@@ -28,7 +28,7 @@ export interface VacuumInput {
 }
 
 /** What vacuuming needs of the world. */
-export interface VacuumDeps extends CommitDeps {
+export interface VacuumDeps extends JobDeps {
   /** Brings the views up to the newest version, so that nobody opens a view of files that are about to go. */
   readonly buildViews: (ledger: Ledger) => Promise<unknown>
 }
@@ -56,13 +56,22 @@ export interface VacuumSummary {
 
 /** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
 export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
-  using ledger = input.really ? await Ledger.open(input.root) : await Ledger.openToRead(input.root)
-  if (!input.really) return await planned(ledger, input, deps)
-  await sweep(ledger, deps)
-  await archiveRows(ledger, deps)
-  await foldJournal(ledger, deps, foldedEarly)
-  if (ledger.head().version > 0) await deps.buildViews(ledger)
-  return await clean(ledger, input, deps)
+  const { root, really, keepSeconds: keep_seconds } = input
+  if (!really) {
+    using ledger = await Ledger.openToRead(root)
+    return await summaryOf(ledger, input, await goingOf(ledger, input, deps))
+  }
+  return await withLake({ root, name: 'vacuum' }, deps, async ({ id, ledger, begin }) => {
+    let gone = { files: 0, bytes: 0 }
+    await begin({ keep_seconds }, () => gone)
+    await archiveRows(ledger, deps, undefined, id)
+    await foldJournal(ledger, deps, foldedEarly)
+    if (ledger.head().version > 0) await deps.buildViews(ledger)
+    const value = await clean(ledger, input, deps, id)
+    const { data, journal, exports } = value
+    gone = { files: value.paths.length, bytes: data.bytes + journal.bytes + exports.bytes }
+    return { value, stopped_by: null, error: null }
+  })
 }
 
 interface Going {
@@ -135,21 +144,17 @@ async function supersededExports(ledger: Ledger, ends: ReadonlyMap<number, numbe
     .map((name) => `${exportsFolder}/${name}`)
 }
 
-async function planned(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
-  return await summaryOf(ledger, input, await goingOf(ledger, input, deps))
-}
-
-async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, run: string): Promise<VacuumSummary> {
   const going: Going[] = []
   await commit(
     ledger,
-    async (ticket) => {
+    async () => {
       const now = await goingOf(ledger, input, deps)
       going.push(now)
       if (now.data.length + now.expired.length === 0) return null
       const drop = [...new Set(now.data.map((file) => file.path))]
       const remove = now.expired.map((file) => file.path)
-      return { job: 'vacuum', run: `vacuum-${ticket.version}`, provider: providerOf(ledger), drop, remove }
+      return { job: 'vacuum', run, provider: providerOf(ledger), drop, remove }
     },
     deps,
   )

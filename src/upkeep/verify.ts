@@ -4,10 +4,12 @@ import { liveFiles, summary as countsOf } from '../ledger/held.ts'
 import { lastVerify } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { partitionsOf } from '../points/files.ts'
-import { addressOf, recorded, withBench } from '../metrics/bench.ts'
+import { accessTo } from '../ledger/connection.ts'
 import { checkContents, type Contents } from './contents.ts'
 import { examine } from './doctor.ts'
-import type { Bench, BenchInput, IngestDeps } from '../metrics/tools.ts'
+import { execute } from '../metrics/execute.ts'
+import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
+import type { Result } from '../ledger/job.ts'
 import { howToGoOn } from '../metrics/verdict.ts'
 import { chooseWindows, type Chosen, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
@@ -15,7 +17,7 @@ import type { StoppedBy } from '../metrics/asking.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
 
 /** What a verify is told. */
-export interface VerifyInput extends BenchInput {
+export interface VerifyInput extends MetricsInput {
   readonly scope: VerifyScope
   /** The most credits; null: everything that the scope holds. */
   readonly budget: number | null
@@ -61,7 +63,7 @@ const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'vie
  * put on record and never applied. Where the journal or the ledger is damaged nothing is asked.
  */
 export async function verify(input: VerifyInput, deps: IngestDeps): Promise<VerifySummary> {
-  addressOf(input)
+  const { url } = accessTo('metrics', input.settings)
   const looking = { thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
   const room = { free: Infinity, total: Infinity }
   const diagnosis = await examine(
@@ -73,8 +75,8 @@ export async function verify(input: VerifyInput, deps: IngestDeps): Promise<Veri
   const seen: Seen = { damage, files, bytes }
   if (damage.some(({ kind }) => !kind.startsWith('file_'))) return undone(seen, diagnosis.version, input)
   const findings = new Findings()
-  const job = { name: 'verify' as const, budget: input.budget, onBatch: findings.add }
-  return await withBench(input, deps, job, async (bench) => await compare(bench, input, { seen, findings }))
+  const purpose = { name: 'verify' as const, budget: input.budget, onBatch: findings.add }
+  return await withMetrics(input, deps, purpose, async (run) => await compare(run, input, { seen, findings, url }))
 }
 
 interface Seen {
@@ -109,20 +111,19 @@ function undone({ damage, files, bytes }: Seen, version: number, { budget }: Ver
 }
 
 async function compare(
-  bench: Bench,
+  run: MetricsRun,
   input: VerifyInput,
-  { seen, findings }: { readonly seen: Seen; readonly findings: Findings },
-): Promise<VerifySummary> {
-  const { ledger, deps, tally } = bench
+  { seen, ...found }: Pick<Parts, 'seen' | 'findings' | 'url'>,
+): Promise<Result<VerifySummary>> {
+  const { ledger, deps } = run
   const paths = new Set(seen.damage.map(({ path }) => path))
   const contents = await checkContents(ledger, paths)
   const round = roundOf(ledger, input, deps.nowMicros())
   const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, paths) })
-  const told = (): VerifySummary => summaryOf(bench, input, { seen, contents, chosen, findings })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
-  else await recorded(bench, chosen.plan, { marks: round, verdict: () => verifyVerdict(told()) })
-  await deps.afterCommits?.({ ledger, commits: tally.commits, requests: tally.requests })
-  return told()
+  else await execute(run, chosen.plan, round)
+  const value = summaryOf(run, input, { seen, contents, chosen, ...found })
+  return { value, stopped_by: value.stopped_by, error: verifyVerdict(value) }
 }
 
 /** A round goes on until one of its runs came to its end; then the next begins. */
@@ -143,22 +144,23 @@ interface Parts {
   readonly contents: Contents
   readonly chosen: Chosen
   readonly findings: Findings
+  readonly url: string
 }
 
 function summaryOf(
-  { ledger, run, tally, url, input }: Bench,
+  { id, ledger, tally, input }: MetricsRun,
   { budget }: VerifyInput,
-  { seen, contents, chosen, findings }: Parts,
+  { seen, contents, chosen, findings, url }: Parts,
 ): VerifySummary {
-  const done = tally.summary(run)
-  const { requests, credits } = tally.actual(0)
+  const done = tally.summary(id)
+  const { requests, credits } = tally.actual()
   const damage = [...seen.damage, ...contents.findings]
   const differences = findings.differences(ledger, { base: url, secrets: input.settings.secrets })
   const { verified, failures, left } = findings.windows(chosen.plan.asks, done.stopped_by !== null)
   const { metrics } = ledger.head().provider ?? {}
   return {
     ok: damage.length === 0 && differences.length === 0 && failures.length === 0 && done.stopped_by === null,
-    run,
+    run: id,
     version: ledger.head().version,
     provider: metrics ?? null,
     checked: { files: seen.files, bytes: seen.bytes, series: contents.series, points: contents.points },

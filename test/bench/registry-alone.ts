@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { RegistrySummary } from '../../src/registry/jobs.ts'
+import type { RegistrySummary } from '../../src/registry/summary.ts'
 import { registryKey } from '../helpers/registry-bench.ts'
 
 /** What a job did and cost, alone in its process. */

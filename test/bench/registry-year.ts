@@ -36,9 +36,9 @@ export async function daily(
       const deps = { ...commitDeps({ nowMicros, disk }), signal: new AbortController().signal }
       for (let n = 0; n <= days; n++) {
         if (n > 0) body = changed(world, n)
-        const afterCommits = async ({ ledger }: { ledger: Ledger }): Promise<void> =>
+        const atEnd = async ({ ledger }: { ledger: Ledger }): Promise<void> =>
           void (n % 8 === 0 && (await mergeSmallFiles(ledger, deps)))
-        await bench.snapshot({ deps: { afterCommits, disk } })
+        await bench.snapshot({ deps: { atEnd, disk } })
         await each(n, async () => await bytesOf(bench.root))
         bench.clock.now += day
       }

@@ -7,7 +7,7 @@ import { commitDeps, draftOf } from './lakes.ts'
 // Commits step after step until the goal: `node committer.ts FOLDER NAME GOAL [metrics|registry]`.
 const [root = '', name = 'r', goal = '0', api = 'metrics'] = process.argv.slice(2)
 const deps = commitDeps()
-const job = await lockJob(root, api as 'metrics', { ...deps.holder, since: deps.nowMicros() })
+const job = await lockJob(root, api, { ...deps.holder, since: deps.nowMicros() })
 const ledger = await Ledger.open(root)
 await sweep(ledger, deps)
 const spool = await openSpool(root, name, deps)

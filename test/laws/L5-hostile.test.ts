@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../src/net/outcome.ts'
+import type { AskRequest } from '../../src/net/ask.ts'
+import type { Told } from '../../src/ledger/connection.ts'
+import { requestRow } from '../../src/ledger/requests.ts'
 import type { RegistryAsking } from '../../src/registry/asking.ts'
 import { readFeed, readWhole } from '../../src/registry/reading.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -70,19 +73,20 @@ async function registry(
     sandbox: null,
     age: 0,
   } as const
-  const ask = async ({ url, file }: { url: string; file: string }): Promise<Outcome> => {
+  const ask = async ({ id, url, file }: AskRequest): Promise<Told> => {
     if (asked >= mostRequests) throw new Error(`still asking after ${mostRequests} requests, now ${url}`)
     writeFileSync(file, JSON.stringify(answer(++asked, new URL(url))))
-    return { kind: 'body', file, bytes: readFileSync(file).length, contentType: null, ...told }
+    return toldOf({ id, url }, { kind: 'body', file, bytes: readFileSync(file).length, contentType: null, ...told })
   }
   const unused = (): never => {
     throw new Error('not of this test')
   }
   const asking: RegistryAsking = {
-    run: 'r',
-    base: 'http://127.0.0.1/v1',
-    asker: { ask, drain: unused, sent: () => asked, state: unused },
-    spool: { path: unused, file: () => join(folder, 'body.json'), close: unused, [Symbol.asyncDispose]: unused },
+    connection: {
+      base: 'http://127.0.0.1/v1',
+      ask,
+      spool: { path: unused, file: () => join(folder, 'body.json'), close: unused, [Symbol.asyncDispose]: unused },
+    },
     requests: [],
     nextId: () => `r-${asked}`,
     held: () => undefined,
@@ -96,6 +100,10 @@ async function registry(
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function toldOf({ id, url }: Pick<AskRequest, 'id' | 'url'>, outcome: Outcome): Told {
+  return { outcome, at: 0, row: requestRow({ id, run: 'r', api: 'registry', url, at: 0, attempts: 1 }, outcome, {}) }
 }
 
 const issuer = { entity_type: 'issuer', entity_id: 'i1', op: 'updated', record: { id: 'i1', name: 'x' } }
@@ -138,13 +146,13 @@ async function lists(asking: RegistryAsking): Promise<Awaited<ReturnType<typeof 
   const head = { status: 429, at: 0, date: null, age: 0, requestMs: 1, etag: null, requestId: null } as const
   const words = { sandbox: null, contentType: null, words: 'limited', code: 'snapshot_limit' } as const
   const limited: Outcome = { kind: 'limited', waitMs: null, ...head, ...words }
-  const { ask } = asking.asker
-  const asker = {
-    ...asking.asker,
-    ask: async (request: Parameters<typeof ask>[0]) =>
-      request.url.includes('/snapshot') ? limited : await ask(request),
+  const { ask } = asking.connection
+  const connection = {
+    ...asking.connection,
+    ask: async (request: AskRequest) =>
+      request.url.includes('/snapshot') ? toldOf(request, limited) : await ask(request),
   }
-  return await readWhole({ ...asking, asker }, resources, 500)
+  return await readWhole({ ...asking, connection }, resources, 500)
 }
 
 test('a list whose pages go round ends the reading of the lists', async () =>

@@ -293,7 +293,7 @@ describe('L6: growth', () => {
           { id, ended_at: deps.clock.now * 1e6 + 1, exit_code: 0, actual: { requests: 0 } },
           quick,
         )
-        await finishRun({ ledger, commits: 0, requests: 0 }, { catalogue, deps, note: () => undefined })
+        await finishRun({ ledger, run: id, commits: 0, requests: 0 }, { catalogue, deps, note: () => undefined })
         ledger.close()
       }
       expect((total(sizesOf(root)) - before) / 40).toBeLessThanOrEqual(4096)

@@ -8,8 +8,8 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { finishRun } from '../../src/upkeep/finish.ts'
 import { ingest } from '../../src/metrics/fetch.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/jobs.ts'
-import type { RegistryDeps } from '../../src/registry/frame.ts'
-import type { IngestDeps } from '../../src/metrics/tools.ts'
+import type { RegistryDeps } from '../../src/registry/run.ts'
+import type { IngestDeps } from '../../src/metrics/run.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
 import { depsAt, storedPoints } from '../helpers/fetching.ts'
 import { chance, hostile, type Hostile, pick } from '../helpers/hostile.ts'
@@ -73,9 +73,9 @@ async function job(stage: Stage, round: number): Promise<void> {
   const finished = round % finishing === 0
   const common = { settings, catalogue, maxRequests: 30, providerMoved: false }
   const world = depsOf(stage)
-  const afterCommits: IngestDeps['afterCommits'] = async (end) =>
+  const atEnd: IngestDeps['atEnd'] = async (end) =>
     await finishRun(end, { catalogue, deps: world, note: (text) => expect.fail(text) })
-  const deps = finished ? { ...world, afterCommits } : world
+  const deps = finished ? { ...world, atEnd } : world
   const what = pick(['fetch', 'fetch', 'fetch', 'sync', 'snapshot'], seed, 'job', round)
   try {
     if (what === 'fetch') {

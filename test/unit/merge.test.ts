@@ -131,7 +131,7 @@ describe('merging', () => {
       }
       const first = compact(root, rewriteDeps({ disk: { ...realDisk, sync } }))
       await atWork.promise
-      await expect(compact(root, rewriteDeps())).rejects.toThrow('is being merged already')
+      await expect(compact(root, rewriteDeps())).rejects.toThrow('another merge job is at work')
       expect(await mergeSmallFiles(ledger, rewriteDeps())).toMatchObject({ partitions: 0 })
       released.resolve()
       expect((await first).partitions).toBe(2)

@@ -36,7 +36,7 @@ function eventsOf(ask: Ask, i: number, at: number): IngestEvent[] {
   const answer = { status: 200, at, date: null, age: 0, requestMs: 5, etag: null, requestId: null, sandbox: null }
   const outcome = { kind: 'body', file: 'f', bytes: 9, ...answer, contentType: null } as const
   return [
-    { kind: 'request', id, ask, url: 'http://x/y' },
+    { kind: 'request', id, ask },
     { kind: 'asking', event: { kind: 'sent', id, at, attempt: 1, sent: i + 1 } },
     { kind: 'asking', event: { kind: 'answered', id, at, attempt: 1, outcome, perMinute: 594 } },
     { kind: 'answered', ask, outcome },

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { RegistryEvent } from '../../src/registry/frame.ts'
+import type { RegistryEvent } from '../../src/registry/run.ts'
 import { registryStatus } from '../../src/registry/status.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { everyByte, contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import type { RunEnd } from '../../src/ledger/held-runs.ts'
+import type { RunEnd } from '../../src/ledger/job.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { tableFiles } from '../../src/registry/held.ts'
@@ -92,13 +92,13 @@ test('merging a history changes no answer, and says which steps are superseded',
         const instants: number[] = [start - day]
         const nowMicros = (): number => bench.clock.now * 1_000_000
         const deps = { ...commitDeps({ nowMicros }), signal: new AbortController().signal }
-        const afterCommits = async ({ ledger }: RunEnd): Promise<void> => void (await mergeSmallFiles(ledger, deps))
+        const atEnd = async ({ ledger }: RunEnd): Promise<void> => void (await mergeSmallFiles(ledger, deps))
         for (let n = 0; n < polls; n++) {
           if (n > 0) mutate(provider, n)
           const take = n % 4 === 3 ? bench.snapshot : bench.sync
           await take({ deps: { nowMicros } })
           // Every third poll leaves its files as they are.
-          await take({ root: merged, deps: { nowMicros, ...(n % 3 !== 0 && { afterCommits }) } })
+          await take({ root: merged, deps: { nowMicros, ...(n % 3 !== 0 && { atEnd }) } })
           if (n % 2 === 1) instants.push(bench.clock.now, bench.clock.now - 1)
           bench.clock.now += day
         }

@@ -1,0 +1,257 @@
+import { type LakeError, usage } from '../errors.ts'
+import type { Settings } from '../config/settings.ts'
+import { type AskEvent, type Asker, type AskRequest, createAsker } from '../net/ask.ts'
+import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from '../net/http.ts'
+import type { Outcome } from '../net/outcome.ts'
+import { type RetryPolicy, usualRetries } from '../net/retry.ts'
+import { type Skew, watchSkew } from '../net/skew.ts'
+import type { Provider, RequestRow } from './entry.ts'
+import type { JobDeps, Run } from './job.ts'
+import { agreeProvider } from './provider.ts'
+import { type About, requestRow } from './requests.ts'
+import { openRunLog, type RunLog } from './run-log.ts'
+import { openSpool, type Spool } from './sweep.ts'
+
+/** How one API is asked. */
+export interface Api {
+  readonly name: 'metrics' | 'registry'
+  readonly settings: Settings
+  readonly keyHeader: KeyHeader['name']
+  readonly connections: number
+  readonly maxBytes: number
+  /** Until the provider's headers say otherwise. */
+  readonly perMinute: number
+  /** Requests in all, repeats included; null: any number. */
+  readonly maxRequests: number | null
+  /** The provider's address changed and the user said so. */
+  readonly providerMoved: boolean
+  /** Whether an interrupt lets what is in flight come to its end. */
+  readonly patient: boolean
+}
+
+/** What a job needs of the world that asks an API. */
+export interface AskingDeps extends JobDeps {
+  /** Milliseconds since 1970, from a clock that does not step back. */
+  readonly now: () => number
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Aborted by the first interrupt. */
+  readonly signal: AbortSignal
+  readonly proxy: ProxySettings
+  /** Whether the run's log holds every step, not only requests, answers and commits. */
+  readonly detailedLog?: boolean
+}
+
+/** Who is told of what happens on the way. */
+export interface Listeners {
+  readonly onAsk: (event: AskEvent) => void
+  readonly onSkew: (skew: Skew) => void
+  readonly onReply?: (reply: Reply) => void
+}
+
+/** One request with everything that came of it. */
+export interface Told {
+  readonly outcome: Outcome
+  /** When the answer came, milliseconds since 1970. */
+  readonly at: number
+  readonly row: RequestRow
+}
+
+/** Asks one thing until its final outcome; from the first answer on it is known who answers. */
+export type AskOne = (request: AskRequest, about?: About) => Promise<Told>
+
+/** An open connection to one API for one run, with the folder that its answers go to and the run's log. */
+export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
+  readonly base: string
+  readonly spool: Spool
+  readonly log: RunLog
+  readonly ask: AskOne
+  /** Asks at another pace: what has a limit of its own, and whose refusals stop nothing. */
+  readonly beside: (perMinute: number, retry: RetryPolicy) => AskOne
+  /** Under whose name answers are committed; null while nobody has answered: silence gives a lake no name. */
+  readonly provider: () => Provider | null
+  /** What the first answer called its sandbox; undefined before it. */
+  readonly sandbox: () => string | null | undefined
+  /** Ends every request: nothing is tried again on what is being closed. */
+  readonly hangUp: () => Promise<void>
+}
+
+/** Where and with which key to ask; what is not set is a mistake of the call. */
+export function accessTo(name: Api['name'], settings: Settings): { readonly url: string; readonly key: string } {
+  const { url, key } = settings[name]
+  const variable = `PITLAKE_${name.toUpperCase()}`
+  if (url === null)
+    throw unset(
+      `${variable}_URL`,
+      `the base address of the ${name} API${name === 'registry' ? ', with its version' : ''}`,
+    )
+  if (key === null) throw unset(`${variable}_KEY`, `the key of the ${name} API`)
+  return { url, key }
+}
+
+function unset(name: string, expected: string): LakeError {
+  const next = `set ${name}, or start \`pitlake sandbox\` and use what it prints`
+  return usage(name, { expected, got: 'nothing', next })
+}
+
+/** The connections to an API; must be closed. */
+export function httpTo(api: Api, deps: Pick<AskingDeps, 'program' | 'proxy' | 'now'>): Http {
+  const { url, key } = accessTo(api.name, api.settings)
+  return createHttp({
+    base: url,
+    key: { name: api.keyHeader, key },
+    secrets: api.settings.secrets,
+    userAgent: deps.program.replace(' ', '/'),
+    connections: api.connections,
+    maxBytes: api.maxBytes,
+    proxy: deps.proxy,
+    now: deps.now,
+  })
+}
+
+/** Connects a run with an API and takes everything down again, whatever happens. */
+export async function withConnection<T>(
+  run: Run,
+  api: Api,
+  deps: AskingDeps,
+  listeners: Listeners,
+  use: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const { root } = run.ledger
+  const log = openRunLog(root, run.id, { now: deps.now, secrets: api.settings.secrets })
+  try {
+    const spool = await openSpool(root, run.id, deps)
+    const http = httpTo(api, deps)
+    const connection = connectionOf({ run, api, deps, listeners, log, spool, http })
+    if (api.patient) deps.signal.addEventListener('abort', connection.drain)
+    if (api.patient && deps.signal.aborted) connection.drain()
+    try {
+      return await use(connection)
+    } finally {
+      deps.signal.removeEventListener('abort', connection.drain)
+      await connection.hangUp()
+      await spool.close()
+    }
+  } catch (error) {
+    log.note('error', { message: error instanceof Error ? error.message : String(error) })
+    throw error
+  } finally {
+    await log.close()
+  }
+}
+
+interface Parts {
+  readonly run: Run
+  readonly api: Api
+  readonly deps: AskingDeps
+  readonly listeners: Listeners
+  readonly log: RunLog
+  readonly spool: Spool
+  readonly http: Http
+}
+
+function connectionOf(parts: Parts): Connection {
+  const { run, api, deps, listeners, log, spool, http } = parts
+  const who: Who = { provider: null, sandbox: undefined, attempts: new Map() }
+  const common = { http: { get: watched(parts) }, now: deps.now, sleep: deps.wait, random: deps.random }
+  const count = (event: AskEvent): void => {
+    if (event.kind === 'sent') who.attempts.set(event.id, event.attempt)
+  }
+  const beside = (perMinute: number, retry: RetryPolicy): Asker =>
+    createAsker({
+      ...common,
+      governor: { perMinute },
+      retry,
+      maxRequests: null,
+      signal: deps.signal,
+      onEvent: count,
+    })
+  const asker = createAsker({
+    ...common,
+    governor: { perMinute: api.perMinute },
+    retry: usualRetries,
+    maxRequests: api.maxRequests,
+    ...(!api.patient && { signal: deps.signal }),
+    onEvent: (event) => {
+      count(event)
+      logAsking(log, event, deps.detailedLog ?? false)
+      listeners.onAsk(event)
+    },
+  })
+  let closed: Promise<void> | undefined
+  return {
+    base: accessTo(api.name, api.settings).url,
+    spool,
+    log,
+    ask: async (request, about) => {
+      const { pathname, search } = new URL(request.url)
+      log.note('request', { id: request.id, ...about, path: pathname, query: search.slice(1) })
+      return await askOne(parts, who, asker)(request, about)
+    },
+    drain: () => asker.drain(),
+    sent: () => asker.sent(),
+    beside: (perMinute, retry) => askOne(parts, who, beside(perMinute, retry)),
+    provider: () => who.provider ?? run.ledger.head().provider,
+    sandbox: () => who.sandbox,
+    hangUp: async () => await (closed ??= http.close()),
+  }
+}
+
+/** Judges the clocks by every answer. */
+function watched({ run, deps, listeners, log, http }: Parts): Http['get'] {
+  const judged = watchSkew({
+    now: deps.now,
+    nowMicros: deps.nowMicros,
+    synthetic: () => run.ledger.head().provider?.synthetic,
+    onSkew: (skew) => {
+      log.note('skew', { ...skew })
+      listeners.onSkew(skew)
+    },
+  })
+  return async (request) => {
+    const reply = judged(await http.get(request))
+    listeners.onReply?.(reply)
+    return reply
+  }
+}
+
+function askOne(parts: Parts, who: Who, asker: Asker): AskOne {
+  const { run, api, deps } = parts
+  return async (request, about = {}) => {
+    const outcome = await asker.ask(request)
+    const { id, url } = request
+    const at = 'at' in outcome ? outcome.at : deps.now()
+    const requested = { id, url, at, run: run.id, api: api.name, attempts: who.attempts.get(id) ?? 0 }
+    who.attempts.delete(id)
+    if ('sandbox' in outcome) learn(parts, who, outcome.sandbox)
+    return { outcome, at, row: requestRow(requested, outcome, about) }
+  }
+}
+
+/** What is known of the provider, and how often each request under way was sent. */
+interface Who {
+  provider: Provider | null
+  sandbox: string | null | undefined
+  readonly attempts: Map<string, number>
+}
+
+/** Who answers: the sandbox says so itself, everybody else is an address; another provider than the lake's is refused. */
+function learn({ run, api }: Parts, who: Who, sandbox: string | null): void {
+  if (who.provider !== null) return
+  const { origin, pathname } = new URL(accessTo(api.name, api.settings).url)
+  const name = sandbox === null ? `${origin}${pathname}`.replace(/\/+$/, '') : `sandbox:${sandbox}`
+  const found = { [api.name]: name, synthetic: sandbox !== null }
+  who.provider = agreeProvider(run.ledger.head().provider, found, api.providerMoved)
+  who.sandbox = sandbox
+}
+
+function logAsking(log: RunLog, event: AskEvent, detailed: boolean): void {
+  const { id } = event
+  if (event.kind === 'answered') {
+    const { outcome, attempt, perMinute } = event
+    const { kind, file: _file, at: _at, ...facts } = { file: null, at: null, ...outcome }
+    const pace = detailed && { perMinute: Math.round(perMinute) }
+    log.note('answer', { id, attempt, outcome: kind, ...facts, ...pace })
+  } else if (detailed && event.kind === 'sent') log.note('sent', { id, attempt: event.attempt, sent: event.sent })
+  else if (detailed && event.kind === 'waiting')
+    log.note('waiting', { id, ms: Math.round(event.waitMs), why: event.why })
+}

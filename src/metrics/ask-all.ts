@@ -1,0 +1,61 @@
+import pLimit from 'p-limit'
+import type { Ask } from './plan.ts'
+import { type Asking, askWindow } from './asking.ts'
+import type { Answered } from './answered.ts'
+
+/** Where the answers go. */
+export interface Destination {
+  readonly concurrency: number
+  /** Commits a batch; returns the windows that are to be asked once more. */
+  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Ask[]>
+  readonly onSettled: (ask: Ask) => void
+}
+
+/** A batch is committed when it holds so many bodies, or so many bytes. */
+const batchBodies = 200
+const batchBytes = 32_000_000
+
+/** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
+export async function askAll(asking: Asking, asks: readonly Ask[], to: Destination): Promise<void> {
+  const { concurrency, commitNow, onSettled } = to
+  let waiting: Answered[] = []
+  const undecoded: Ask[] = []
+  let committing: Promise<void> = Promise.resolve()
+  const flush = async (): Promise<void> => {
+    const batch = waiting
+    waiting = []
+    committing = committing.then(async () => void undecoded.push(...(await commitNow(batch))))
+    await committing
+  }
+  const bringOne = async (ask: Ask, again: boolean): Promise<void> => {
+    const came = await askWindow(asking, ask, again)
+    if (came.length > 0) onSettled(ask)
+    // Only now: while it was asked, the batch may have been handed over and replaced.
+    waiting.push(...came)
+    const bytes = waiting.reduce((sum, { body }) => sum + (body?.bytes ?? 0), 0)
+    if (waiting.length >= batchBodies || bytes >= batchBytes) await flush()
+  }
+  const limit = pLimit(concurrency)
+  const [first, ...rest] = asks
+  if (first) await bringOne(first, false)
+  await all(
+    rest.map((ask) => limit(bringOne, ask, false)),
+    limit,
+  )
+  await flush()
+  await all(
+    undecoded.splice(0).map((ask) => limit(bringOne, ask, true)),
+    limit,
+  )
+  await flush()
+}
+
+/** Waits for all; after a failure nothing new is begun. */
+async function all(tasks: readonly Promise<void>[], limit: { clearQueue: () => void }): Promise<void> {
+  try {
+    await Promise.all(tasks)
+  } catch (error) {
+    limit.clearQueue()
+    throw error
+  }
+}

@@ -1,0 +1,101 @@
+import { usualRetries } from '../net/retry.ts'
+import { type AskingDeps, accessTo, type Connection, withConnection } from '../ledger/connection.ts'
+import { type Result, type Run, withLake } from '../ledger/job.ts'
+import { Engine } from '../store/engine.ts'
+import { maxBodyBytes } from './asking.ts'
+import { type Listed, refreshAssets } from './assets.ts'
+import type { BatchResult } from './batch.ts'
+import { type IngestEvent, logged } from './events.ts'
+import type { PlanInput } from './prepare.ts'
+import { Tally } from './tally.ts'
+
+/** What every job is told that asks for points. */
+export interface MetricsInput extends Pick<PlanInput, 'settings' | 'catalogue' | 'now'> {
+  readonly maxRequests: number | null
+  readonly providerMoved: boolean
+}
+
+/** What such a job needs of the world. */
+export interface IngestDeps extends AskingDeps {
+  readonly onEvent: (event: IngestEvent) => void
+}
+
+/** What sets a fetch apart from a verify. */
+export interface Purpose {
+  readonly name: 'fetch' | 'verify'
+  /** The most credits that windows may cost; null: as many as the plan says. */
+  readonly budget: number | null
+  readonly onBatch: (done: BatchResult) => void
+}
+
+/** One run that asks for points. */
+export interface MetricsRun extends Run {
+  readonly purpose: Purpose
+  readonly input: MetricsInput
+  readonly deps: IngestDeps
+  readonly tally: Tally
+}
+
+/** The same while the API can be asked, with what converting needs. */
+export interface OpenRun extends MetricsRun {
+  readonly connection: Connection
+  readonly engine: Engine
+  /** Tells the world and the run's log. */
+  readonly tell: (event: IngestEvent) => void
+  /** Asks for the listing of assets, by its own limit. */
+  readonly list: () => Promise<Listed>
+}
+
+/** Opens the lake for a job that asks for points; no second one of its kind works beside it. */
+export async function withMetrics<T>(
+  input: MetricsInput,
+  deps: IngestDeps,
+  purpose: Purpose,
+  work: (run: MetricsRun) => Promise<Result<T>>,
+): Promise<T> {
+  accessTo('metrics', input.settings)
+  const { name } = purpose
+  return await withLake(
+    { root: input.settings.data, name, lock: name === 'fetch' ? 'metrics' : name },
+    deps,
+    async (run) => await work({ ...run, purpose, input, deps, tally: new Tally(run.ledger.head().version) }),
+  )
+}
+
+/** Requests a minute for the listing of assets, which stands in a bucket of its own. */
+const listingPerMinute = 1_200
+
+/** Connects the run with the API. */
+export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise<void>): Promise<void> {
+  const { input, deps } = run
+  const { concurrency: connections, requestsPerMinute: perMinute } = input.settings.metrics
+  const { settings, maxRequests, providerMoved } = input
+  const limits = { connections, perMinute, maxRequests, maxBytes: maxBodyBytes }
+  const api = { name: 'metrics', keyHeader: 'X-Api-Key', settings, providerMoved, patient: true, ...limits } as const
+  const { onEvent } = deps
+  const listeners = {
+    onAsk: (event: Extract<IngestEvent, { kind: 'asking' }>['event']) => onEvent({ kind: 'asking', event }),
+    onSkew: (skew: Extract<IngestEvent, { kind: 'skew' }>['skew']) => onEvent({ kind: 'skew', skew }),
+  }
+  await withConnection(run, api, deps, listeners, async (connection) => {
+    const engine = await Engine.open(':memory:', { lean: true, tempDirectory: connection.spool.file('duckdb') })
+    const tell = (event: IngestEvent): void => {
+      const line = logged(event, deps.detailedLog ?? false)
+      if (line !== null) connection.log.note(...line)
+      onEvent(event)
+    }
+    const beside = connection.beside(listingPerMinute, { ...usualRetries, attempts: 3, limitedAttempts: 2 })
+    const list = async (): Promise<Listed> => {
+      const listed = await refreshAssets({ run, engine, connection, ask: beside })
+      tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
+      if (listed.version) run.tally.add({ version: listed.version, coverage: [], violations: [], accepted: [] })
+      return listed
+    }
+    try {
+      await use({ ...run, connection, engine, tell, list })
+    } finally {
+      await connection.hangUp()
+      engine.close()
+    }
+  })
+}

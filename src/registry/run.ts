@@ -1,0 +1,168 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Settings } from '../config/settings.ts'
+import type { AskEvent } from '../net/ask.ts'
+import type { Reply } from '../net/http.ts'
+import { header } from '../net/limits.ts'
+import type { Outcome } from '../net/outcome.ts'
+import { describeSkew } from '../net/skew.ts'
+import { commit } from '../ledger/commit.ts'
+import { accessTo, type Api, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
+import { liveFiles } from '../ledger/held.ts'
+import { type Run, withLake } from '../ledger/job.ts'
+import { quarantineBody } from '../store/quarantine.ts'
+import type { RegistryAsk } from './api.ts'
+import type { RegistryAsking, Stopped } from './asking.ts'
+import { enginesOf, type WithEngine } from './engine.ts'
+import { readRaw } from './raw.ts'
+import { registryState, softDraft, softFacts } from './state.ts'
+import { newTally, type RegistrySummary, summaryOf, type Tally, verdictOf } from './summary.ts'
+
+/** What a registry job is told. */
+export interface RegistryInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  /** A snapshot that loses much is applied all the same. */
+  readonly acceptShrink: boolean
+  readonly maxRequests: number | null
+  readonly providerMoved: boolean
+}
+
+/** What a registry job needs of the world. */
+export interface RegistryDeps extends AskingDeps {
+  readonly onEvent: (event: RegistryEvent) => void
+}
+
+/** What happens on the way, for progress. */
+export type RegistryEvent =
+  | { readonly kind: 'answered'; readonly ask: RegistryAsk; readonly outcome: Outcome }
+  | { readonly kind: 'asking'; readonly event: AskEvent }
+  | { readonly kind: 'note'; readonly text: string }
+  | { readonly kind: 'committed'; readonly version: number; readonly files: number }
+
+/** One run of a registry job: its lake and its connection are open. */
+export interface RegistryRun extends Run {
+  readonly input: RegistryInput
+  readonly deps: RegistryDeps
+  readonly withEngine: WithEngine
+  readonly connection: Connection
+  readonly asking: RegistryAsking
+  readonly tally: Tally
+  /** Tells the world and the run's log. */
+  readonly tell: (event: RegistryEvent) => void
+}
+
+/** What the answers of a run said beside their bodies. */
+interface Learnt {
+  readonly limits: Record<string, string>
+  notModified: number
+  snapshotLimit: number | null
+}
+
+/** The API as a run, or a single look, asks it. */
+export function registryApi({ settings, maxRequests, providerMoved }: RegistryInput): Api {
+  const limits = { connections: 1, maxBytes: 400_000_000, perMinute: 120, maxRequests }
+  return { name: 'registry', keyHeader: 'Authorization', settings, providerMoved, patient: false, ...limits }
+}
+
+/** Runs a registry job, one at a time on a lake; it says why it stopped before everything was there. */
+export async function withRegistry(
+  name: string,
+  input: RegistryInput,
+  deps: RegistryDeps,
+  work: (run: RegistryRun) => Promise<Stopped | null>,
+): Promise<RegistrySummary> {
+  const api = registryApi(input)
+  accessTo(api.name, input.settings)
+  return await withLake({ root: input.settings.data, name, lock: 'registry' }, deps, async (run) => {
+    const learnt: Learnt = { limits: {}, notModified: 0, snapshotLimit: null }
+    const listeners = {
+      onAsk: (event: AskEvent) => deps.onEvent({ kind: 'asking', event }),
+      onSkew: (skew: Parameters<typeof describeSkew>[0]) => deps.onEvent({ kind: 'note', text: describeSkew(skew) }),
+      onReply: (reply: Reply) => noteLimits(reply, learnt),
+    }
+    return await withConnection(run, api, deps, listeners, async (connection) => {
+      const own = runOf({ ...run, input, deps }, connection, learnt)
+      await begin(own)
+      const stopped = await work(own).catch(async (error: unknown) => {
+        // What was asked was asked, but the first error is the one to tell.
+        await noteSoft(own, learnt).catch(() => undefined)
+        throw error
+      })
+      await noteSoft(own, learnt)
+      const value = summaryOf(own, stopped)
+      return { value, stopped_by: value.stopped_by, error: verdictOf(value) }
+    })
+  })
+}
+
+async function begin({ connection, tally, job, ledger, begin: beginRun }: RegistryRun): Promise<void> {
+  const follows = job === 'registry sync' && registryState(ledger).cursor !== null
+  const plan = { begins_with: follows ? 'feed' : 'snapshot' }
+  connection.log.note('planned', plan)
+  await beginRun(plan, () => {
+    const { events, pages, opened, updated, closed } = tally
+    return { requests: connection.sent(), events, pages, opened, updated, closed }
+  })
+}
+
+function runOf(opened: Run & Pick<RegistryRun, 'input' | 'deps'>, connection: Connection, learnt: Learnt): RegistryRun {
+  const { id, deps, ledger, input } = opened
+  const tell = (event: RegistryEvent): void => {
+    if (event.kind === 'note') connection.log.note('note', { text: event.text })
+    if (event.kind === 'committed') connection.log.note('commit', { version: event.version, files: event.files })
+    deps.onEvent(event)
+  }
+  const soft = softFacts(ledger)
+  const raw = new Set(liveFiles(ledger, { table: 'raw' }).map((file) => file.path))
+  let asked = 0
+  const asking: RegistryAsking = {
+    connection,
+    requests: [],
+    nextId: () => `${id}-${String(++asked).padStart(6, '0')}`,
+    held: (address) => {
+      const tag = soft.tags[address]
+      return tag && raw.has(tag.raw)
+        ? { etag: tag.etag, read: async () => await readRaw(ledger.root, tag.raw) }
+        : undefined
+    },
+    onOutcome: (ask, outcome) => {
+      tell({ kind: 'answered', ask, outcome })
+      if (outcome.kind === 'not_modified') learnt.notModified++
+      if (outcome.kind === 'limited' && outcome.code === 'snapshot_limit' && outcome.waitMs !== null)
+        learnt.snapshotLimit = Math.ceil(deps.now() + outcome.waitMs)
+    },
+    quarantine: async (body, request, reason) =>
+      await quarantineBody(ledger.root, body, request, reason, input.settings.secrets),
+    now: deps.now,
+  }
+  const tally = newTally(ledger.head().version)
+  return { ...opened, connection, withEngine: enginesOf(connection.spool), asking, tally, tell }
+}
+
+const limitHeaders = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-quota-daily-limit',
+  'x-quota-daily-remaining',
+]
+
+function noteLimits(reply: Reply, learnt: Learnt): void {
+  for (const name of limitHeaders) {
+    const value = header(reply.headers, name)
+    if (value !== null && value.length < 100) learnt.limits[name] = value
+  }
+}
+
+/** What the run learnt beside the data: requests that no commit named, and limits. */
+async function noteSoft({ id, job, ledger, deps, asking, connection }: RegistryRun, learnt: Learnt): Promise<void> {
+  const provider = connection.provider()
+  if (provider === null) return
+  const before = softFacts(ledger)
+  const soft = softDraft({
+    limits: { ...before.limits, ...learnt.limits },
+    notModified: before.notModified + learnt.notModified,
+    ...(learnt.snapshotLimit !== null && { snapshotLimit: learnt.snapshotLimit }),
+  })
+  await commit(ledger, { job, run: id, provider, requests: asking.requests, soft }, deps)
+}

@@ -1,0 +1,143 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { requestTotals } from '../../src/ledger/held-runs.ts'
+import { runLog } from '../../src/store/layout.ts'
+import { liveFiles } from '../../src/ledger/held.ts'
+import { compact } from '../../src/upkeep/compact.ts'
+import { redate } from '../../src/upkeep/redate.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
+import { everyByte, registryKey, withRegistryBench } from '../helpers/registry-bench.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+
+type Cells = Readonly<Record<string, unknown>>
+
+async function rowsOf(root: string, sql: string): Promise<Cells[]> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    return ledger.statement(sql).all()
+  } finally {
+    ledger.close()
+  }
+}
+
+const runsOf = async (root: string): Promise<Cells[]> =>
+  await rowsOf(
+    root,
+    `SELECT id, job, started_at IS NOT NULL AND ended_at >= started_at AS ended, stopped_by, exit_code,
+       plan IS NOT NULL AS planned, actual ->> '$.requests' AS requests FROM runs ORDER BY started_at, id`,
+  )
+
+describe('what a registry job writes down of itself', () => {
+  test('the requests that it sent, repeats included, and how often each of them was', async () =>
+    withRegistryBench(now, async (bench) => {
+      bench.faults('status-503:each,first=1,share=0.5')
+      const done = [await bench.snapshot(), await bench.sync()]
+      const asked = bench.asked().length
+      const runs = await runsOf(bench.root)
+      expect(runs.map(({ requests }) => requests)).toEqual(done.map(({ requests }) => requests))
+      const [sent] = await rowsOf(bench.root, 'SELECT sum(attempts) AS attempts, max(attempts) AS most FROM requests')
+      expect(sent).toEqual({ attempts: asked, most: 2 })
+      expect(done[0]?.requests).toBe(2)
+    }))
+
+  test('that it ended, and how: well, early, or with an error', async () => {
+    let stranger = false
+    const instead = (): Response | undefined => (stranger ? new Response('{}') : undefined)
+    await withRegistryBench(
+      now,
+      async (bench) => {
+        await bench.snapshot({ maxRequests: 0 })
+        bench.clock.now++
+        await bench.sync()
+        bench.clock.now++
+        stranger = true
+        await expect(bench.sync()).rejects.toThrow('data of another provider')
+        const runs = await runsOf(bench.root)
+        expect(runs.map(({ ended, planned }) => [ended, planned])).toEqual(runs.map(() => [1, 1]))
+        expect(runs.map(({ job, stopped_by, exit_code, requests }) => [job, stopped_by, exit_code, requests])).toEqual([
+          ['registry snapshot', 'max_requests', 5, 0],
+          ['registry sync', null, 0, 2],
+          ['registry sync', 'error', 2, 1],
+        ])
+      },
+      { instead },
+    )
+  })
+
+  test('none of what it asks counts into the busiest minute, which the limits of the metrics are held against', async () =>
+    withRegistryBench(now, async (bench) => {
+      await bench.snapshot()
+      await bench.sync()
+      const ledger = await Ledger.openToRead(bench.root)
+      const totals = requestTotals(ledger, (now + 60) * 1_000_000)
+      ledger.close()
+      expect(totals.day).toBeGreaterThan(1)
+      expect(totals.busiest_minute).toBe(0)
+    }))
+
+  test('each request, answer and commit in a log of its own, without the key', async () =>
+    withRegistryBench(now, async (bench) => {
+      const { run } = await bench.snapshot()
+      const lines = readFileSync(join(bench.root, runLog(run)), 'utf8')
+        .trim()
+        .split('\n')
+      const events = lines.map((line) => (JSON.parse(line) as { event: string }).event)
+      expect(events).toEqual(['planned', 'request', 'answer', 'commit'])
+      expect(everyByte(bench.root)).not.toContain(registryKey)
+    }))
+})
+
+describe('what a job writes down of itself that rewrites files', () => {
+  test('its plan, what came of it, and its name beside its versions', async () =>
+    inFolder(async (root) => {
+      const deps = rewriteDeps()
+      await lakeOf(root, deps)
+      await redate(root, catalogue, deps)
+      deps.clock.now += 60
+      const { version, files_removed, files_added } = await compact(root, deps)
+      deps.clock.now += 60
+      await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: () => Promise.resolve() })
+      const runs = await runsOf(root)
+      expect(
+        runs.map(({ job, ended, planned, stopped_by, exit_code }) => [job, ended, planned, stopped_by, exit_code]),
+      ).toEqual(['redate', 'compact', 'vacuum'].map((job) => [job, 1, 1, null, 0]))
+      const named = await rowsOf(root, 'SELECT v.version, r.job FROM versions v JOIN runs r ON r.id = v.run')
+      expect(named).toContainEqual({ version, job: 'compact' })
+      expect(named).toContainEqual({ version: version + 1, job: 'vacuum' })
+      const [actual] = await rowsOf(root, `SELECT actual FROM runs WHERE job = 'compact'`)
+      expect(JSON.parse(String(actual?.['actual']))).toMatchObject({ versions: 1, files_removed, files_added })
+    }))
+
+  test('that it ended with an error: what it threw, and what it left undone', async () =>
+    inFolder(async (root) => {
+      const deps = rewriteDeps()
+      await lakeOf(root, deps)
+      const ledger = await Ledger.open(root)
+      const [first] = liveFiles(ledger)
+      ledger.close()
+      writeFileSync(join(root, first?.path ?? ''), 'no longer Parquet')
+      await expect(redate(root, catalogue, deps)).rejects.toThrow()
+      deps.clock.now += 60
+      expect((await compact(root, deps)).abandoned).toHaveLength(1)
+      const runs = await runsOf(root)
+      expect(runs.map(({ job, ended, stopped_by, exit_code }) => [job, ended, stopped_by, exit_code])).toEqual([
+        ['redate', 1, 'error', 1],
+        ['compact', 1, null, 4],
+      ])
+    }))
+})
+
+async function lakeOf(root: string, deps: ReturnType<typeof rewriteDeps>): Promise<void> {
+  const ledger = await Ledger.open(root)
+  for (const [n, metric] of [...metrics, ...metrics].entries()) {
+    await topUp(ledger, deps, { metric, since: n * 10, days: 10 })
+    deps.clock.now += 60
+  }
+  ledger.close()
+}
