@@ -5,7 +5,8 @@ import type { MetricSize } from '../upkeep/metric-sizes.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, openedLake } from './world.ts'
-import { bytes, json, table } from './print.ts'
+import { bytes } from '../report/page/words.ts'
+import { json, table } from './print.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
 
 /** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */

@@ -2,7 +2,8 @@ import { preparePlan } from '../metrics/prepare.ts'
 import type { Plan } from '../metrics/plan.ts'
 import { formatDate } from '../time.ts'
 import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
-import { bytes, json, seconds, table } from './print.ts'
+import { bytes } from '../report/page/words.ts'
+import { json, seconds, table } from './print.ts'
 import { type CommandSpec, type Deps, flagOption } from './spec.ts'
 
 /** `plan`: what a fetch would ask. */

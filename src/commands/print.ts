@@ -24,18 +24,6 @@ export function json(value: unknown): string {
   return `${JSON.stringify(value, plain, 2)}\n`
 }
 
-/** Bytes as people read them. */
-export function bytes(count: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB']
-  let size = count
-  let unit = 0
-  while (size >= 1000 && unit < units.length - 1) {
-    size /= 1000
-    unit++
-  }
-  return `${size >= 100 || unit === 0 ? Math.round(size) : size.toFixed(1)} ${units[unit] ?? ''}`
-}
-
 /** Seconds as people read them: `1 h 12 min`, `40 s`. */
 export function seconds(total: number): string {
   if (total < 60) return `${Math.round(total)} s`

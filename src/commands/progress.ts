@@ -1,6 +1,7 @@
 import { describeSkew } from '../net/skew.ts'
 import type { IngestEvent } from '../metrics/events.ts'
-import { bytes, seconds } from './print.ts'
+import { bytes } from '../report/page/words.ts'
+import { seconds } from './print.ts'
 import type { Deps } from './spec.ts'
 
 /** How often a line is shown, in milliseconds: the live one on a terminal, plain ones elsewhere. */

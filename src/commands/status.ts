@@ -5,7 +5,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
-import { brief, moment, percent, several, size, span, whole } from '../report/page/words.ts'
+import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
 import { readContext } from './context.ts'
 import { json } from './print.ts'
 import { type CommandSpec, flagOption, textOption } from './spec.ts'
@@ -105,7 +105,7 @@ export function told(standing: Standing, data: string): string {
     ['registry', registryLine(standing)],
     [
       'stored',
-      `${brief(standing.points)} points, ${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${size(standing.bytes)}`,
+      `${brief(standing.points)} points, ${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`,
     ],
     ...(standing.running.length === 0 ? [] : [['at work', standing.running.join(', ')] as [string, string]]),
   ]

@@ -4,7 +4,8 @@ import { buildViews } from '../views/build.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, openedLake } from './world.ts'
-import { bytes, json } from './print.ts'
+import { bytes } from '../report/page/words.ts'
+import { json } from './print.ts'
 import { type CommandSpec, flagOption, type Input, textOption } from './spec.ts'
 
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */

@@ -1,6 +1,6 @@
 import type { Difference } from '../metrics/verify-findings.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
-import { bytes } from './print.ts'
+import { bytes } from '../report/page/words.ts'
 
 const shown = 10
 const width = 80

@@ -2,7 +2,8 @@ import { listVersions } from '../upkeep/sizes.ts'
 import type { Change, VersionChange } from '../ledger/version-changes.ts'
 import { readContext } from './context.ts'
 import { requireLake } from './world.ts'
-import { bytes, json, table } from './print.ts'
+import { bytes } from '../report/page/words.ts'
+import { json, table } from './print.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
 
 /** `versions`: the lake's history, a line a commit. */

@@ -26,29 +26,9 @@ export const dotCommands: readonly (readonly [name: string, takes: string, about
   ['.quit', '', 'leave (also Ctrl-D)'],
 ]
 
-const keywords = [
-  'SELECT',
-  'FROM',
-  'WHERE',
-  'GROUP BY',
-  'ORDER BY',
-  'HAVING',
-  'QUALIFY',
-  'LIMIT',
-  'WITH',
-  'JOIN',
-  'ASOF JOIN',
-  'LEFT JOIN',
-  'USING',
-  'INTERVAL',
-  'DISTINCT',
-  'DESCRIBE',
-  'SUMMARIZE',
-  'EXPLAIN',
-  'SET VARIABLE',
-  'CREATE TEMP TABLE',
-  'TIMESTAMPTZ',
-]
+const keywords =
+  `SELECT, FROM, WHERE, GROUP BY, ORDER BY, HAVING, QUALIFY, LIMIT, WITH, JOIN, ASOF JOIN, LEFT JOIN, USING,
+  INTERVAL, DISTINCT, DESCRIBE, SUMMARIZE, EXPLAIN, SET VARIABLE, CREATE TEMP TABLE, TIMESTAMPTZ`.split(/,\s+/)
 
 /** Reads the names that the lake offers. */
 export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
@@ -63,29 +43,20 @@ export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
     `SELECT ${full('view_name')} AS name FROM duckdb_views() WHERE ${lake}
  UNION ALL SELECT ${full('table_name')} FROM duckdb_tables() WHERE ${lake} ORDER BY 1`,
   )
+  const from = ['series', 'points'].find((name) => tables.includes(name))
+  const namesIn = async (column: string): Promise<string[]> =>
+    from === undefined
+      ? []
+      : list(`SELECT DISTINCT ${column} AS name FROM ${from} WHERE ${column} IS NOT NULL ORDER BY 1`)
   return {
     tables,
     columns: await list(`SELECT DISTINCT column_name AS name FROM duckdb_columns() WHERE ${lake} ORDER BY 1`),
     functions: await list(
       `SELECT DISTINCT ${full('function_name')} AS name FROM duckdb_functions() WHERE ${lake} AND function_type IN ('macro', 'table_macro') ORDER BY 1`,
     ),
-    metrics: await metricsOf(tables, list),
-    assets: await assetsOf(tables, list),
+    metrics: await namesIn('metric'),
+    assets: await namesIn('asset'),
   }
-}
-
-type List = (sql: string) => Promise<string[]>
-
-async function metricsOf(tables: readonly string[], list: List): Promise<string[]> {
-  const from = ['series', 'points'].find((name) => tables.includes(name))
-  return from === undefined
-    ? []
-    : list(`SELECT DISTINCT metric AS name FROM ${from} WHERE metric IS NOT NULL ORDER BY 1`)
-}
-
-async function assetsOf(tables: readonly string[], list: List): Promise<string[]> {
-  const from = ['series', 'points'].find((name) => tables.includes(name))
-  return from === undefined ? [] : list(`SELECT DISTINCT asset AS name FROM ${from} WHERE asset IS NOT NULL ORDER BY 1`)
 }
 
 /** What the word before the cursor may become, and that word; in the manner of `node:readline`. */

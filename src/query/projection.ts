@@ -33,25 +33,8 @@ const forms: Readonly<Record<Target, (place: string, type: DuckDBType) => string
 }
 
 /** Types whose text no spreadsheet takes for a formula, a leading minus included. */
-const figures: ReadonlySet<number> = new Set([
-  typeIds.BOOLEAN,
-  typeIds.TINYINT,
-  typeIds.SMALLINT,
-  typeIds.INTEGER,
-  typeIds.BIGINT,
-  typeIds.HUGEINT,
-  typeIds.UTINYINT,
-  typeIds.USMALLINT,
-  typeIds.UINTEGER,
-  typeIds.UBIGINT,
-  typeIds.UHUGEINT,
-  typeIds.FLOAT,
-  typeIds.DOUBLE,
-  typeIds.DECIMAL,
-  typeIds.DATE,
-  typeIds.TIME,
-  typeIds.TIMESTAMP,
-])
+const figures = typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT
+  FLOAT DOUBLE DECIMAL DATE TIME TIMESTAMP`)
 
 /** Text that a spreadsheet shows and does not run: no control signs but tab and line end, `'` before what begins a formula. */
 function spreadsheetText(place: string): string {
@@ -115,25 +98,16 @@ function wrapped(type: DuckDBType, around: (inner: string) => string): string | 
 }
 
 /** Types that small Parquet readers know; everything else goes as text, nested values as JSON text. */
-const plainTypes: ReadonlySet<number> = new Set([
-  typeIds.BOOLEAN,
-  typeIds.TINYINT,
-  typeIds.SMALLINT,
-  typeIds.INTEGER,
-  typeIds.BIGINT,
-  typeIds.UTINYINT,
-  typeIds.USMALLINT,
-  typeIds.UINTEGER,
-  typeIds.FLOAT,
-  typeIds.DOUBLE,
-  typeIds.TIMESTAMP,
-  typeIds.TIMESTAMP_TZ,
-  typeIds.DATE,
-  typeIds.BLOB,
-])
+const plainTypes = typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER FLOAT DOUBLE
+  TIMESTAMP TIMESTAMP_TZ DATE BLOB`)
 
-const asMicros: ReadonlySet<number> = new Set([typeIds.TIMESTAMP_S, typeIds.TIMESTAMP_MS])
-const nestedTypes: ReadonlySet<number> = new Set([typeIds.LIST, typeIds.ARRAY, typeIds.STRUCT, typeIds.MAP])
+const asMicros = typesOf('TIMESTAMP_S TIMESTAMP_MS')
+const nestedTypes = typesOf('LIST ARRAY STRUCT MAP')
+
+/** DuckDB's numbers of these types. */
+function typesOf(names: string): ReadonlySet<number> {
+  return new Set(names.split(/\s+/).map((name) => typeIds[name as keyof typeof typeIds]))
+}
 
 function compatForm(place: string, type: DuckDBType): string {
   if (asMicros.has(type.typeId)) return `CAST(${place} AS TIMESTAMP)`

@@ -1,10 +1,10 @@
-import { rm } from 'node:fs/promises'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import { inLake } from '../store/layout.ts'
-import { columnsOf, type Columns, digestOf, noRoom, orderOf, parquet, prove } from './merge.ts'
-import { measuredEncoding, recordRows, usualEncoding, writeParquet } from './encode.ts'
+import { writeChanged } from './changed-rows.ts'
+import { type Columns, columnsOf, inSession, orderOf, parquet } from './merge.ts'
+import { recordRows } from './encode.ts'
 import { isHistory, supersededColumn, unproved } from './merge-history.ts'
 
 /** Instants that a clock far ahead has dated, and those that stand in their place. */
@@ -37,35 +37,22 @@ export async function redateInstants(
   engine: Engine,
   job: InstantsJob,
 ): Promise<Pick<FileEntry, 'rows' | 'digest'> | null> {
-  using session = await engine.session()
-  try {
-    return await redate(session, job)
-  } catch (error) {
-    await rm(job.out, { force: true })
-    throw noRoom(error) ?? error
-  }
-}
-
-async function redate(session: Engine, job: InstantsJob) {
-  const { file, out } = job
-  const source = parquet([inLake(job.root, file.path)])
-  const columns = await columnsOf(session, source)
-  if ((await aheadIn(session, source, columns, job.now)) === 0) return null
-  const before = await prove(session, source, columns, file.table)
-  const mended = `(SELECT ${columns.map(({ name }) => `${mendedSql(job, name)} AS ${quoteName(name)}`).join(', ')} FROM ${source})`
-  const merged = columns.some(({ name }) => name === supersededColumn)
-  const order = orderOf(merged || !isHistory(file.table) ? file.table : '', columns)
-  const encoding = measuredEncoding(file) ?? usualEncoding(before.minusZero, before.rows)
-  await writeParquet(session, { source: mended, order, group: recordRows }, out, encoding, job.metadata)
-  const written = parquet([out])
-  const after = await prove(session, written, columns, file.table)
-  const kept = columns.filter(({ name }) => !changing.has(name))
-  const same = (await told(session, source, kept)) === (await told(session, written, kept))
-  const hidden = isHistory(file.table) && merged ? await unproved(session, written) : 0
-  const left = await aheadIn(session, written, columns, job.now)
-  if (after.rows !== before.rows || before.rows !== file.rows || !same || hidden > 0 || left > 0)
-    throw new Error(`mending ${file.path} would change more than instants`)
-  return { rows: after.rows, digest: after.digest }
+  return await inSession(engine, [job.out], async (session) => {
+    const { file, out } = job
+    const source = parquet([inLake(job.root, file.path)])
+    const columns = await columnsOf(session, source)
+    if ((await aheadIn(session, source, columns, job.now)) === 0) return null
+    const mended = columns.map(({ name }) => `${mendedSql(job, name)} AS ${quoteName(name)}`)
+    const merged = columns.some(({ name }) => name === supersededColumn)
+    const order = orderOf(merged || !isHistory(file.table) ? file.table : '', columns)
+    const rows = { source: `(SELECT ${mended.join(', ')} FROM ${source})`, order, group: recordRows }
+    const { before, after } = await writeChanged(session, { ...job, files: [file], source, columns, rows, changing })
+    const written = parquet([out])
+    const hidden = isHistory(file.table) && merged ? await unproved(session, written) : 0
+    if (before.rows !== file.rows || hidden > 0 || (await aheadIn(session, written, columns, job.now)) > 0)
+      throw new Error(`mending ${file.path} would change more than instants`)
+    return { rows: after.rows, digest: after.digest }
+  })
 }
 
 /** How many rows of a relation carry an instant of the future. */
@@ -75,11 +62,6 @@ async function aheadIn(session: Engine, source: string, columns: Columns, now: M
     .map(({ name }) => `coalesce(epoch_us(${quoteName(name)}) > ${now}, false)`)
   const [row] = await session.rows(`SELECT count(*) AS n FROM ${source} WHERE ${late.join(' OR ') || 'false'}`)
   return Number(row?.['n'])
-}
-
-async function told(session: Engine, source: string, columns: Columns): Promise<unknown> {
-  const [row] = await session.rows(`SELECT ${digestOf(columns)} AS digest FROM ${source}`)
-  return row?.['digest']
 }
 
 function mendedSql({ now, instants: known, observedAt, date, layers }: Mending, name: string): string {

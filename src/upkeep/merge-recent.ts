@@ -1,9 +1,9 @@
-import { rm } from 'node:fs/promises'
 import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
+import { realDisk } from '../store/disk.ts'
 import { inLake } from '../store/layout.ts'
-import { type MergedFile, noRoom, orderOf, parquet, refuseNewerFiles, unlikeLedger } from './merge.ts'
+import { inSession, type MergedFile, orderOf, parquet, refuseNewerFiles, unlikeLedger } from './merge.ts'
 import { usualEncoding, writeParquet } from './encode.ts'
 import { recentGroup, recentSql, sharesMeta } from '../points/files.ts'
 
@@ -31,18 +31,14 @@ export type RecentMerged =
  * proves that these hold exactly them, partition by partition.
  */
 export async function mergeRecentFiles(engine: Engine, job: RecentMergeJob): Promise<RecentMerged> {
-  using session = await engine.session()
+  const damaged = await unlikeLedger(job)
+  if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
   const written: string[] = []
-  try {
-    const damaged = await unlikeLedger(job)
-    if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
+  return await inSession(engine, written, async (session) => {
     const merged = await rewrite(session, job, written)
-    if (merged.kind === 'abandoned') for (const out of written) await rm(out, { force: true })
+    if (merged.kind === 'abandoned') for (const out of written) await realDisk.remove(out)
     return merged
-  } catch (error) {
-    for (const out of written) await rm(out, { force: true })
-    throw noRoom(error) ?? error
-  }
+  })
 }
 
 async function rewrite(session: Engine, job: RecentMergeJob, written: string[]): Promise<RecentMerged> {

@@ -1,9 +1,8 @@
-import { rm } from 'node:fs/promises'
 import { endSql } from '../intervals-sql.ts'
 import { LakeError } from '../errors.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { digestSql } from '../points/write.ts'
-import { diskError, exists } from '../store/disk.ts'
+import { diskError, exists, realDisk } from '../store/disk.ts'
 import { type Engine, quoteList, quoteName } from '../store/engine.ts'
 import { type FileEntry, journalSchema, type Json } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
@@ -50,13 +49,22 @@ export function holdsPoints(table: string): boolean {
 
 /** Writes the rows of several files into one, sorted, and proves that it holds exactly them. */
 export async function mergeFiles(engine: Engine, job: MergeJob): Promise<Merged> {
+  const damaged = await unlikeLedger(job)
+  if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
+  return await inSession(engine, [job.out], async (session) => await rewrite(session, job))
+}
+
+/** Does work in a session of its own; the files that it was writing go where it fails. */
+export async function inSession<T>(
+  engine: Engine,
+  outs: readonly string[],
+  work: (session: Engine) => Promise<T>,
+): Promise<T> {
   using session = await engine.session()
   try {
-    const damaged = await unlikeLedger(job)
-    if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
-    return await rewrite(session, job)
+    return await work(session)
   } catch (error) {
-    await rm(job.out, { force: true })
+    for (const out of outs) await realDisk.remove(out)
     throw noRoom(error) ?? error
   }
 }
@@ -92,7 +100,7 @@ async function rewrite(session: Engine, job: MergeJob): Promise<Merged> {
     ? 'the merged file hides records'
     : await difference(session, { source, written, columns, held, before, after })
   if (differs !== undefined) {
-    await rm(job.out, { force: true })
+    await realDisk.remove(job.out)
     return { kind: 'abandoned', reason: differs }
   }
   const meta = { ...Object.assign({}, ...job.files.map((file) => file.meta)), ...encoding } as Record<string, Json>
@@ -238,7 +246,7 @@ export async function refuseNewerFiles(session: Engine, paths: readonly string[]
 }
 
 /** DuckDB's own words for a full disk, as those of the file system. */
-export function noRoom(error: unknown): unknown {
+function noRoom(error: unknown): unknown {
   if (error instanceof LakeError || !/No space left|disk quota/i.test(String(error))) return undefined
   return diskError(Object.assign(new Error(String(error), { cause: error }), { code: 'ENOSPC' }), 'merging')
 }

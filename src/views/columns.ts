@@ -3,32 +3,19 @@ import { fieldColumns, registryColumns } from '../registry/columns.ts'
 /** Names and DuckDB types of the columns of a table, in their order. */
 export type Columns = readonly (readonly [name: string, type: string])[]
 
+/** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
+export function declared(text: string): Columns {
+  return text.split(',').map((one) => {
+    const [name = '', type = ''] = one.trim().split(' ')
+    return [name, type]
+  })
+}
+
 const own: Readonly<Record<string, Columns>> = {
-  points: [
-    ['asset', 'VARCHAR'],
-    ['currency', 'VARCHAR'],
-    ['exchange', 'VARCHAR'],
-    ['network', 'VARCHAR'],
-    ['t', 'TIMESTAMPTZ'],
-    ['available_at', 'TIMESTAMPTZ'],
-    ['observed_at', 'TIMESTAMPTZ'],
-    ['v', 'DOUBLE'],
-    ['o', 'VARCHAR'],
-    ['basis', 'VARCHAR'],
-    ['extra', 'VARCHAR'],
-    ['computed_at', 'TIMESTAMPTZ'],
-    ['available_rule_at', 'TIMESTAMPTZ'],
-    ['params', 'VARCHAR'],
-    ['metric', 'VARCHAR'],
-    ['interval', 'VARCHAR'],
-  ],
-  metric_assets: [
-    ['id', 'VARCHAR'],
-    ['symbol', 'VARCHAR'],
-    ['addresses', 'VARCHAR'],
-    ['record', 'VARCHAR'],
-    ['observed_at', 'TIMESTAMPTZ'],
-  ],
+  points: declared(`asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, t TIMESTAMPTZ,
+    available_at TIMESTAMPTZ, observed_at TIMESTAMPTZ, v DOUBLE, o VARCHAR, basis VARCHAR, extra VARCHAR,
+    computed_at TIMESTAMPTZ, available_rule_at TIMESTAMPTZ, params VARCHAR, metric VARCHAR, interval VARCHAR`),
+  metric_assets: declared('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
 }
 
 /** The columns of a table's files; an unknown table is an error. */

@@ -3,7 +3,7 @@ import { exportCatalogue } from '../catalog/export.ts'
 import { archivable, type Archived } from '../ledger/archive.ts'
 import { archivedState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Columns } from './columns.ts'
+import { type Columns, declared } from './columns.ts'
 
 /** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
 export interface Exported {
@@ -16,144 +16,84 @@ interface Told extends Exported {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
 
-const dimensions: Columns = [
-  ['metric', 'VARCHAR'],
-  ['asset', 'VARCHAR'],
-  ['interval', 'VARCHAR'],
-  ['currency', 'VARCHAR'],
-  ['exchange', 'VARCHAR'],
-  ['network', 'VARCHAR'],
-]
+const dimensions =
+  'metric VARCHAR, asset VARCHAR, interval VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
 
-/** The six dimensions as members of SQLite's `json_object`; the interval is the one under which the points stand. */
-const dimensionCells = `'metric', s.metric, 'asset', s.asset, 'interval', coalesce(s.interval, s.settled),
-  'currency', s.currency, 'exchange', s.exchange, 'network', s.network`
+/** The six dimensions of a series; the interval is the one under which its points stand. */
+const ofSeries = {
+  metric: 's.metric',
+  asset: 's.asset',
+  interval: 'coalesce(s.interval, s.settled)',
+  currency: 's.currency',
+  exchange: 's.exchange',
+  network: 's.network',
+  added_at: 'a.committed_at',
+}
 
 const coverage = table(
-  [
-    ...dimensions,
-    ['since', 'TIMESTAMPTZ'],
-    ['until', 'TIMESTAMPTZ'],
-    ['state', 'VARCHAR'],
-    ['reason', 'VARCHAR'],
-    ['asked_at', 'TIMESTAMPTZ'],
-    ['request', 'VARCHAR'],
-    ['added_at', 'TIMESTAMPTZ'],
-    ['removed_at', 'TIMESTAMPTZ'],
-    ['verified_at', 'TIMESTAMPTZ'],
-  ],
-  `SELECT json_object(${dimensionCells}, 'since', c.since * 1000000, 'until', c.until * 1000000, 'state', c.state,
-     'reason', c.reason, 'asked_at', c.asked_at * 1000000, 'request', c.request,
-     'added_at', a.committed_at, 'removed_at', r.committed_at, 'verified_at',
-     (SELECT max(v.at) FROM verified v WHERE v.series = s.id AND v.since < c.until AND v.until > c.since)) AS line
-   FROM coverage c JOIN series s ON s.n = c.series JOIN versions a ON a.version = c.added_version
+  `coverage c JOIN series s ON s.n = c.series JOIN versions a ON a.version = c.added_version
    LEFT JOIN versions r ON r.version = c.removed_version`,
   'c.series, c.since, c.added_version',
+  `${dimensions}, since TIMESTAMPTZ, until TIMESTAMPTZ, state VARCHAR, reason VARCHAR, asked_at TIMESTAMPTZ,
+   request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, verified_at TIMESTAMPTZ`,
+  {
+    ...ofSeries,
+    since: 'c.since * 1000000',
+    until: 'c.until * 1000000',
+    asked_at: 'c.asked_at * 1000000',
+    removed_at: 'r.committed_at',
+    verified_at: `(SELECT max(v.at) FROM verified v
+      WHERE v.series = s.id AND v.since < c.until AND v.until > c.since)`,
+  },
 )
 
 const violations = table(
-  [
-    ...dimensions,
-    ['t', 'TIMESTAMPTZ'],
-    ['kind', 'VARCHAR'],
-    ['stored', 'VARCHAR'],
-    ['offered', 'VARCHAR'],
-    ['stored_at', 'TIMESTAMPTZ'],
-    ['offered_at', 'TIMESTAMPTZ'],
-    ['request', 'VARCHAR'],
-    ['added_at', 'TIMESTAMPTZ'],
-  ],
-  `SELECT json_object(${dimensionCells}, 't', v.t * 1000000, 'kind', v.kind, 'stored', v.stored, 'offered', v.offered,
-     'stored_at', v.stored_at, 'offered_at', v.offered_at, 'request', v.request, 'added_at', a.committed_at) AS line
-   FROM violations v JOIN series s ON s.n = v.series JOIN versions a ON a.version = v.added_version`,
+  'violations v JOIN series s ON s.n = v.series JOIN versions a ON a.version = v.added_version',
   'v.added_version, v.series, v.t, v.kind, v.offered_key',
+  `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, stored VARCHAR, offered VARCHAR, stored_at TIMESTAMPTZ,
+   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ`,
+  { ...ofSeries, t: 'v.t * 1000000' },
 )
 
 const findings = table(
-  [
-    ...dimensions,
-    ['t', 'TIMESTAMPTZ'],
-    ['kind', 'VARCHAR'],
-    ['detail', 'VARCHAR'],
-    ['found_at', 'TIMESTAMPTZ'],
-    ['added_at', 'TIMESTAMPTZ'],
-  ],
-  `SELECT json_object(${dimensionCells}, 't', f.t * 1000000, 'kind', f.kind, 'detail', f.detail, 'found_at', f.at,
-     'added_at', a.committed_at) AS line
-   FROM clock_findings f JOIN series s ON s.n = f.series JOIN versions a ON a.version = f.added_version`,
+  'clock_findings f JOIN series s ON s.n = f.series JOIN versions a ON a.version = f.added_version',
   'f.added_version, f.series, f.t, f.kind',
+  `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, detail VARCHAR, found_at TIMESTAMPTZ, added_at TIMESTAMPTZ`,
+  { ...ofSeries, t: 'f.t * 1000000', found_at: 'f.at' },
 )
 
 const requests = table(
-  [
-    ['id', 'VARCHAR'],
-    ['run', 'VARCHAR'],
-    ['api', 'VARCHAR'],
-    ['path', 'VARCHAR'],
-    ['query', 'VARCHAR'],
-    ['series', 'VARCHAR'],
-    ['since', 'TIMESTAMPTZ'],
-    ['until', 'TIMESTAMPTZ'],
-    ['status', 'INTEGER'],
-    ['outcome', 'VARCHAR'],
-    ['points', 'BIGINT'],
-    ['bytes', 'BIGINT'],
-    ['credits', 'DOUBLE'],
-    ['attempts', 'INTEGER'],
-    ['asked_at', 'TIMESTAMPTZ'],
-    ['seconds', 'DOUBLE'],
-    ['detail', 'VARCHAR'],
-    ['provider_date', 'TIMESTAMPTZ'],
-  ],
-  `SELECT json_object('id', id, 'run', run, 'api', api, 'path', path, 'query', query, 'series', series,
-     'since', since * 1000000, 'until', until * 1000000, 'status', status, 'outcome', outcome, 'points', points,
-     'bytes', bytes, 'credits', credits, 'attempts', attempts, 'asked_at', asked_at, 'seconds', seconds,
-     'detail', nullif(detail, 'null'), 'provider_date', CAST(provider_date * 1000000 AS INTEGER)) AS line
-   FROM requests`,
+  'requests',
   'asked_at, id',
+  `id VARCHAR, run VARCHAR, api VARCHAR, path VARCHAR, query VARCHAR, series VARCHAR, since TIMESTAMPTZ,
+   until TIMESTAMPTZ, status INTEGER, outcome VARCHAR, points BIGINT, bytes BIGINT, credits DOUBLE, attempts INTEGER,
+   asked_at TIMESTAMPTZ, seconds DOUBLE, detail VARCHAR, provider_date TIMESTAMPTZ`,
+  {
+    since: 'since * 1000000',
+    until: 'until * 1000000',
+    detail: `nullif(detail, 'null')`,
+    provider_date: 'CAST(provider_date * 1000000 AS INTEGER)',
+  },
 )
 
 const runs = table(
-  [
-    ['id', 'VARCHAR'],
-    ['job', 'VARCHAR'],
-    ['command', 'VARCHAR'],
-    ['started_at', 'TIMESTAMPTZ'],
-    ['ended_at', 'TIMESTAMPTZ'],
-    ['stopped_by', 'VARCHAR'],
-    ['exit_code', 'INTEGER'],
-    ['plan', 'VARCHAR'],
-    ['actual', 'VARCHAR'],
-  ],
-  `SELECT json_object('id', id, 'job', job, 'command', command, 'started_at', started_at, 'ended_at', ended_at,
-     'stopped_by', stopped_by, 'exit_code', exit_code, 'plan', plan, 'actual', actual) AS line
-   FROM runs`,
+  'runs',
   'started_at, id',
+  `id VARCHAR, job VARCHAR, command VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, stopped_by VARCHAR,
+   exit_code INTEGER, plan VARCHAR, actual VARCHAR`,
 )
 
 const versions = table(
-  [
-    ['version', 'BIGINT'],
-    ['committed_at', 'TIMESTAMPTZ'],
-    ['job', 'VARCHAR'],
-    ['run', 'VARCHAR'],
-    ['program', 'VARCHAR'],
-    ['metrics_provider', 'VARCHAR'],
-    ['registry_provider', 'VARCHAR'],
-    ['synthetic', 'BOOLEAN'],
-    ['files_added', 'BIGINT'],
-    ['files_removed', 'BIGINT'],
-    ['files_dropped', 'BIGINT'],
-    ['points_added', 'BIGINT'],
-    ['digest', 'VARCHAR'],
-  ],
-  `SELECT json_object('version', version, 'committed_at', committed_at, 'job', job, 'run', run, 'program', program,
-     'metrics_provider', provider ->> '$.metrics', 'registry_provider', provider ->> '$.registry',
-     'synthetic', json(CASE WHEN provider ->> '$.synthetic' THEN 'true' ELSE 'false' END),
-     'files_added', files_added, 'files_removed', files_removed, 'files_dropped', files_dropped,
-     'points_added', points_added, 'digest', digest) AS line
-   FROM versions`,
+  'versions',
   'version',
+  `version BIGINT, committed_at TIMESTAMPTZ, job VARCHAR, run VARCHAR, program VARCHAR, metrics_provider VARCHAR,
+   registry_provider VARCHAR, synthetic BOOLEAN, files_added BIGINT, files_removed BIGINT, files_dropped BIGINT,
+   points_added BIGINT, digest VARCHAR`,
+  {
+    metrics_provider: `provider ->> '$.metrics'`,
+    registry_provider: `provider ->> '$.registry'`,
+    synthetic: `json(CASE WHEN provider ->> '$.synthetic' THEN 'true' ELSE 'false' END)`,
+  },
 )
 
 /** Every table that the views read from an export, by the name that `{{ledger NAME}}` asks for. */
@@ -182,21 +122,24 @@ function recent(name: Archived): Exported {
   }
 }
 
-function table(columns: Columns, sql: string, order: string): Told {
+/** A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns that the ledger has under other names or in other units. */
+function table(from: string, order: string, columns: string, cells: Readonly<Record<string, string>> = {}): Told {
+  const told = declared(columns)
+  const line = `json_object(${told.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
   return {
-    columns,
+    columns: told,
     lines: function* lines(ledger, where = 'true') {
-      for (const row of ledger.statement(`${sql} WHERE ${where} ORDER BY ${order}`).iterate()) yield String(row['line'])
+      const rows = ledger.statement(`SELECT ${line} AS line FROM ${from} WHERE ${where} ORDER BY ${order}`)
+      for (const row of rows.iterate()) yield String(row['line'])
     },
   }
 }
 
-function constant(columns: Columns, rows: readonly object[]): Exported {
-  return { columns, lines: () => rows.map((row) => JSON.stringify(row)) }
+function constant(columns: string, rows: readonly object[]): Exported {
+  return { columns: declared(columns), lines: () => rows.map((row) => JSON.stringify(row)) }
 }
 
 function endpointsOf(catalogue: Catalogue): Exported {
-  const list = 'VARCHAR[]'
   const rows = exportCatalogue(catalogue).map((endpoint) => {
     const own = catalogue.endpoints.get(endpoint.path) as Endpoint
     const { availability, default: defaults, ...rest } = endpoint
@@ -217,33 +160,14 @@ function endpointsOf(catalogue: Catalogue): Exported {
       placeholders: own.placeholders,
     }
   })
-  const columns: Columns = [
-    ['path', 'VARCHAR'],
-    ['about', 'VARCHAR'],
-    ['intervals', list],
-    ['currencies', list],
-    ['exchanges', list],
-    ['networks', list],
-    ['since', 'BOOLEAN'],
-    ['until', 'BOOLEAN'],
-    ['format', 'BOOLEAN'],
-    ['timestamp_format', 'BOOLEAN'],
-    ['rule', 'VARCHAR'],
-    ['lag_seconds', 'BIGINT'],
-    ['basis', 'VARCHAR'],
-    ['quote', 'VARCHAR'],
-    ['reason', 'VARCHAR'],
-    ['default_interval', 'VARCHAR'],
-    ['default_currency', 'VARCHAR'],
-    ['default_exchange', 'VARCHAR'],
-    ['default_network', 'VARCHAR'],
-    ['tolerance_seconds', 'BIGINT'],
-    ['overlap', 'VARCHAR'],
-    ['params', 'VARCHAR'],
-    ['placeholders', list],
-    ['rules', 'VARCHAR'],
-  ]
-  return constant(columns, rows)
+  return constant(
+    `path VARCHAR, about VARCHAR, intervals VARCHAR[], currencies VARCHAR[], exchanges VARCHAR[], networks VARCHAR[],
+     since BOOLEAN, until BOOLEAN, format BOOLEAN, timestamp_format BOOLEAN, rule VARCHAR, lag_seconds BIGINT,
+     basis VARCHAR, quote VARCHAR, reason VARCHAR, default_interval VARCHAR, default_currency VARCHAR,
+     default_exchange VARCHAR, default_network VARCHAR, tolerance_seconds BIGINT, overlap VARCHAR, params VARCHAR,
+     placeholders VARCHAR[], rules VARCHAR`,
+    rows,
+  )
 }
 
 function linksOf(catalogue: Catalogue): Exported {
@@ -256,13 +180,8 @@ function linksOf(catalogue: Catalogue): Exported {
     since: micros(link.from),
     until: micros(link.until),
   }))
-  const columns: Columns = [
-    ['metric_asset', 'VARCHAR'],
-    ['product_id', 'VARCHAR'],
-    ['chain_id', 'VARCHAR'],
-    ['address', 'VARCHAR'],
-    ['since', 'TIMESTAMPTZ'],
-    ['until', 'TIMESTAMPTZ'],
-  ]
-  return constant(columns, rows)
+  return constant(
+    'metric_asset VARCHAR, product_id VARCHAR, chain_id VARCHAR, address VARCHAR, since TIMESTAMPTZ, until TIMESTAMPTZ',
+    rows,
+  )
 }

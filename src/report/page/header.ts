@@ -1,7 +1,7 @@
 import type { Page } from './facts.ts'
 import { type Html, html } from './html.ts'
 import type { Reason, Standing } from './standing.ts'
-import { brief, moment, percent, several, size, span, whole } from './words.ts'
+import { brief, bytes, moment, percent, several, span, whole } from './words.ts'
 
 const verdicts: Readonly<Record<Standing['trust'], string>> = {
   yes: 'It can be trusted today.',
@@ -74,7 +74,7 @@ function gauges(standing: Standing): Html[] {
     gauge(
       'points',
       brief(standing.points),
-      `${whole(standing.series)} series, ${several(standing.files, 'file')}, ${size(standing.bytes)}`,
+      `${whole(standing.series)} series, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`,
       null,
     ),
     gauge(

@@ -38,9 +38,9 @@ function floorTo(value: number, digits: number): string {
 }
 
 /** Bytes as people read them. */
-export function size(bytes: number): string {
+export function bytes(count: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB']
-  let left = bytes
+  let left = count
   let unit = 0
   while (left >= 1000 && unit < units.length - 1) {
     left /= 1000
