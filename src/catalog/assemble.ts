@@ -1,16 +1,9 @@
 import type { Complaint } from '../errors.ts'
 import { type Interval, intervals, longestSeconds } from '../time.ts'
-import {
-  type Catalogue,
-  type Defaults,
-  type Endpoint,
-  type Link,
-  queryKeys,
-  type Resource,
-  type Wire,
-} from './catalogue.ts'
+import { type Catalogue, type Defaults, type Endpoint, type Link, queryKeys, type Wire } from './catalogue.ts'
 import { suggestion } from '../suggestion.ts'
 import type { YamlText } from './document.ts'
+import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { CatalogueFile, EndpointRow } from './schema.ts'
 
@@ -61,7 +54,7 @@ export function assemble(files: readonly SourceFile[], digest: string, complaint
   if (complaints.length === 0) reportUnread(bench, endpoints)
   return {
     endpoints,
-    resources: gatherResources(files, complain),
+    resources: resourcesOf(files, complain),
     wire: wireOf(only('wire'), complain),
     links: files.flatMap((file) => file.content.links ?? []).map(linkOf),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
@@ -273,60 +266,6 @@ function reportUnread(bench: Bench, endpoints: ReadonlyMap<string, Endpoint>): v
       }
     }
   }
-}
-
-function gatherResources(files: readonly SourceFile[], complain: Bench['complain']): Map<string, Resource> {
-  const sets = new Map(files.flatMap((file) => Object.entries(file.content.registry_sets ?? {})))
-  const resources = new Map<string, Resource>()
-  const used = new Set<string>()
-  for (const { yaml, content } of files) {
-    const names = Object.keys(content.resources ?? {})
-    for (const [name, row] of Object.entries(content.resources ?? {})) {
-      const fields = Object.entries(row.fields).map(([field, spec]) => {
-        const where = `${yaml.where(['resources', name, 'fields', field])}: resources.${name}.fields.${field}`
-        if (spec.values !== undefined && !sets.has(spec.values))
-          complain({
-            subject: where,
-            expected: `a value set of registry_sets (${[...sets.keys()].join(', ')})`,
-            got: spec.values,
-          })
-        if ((spec.kind === 'reference') !== (spec.to !== undefined))
-          complain({ subject: where, expected: '`to` with kind reference and only there', got: spec.kind })
-        if (spec.to !== undefined && !names.includes(spec.to))
-          complain({ subject: where, expected: `a resource (${names.join(', ')})`, got: spec.to })
-        const set = spec.values === undefined ? undefined : sets.get(spec.values)
-        if (spec.values !== undefined) used.add(spec.values)
-        return [
-          field,
-          {
-            keys: spec.keys ?? [field],
-            kind: spec.kind,
-            values: set?.values ?? [],
-            open: set?.open ?? true,
-            to: spec.to ?? null,
-          },
-        ] as const
-      })
-      resources.set(name, {
-        name,
-        entity: row.entity,
-        path: row.path,
-        detail: row.detail,
-        fields: Object.fromEntries(fields),
-        embeds: row.embeds,
-        filters: row.filters,
-      })
-    }
-    for (const set of Object.keys(content.registry_sets ?? {})) {
-      if (!used.has(set))
-        complain({
-          subject: `${yaml.where(['registry_sets', set])}: registry_sets.${set}`,
-          expected: 'a value set that a field refers to',
-          got: 'one that nobody reads',
-        })
-    }
-  }
-  return resources
 }
 
 function wireOf(wire: CatalogueFile['wire'], complain: Bench['complain']): Wire {

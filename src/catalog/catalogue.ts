@@ -52,7 +52,11 @@ export interface Resource {
   readonly fields: Readonly<Record<string, RegistryField>>
   /** Embedded arrays of the record that become tables of their own: record key -> table. */
   readonly embeds: Readonly<Record<string, string>>
+  /** Embedded arrays of the record that are records of another resource: record key -> resource. */
+  readonly holds: Readonly<Record<string, string>>
   readonly filters: readonly string[]
+  /** Where it stands: `catalog/registry.yaml:16`. */
+  readonly source: string
 }
 
 /** A named field: the keys of the record that may hold it, first one present wins, and its kind. */
@@ -64,6 +68,7 @@ export interface RegistryField {
   readonly open: boolean
   /** For references: the resource named. */
   readonly to: string | null
+  readonly source: string
 }
 
 /** How the two APIs spell things. */

@@ -91,6 +91,8 @@ function expectation(issue: z.core.$ZodIssue): string {
       return `at least ${String(issue.minimum)}${issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' values' : ''}`
     case 'too_big':
       return `at most ${String(issue.maximum)}`
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? issue.message
     default:
       return issue.message
   }

@@ -65,6 +65,11 @@ const endpointRow = z.strictObject({
   extra: z.record(z.string(), z.unknown()).optional(),
 })
 
+/** Names of tables and columns: they stand in SQL, in folders and in keys of JSON. */
+const name = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,59}$/, 'a name of small letters, digits and _ that begins with a letter')
+
 const fieldRow = z.strictObject({
   kind: z.enum(['text', 'answer', 'reference']),
   keys: words.min(1).optional(),
@@ -74,10 +79,10 @@ const fieldRow = z.strictObject({
 
 const resourceRow = z.strictObject({
   entity: word,
-  path: z.string().startsWith('/'),
+  path: z.string().regex(/^(?:\/[\w.-]+)+$/, 'a path such as /issuers'),
   detail: z.boolean(),
-  fields: z.record(word, fieldRow),
-  embeds: z.record(word, word),
+  fields: z.record(name, fieldRow),
+  embeds: z.record(word, name),
   filters: words,
 })
 
@@ -103,7 +108,7 @@ export const catalogueFile = z.strictObject({
     })
     .optional(),
   registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
-  resources: z.record(word, resourceRow).optional(),
+  resources: z.record(name, resourceRow).optional(),
   links: z
     .array(
       z
@@ -126,5 +131,6 @@ export const catalogueFile = z.strictObject({
 })
 
 export type CatalogueFile = z.infer<typeof catalogueFile>
+export type ResourceRow = z.infer<typeof resourceRow>
 export type EndpointRow = z.infer<typeof endpointRow>
 export type AvailabilityRow = z.infer<typeof availabilityRow>

@@ -6,7 +6,7 @@ import { expand, matchPaths } from '../catalog/series.ts'
 import { type LakeError, usage } from '../errors.ts'
 import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval } from '../time.ts'
-import { readContext } from './context.ts'
+import { checkedCatalogue, readContext } from './context.ts'
 import { json, table } from './print.ts'
 import { type CommandSpec, flagOption, type Input, listOption } from './spec.ts'
 
@@ -81,9 +81,8 @@ export const check: CommandSpec = {
   options: [jsonOption],
   run: async (input, deps) => {
     const { settings } = readContext(input, deps)
-    const { loadCatalogue } = await import('../catalog/load.ts')
     const files = input.args.map((file) => resolve(deps.cwd, file))
-    const catalogue = loadCatalogue([...new Set([...settings.catalogs, ...files])])
+    const catalogue = checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
     const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e)?.basis === 'stated').length
     const facts = {
@@ -222,13 +221,14 @@ function describeResource(resource: Resource): string {
     const values = field.values.length === 0 ? '' : `: ${field.values.join(', ')}${field.open ? ' (can grow)' : ''}`
     return `    ${name.padEnd(20)} ${field.to === null ? field.kind : `reference to ${field.to}`}${values}${keys}`
   })
-  const embeds = Object.entries(resource.embeds).map(([key, table]) => `${key} -> ${table}`)
+  const embeds = Object.entries({ ...resource.holds, ...resource.embeds }).map(([key, table]) => `${key} -> ${table}`)
   return [
     resource.name,
     `  entity       ${resource.entity}`,
     `  list         ${resource.path}${resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'}`,
     `  filters      ${resource.filters.join(', ')}`,
     `  embeds       ${embeds.join(', ') || 'nothing'}`,
+    `  from         ${resource.source}`,
     '  fields',
     ...fields,
     '',

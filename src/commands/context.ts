@@ -4,6 +4,7 @@ import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { heldSelections } from '../metrics/prepare.ts'
+import { refuseClashes } from '../views/claims.ts'
 import { parseInstant } from '../time.ts'
 import { type Deps, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 
@@ -31,7 +32,14 @@ interface Context {
 export function readContext(input: Input, deps: Deps): Context {
   const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
   const settings = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
-  return { settings, catalogue: applySettings(loadCatalogue(settings.catalogs), settings) }
+  return { settings, catalogue: applySettings(checkedCatalogue(settings.catalogs), settings) }
+}
+
+/** The built-in catalogue with these files, if the lake has room for it. */
+export function checkedCatalogue(files: readonly string[]): Catalogue {
+  const catalogue = loadCatalogue(files)
+  refuseClashes(catalogue)
+  return catalogue
 }
 
 /** An instant given by an option; a mistake is one line. */

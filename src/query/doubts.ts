@@ -4,6 +4,7 @@ import type { Empty } from './filled.ts'
 import { metricsOf } from './metric-names.ts'
 import type { PanelSpec } from './panel.ts'
 import type { PointsFilter } from './points.ts'
+import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
 import { argumentsOf, callsIn, comparedTexts, parsed, tablesIn, textsIn } from './tree.ts'
 import { withoutAsOf } from './without-as-of.ts'
@@ -12,7 +13,6 @@ const dimensions = ['currency', 'exchange', 'network'] as const
 /** Columns that hold nothing for most metrics. */
 const oftenNull: ReadonlySet<string> = new Set([...dimensions, 'o', 'extra', 'computed_at', 'component'])
 const joins: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample'])
-const registryTables: ReadonlySet<string> = new Set(['universe', 'products', 'issuers', 'deployments'])
 const price = 'price_usd'
 /** What prices are computed from. */
 const priced = 'supply/current_pit'
@@ -162,10 +162,7 @@ async function doubtsOfFilters(engine: Engine, trees: readonly unknown[], known:
 }
 
 async function doubtsOfRegistry(engine: Engine, trees: readonly unknown[]): Promise<string[]> {
-  const asked =
-    [...callsIn(trees)].some(({ name }) => name === 'pit_universe') ||
-    tablesIn(trees).some((name) => registryTables.has(name))
-  if (!asked) return []
+  if (!(await readsRegistry(engine, trees))) return []
   const [row] = await engine.rows('SELECT CAST(min(known_since) AS VARCHAR) AS start FROM registry_start')
   const start = row?.['start']
   return [

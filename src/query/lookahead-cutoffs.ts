@@ -1,4 +1,6 @@
-import { type Engine, quote, quoteList } from '../store/engine.ts'
+import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
+import { historyTables, readsRegistry } from './registry-objects.ts'
+import { parsed, tablesIn } from './tree.ts'
 
 /** What makes an instant a good place to look for a leak. */
 interface Source {
@@ -34,8 +36,8 @@ export async function chooseCutoffs(session: Engine, sql: string, at: string, co
     { sql: lateArrivals(known), share: 0.04 },
     { sql: insidePeriods(lo, hi), share: 0.04 },
   ]
-  if (/\b(pit_universe|universe|products|issuers|assets|deployments|venues|derivatives|history)\b/i.test(sql))
-    sources.push(...['products', 'deployments'].map((resource) => ({ sql: registryEvents(resource), share: 0.1 })))
+  const events = await registryEvents(session, sql)
+  if (events !== undefined) sources.push({ sql: events, share: 0.2 })
   const chosen = new Set<string>([hi])
   for (const source of sources) {
     const most = Math.max(1, Math.round(source.share * count))
@@ -90,8 +92,17 @@ function insidePeriods(lo: string, hi: string): string {
     WHERE isodow(day) = 4 OR dayofmonth(day) IN (15, 28)`
 }
 
-function registryEvents(resource: string): string {
-  return `SELECT DISTINCT valid_from AS moment FROM history.${resource}`
+/** The polls, and just before them, that changed what a query reads of the registry: the tables that it names, else all. */
+async function registryEvents(session: Engine, sql: string): Promise<string | undefined> {
+  const tree = await parsed(session, sql)
+  const read = 'error' in tree ? [] : tablesIn(tree.statements)
+  const tables = await historyTables(session)
+  const named = tables.filter((table) => read.includes(table))
+  if (named.length === 0 && ('error' in tree || !(await readsRegistry(session, tree.statements)))) return undefined
+  const polls = (named.length > 0 ? named : tables).map(
+    (table) => `SELECT valid_from AS poll FROM history.${quoteName(table)}`,
+  )
+  return `SELECT DISTINCT unnest([poll, make_timestamptz(epoch_us(poll) - 1)]) AS moment FROM (${polls.join(' UNION ')})`
 }
 
 /** Up to `most` instants of the source within the range, evenly over their order, first and last included. */

@@ -1,26 +1,14 @@
 import type { Engine } from '../store/engine.ts'
 import { instant } from './lake.ts'
+import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
-import { callsIn, parsed, tablesIn } from './tree.ts'
+import { parsed } from './tree.ts'
 import { withoutAsOf } from './without-as-of.ts'
-
-const registryViews: ReadonlySet<string> = new Set([
-  'issuers',
-  'assets',
-  'products',
-  'deployments',
-  'venues',
-  'derivatives',
-  'provenance',
-  'documents',
-  'listings',
-  'universe',
-  'links',
-])
 
 /** What a reader of the answer should know although the query did not ask: one line each. */
 export async function notesOn(engine: Engine, sql: string): Promise<readonly string[]> {
-  if (!(await touchesRegistry(engine, sql))) return []
+  const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
+  if ('error' in tree || !(await readsRegistry(engine, tree.statements))) return []
   const asOf = await asOfMicros(engine)
   if (asOf === undefined) return []
   const start = await registryStart(engine)
@@ -29,13 +17,6 @@ export async function notesOn(engine: Engine, sql: string): Promise<readonly str
   return [
     `the registry is not known at this as_of: ${since}; \`--set registry_backfill=true\` lets its earliest state stand in`,
   ]
-}
-
-async function touchesRegistry(engine: Engine, sql: string): Promise<boolean> {
-  const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
-  if ('error' in tree) return false
-  if ([...callsIn(tree.statements)].some(({ name }) => name === 'pit_universe')) return true
-  return tablesIn(tree.statements).some((name) => registryViews.has(name))
 }
 
 async function asOfMicros(engine: Engine): Promise<bigint | undefined> {

@@ -385,7 +385,7 @@ const longestEvent = 4_100_000
 /** Singular, plural, whatever case. */
 function resourceOf(type: string, resources: Resources): Resource | undefined {
   const word = type.toLowerCase()
-  return [...resources.values()].find(({ name, entity }) => word === entity || word === name)
+  return [...resources.values()].find(({ name, entity }) => word === entity.toLowerCase() || word === name)
 }
 
 function rawRecord(type: string, id: string, record: Value): Incoming {

@@ -1,33 +1,49 @@
 import { hash } from 'node:crypto'
+import type { RegistryField } from '../catalog/catalogue.ts'
+import type { Resources } from './bodies.ts'
 
-/** A column of a registry table: its name and its DuckDB type. */
-export type Column = readonly [name: string, type: string]
+/** A column of a registry table: its name, its DuckDB type and, for a field of records, what it says. */
+export type Column = readonly [name: string, type: string, about?: string]
 
 const text = (...names: readonly string[]): readonly Column[] => names.map((name) => [name, 'VARCHAR'])
 
-/** The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`. */
-const answer = (name: string): readonly Column[] => text(name, `${name}_answer`, `${name}_reason`)
+const plain = (name: string): Column => [
+  name,
+  'VARCHAR',
+  `${name.replaceAll('_', ' ')}, as the record says; NULL where it is not established`,
+]
 
-/** The typed fields of every resource, in the order of the views; the embedded ones lead with their key. */
-export const fieldColumns: Readonly<Record<string, readonly Column[]>> = {
-  issuers: [
-    ...text('name', 'status', 'jurisdiction'),
-    ...answer('custodian'),
-    ...answer('governing_law'),
-    ...answer('regulator'),
-  ],
-  assets: text('name', 'asset_class', 'ticker', 'isin'),
-  products: text('name', 'issuer_id', 'asset_id', 'status', 'symbol', 'isin'),
-  deployments: text('product_id', 'chain_id', 'status', 'verification_status', 'address'),
-  venues: text('name', 'venue_type'),
-  derivatives: text('symbol', 'status'),
-  provenance: embedded(),
-  documents: embedded(),
-  listings: embedded(),
+/** The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`. */
+const answer = (name: string): readonly Column[] => [
+  plain(name),
+  [`${name}_answer`, 'VARCHAR', `which answer ${name} is: not established (null), not disclosed, none, or named`],
+  [`${name}_reason`, 'VARCHAR', `the reason behind ${name} where the structure has none`],
+]
+
+/** The columns of a named field, by its kind. */
+export function fieldColumns(name: string, { kind }: Pick<RegistryField, 'kind'>): readonly Column[] {
+  return kind === 'answer' ? answer(name) : [plain(name)]
 }
 
-function embedded(): readonly Column[] {
-  return [...text('parent_type', 'parent_id'), ['ordinal', 'INTEGER'], ...text('content_hash')]
+/** The key of an embedded row. */
+const embedded: readonly Column[] = [
+  ['parent_type', 'VARCHAR', 'the kind of record that this one is embedded in'],
+  ['parent_id', 'VARCHAR', 'the id of the record that this one is embedded in'],
+  ['ordinal', 'INTEGER', 'the place among its siblings, from 0'],
+  ['content_hash', 'VARCHAR', 'digest of the embedded record; the same whatever the order of its keys'],
+]
+
+/** The tables of what records embed, in the catalogue's order. */
+export function embeddedTables(resources: Resources): readonly string[] {
+  return [...new Set([...resources.values()].flatMap(({ embeds }) => Object.values(embeds)))]
+}
+
+/** The tables that have a history, dated snapshots and a view, with their typed fields: resources, then what they embed. */
+export function recordTables(resources: Resources): ReadonlyMap<string, readonly Column[]> {
+  const own = [...resources.values()].map(
+    ({ name, fields }) => [name, Object.entries(fields).flatMap(([field, spec]) => fieldColumns(field, spec))] as const,
+  )
+  return new Map([...own, ...embeddedTables(resources).map((table) => [table, embedded] as const)])
 }
 
 const instant = (name: string): Column => [name, 'TIMESTAMPTZ']
@@ -83,13 +99,25 @@ const others: Readonly<Record<string, readonly Column[]>> = {
 }
 
 /** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */
-export function columnsMark(table: string): string {
-  return hash('md5', JSON.stringify(registryColumns[table] ?? [])).slice(0, 8)
+export function columnsMark(columns: readonly Column[]): string {
+  return hash('md5', JSON.stringify(columns.map(([name, type]) => [name, type]))).slice(0, 8)
 }
 
-/** The columns of every registry table by `FileEntry.table`: dated tables, `history.<table>`, and the rest. */
-export const registryColumns: Readonly<Record<string, readonly Column[]>> = {
-  ...Object.fromEntries(Object.entries(fieldColumns).map(([name, fields]) => [name, dated(fields)])),
-  ...Object.fromEntries(Object.entries(fieldColumns).map(([name, fields]) => [`history.${name}`, steps(fields)])),
-  ...others,
+/**
+ * The columns of a registry table by `FileEntry.table`, in the order of its files: a dated table, `history.<table>`, or
+ * one of the rest. Without resources only those that every table of its kind has.
+ */
+export function tableColumns(table: string, resources?: Resources): readonly Column[] {
+  const other = others[table]
+  if (other !== undefined) return other
+  const name = table.replace(/^history\./, '')
+  const fields = resources === undefined ? [] : recordTables(resources).get(name)
+  if (!fields) throw new RangeError(`no columns are known of table ${table}`)
+  return name === table ? dated(fields) : steps(fields)
+}
+
+/** Names that no resource, embedded table or field may have: those of the registry's other tables, and of all columns beside the fields. */
+export const ownNames = {
+  tables: [...Object.keys(others), 'raw', 'history'],
+  columns: [...dated([]), ...steps([])].map(([name]) => name),
 }

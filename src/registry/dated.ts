@@ -1,5 +1,5 @@
 import type { Engine } from '../store/engine.ts'
-import { columnsMark } from './columns.ts'
+import { columnsMark, tableColumns } from './columns.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
 import type { Constants } from './lines.ts'
 import { microsOf } from './dates.ts'
@@ -60,7 +60,7 @@ async function layer(
     as_of_at: microsOf(as_of),
     observed_at: ticket.committed_at,
   }
-  const meta = { layer: kind, columns: columnsMark(table) }
+  const meta = { layer: kind, columns: columnsMark(tableColumns(table, context.resources)) }
   const made = lines.startsWith('history.') ? datedColumns(table, context.resources) : {}
   const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null

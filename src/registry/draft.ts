@@ -3,6 +3,7 @@ import type { Engine } from '../store/engine.ts'
 import type { Layers } from './layers.ts'
 import type { Constants, Lines } from './lines.ts'
 import type { Change } from './steps.ts'
+import { recordTables } from './columns.ts'
 import { datedTables } from './dated.ts'
 import { dateOf, microsOf } from './dates.ts'
 import type { PollContext } from './finished.ts'
@@ -88,7 +89,7 @@ function isShown({ state, date, finished }: Drafting): boolean {
 }
 
 function appendedTables({ resources }: PollContext): readonly string[] {
-  const tables = [...resources.keys(), 'provenance', 'documents', 'listings']
+  const tables = [...recordTables(resources).keys()]
   return [...tables.map((table) => `history.${table}`), 'absorbed', 'schema_changes', 'registry_findings', 'events']
 }
 

@@ -1,5 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { Resources } from './bodies.ts'
+import { embeddedTables } from './columns.ts'
 import type { Memory, Poll } from './history.ts'
 import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
@@ -119,10 +120,7 @@ function tablesOf(input: DatedInput, view: View): Dated[] {
   const shown = resources.filter(
     (resource) => view.open(resource).length > 0 || input.layers[resource.name] || view.touched(resource, 0).size > 0,
   )
-  const names = resources
-    .flatMap(({ embeds }) => Object.values(embeds))
-    .filter((name) => !input.memory.resources.has(name))
-  const embedded = [...new Set(names)].map((table) => ({
+  const embedded = embeddedTables(input.memory.resources).map((table) => ({
     table,
     parents: resources.filter(({ embeds }) => Object.values(embeds).includes(table)),
   }))

@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import type { Ticket } from '../ledger/commit.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import type { Column } from './columns.ts'
-import { columnsOfTable, statement } from './sql.ts'
+import { statement } from './sql.ts'
 import type { Spool } from '../ledger/sweep.ts'
 
 const newline = 0x0a
@@ -107,7 +107,7 @@ export type Constants = Readonly<Record<string, number | string | null>>
 
 /** Lines that become a file of a table. */
 export interface ParquetJob {
-  readonly table: string
+  readonly columns: readonly Column[]
   readonly lines: string
   /** Bytes of the longest line. */
   readonly longest: number
@@ -120,7 +120,7 @@ export interface ParquetJob {
 
 /** Turns the lines of a registry table into Parquet; columns that no line names are NULL. */
 export async function writeParquet(engine: Engine, job: ParquetJob): Promise<void> {
-  const columns = columnsOfTable(job.table)
+  const { columns } = job
   const given = (column: Column): string | undefined => job.made?.[column[0]] ?? constant(column, job.constants)
   const select = columns.map((column) => {
     const sql = given(column)

@@ -62,7 +62,7 @@ export function withHash(resource: Resource, { id, text, record }: RecordText): 
     hash: textHash(text),
     product: deployment ? fieldText(resource.fields['product_id'], record) : null,
     verified: deployment && record['verification_status'] === 'verified',
-    bare: resource.embeds['deployments'] === 'deployments' && record['deployments'] === undefined,
+    bare: resource.holds['deployments'] !== undefined && record['deployments'] === undefined,
   }
 }
 
@@ -103,9 +103,6 @@ export interface Child {
   readonly text: string
 }
 
-/** The tables of what resources embed; deployments are a resource themselves. */
-const embeddedTables = new Set(['provenance', 'documents', 'listings'])
-
 /** Everything that a record embeds and that is a table of its own. */
 export function childrenOf(resource: Resource, record: Fields): Child[] {
   const id = typeof record['id'] === 'string' ? record['id'] : ''
@@ -113,7 +110,7 @@ export function childrenOf(resource: Resource, record: Fields): Child[] {
   const ordinals = new Map<string, number>()
   for (const [key, table] of Object.entries(resource.embeds)) {
     const held = record[key]
-    if (!embeddedTables.has(table) || held === undefined || held === null) continue
+    if (held === undefined || held === null) continue
     const items: readonly Value[] = Array.isArray(held) ? held : [held]
     for (const item of items) {
       const ordinal = ordinals.get(table) ?? 0

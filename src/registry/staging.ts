@@ -2,6 +2,7 @@ import type { StagedFile, Ticket } from '../ledger/commit.ts'
 import type { Engine } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { registryFile } from '../store/layout.ts'
+import { tableColumns } from './columns.ts'
 import { type Constants, writeParquet } from './lines.ts'
 import type { Change } from './steps.ts'
 import type { Memory } from './history.ts'
@@ -48,7 +49,8 @@ export async function stageLines(
   const { spool } = context
   const temporary = `${table}-${id}.parquet`
   const longest = finished.lines.longest(place.lines)
-  await writeParquet(engine, { table, lines, longest, constants, made, out: spool.file(temporary), ticket })
+  const columns = tableColumns(table, context.resources)
+  await writeParquet(engine, { columns, lines, longest, constants, made, out: spool.file(temporary), ticket })
   const staged: StagedFile = {
     temporary: spool.path(temporary),
     path: registryFile(table, id, date),

@@ -1,6 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { Engine } from '../store/engine.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { recordTables } from './columns.ts'
 import { readCounts, readEventCounts } from './held.ts'
 import { registryState, softFacts } from './state.ts'
 
@@ -37,9 +38,6 @@ export interface RegistryStatus {
   readonly not_modified: number
 }
 
-/** The embedded tables beside the resources. */
-const embeddedTables = ['provenance', 'documents', 'listings']
-
 /** Reads what the lake knows; `behind` is what the feed says after the held cursor, if it was asked. `now` in Unix milliseconds. */
 export async function registryStatus(
   ledger: Ledger,
@@ -49,7 +47,7 @@ export async function registryStatus(
 ): Promise<RegistryStatus> {
   const state = registryState(ledger)
   const soft = softFacts(ledger)
-  const tables = [...catalogue.resources.keys(), ...embeddedTables]
+  const tables = [...recordTables(catalogue.resources).keys()]
   const engine = await Engine.open(':memory:', { threads: 2 })
   try {
     const counts = await readCounts(ledger, engine, tables)

@@ -4,7 +4,6 @@ import { LakeError } from '../errors.ts'
 import { dataVersion, inLake, parsePointsFile, parseRegistryFile, places } from '../store/layout.ts'
 import { type Columns, columnsOf, parquet, prove, refuseNewerFiles } from './merge.ts'
 import { supersededColumn } from './merge-history.ts'
-import { registryColumns } from '../registry/columns.ts'
 import type { Interval } from '../time.ts'
 
 /** A data file that can be read whole, and what its name and its footer say of it. */
@@ -38,7 +37,7 @@ function tableOf(path: string): Pick<FoundFile, 'table' | 'metric' | 'interval'>
   if (path.startsWith(`${places.points}/recent/`)) return { table: 'points', ...nothing }
   if (path.startsWith(`${places.assets}/`)) return { table: 'metric_assets', ...nothing }
   const table = parseRegistryFile(path)?.table
-  return table !== undefined && Object.hasOwn(registryColumns, table) ? { table, ...nothing } : undefined
+  return table === undefined ? undefined : { table, ...nothing }
 }
 
 /** Reads a file whole and holds it against its footer. A file of a newer program is refused with all the rest. */

@@ -3,7 +3,7 @@ import type { Json } from '../ledger/entry.ts'
 import { quote } from '../store/engine.ts'
 import { inLake, parseRegistryFile } from '../store/layout.ts'
 import { isHistory } from './merge-history.ts'
-import { columnsMark, fieldColumns, registryColumns } from '../registry/columns.ts'
+import { columnsMark } from '../registry/columns.ts'
 import type { Layers } from '../registry/layers.ts'
 import { statement, relation } from '../registry/sql.ts'
 import type { FoundFile, Unfit } from './adopt-files.ts'
@@ -61,9 +61,7 @@ async function rebuild(
   unfit: readonly Unfit[],
 ): Promise<AdoptedRegistry> {
   const isDated = ({ path }: { readonly path: string }): boolean => parseRegistryFile(path)?.date !== null
-  const torn = unfit.find(
-    (one) => Object.hasOwn(registryColumns, parseRegistryFile(one.path)?.table ?? '') && !isDated(one),
-  )
+  const torn = unfit.find((one) => parseRegistryFile(one.path) !== undefined && !isDated(one))
   if (torn) throw new Refusal(`${torn.path}: ${torn.why}`)
   const steps = new Map<string, readonly FoundFile[]>()
   const others: Unfit[] = [...unfit]
@@ -118,6 +116,10 @@ function pathsOf(root: string, files: readonly FoundFile[]): string[] {
   return files.map(({ path }) => inLake(root, path))
 }
 
+function columnsOf({ columns }: FoundFile): readonly (readonly [string, string])[] {
+  return columns.map(({ name, type }) => [name, type.replace('TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')])
+}
+
 /** Each layer under every date that it shows. */
 function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string, FoundFile>): Listing[] {
   const found = new Map<string, Listing>()
@@ -126,16 +128,13 @@ function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string
       if (name === null) continue
       const file = dated.get(`${resource}/${name}`)
       if (!file) throw new Refusal(`the ${kind} ${name} of ${resource} on ${date} is missing or damaged`)
-      found.set(`${date} ${file.path}`, { file, label: date, meta: { layer: kind, ...markOf(file) } })
+      found.set(`${date} ${file.path}`, {
+        file,
+        label: date,
+        meta: { layer: kind, columns: columnsMark(columnsOf(file)) },
+      })
     }
   return [...found.values()]
-}
-
-/** The mark of the columns, where they are those of today. */
-function markOf({ table, columns }: FoundFile): { columns?: string } {
-  const said = columns.map(({ name, type }) => `${name} ${type.replace('TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')}`)
-  const known = (registryColumns[table] ?? []).map(([name, type]) => `${name} ${type}`)
-  return said.join() === known.join() ? { columns: columnsMark(table) } : {}
 }
 
 /** The steps must lead to what the last snapshot counted: else files of the history are lost. */
@@ -146,10 +145,12 @@ async function proveOpen(
   manifests: readonly Manifest[],
 ): Promise<void> {
   for (const { resource, rows, observed_at, date } of manifests) {
-    if (rows === null || ['provenance', 'documents', 'listings'].includes(resource)) continue
+    // Of what records embed a snapshot may count other rows than history.
+    const own = steps.get(`history.${resource}`) ?? []
+    if (rows === null || own.some(({ columns }) => columns.some(({ name }) => name === 'parent_id'))) continue
     const [row] = await engine.rows(
       `SELECT CAST(count(*) FILTER (WHERE open) AS DOUBLE) AS open FROM (SELECT max_by(op IS NOT NULL, "at") AS open
-         FROM ${relation(`history.${resource}`, pathsOf(root, steps.get(`history.${resource}`) ?? []))}
+         FROM ${relation(`history.${resource}`, pathsOf(root, own))}
          WHERE "at" <= make_timestamptz(CAST(${observed_at} AS BIGINT)) GROUP BY id)`,
     )
     if (Number(row?.['open']) !== rows)
@@ -185,7 +186,6 @@ async function stateOf(
   for (const [table, files] of steps) {
     if (!isHistory(table)) continue
     const resource = table.slice('history.'.length)
-    if (!Object.hasOwn(fieldColumns, resource)) continue
     const source = relation(table, pathsOf(root, files))
     const [row] = await engine.rows(statement('counts', { resource: quote(resource), steps: source }))
     records[resource] = Number(row?.['open'] ?? 0)

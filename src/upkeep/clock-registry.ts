@@ -2,10 +2,9 @@ import { posix } from 'node:path'
 import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
 import type { Micros } from '../time.ts'
 import { type HeldFile, heldSoft, liveFiles } from '../ledger/held.ts'
-import { registryFile } from '../store/layout.ts'
+import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Mending, redateInstants } from './instants-files.ts'
-import { fieldColumns, registryColumns } from '../registry/columns.ts'
 import { dateOf } from '../registry/dates.ts'
 import { registryState, type RegistryState, softDraft, softFacts, stateDraft } from '../registry/state.ts'
 import { type Rewriting, footerOf, replacement } from './rewrite.ts'
@@ -30,17 +29,14 @@ export interface MendedRegistry extends Required<Pick<Draft, 'add' | 'remove' | 
   readonly rows: number
 }
 
-/** Dated tables come first: their new names stand in `snapshots`. */
-const tables = [...new Set([...Object.keys(fieldColumns), ...Object.keys(registryColumns), 'metric_assets'])]
-
 /** The instants of the versions from `first` on that brought files of the registry or of the listing of assets. */
 export function pollInstants(ledger: Ledger, first: number): Micros[] {
   return ledger
     .statement(
       `SELECT committed_at FROM versions WHERE version >= ? AND version IN
-       (SELECT added_version FROM files WHERE tbl IN (SELECT value FROM json_each(?))) ORDER BY version`,
+       (SELECT added_version FROM files WHERE (path GLOB ? AND tbl <> 'raw') OR path GLOB ?) ORDER BY version`,
     )
-    .all(first, JSON.stringify(tables))
+    .all(first, `${places.registry}/*`, `${places.assets}/*`)
     .map((row) => Number(row['committed_at']))
 }
 
@@ -57,17 +53,21 @@ export async function mendRegistry(rewriting: Rewriting, wrong: WrongInstants): 
   const mending = { now, instants: spread, observedAt: last, date: dateOf(last), layers }
   const add: StagedFile[] = []
   let rows = 0
-  for (const table of tables)
-    for (const [path, listed] of Map.groupBy(liveFiles(rewriting.ledger, { table }), (file) => file.path)) {
-      const staged = await mendFile(rewriting, wrong, mending, listed, wrong.from + paths.size)
-      if (staged === null) {
-        add.push(...listedToday(listed, wrong.first, mending.date))
-        continue
-      }
-      add.push(staged)
-      paths.set(path, staged.path)
-      rows += staged.rows
+  const polled = liveFiles(rewriting.ledger).filter(
+    ({ path }) => parseRegistryFile(path) !== undefined || path.startsWith(`${places.assets}/`),
+  )
+  // Dated tables come first: their new names stand in `snapshots`.
+  const [dated, others] = [true, false].map((is) => polled.filter(({ label }) => (label !== '') === is))
+  for (const [path, listed] of Map.groupBy([...(dated ?? []), ...(others ?? [])], (file) => file.path)) {
+    const staged = await mendFile(rewriting, wrong, mending, listed, wrong.from + paths.size)
+    if (staged === null) {
+      add.push(...listedToday(listed, wrong.first, mending.date))
+      continue
     }
+    add.push(staged)
+    paths.set(path, staged.path)
+    rows += staged.rows
+  }
   const raw = relabelled(rewriting.ledger, wrong.first, mending.date)
   return {
     add: [...add, ...raw],

@@ -6,8 +6,9 @@ import { inLake } from '../store/layout.ts'
 import type { Head } from '../ledger/ledger.ts'
 import { sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/redated.ts'
-import { fieldColumns } from '../registry/columns.ts'
+import { type Column, recordTables } from '../registry/columns.ts'
 import { computedSql, ruledSql } from '../points/stored-clocks.ts'
+import { tableOf } from './columns.ts'
 import { joinWords } from './joins.ts'
 import { type ObjectText, readObjects } from './objects.ts'
 import { filesSql, ledgerSql, listedPointsSql, literalPath, pointsSql } from './relations.ts'
@@ -45,7 +46,7 @@ export interface Statements {
 
 /** The statements of all objects over these sources; pure. */
 export function compile(sources: Sources): Statements {
-  const texts = readObjects()
+  const texts = readObjects([...recordTables(sources.catalogue.resources).keys()])
   const fill = fillFor(sources, texts)
   const objects = texts.map(({ name, kind, file, text }) => ({ name, kind, file, sql: fillIn(file, text, fill) }))
   const { root, head, files } = sources
@@ -79,7 +80,9 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     variable: (name) => `getvariable(${quote(name)})`,
     files: (table) => {
       const own = tables.get(table) ?? []
-      return table === 'points' ? pointsSql(root, own, earlier) : filesSql(root, table, own)
+      return table === 'points'
+        ? pointsSql(root, own, earlier)
+        : filesSql(root, tableOf(table, catalogue.resources), own)
     },
     ledger: (name) => ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? []),
     points: (metric) => pointsOf(metric),
@@ -87,8 +90,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     defaults: (dimension) => defaultsSql(catalogue, dimension),
     intervals: () => intervalsSql(catalogue, tables.get('points') ?? []),
     lags: () => lagsSql(tables.get('points') ?? []),
-    fields: (resource) => fieldsOf(resource).map(quoteName).join(', '),
-    field_comments: (object) => fieldComments(object),
+    fields: (table) => columnList(fieldsOf(catalogue, table)),
+    field_comments: (object) => fieldComments(catalogue, object),
     version: () => String(head.version),
     committed_at: () => `make_timestamptz(${head.committed_at})`,
     digest: () => literal(head.digest),
@@ -179,28 +182,18 @@ function mapSql(pairs: readonly string[], type: string): string {
   return `CAST(MAP {${pairs.join(', ')}} AS MAP(VARCHAR, ${type}))`
 }
 
-function fieldsOf(resource: string): string[] {
-  return found(fieldColumns[resource], resource).map(([name]) => name)
+/** `issuers` or `history.issuers`: the part behind the last dot names the table. */
+function fieldsOf(catalogue: Catalogue, object: string): readonly Column[] {
+  const name = object.slice(object.lastIndexOf('.') + 1).replaceAll('"', '')
+  return found(recordTables(catalogue.resources).get(name), object)
 }
 
-/** `issuers` or `history.issuers`: the part behind the last dot names the resource. */
-function fieldComments(object: string): string {
-  const resource = object.slice(object.lastIndexOf('.') + 1)
-  return fieldsOf(resource)
-    .map((name) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(fieldComment(name))};`)
+function columnList(columns: readonly Column[]): string {
+  return columns.map(([name]) => quoteName(name)).join(', ')
+}
+
+function fieldComments(catalogue: Catalogue, object: string): string {
+  return fieldsOf(catalogue, object)
+    .map(([name, , about = '']) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(about)};`)
     .join('\n')
-}
-
-function fieldComment(name: string): string {
-  const answer = /^(.*)_(answer|reason)$/.exec(name)
-  if (answer?.[2] === 'answer')
-    return `which answer ${answer[1]} is: not established (null), not disclosed, none, or named`
-  if (answer) return `the reason behind ${answer[1]} where the structure has none`
-  const embedded: Readonly<Record<string, string>> = {
-    parent_type: 'the kind of record that this one is embedded in',
-    parent_id: 'the id of the record that this one is embedded in',
-    ordinal: 'the place among its siblings, from 0',
-    content_hash: 'digest of the embedded record; the same whatever the order of its keys',
-  }
-  return embedded[name] ?? `${name.replaceAll('_', ' ')}, as the record says; NULL where it is not established`
 }

@@ -1,5 +1,4 @@
 import { textsIn } from '../store/sql.ts'
-import { resources } from './columns.ts'
 
 const folder = new URL('sql/', import.meta.url)
 
@@ -10,31 +9,36 @@ export interface ObjectText {
   readonly kind: 'schema' | 'view' | 'macro'
   /** The name of its file. */
   readonly file: string
+  /** The comments at the top of its file. */
+  readonly header: string
   /** Everything after the header: the CREATE statement and the comments. */
   readonly text: string
   /** Of a view: what stands between AS and the first `;` at the end of a line. */
   readonly body: string
 }
 
-/**
- * The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each resource of the
- * registry, and `{{columns TABLE}}` in it may name the resource's table.
- */
-export function readObjects(): ObjectText[] {
+/** The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of the registry. */
+export function readObjects(tables: readonly string[]): ObjectText[] {
   return textsIn(folder).flatMap(([file, whole]) => {
-    const text = whole.replace(/^(?:--[^\n]*\n|\s*\n)+/, '')
-    const texts = text.includes('{{resource}}')
-      ? resources.map((resource) => text.replaceAll('{{resource}}', resource))
-      : [text]
-    return texts.map((one) => objectOf(file, one))
+    const [header = ''] = /^(?:--[^\n]*\n|\s*\n)+/.exec(whole) ?? []
+    const text = whole.slice(header.length)
+    const texts = text.includes('{{resource}}') ? tables.map((table) => text.replaceAll('{{resource}}', table)) : [text]
+    return texts.map((one) => objectOf(file, header, one))
   })
 }
 
-const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? "?([\w.]+)"?/i
+const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
-function objectOf(file: string, text: string): ObjectText {
+function objectOf(file: string, header: string, text: string): ObjectText {
   const [, kind = '', name] = create.exec(text) ?? []
   if (name === undefined) throw new RangeError(`src/views/sql/${file} does not begin with a CREATE statement`)
   const body = /\sAS\s+([\s\S]*?);[^\S\n]*(?:\n|$)/i.exec(text)?.[1] ?? ''
-  return { name, kind: kind.toLowerCase() as ObjectText['kind'], file, text: text.trimEnd(), body }
+  return {
+    name: name.replaceAll('"', ''),
+    kind: kind.toLowerCase() as ObjectText['kind'],
+    file,
+    header,
+    text: text.trimEnd(),
+    body,
+  }
 }

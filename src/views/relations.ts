@@ -3,17 +3,17 @@ import type { FileEntry } from '../ledger/entry.ts'
 import { datedPointsSql, type EarlierDating } from '../ledger/redated.ts'
 import { places } from '../store/layout.ts'
 import { columnsMark } from '../registry/columns.ts'
-import { columnsOf, isDated } from './columns.ts'
+import { type Columns, pointColumns, type Table } from './columns.ts'
 import { instantSql } from './template.ts'
 
 /** What of a file its relation needs. */
 export type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
 /** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
-export function filesSql(root: string, table: string, files: readonly Listed[]): string {
-  if (isDated(table)) return datedSql(root, table, files)
-  if (files.length === 0) return emptySql(columnsOf(table))
-  return readSql(root, table, files, '')
+export function filesSql(root: string, { columns, dated }: Table, files: readonly Listed[]): string {
+  if (dated) return datedSql(root, columns, files)
+  if (files.length === 0) return emptySql(columns)
+  return readSql(root, columns, files, '')
 }
 
 /** The engine takes partitions from the whole path, also from folders above the lake: it may do so nowhere but here. */
@@ -75,7 +75,7 @@ function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDatin
 
 /** The relation over points files alone, of both levels. */
 export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
-  if (files.length === 0) return emptySql(columnsOf('points'))
+  if (files.length === 0) return emptySql(pointColumns)
   const placedOnes = files.filter(({ path }) => path.startsWith(placed))
   const mixed = files.filter(({ path }) => !path.startsWith(placed))
   if (isPlain(root) && mixed.length === 0) return `read_parquet(${pathList(root, files)}, ${own})`
@@ -87,14 +87,13 @@ export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[])
 }
 
 /** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
-function readSql(root: string, table: string, files: readonly Listed[], options: string): string {
+function readSql(root: string, columns: Columns, files: readonly Listed[], options: string): string {
   const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bare}${options})`
-  return `(FROM ${emptySql(columnsOf(table))} UNION ALL BY NAME FROM ${read})`
+  return `(FROM ${emptySql(columns)} UNION ALL BY NAME FROM ${read})`
 }
 
 /** One file may stand for several dates: the label, not the path, is the date. */
-function datedSql(root: string, table: string, files: readonly Listed[]): string {
-  const columns = columnsOf(table)
+function datedSql(root: string, columns: Columns, files: readonly Listed[]): string {
   if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
   // One text instead of a literal for each: it is bound faster, and `range` tells the optimizer that the list is short.
   const lines = files.map((file) => `${file.label} ${file.path}`).join('\n')
@@ -102,22 +101,22 @@ function datedSql(root: string, table: string, files: readonly Listed[]): string
   return `(SELECT listed.snapshot_date, ${names}
     FROM (SELECT CAST(line[:10] AS DATE) AS snapshot_date, line[12:] AS path
       FROM (SELECT string_split(${quote(lines)}, chr(10))[n] AS line FROM range(1, ${files.length + 1}) AS numbers (n))) AS listed
-    JOIN ${readDated(root, table, files)} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
+    JOIN ${readDated(root, columns, files)} AS rows_read ON rows_read.filename = ${quote(`${root}/`)} || listed.path)`
 }
 
 /**
  * Files whose columns are those of the table are read bare: only then are they opened no sooner than they are needed,
  * and not at all where the join asks for the files of other dates.
  */
-function readDated(root: string, table: string, files: readonly Listed[]): string {
-  const mark = columnsMark(table)
+function readDated(root: string, columns: Columns, files: readonly Listed[]): string {
+  const mark = columnsMark(columns)
   if (files.every(({ meta }) => meta['columns'] === mark))
     return `read_parquet(${pathList(root, files)}, hive_partitioning = false, filename = true)`
-  return readSql(root, table, files, ', filename = true')
+  return readSql(root, columns, files, ', filename = true')
 }
 
 /** A relation of these columns without a row. */
-function emptySql(columns: readonly (readonly [name: string, type: string])[]): string {
+function emptySql(columns: Columns): string {
   const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${quoteName(name)}`)
   return `(SELECT ${typed.join(', ')} WHERE false)`
 }

@@ -8,7 +8,7 @@ import type { RegistrySummary } from '../../src/registry/summary.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { fieldColumns } from '../../src/registry/columns.ts'
+import { recordTables } from '../../src/registry/columns.ts'
 import { tableFiles } from '../../src/registry/held.ts'
 import { relation } from '../../src/registry/sql.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
@@ -139,7 +139,7 @@ export async function contentOf(root: string): Promise<Record<string, string[]>>
   const engine = await Engine.open(':memory:', { threads: 1 })
   try {
     const content: Record<string, string[]> = {}
-    for (const table of Object.keys(fieldColumns)) {
+    for (const table of recordTables(catalogue.resources).keys()) {
       const rows = await engine.rows(
         `SELECT * EXCLUDE ("at", as_of, as_of_at, superseded_at) FROM ${relation(`history.${table}`, tableFiles(ledger, `history.${table}`))} ORDER BY id, "at"`,
       )

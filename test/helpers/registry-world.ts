@@ -15,12 +15,12 @@ import { catalogue } from './sandbox-client.ts'
 /** The registry's six resources. */
 export const { resources } = catalogue
 
-const singular: Readonly<Record<string, string>> = { issuers: 'issuer', products: 'product', deployments: 'deployment' }
-
 /** A small registry whose log can be read as the feed is: from a cursor, each entity with its current state. */
 export class SmallWorld {
   readonly rows = new Map<string, Fields>()
   readonly log: string[] = []
+  /** The entity type of each table. */
+  readonly singular: Record<string, string> = { issuers: 'issuer', products: 'product', deployments: 'deployment' }
 
   /** Creates, changes or (null) removes; what embeds it is touched, too. */
   put(table: string, id: string, row: Fields | null): void {
@@ -58,7 +58,7 @@ export class SmallWorld {
       const [table = '', id = ''] = key.split(' ')
       const record = this.record(key)
       if (!record && !this.log.includes(key)) return []
-      return [{ entity_type: singular[table], entity_id: id, op: record ? 'updated' : 'deleted', record }]
+      return [{ entity_type: this.singular[table], entity_id: id, op: record ? 'updated' : 'deleted', record }]
     })
     const page = readPage(Buffer.from(JSON.stringify({ data, next_cursor: 'c', has_more: false })), resources)
     if (!page.ok) throw new Error(page.reason)
@@ -66,7 +66,7 @@ export class SmallWorld {
   }
 
   snapshot(): Records {
-    const arrays = Object.keys(singular).map((table) => [table, this.#table(table)])
+    const arrays = Object.keys(this.singular).map((table) => [table, this.#table(table)])
     const read = readSnapshot(Buffer.from(JSON.stringify({ ...Object.fromEntries(arrays), cursor: 'c' })), resources)
     if (!read.ok) throw new Error(read.reason)
     return read.value.records

@@ -3,6 +3,7 @@ import { SmallWorld } from './registry-world.ts'
 /** A provider of a few records that a test can change, break and refuse at will. */
 export class SmallRegistry {
   readonly world = new SmallWorld()
+  readonly #tables: readonly string[]
   /** What to answer a path with instead, while it is set. */
   readonly broken = new Map<string, () => Response>()
   epoch = 0
@@ -11,7 +12,10 @@ export class SmallRegistry {
   read = (told: string): string => told
   readonly asked: string[] = []
 
-  constructor() {
+  /** `more` are further resources, plural to singular. */
+  constructor(more: Readonly<Record<string, string>> = {}) {
+    Object.assign(this.world.singular, more)
+    this.#tables = ['issuers', 'assets', 'products', 'deployments', 'venues', 'derivatives', ...Object.keys(more)]
     for (let n = 0; n < 30; n++) this.world.put('issuers', `i${n}`, { name: `Issuer ${n}`, custodian: null })
     for (let n = 0; n < 20; n++) this.world.put('products', `p${n}`, { name: `Product ${n}`, issuer_id: `i${n}` })
     for (let n = 0; n < 40; n++)
@@ -45,8 +49,7 @@ export class SmallRegistry {
   }
 
   #whole(): Record<string, unknown> {
-    const tables = ['issuers', 'assets', 'products', 'deployments', 'venues', 'derivatives']
-    const arrays = Object.fromEntries(tables.map((table) => [table, this.#table(table)]))
+    const arrays = Object.fromEntries(this.#tables.map((table) => [table, this.#table(table)]))
     return { ...arrays, cursor: this.#cursor(this.world.log.length), as_of: '2026-06-01T12:00:00Z' }
   }
 

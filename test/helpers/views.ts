@@ -8,7 +8,7 @@ import type { SeriesRow } from '../../src/ledger/entry.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { inLake, places, pointsFile, registryFile } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { registryColumns } from '../../src/registry/columns.ts'
+import { tableColumns } from '../../src/registry/columns.ts'
 import { compile } from '../../src/views/compile.ts'
 import { exportsFolder } from '../../src/views/exports.ts'
 import { buildViews, type ViewsBuilt, type ViewsOptions } from '../../src/views/build.ts'
@@ -127,7 +127,9 @@ async function stageTable(
   const columns =
     table === 'metric_assets'
       ? assetColumns
-      : (registryColumns[table] ?? []).map(([name, type]) => `${quote(name)}: ${quote(type)}`).join(', ')
+      : tableColumns(table, catalogue.resources)
+          .map(([name, type]) => `${quote(name)}: ${quote(type)}`)
+          .join(', ')
   const observed = new Date(at / 1000).toISOString()
   const lines = rows.map((row) => ({ observed_at: observed, at: observed, ...row }))
   const temporary = await writeParquet(ledger, engine, lines, columns, '')

@@ -7,18 +7,21 @@ import { heldSoft, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { parquet } from '../../src/upkeep/merge.ts'
-import { fieldColumns, registryColumns } from '../../src/registry/columns.ts'
+import { recordTables } from '../../src/registry/columns.ts'
 import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { depsAt, withBench } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { contentOf, type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 const start = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
 const ahead = 50 * 365 * day
-const tables = [...Object.keys(registryColumns), 'metric_assets']
+const records = [...recordTables(catalogue.resources).keys()]
+const others = ['snapshots', 'events', 'schema_changes', 'absorbed', 'registry_findings', 'metric_assets']
+const tables = [...records, ...records.map((name) => `history.${name}`), ...others]
 
 /** The latest instant and day that any live file of the registry or of the assets carries, in seconds. */
 async function latest(root: string): Promise<number> {
@@ -58,7 +61,7 @@ async function mend(root: string, now: () => number): Promise<string[]> {
 }
 
 const asked = [
-  ...Object.keys(fieldColumns).flatMap((name) => [name, `history.${name}`, `snapshots.${name}`]),
+  ...records.flatMap((name) => [name, `history.${name}`, `snapshots.${name}`]),
   'schema_changes',
   'registry_findings',
   'registry_events',

@@ -2,7 +2,7 @@
 -- columns: id, the typed fields, record, valid_from, inferred, as_of, as_of_at, assumed.
 -- law: L1, L6. Known from the poll on; before the first snapshot only with registry_backfill, and then assumed. A step
 --   that a known one supersedes is left out by a condition on one column: the scan skips where such steps stand together.
-CREATE OR REPLACE VIEW {{resource}} AS
+CREATE OR REPLACE VIEW "{{resource}}" AS
 SELECT id, {{fields {{resource}}}}, record, "at" AS valid_from, inferred, as_of, as_of_at,
   coalesce("at" > {{as_of}}, false) AS assumed
 FROM {{files history.{{resource}}}}
@@ -13,12 +13,12 @@ WHERE ({{as_of}} IS NULL OR "at" <= CASE WHEN {{registry_backfill}}
     WHEN {{as_of}} IS NULL AND {{observed_as_of}} IS NULL THEN superseded_at IS NULL
     ELSE superseded_at IS NULL OR superseded_at > least({{as_of}}, {{observed_as_of}}) END
 QUALIFY row_number() OVER (PARTITION BY id ORDER BY "at" DESC) = 1 AND op IS NOT NULL;
-COMMENT ON VIEW {{resource}} IS 'The {{resource}} of the registry as known at as_of.';
-COMMENT ON COLUMN {{resource}}.id IS 'id of the registry';
-COMMENT ON COLUMN {{resource}}.record IS 'the whole record as received, JSON';
-COMMENT ON COLUMN {{resource}}.valid_from IS 'the poll that brought this version';
-COMMENT ON COLUMN {{resource}}.inferred IS 'true where the feed could not be followed: it changed some time before valid_from';
-COMMENT ON COLUMN {{resource}}.as_of IS 'the as_of of the answer that brought it, as written';
-COMMENT ON COLUMN {{resource}}.as_of_at IS 'the same as an instant';
-COMMENT ON COLUMN {{resource}}.assumed IS 'true where registry_backfill lets the first snapshot stand in';
-{{field_comments {{resource}}}}
+COMMENT ON VIEW "{{resource}}" IS 'The {{resource}} of the registry as known at as_of.';
+COMMENT ON COLUMN "{{resource}}".id IS 'id of the registry';
+COMMENT ON COLUMN "{{resource}}".record IS 'the whole record as received, JSON';
+COMMENT ON COLUMN "{{resource}}".valid_from IS 'the poll that brought this version';
+COMMENT ON COLUMN "{{resource}}".inferred IS 'true where the feed could not be followed: it changed some time before valid_from';
+COMMENT ON COLUMN "{{resource}}".as_of IS 'the as_of of the answer that brought it, as written';
+COMMENT ON COLUMN "{{resource}}".as_of_at IS 'the same as an instant';
+COMMENT ON COLUMN "{{resource}}".assumed IS 'true where registry_backfill lets the first snapshot stand in';
+{{field_comments "{{resource}}"}}

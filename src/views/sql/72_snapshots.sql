@@ -2,7 +2,7 @@
 -- columns: snapshot_date, id, the typed fields, record, as_of, as_of_at, observed_at.
 -- law: L1. A snapshot is known from the instant at which this lake held it. What the delta of a date says of an entity
 --   replaces what its base says. A date that is asked for reaches the files: those of other dates are not read.
-CREATE OR REPLACE VIEW snapshots.{{resource}} AS
+CREATE OR REPLACE VIEW snapshots."{{resource}}" AS
 WITH chosen AS NOT MATERIALIZED (
   SELECT snapshot_date, base, delta, as_of, as_of_at, observed_at FROM {{files snapshots}}
   WHERE resource = '{{resource}}' AND ({{as_of}} IS NULL OR observed_at <= {{as_of}})
@@ -19,11 +19,11 @@ SELECT snapshot_date, id, {{fields {{resource}}}}, record, shown_as_of AS as_of,
   shown_at AS observed_at
 FROM (FROM layered QUALIFY NOT is_base OR bool_and(is_base) OVER (PARTITION BY snapshot_date, entity))
 WHERE NOT removed;
-COMMENT ON VIEW snapshots.{{resource}} IS 'The {{resource}} of every dated snapshot, the last one of each day.';
-COMMENT ON COLUMN snapshots.{{resource}}.snapshot_date IS 'the UTC day on which it was taken';
-COMMENT ON COLUMN snapshots.{{resource}}.id IS 'id of the registry';
-COMMENT ON COLUMN snapshots.{{resource}}.record IS 'the whole record as received, JSON';
-COMMENT ON COLUMN snapshots.{{resource}}.as_of IS 'the as_of of the snapshot, as written';
-COMMENT ON COLUMN snapshots.{{resource}}.as_of_at IS 'the same as an instant';
-COMMENT ON COLUMN snapshots.{{resource}}.observed_at IS 'when this lake first held the snapshot';
-{{field_comments snapshots.{{resource}}}}
+COMMENT ON VIEW snapshots."{{resource}}" IS 'The {{resource}} of every dated snapshot, the last one of each day.';
+COMMENT ON COLUMN snapshots."{{resource}}".snapshot_date IS 'the UTC day on which it was taken';
+COMMENT ON COLUMN snapshots."{{resource}}".id IS 'id of the registry';
+COMMENT ON COLUMN snapshots."{{resource}}".record IS 'the whole record as received, JSON';
+COMMENT ON COLUMN snapshots."{{resource}}".as_of IS 'the as_of of the snapshot, as written';
+COMMENT ON COLUMN snapshots."{{resource}}".as_of_at IS 'the same as an instant';
+COMMENT ON COLUMN snapshots."{{resource}}".observed_at IS 'when this lake first held the snapshot';
+{{field_comments snapshots."{{resource}}"}}

@@ -1,5 +1,6 @@
 -- pit_universe: every row of a relation with ts, with the products known at ts: a row per decision and product.
 -- columns: those of the caller, then product_id, name, symbol, isin, status, issuer_id, asset_id, valid_from, assumed.
+-- reads: products name symbol isin status issuer_id asset_id.
 -- law: L1. At the instant of a poll its versions are known, those that it ended are not. Rows without a product are not
 --   kept: before the first snapshot nothing is known, unless registry_backfill lets that snapshot stand in.
 CREATE OR REPLACE MACRO pit_universe(decisions) AS TABLE

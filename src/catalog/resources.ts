@@ -1,0 +1,105 @@
+import type { Complaint } from '../errors.ts'
+import type { SourceFile } from './assemble.ts'
+import type { Catalogue, RegistryField, Resource } from './catalogue.ts'
+import type { ResourceRow } from './schema.ts'
+
+type Complain = (complaint: Complaint) => void
+
+/** A resource as written, and where in its file its parts stand. */
+interface Placed {
+  readonly name: string
+  readonly row: ResourceRow
+  /** `file:line`, and how to say it in a complaint. */
+  readonly at: (...path: readonly string[]) => { readonly source: string; readonly subject: string }
+}
+
+/** What stands below the base of the registry beside its lists. */
+const ownPaths = ['/snapshot', '/changes', '/changes/head']
+
+/** The registry's resources of all files; what contradicts itself or another file is complained of. */
+export function resourcesOf(files: readonly SourceFile[], complain: Complain): Catalogue['resources'] {
+  const rows = files.flatMap(({ yaml, content }) =>
+    Object.entries(content.resources ?? {}).map(([name, row]): Placed => {
+      const at: Placed['at'] = (...path) => {
+        const source = yaml.where(['resources', name, ...path])
+        return { source, subject: `${source}: ${['resources', name, ...path].join('.')}` }
+      }
+      return { name, row, at }
+    }),
+  )
+  const sets = setsOf(files, rows, complain)
+  const names = new Set(rows.map(({ name }) => name))
+  const resources = new Map<string, Resource>()
+  const taken = new Map(ownPaths.map((path) => [path, 'the registry itself']))
+  for (const { name, row, at } of rows) {
+    const { entity, path, detail, embeds, filters } = row
+    const { source } = at()
+    // A snapshot names an array by either word, and events go by the singular one.
+    for (const word of new Set([name, entity, path])) {
+      const before = taken.get(word.toLowerCase())
+      if (before === undefined) taken.set(word.toLowerCase(), source)
+      else
+        complain({
+          subject: at().subject,
+          expected: 'each name and path once',
+          got: `${word}, which is that of ${before}`,
+        })
+    }
+    const [held, own] = [true, false].map((is) => Object.entries(embeds).filter(([, table]) => names.has(table) === is))
+    for (const [key, table] of held ?? [])
+      if (`${name} ${key} ${table}` !== 'products deployments deployments')
+        complain({ subject: at('embeds', key).subject, expected: 'a table of its own', got: `the resource ${table}` })
+    const fields = Object.keys(row.fields).map((field) => [
+      field,
+      fieldOf({ name, row, at }, field, sets, names, complain),
+    ])
+    resources.set(name, {
+      name,
+      entity,
+      path,
+      detail,
+      fields: Object.fromEntries(fields) as Resource['fields'],
+      embeds: Object.fromEntries(own ?? []),
+      holds: Object.fromEntries(held ?? []),
+      filters,
+      source,
+    })
+  }
+  return resources
+}
+
+type Sets = ReadonlyMap<string, { readonly open: boolean; readonly values: readonly string[] }>
+
+function fieldOf(
+  { row, at }: Placed,
+  field: string,
+  sets: Sets,
+  names: ReadonlySet<string>,
+  complain: Complain,
+): RegistryField | undefined {
+  const spec = row.fields[field]
+  if (!spec) return undefined
+  const { keys = [field], kind, values, to = null } = spec
+  const { source, subject } = at('fields', field)
+  const set = values === undefined ? undefined : sets.get(values)
+  if (values !== undefined && !set)
+    complain({ subject, expected: `a value set of registry_sets (${[...sets.keys()].join(', ')})`, got: values })
+  if ((kind === 'reference') !== (to !== null))
+    complain({ subject, expected: '`to` with kind reference and only there', got: kind })
+  if (to !== null && !names.has(to)) complain({ subject, expected: `a resource (${[...names].join(', ')})`, got: to })
+  return { keys, kind, values: set?.values ?? [], open: set?.open ?? true, to, source }
+}
+
+/** The value sets of the fields; one that no field of any file reads is a mistake in the making. */
+function setsOf(files: readonly SourceFile[], rows: readonly Placed[], complain: Complain): Sets {
+  const used = new Set(rows.flatMap(({ row }) => Object.values(row.fields).map(({ values }) => values)))
+  for (const { yaml, content } of files)
+    for (const set of Object.keys(content.registry_sets ?? {}))
+      if (!used.has(set))
+        complain({
+          subject: `${yaml.where(['registry_sets', set])}: registry_sets.${set}`,
+          expected: 'a value set that a field refers to',
+          got: 'one that nobody reads',
+        })
+  return new Map(files.flatMap(({ content }) => Object.entries(content.registry_sets ?? {})))
+}
