@@ -59,6 +59,7 @@ const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   observed_as_of: () => instantSql('observed_as_of'),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
+  variable: (name) => `getvariable(${quote(name)})`,
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
 }
@@ -77,12 +78,10 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
       price: () => body('price_usd'),
     }),
     ...clockWords,
-    variable: (name) => `getvariable(${quote(name)})`,
     files: (table) => {
       const own = tables.get(table) ?? []
-      return table === 'points'
-        ? pointsSql(root, own, earlier)
-        : filesSql(root, tableOf(table, catalogue.resources), own)
+      if (table === 'points') return pointsSql(root, own, earlier)
+      return filesSql(root, tableOf(table, catalogue.resources), own)
     },
     ledger: (name) => ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? []),
     points: (metric) => pointsOf(metric),
