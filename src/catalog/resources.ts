@@ -1,7 +1,13 @@
 import type { Complaint } from '../errors.ts'
-import type { SourceFile } from './assemble.ts'
 import type { Catalogue, RegistryField, Resource } from './catalogue.ts'
-import type { ResourceRow } from './schema.ts'
+import type { YamlText } from './document.ts'
+import type { CatalogueFile, ResourceRow } from './schema.ts'
+
+/** One parsed file and the means to point into it. */
+interface SourceFile {
+  readonly yaml: YamlText
+  readonly content: CatalogueFile
+}
 
 type Complain = (complaint: Complaint) => void
 
