@@ -3,6 +3,7 @@ import { usage } from '../errors.ts'
 import { acceptViolations, type Listed, type ListedFilter, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { formatInstant } from '../time.ts'
+import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { json, table } from './print.ts'
 import { type CommandSpec, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
@@ -51,13 +52,15 @@ export const acceptCommand: CommandSpec = {
   details:
     'With --paths or --assets instead of ids everything that they choose and nobody has accepted. What is accepted is\ncounted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
   run: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
     const why = textOption(input, 'why')?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
     using ledger = await Ledger.open(settings.data)
     const ids = idsOf(input, ledger)
-    const done = await acceptViolations(ledger, { ids, why }, lakeWorld(deps, 'violations accept'))
+    const world = lakeWorld(deps, 'violations accept')
+    const done = await acceptViolations(ledger, { ids, why }, world)
+    if (done.made) await buildViews(ledger, { catalogue, deps: world })
     if (flagOption(input, 'json')) return deps.stdout(json(done))
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
     deps.stdout(`${done.accepted.length} accepted (version ${done.version})${before}\n`)

@@ -166,7 +166,8 @@ export interface HeldViolation extends Violation {
   readonly why: string | null
 }
 
-const acceptedToo = 'a.series = v.series AND a.t = v.t AND a.kind = v.kind AND a.offered_key = v.offered_key'
+/** Joins a violation `v` with its acceptance `a`. */
+export const acceptedToo = 'a.series = v.series AND a.t = v.t AND a.kind = v.kind AND a.offered_key = v.offered_key'
 
 /** The violations on record, in the order of their commits. */
 export function heldViolations(index: Index, series?: string): HeldViolation[] {

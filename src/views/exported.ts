@@ -1,7 +1,7 @@
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { exportCatalogue } from '../catalog/export.ts'
 import { archivable, type Archived } from '../ledger/archive.ts'
-import { archivedState } from '../ledger/held.ts'
+import { acceptedToo, archivedState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Columns, declared } from './columns.ts'
 
@@ -48,11 +48,12 @@ const coverage = table(
 )
 
 const violations = table(
-  'violations v JOIN series s ON s.n = v.series JOIN versions a ON a.version = v.added_version',
+  `violations v JOIN series s ON s.n = v.series JOIN versions added ON added.version = v.added_version
+   LEFT JOIN accepted a ON ${acceptedToo}`,
   'v.added_version, v.series, v.t, v.kind, v.offered_key',
   `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, stored VARCHAR, offered VARCHAR, stored_at TIMESTAMPTZ,
-   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ`,
-  { ...ofSeries, t: 'v.t * 1000000' },
+   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, accepted_at TIMESTAMPTZ, why VARCHAR`,
+  { ...ofSeries, added_at: 'added.committed_at', t: 'v.t * 1000000', kind: 'v.kind', accepted_at: 'a.at' },
 )
 
 const findings = table(

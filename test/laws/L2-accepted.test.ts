@@ -12,6 +12,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, depsAt, settingsAt, withBench } from '../helpers/fetching.ts'
 import { commitDeps, coverageRow, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { withViews } from '../helpers/views.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -100,6 +101,21 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
       why: 'the method changed',
       accepted: expect.any(String),
     })
+    // The views are those of the acceptance.
+    const told = async (before: boolean): Promise<unknown> =>
+      await withViews(bench.root, async (engine) => {
+        const instant = '(SELECT max(committed_at) - INTERVAL 1 microsecond FROM versions)'
+        if (before) await engine.run(`SET VARIABLE observed_as_of = ${instant}`)
+        return await engine.rows(
+          `SELECT v.offered::DOUBLE AS offered, v.accepted_at = (SELECT max(committed_at) FROM versions) AS dated, v.why
+           FROM violations AS v ORDER BY 1`,
+        )
+      })
+    const open = { offered: 102, dated: null, why: null }
+    expect(await told(false)).toEqual([{ offered: 101, dated: true, why: 'the method changed' }, open])
+    // Before its version nobody had accepted it.
+    const earlier = { offered: 101, dated: null, why: null }
+    expect(await told(true)).toEqual([earlier, open])
     expect(await verified(bench)).toEqual({ code: 4, differences: 1, accepted: 1 })
 
     await pitlake(bench.root, 'violations', 'accept', '--paths', 'supply/*', '--why', 'both')

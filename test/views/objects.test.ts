@@ -56,7 +56,7 @@ const columns: Readonly<Record<string, readonly string[]>> = {
   metric_assets: ['id', 'symbol', 'addresses', 'record', 'first_seen', 'changed_at', 'assumed'],
   coverage: [...six, 'since', 'until', 'state', 'reason', 'asked_at', 'verified_at'],
   gaps: [...six, 'since', 'until', 'missing', 'asked_at', 'state', 'reason'],
-  violations: [...six, 't', 'kind', 'stored', 'offered', 'stored_at', 'offered_at', 'request'],
+  violations: [...six, 't', 'kind', 'stored', 'offered', 'stored_at', 'offered_at', 'request', 'accepted_at', 'why'],
   clock_findings: [...six, 't', 'kind', 'detail', 'found_at'],
   requests: [
     'id',

@@ -1,8 +1,11 @@
 -- violations: upstream values that contradict stored ones.
--- columns: metric, asset, interval, currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request.
+-- columns: metric, asset, interval, currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request,
+--   accepted_at, why.
 -- law: L2, L6. Obeys only observed_as_of. One row per series, t, kind and offered value.
 CREATE OR REPLACE VIEW violations AS
-SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request
+SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request,
+  CASE WHEN {{observed_as_of}} IS NULL OR accepted_at <= {{observed_as_of}} THEN accepted_at END AS accepted_at,
+  CASE WHEN {{observed_as_of}} IS NULL OR accepted_at <= {{observed_as_of}} THEN why END AS why
 FROM {{ledger violations}}
 WHERE {{observed_as_of}} IS NULL OR added_at <= {{observed_as_of}};
 COMMENT ON VIEW violations IS 'Upstream values that differ from the stored ones, which stay as they are.';
@@ -19,3 +22,5 @@ COMMENT ON COLUMN violations.offered IS 'what came instead, JSON; NULL where it 
 COMMENT ON COLUMN violations.stored_at IS 'when the stored value was observed';
 COMMENT ON COLUMN violations.offered_at IS 'when the other one was';
 COMMENT ON COLUMN violations.request IS 'id of the request that brought it; see requests';
+COMMENT ON COLUMN violations.accepted_at IS 'when a person took note of it; NULL where nobody had';
+COMMENT ON COLUMN violations.why IS 'the reason that the person gave';
