@@ -1,8 +1,10 @@
 import { parseSeriesId } from '../catalog/series.ts'
 import { shownUrl } from './api.ts'
 import { type RequestRow, type Verified, type Violation, violationId } from '../ledger/entry.ts'
-import type { Row } from '../ledger/apply.ts'
+import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { Engine, quoteList, type Row } from '../store/engine.ts'
+import { inLake } from '../store/layout.ts'
 import type { Ask } from './plan.ts'
 import { formatInstant } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
@@ -51,6 +53,8 @@ export class Findings {
   readonly #verified: Verified[] = []
   readonly #unused = new Map<string, string>()
   readonly #asked = new Map<string, Asked>()
+  /** Requests by series whose rows stand in files of the lake. */
+  #archived = new Map<string, Row[]>()
 
   readonly add = ({ violations, verified, unused, asked }: BatchResult): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
@@ -59,6 +63,24 @@ export class Findings {
     const needed = new Set(violations.map(({ request }) => request))
     for (const { request, body } of asked)
       if (needed.has(request.id)) this.#asked.set(request.id, { request, provider: body.requestId })
+  }
+
+  /** Reads what stands in files of the lake of the requests of series that differ: `differences` is to name one of them. */
+  async readArchive(ledger: Ledger): Promise<void> {
+    const series = [...new Set([...this.#violations.values()].map((violation) => violation.series))]
+    const files = liveFiles(ledger, { table: 'requests' })
+    if (series.length === 0 || files.length === 0) return
+    const engine = await Engine.open(':memory:', { threads: 1 })
+    try {
+      const rows = await engine.rows(
+        `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at) AS asked_at
+         FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
+         WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
+      )
+      this.#archived = Map.groupBy(rows, (row) => String(row['series']))
+    } finally {
+      engine.close()
+    }
   }
 
   /** How many windows ended in each way. */
@@ -95,7 +117,7 @@ export class Findings {
     return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
       const asked = this.#asked.get(request ?? '')
-      const requests = before.get(series) ?? earlierRequests(ledger, series)
+      const requests = before.get(series) ?? earlierRequests(ledger, series, this.#archived.get(series) ?? [])
       before.set(series, requests)
       const { metric, asset, interval, currency, exchange, network } = parseSeriesId(series) ?? unknown(series)
       return {
@@ -132,12 +154,10 @@ function iso(micros: number): string {
   return new Date(micros / 1000).toISOString()
 }
 
-function earlierRequests(ledger: Ledger, series: string): Row[] {
-  return ledger
-    .statement(
-      "SELECT id, since, until, asked_at FROM requests WHERE series = ? AND outcome = 'body' ORDER BY asked_at DESC",
-    )
-    .all(series)
+/** The requests of a series that were answered, the latest first. */
+function earlierRequests(ledger: Ledger, series: string, archived: readonly Row[]): Row[] {
+  const held = ledger.statement("SELECT id, since, until, asked_at FROM requests WHERE series = ? AND outcome = 'body'")
+  return [...(held.all(series) as Row[]), ...archived].toSorted((a, b) => Number(b['asked_at']) - Number(a['asked_at']))
 }
 
 /** The last request before the value was stored whose range holds it. */

@@ -122,6 +122,7 @@ async function compare(
   const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, paths) })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
+  await found.findings.readArchive(ledger)
   const value = summaryOf(run, input, { seen, contents, chosen, ...found })
   return { value, stopped_by: value.stopped_by, error: verifyVerdict(value) }
 }

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
+import { archiveRows } from '../../src/upkeep/archive.ts'
 import { compact } from '../../src/upkeep/compact.ts'
 import { verify, type VerifyInput, type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
 import type { IngestDeps } from '../../src/metrics/run.ts'
@@ -122,6 +123,27 @@ test('L2: whatever differs is told with both values and never applied', async ()
     expect([code(twice), twice.differences.length]).toEqual([4, 5])
     expect((await onRecord(bench.root)).version).toBe(record.version)
     expect(twice.damage).toEqual([])
+  }))
+
+test('L2: the request that brought the stored value is told also when its row went into files of the lake', async () =>
+  withBench(now, async (bench) => {
+    const [changed = ''] = paths
+    const few = { assets: ['BTC'], paths: [changed], since: now - 20 * day }
+    await bench.fetch({ ...few, until: now - 4 * day })
+    const looked = async <T>(look: (ledger: Ledger) => Promise<T> | T): Promise<T> => {
+      using ledger = await Ledger.open(bench.root)
+      return await look(ledger)
+    }
+    const onHand = async (): Promise<unknown[]> =>
+      await looked((ledger) => ledger.statement("SELECT id FROM requests WHERE path NOT LIKE '%assets'").all())
+    const [first] = (await onHand()) as { id: string }[]
+    bench.clock.now += 5 * day
+    await bench.fetch(few)
+    await looked(async (ledger) => await archiveRows(ledger, depsAt({ ...bench, now: () => bench.clock.now }), 1))
+    expect(await onHand()).not.toContainEqual(first)
+    bench.faults(`rewrite@${changed}:point=3,asset=BTC`)
+    const { differences } = await again(bench)
+    expect(differences.map(({ stored_request }) => stored_request)).toEqual([first?.id])
   }))
 
 test('L2: an answer without content is not taken for agreement, a broken one not for a difference', async () =>
