@@ -4,6 +4,7 @@ import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import type { CoverageRow, Entry, RequestRow, SeriesRow, Verified } from './entry.ts'
 import type { Sealed } from './journal.ts'
 import type { PlacedLine, RunFacts } from './run-lines.ts'
+import type { Micros } from '../time.ts'
 
 export type Cell = null | number | bigint | string | Uint8Array
 export type Row = Record<string, Cell>
@@ -36,8 +37,9 @@ export function applyEntry(index: Index, sealed: Sealed): void {
     index
       .statement('INSERT OR REPLACE INTO state (key, value, version) VALUES (?, ?, ?)')
       .run(key, JSON.stringify(value), entry.version)
-  dropArchived(index, entry.state)
-  applyMendedClock(index, entry.state)
+  const mended = entry.state['clock_mended'] as Partial<ClockMended> | undefined
+  if (mended === undefined) dropArchived(index, entry.state)
+  else applyMendedClock(index, mended)
   if (entry.rules)
     index
       .statement('INSERT INTO rules (version, digest, rules) VALUES (?, ?, ?)')
@@ -45,10 +47,42 @@ export function applyEntry(index: Index, sealed: Sealed): void {
   applyVersion(index, sealed)
 }
 
-/** Facts of a clock far ahead would win over every later one: they count as those of the commit before it. */
-function applyMendedClock(index: Index, state: Entry['state']): void {
-  const { at, before } = (state['clock_mended'] ?? {}) as { readonly at?: number; readonly before?: number }
-  if (at !== undefined && before !== undefined) index.statement('UPDATE soft SET at = ? WHERE at > ?').run(before, at)
+/** The state that says that a clock far ahead was mended: by which version, when, and when the last one before it was. */
+export interface ClockMended {
+  readonly version: number
+  readonly at: Micros
+  readonly before: Micros
+}
+
+/** Where the index keeps instants of this machine's clock, microseconds. */
+export const clocked = [
+  ['requests', 'asked_at'],
+  ['runs', 'started_at'],
+  ['runs', 'ended_at'],
+  ['verified', 'at'],
+  ['violations', 'stored_at'],
+  ['violations', 'offered_at'],
+  ['accepted', 'at'],
+  ['clock_findings', 'at'],
+] as const
+
+/**
+ * All that the index knows by now was known by the instant of the mending: what says a later one has it from the wrong
+ * clock. Versions stay one after the other; facts that were to win over later ones count as those of the commit before.
+ */
+function applyMendedClock(index: Index, { version = 0, at = Infinity, before = 0 }: Partial<ClockMended>): void {
+  if (at === Infinity) return
+  index.statement('UPDATE versions SET committed_at = ? - (? - version) WHERE committed_at > ?').run(at, version, at)
+  for (const [table, column] of clocked)
+    index.statement(`UPDATE OR REPLACE ${table} SET ${column} = ? WHERE ${column} > ?`).run(at, at)
+  const seconds = Math.floor(at / 1_000_000)
+  index.statement('UPDATE coverage SET asked_at = ? WHERE asked_at > ?').run(seconds, seconds)
+  index.statement('UPDATE soft SET at = ? WHERE at > ?').run(before, at)
+}
+
+/** The latest instant that numbers hold to the microsecond, in the year 2255: a later one of a run's file is read as this. */
+export function within(at: Micros): Micros {
+  return Math.min(at, Number.MAX_SAFE_INTEGER)
 }
 
 function applyVersion(index: Index, { entry, digest }: Sealed): void {
@@ -246,7 +280,7 @@ export function applyLine(index: Index, placed: PlacedLine): void {
     `INSERT INTO soft (key, value, at) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
      SET value = excluded.value, at = excluded.at WHERE (excluded.at, excluded.value) > (at, value)`,
   )
-  for (const [key, fact] of Object.entries(line.soft ?? {})) soft.run(key, JSON.stringify(fact.value), fact.at)
+  for (const [key, fact] of Object.entries(line.soft ?? {})) soft.run(key, JSON.stringify(fact.value), within(fact.at))
   index
     .statement(
       `INSERT INTO run_files (name, offset) VALUES (?, ?)
@@ -288,7 +322,7 @@ function applyRequest(index: Index, r: RequestRow): void {
       JSON.stringify(r.query),
       ...asked,
       r.attempts,
-      r.asked_at,
+      within(r.asked_at),
       r.seconds,
       text(r.detail),
       r.clock?.date ?? null,
@@ -298,15 +332,15 @@ function applyRequest(index: Index, r: RequestRow): void {
 function applyVerified(index: Index, v: Verified): void {
   index
     .statement('INSERT OR IGNORE INTO verified (series, since, until, at, result) VALUES (?, ?, ?, ?, ?)')
-    .run(v.series, v.since, v.until, v.at, v.result)
+    .run(v.series, v.since, v.until, within(v.at), v.result)
 }
 
 function applyRun(index: Index, run: RunFacts): void {
   const facts: Readonly<Record<string, Cell | undefined>> = {
     job: run.job,
     command: run.command,
-    started_at: run.started_at,
-    ended_at: run.ended_at,
+    started_at: run.started_at === undefined ? undefined : within(run.started_at),
+    ended_at: run.ended_at === undefined ? undefined : within(run.ended_at),
     stopped_by: run.stopped_by,
     exit_code: run.exit_code,
     plan: run.plan === undefined ? undefined : text(run.plan),

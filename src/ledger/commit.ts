@@ -11,6 +11,7 @@ import { entryFile, inLake } from '../store/layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker, setMarker } from '../store/marker.ts'
+import { within } from './apply.ts'
 import { migration } from './migrate.ts'
 import { conflict, isNews, newsOf } from './news.ts'
 import { makeLakeFolder } from '../store/private.ts'
@@ -65,8 +66,24 @@ async function bringForward(ledger: Ledger, head: Head, deps: CommitDeps): Promi
 async function issueTicket(root: string, head: Head, deps: CommitDeps): Promise<Ticket> {
   const fresh = (): string => Array.from({ length: 32 }, () => Math.floor(deps.random() * 16).toString(16)).join('')
   const lake = head.lake ?? (await readMarker(root)) ?? fresh()
-  const committed_at = Math.max(Math.floor(deps.nowMicros()), head.committed_at + 1)
+  const committed_at = Math.max(heldInstant(Math.floor(deps.nowMicros())), head.committed_at + 1)
   return { lake, version: head.version + 1, committed_at }
+}
+
+/** The instant, which a clock beyond the year 2255 has no name for that a lake could keep. */
+function heldInstant(at: Micros): Micros {
+  if (within(at) === at) return at
+  throw new LakeError('incomplete', {
+    subject: 'the clock of this machine',
+    expected: `an instant before ${isoOf(Number.MAX_SAFE_INTEGER)}`,
+    got: isoOf(at),
+    next: 'set it right, then run the same command again',
+  })
+}
+
+function isoOf(at: Micros): string {
+  const date = new Date(at / 1000)
+  return Number.isNaN(date.getTime()) ? `${at} microseconds` : date.toISOString()
 }
 
 function nothingNew(head: Head): Version {
@@ -176,6 +193,7 @@ async function noteLines(
 
 /** Writes down facts of a run: its beginning, its plan, its end. Makes no version. */
 export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = realDisk): Promise<void> {
+  if (run.started_at !== undefined) heldInstant(run.started_at)
   try {
     await appendRunLines(disk, ledger.root, run.id, [{ after: ledger.head().version, run }])
     await ledger.catchUp()

@@ -1,4 +1,5 @@
 import { type LakeError, usage } from '../errors.ts'
+import { clocked } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
 import type { Damage } from './damage.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
@@ -10,6 +11,7 @@ import { reobserveFile } from './merge-observed.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'
+import { mendArchive } from './clock-archive.ts'
 import { footerOf, replacement, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 
@@ -36,17 +38,25 @@ export function clockNote(ledger: Ledger, now: Micros): string | null {
   return `version ${version} was committed at ${last}, the clock of this machine says ${local}: see pitlake doctor`
 }
 
+/** The latest instant of the future that the index has of a run, a request or a fact that is no version. */
+function latestAhead(ledger: Ledger, now: Micros): Micros | null {
+  const parts = [...clocked, ['soft', 'at']].map(([table, column]) => `SELECT max(${column}) AS at FROM ${table}`)
+  const at = Number(ledger.statement(`SELECT max(at) AS at FROM (${parts.join(' UNION ALL ')})`).get()?.['at'] ?? 0)
+  return at > now + tolerated ? at : null
+}
+
 /** What doctor says of a clock that was far ahead. Of a synthetic lake a simulated clock may be meant. */
 export function checkClock(ledger: Ledger, now: Micros): Damage[] {
   const [first] = versionsAhead(ledger, now).wrong
-  if (first === undefined) return []
-  const at = formatInstant(Math.floor(first.committed_at / 1_000_000))
+  const latest = first?.committed_at ?? latestAhead(ledger, now)
+  if (latest === null) return []
+  const at = formatInstant(Math.floor(latest / 1_000_000))
   return [
     {
       kind: 'clock_ahead',
       severity: ledger.head().provider?.synthetic === true ? 'notice' : 'damage',
       path: places.journal,
-      found: `version ${first.version} was committed at ${at}, which has not come yet`,
+      found: `${first === undefined ? 'a run was at work' : `version ${first.version} was committed`} at ${at}, which has not come yet`,
       remedy: 'see that the clock of this machine is right, then run pitlake doctor --repair',
     },
   ]
@@ -60,14 +70,14 @@ export function checkClock(ledger: Ledger, now: Micros): Damage[] {
 export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const now = Math.floor(deps.nowMicros())
   const [first] = versionsAhead(ledger, now).wrong
-  if (first === undefined) return []
+  if (first === undefined) return latestAhead(ledger, now) === null ? [] : await mendRuns(ledger, deps)
   const patient: RewriteDeps = { ...deps, signal: new AbortController().signal }
   const run = runName(deps, 'doctor')
   await dissolveRecent(ledger, patient, run, 'doctor')
   const { good, wrong } = versionsAhead(ledger, now)
   // Polls of the wrong clock stay one after the other, all of them behind what was known before.
   const polls = pollInstants(ledger, first.version)
-  const instant = Math.max(now, (good?.committed_at ?? 0) + 1) + Math.max(0, polls.length - 1)
+  const instant = Math.max(now, (good?.committed_at ?? 0) + 1 + wrong.length) + Math.max(0, polls.length - 1)
   let points = 0
   let rows = 0
   await withRewriting(ledger, patient, run, async (rewriting) => {
@@ -77,7 +87,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const add: StagedFile[] = []
         const remove: string[] = []
         const files = liveFiles(ledger, { table: 'points' })
-        if (pollInstants(ledger, first.version).length !== polls.length) throw busy()
+        if (versionsAhead(ledger, now).wrong.length !== wrong.length) throw busy()
         for (const [n, file] of files.entries()) {
           if (file.added_version < first.version) continue
           if (file.interval === null) throw busy()
@@ -95,10 +105,12 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const dated = { first: first.version, now: now + tolerated, before: good?.committed_at, instants: polls }
         const registry = await mendRegistry(rewriting, { ...dated, ticket, from: files.length })
         rows = registry.rows
-        add.push(...registry.add)
-        remove.push(...registry.remove)
         const clock_mended = { version: ticket.version, at: ticket.committed_at, before: good?.committed_at ?? 0 }
-        return { ...draft, state: { ...registry.state, clock_mended }, soft: registry.soft, uncovered }
+        const archive = await mendArchive(rewriting, { ...clock_mended, wrong, from: files.length + registry.files })
+        add.push(...registry.add, ...archive.add)
+        remove.push(...registry.remove, ...archive.remove)
+        const state = { ...registry.state, ...archive.state, clock_mended }
+        return { ...draft, state, soft: registry.soft, uncovered }
       },
       deps,
       instant,
@@ -106,6 +118,22 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
   })
   const seen = [`${points} points`, ...(rows === 0 ? [] : [`${rows} rows of the registry and of assets`])].join(' and ')
   return [`${wrong.length} versions were dated by a clock far ahead: ${seen} are now seen at their mending`]
+}
+
+/** Runs of the wrong clock that made no version: the index sets their instants back, by a version that brings nothing. */
+async function mendRuns(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
+  const { version, committed_at } = ledger.head()
+  if (version === 0) return []
+  await commit(
+    ledger,
+    async (ticket) => {
+      const clock_mended = { version: ticket.version, at: ticket.committed_at, before: committed_at }
+      const run = runName(deps, 'doctor')
+      return await Promise.resolve({ job: 'doctor', run, provider: providerOf(ledger), state: { clock_mended } })
+    },
+    deps,
+  )
+  return ['what runs of a clock far ahead wrote down is now dated by their mending']
 }
 
 function busy(): LakeError {

@@ -27,6 +27,8 @@ export interface WrongInstants {
 /** The mending of these tables as a part of a draft. */
 export interface MendedRegistry extends Required<Pick<Draft, 'add' | 'remove' | 'state' | 'soft'>> {
   readonly rows: number
+  /** How many files of the spool it took. */
+  readonly files: number
 }
 
 /** The instants of the versions from `first` on that brought files of the registry or of the listing of assets. */
@@ -75,6 +77,7 @@ export async function mendRegistry(rewriting: Rewriting, wrong: WrongInstants): 
     state: stateOf(rewriting.ledger, mending, paths),
     soft: softOf(rewriting.ledger, wrong),
     rows,
+    files: paths.size,
   }
 }
 

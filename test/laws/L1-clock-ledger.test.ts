@@ -1,0 +1,223 @@
+import { appendFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { heldRuns, heldVerified, requestTotals } from '../../src/ledger/held-runs.ts'
+import { heldVersions } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { archiveRows } from '../../src/upkeep/archive.ts'
+import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import { verify } from '../../src/upkeep/verify.ts'
+import { type Bench, depsAt, settingsAt, withBench } from '../helpers/fetching.ts'
+import { dump } from '../helpers/lakes.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const day = 86_400
+const start = Date.UTC(2026, 0, 5) / 1000
+const selection = { assets: ['BTC'], paths: ['blockchain/block_count_pit', 'supply/current_pit'], since: start }
+
+async function doctor({ root, clock }: Bench, repair: boolean): Promise<Diagnosis> {
+  return await examine(
+    { data: root, thorough: false, rebuildLedger: false, repair, forgetLost: false },
+    {
+      ...depsAt({ root, url: '', now: () => clock.now }),
+      nowMicros: () => clock.now * 1_000_000,
+      views: async () => await Promise.resolve(),
+      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+    },
+  )
+}
+
+const aheadIn = ({ findings }: Diagnosis): number => findings.filter(({ kind }) => kind === 'clock_ahead').length
+
+/** The world of a job whose clock is so many seconds ahead. */
+function deps({ root, url, clock }: Bench, ahead = 0) {
+  return { ...depsAt({ root, url, now: () => clock.now + ahead }), signal: new AbortController().signal }
+}
+
+async function verifyAt(bench: Bench, ahead = 0): Promise<void> {
+  const input = { settings: settingsAt({ ...bench, now: () => 0 }), catalogue, now: bench.clock.now + ahead }
+  const scope = { paths: null, assets: null, since: null, until: null }
+  await verify({ ...input, maxRequests: null, providerMoved: false, scope, budget: null }, deps(bench, ahead))
+}
+
+async function withLedger<T>(bench: Bench, work: (ledger: Ledger) => Promise<T> | T): Promise<T> {
+  const ledger = await Ledger.open(bench.root)
+  try {
+    return await work(ledger)
+  } finally {
+    ledger.close()
+  }
+}
+
+/** Rows of a view of the ledger, at an instant of this lake's knowledge if one is given. */
+async function seen(bench: Bench, sql: string, at?: number): Promise<unknown[]> {
+  return await withViews(bench.root, async (engine) => {
+    if (at !== undefined) await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${at * 1_000_000}::BIGINT)`)
+    return (await engine.rows(sql)).map((row) => Object.values(row).map(String).join(' '))
+  })
+}
+
+const windows = `SELECT metric, epoch(since)::BIGINT AS s, epoch(until)::BIGINT AS u, state FROM coverage ORDER BY ALL`
+
+test('after the mending no row of the ledger is of the future, and each window stands once', async () =>
+  withBench(start + 20 * day + 7200, async (bench) => {
+    const { clock } = bench
+    await bench.fetch(selection)
+    await makeViews(bench.root)
+    const good = await seen(bench, windows)
+    clock.now += day
+    const ahead = 50 * 365 * day
+    await bench.fetch(selection, { deps: deps(bench, ahead), input: { now: clock.now + ahead } })
+    await verifyAt(bench, ahead)
+    clock.now += day
+    await bench.fetch(selection)
+    clock.now += 3600
+    const before = clock.now - 1
+    expect(aheadIn(await doctor(bench, true))).toBe(0)
+    await withLedger(bench, async (ledger) => {
+      const micros = clock.now * 1_000_000
+      for (const [table, columns] of Object.entries({
+        versions: ['committed_at'],
+        requests: ['asked_at'],
+        runs: ['started_at', 'ended_at'],
+        verified: ['at'],
+        clock_findings: ['at'],
+        coverage: ['asked_at * 1000000'],
+      }))
+        for (const column of columns)
+          expect([
+            table,
+            ledger.statement(`SELECT count(*) AS n FROM ${table} WHERE ${column} > ?`).get(micros),
+          ]).toEqual([table, { n: 0 }])
+      const committed = heldVersions(ledger).map(({ committed_at }) => committed_at)
+      expect(committed).toEqual([...new Set(committed)].toSorted((a, b) => a - b))
+      const rebuilt = await Ledger.inMemory(bench.root)
+      expect(dump(rebuilt)).toEqual(dump(ledger))
+      rebuilt.close()
+    })
+    await makeViews(bench.root)
+    const live = await seen(bench, windows)
+    expect(await seen(bench, windows, clock.now + 1)).toEqual(live)
+    expect(await seen(bench, windows, before)).toEqual(good)
+    expect(await seen(bench, 'SELECT count(*) FROM versions', clock.now + 1)).toEqual(
+      await seen(bench, 'SELECT max(version) FROM versions'),
+    )
+    // What was verified in the future is verified again.
+    clock.now += 3 * day
+    await bench.fetch(selection)
+    await verifyAt(bench)
+    await withLedger(bench, (ledger) => {
+      const at = [...heldVerified(ledger).values()].flat().map((one) => one.at)
+      expect(Math.max(...at)).toBeGreaterThanOrEqual((clock.now - 60) * 1_000_000)
+      expect(heldRuns(ledger, 1)[0]?.job).toBe('verify')
+      expect(requestTotals(ledger, (clock.now + 2 * day) * 1_000_000).day).toBe(0)
+    })
+    expect((await doctor(bench, true)).mended.filter((text) => text.includes('clock'))).toEqual([])
+  }))
+
+test('runs of a wrong clock that made no version are found and mended too', async () =>
+  withBench(start + 20 * day + 7200, async (bench) => {
+    await bench.fetch(selection)
+    await verifyAt(bench, 40 * day)
+    expect(aheadIn(await doctor(bench, false))).toBe(1)
+    const content = await bench.stored()
+    expect(aheadIn(await doctor(bench, true))).toBe(0)
+    await withLedger(bench, (ledger) =>
+      expect(Math.max(...heldRuns(ledger, 9).map(({ started_at }) => started_at ?? 0))).toBeLessThanOrEqual(
+        (bench.clock.now + 60) * 1_000_000,
+      ),
+    )
+    expect(await bench.stored()).toEqual(content)
+    bench.clock.now += day
+    expect(await bench.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+    expect(aheadIn(await doctor(bench, false))).toBe(0)
+  }))
+
+test('rows that a wrong clock put into files of the lake stand there with true instants, each once', async () =>
+  withBench(start + 20 * day + 7200, async (bench) => {
+    const { clock } = bench
+    await bench.fetch(selection)
+    clock.now += day
+    await bench.fetch(selection)
+    await withLedger(bench, async (ledger) => await archiveRows(ledger, deps(bench, 3 * day), 1))
+    clock.now += day
+    const ahead = 50 * 365 * day
+    await bench.fetch(selection, { deps: deps(bench, ahead), input: { now: clock.now + ahead } })
+    await withLedger(bench, async (ledger) => await archiveRows(ledger, deps(bench, ahead + 100 * day), 1))
+    const ids = async (): Promise<unknown[]> =>
+      await withLedger(bench, (ledger) =>
+        ledger
+          .statement('SELECT id FROM runs ORDER BY id')
+          .all()
+          .map(({ id }) => id),
+      )
+    await makeViews(bench.root)
+    const requests = await seen(bench, 'SELECT id FROM requests ORDER BY id')
+    const runs = await seen(bench, 'SELECT id FROM runs ORDER BY id')
+    clock.now += day
+    expect(aheadIn(await doctor(bench, true))).toBe(0)
+    clock.now += 3 * day
+    await bench.fetch(selection)
+    await withLedger(bench, async (ledger) => await archiveRows(ledger, deps(bench), 1))
+    clock.now += day
+    await bench.fetch(selection)
+    await makeViews(bench.root)
+    const versions = await withLedger(bench, (ledger) => heldVersions(ledger).map(({ version }) => String(version)))
+    expect(await seen(bench, 'SELECT version FROM versions ORDER BY version')).toEqual(versions)
+    const now = [...new Set([...runs, ...(await ids())])].toSorted()
+    expect(await seen(bench, 'SELECT id FROM runs ORDER BY id')).toEqual(now)
+    const asked = await seen(bench, 'SELECT id FROM requests ORDER BY id')
+    expect([asked.length, new Set(asked).size]).toEqual([asked.length, asked.length])
+    expect(requests.filter((id) => !asked.includes(id))).toEqual([])
+    const late = `make_timestamptz(${(clock.now + 60) * 1_000_000}::BIGINT)`
+    for (const at of [
+      'committed_at FROM versions',
+      'asked_at FROM requests',
+      'started_at FROM runs',
+      'ended_at FROM runs',
+    ])
+      expect([
+        at,
+        await seen(bench, `SELECT count(*) FROM (SELECT ${at}) AS t(instant) WHERE instant > ${late}`),
+      ]).toEqual([at, ['0']])
+    expect(await seen(bench, windows, clock.now + 60)).toEqual(await seen(bench, windows))
+  }))
+
+test('an instant beyond what can be held, of an earlier program: found, read as the latest one, mended', async () =>
+  withBench(start + 20 * day + 7200, async (bench) => {
+    await bench.fetch(selection)
+    const [run = ''] = readdirSync(join(bench.root, 'runs')).filter((name) => name.endsWith('.jsonl'))
+    const at = 11_230_192_802_654_796
+    const line = {
+      after: 1,
+      run: { id: 'far', job: 'fetch', started_at: at, ended_at: at },
+      soft: { x: { at, value: 1 } },
+    }
+    appendFileSync(join(bench.root, 'runs', run), `${JSON.stringify(line)}\n`)
+    expect((await doctor(bench, false)).findings.map(({ kind }) => kind)).toContain('clock_ahead')
+    expect(aheadIn(await doctor(bench, true))).toBe(0)
+    await withLedger(bench, (ledger) => expect(heldRuns(ledger, 9).map(({ id }) => id)).toContain('far'))
+  }))
+
+test('a clock beyond what can be held begins no run and makes no version', async () =>
+  withBench(start + 20 * day + 7200, async (bench) => {
+    await bench.fetch(selection)
+    const runs = readdirSync(join(bench.root, 'runs'))
+    const ahead = 300 * 365 * day
+    const run = bench.fetch(selection, { deps: deps(bench, ahead), input: { now: bench.clock.now + ahead } })
+    await expect(run).rejects.toMatchObject({
+      kind: 'incomplete',
+      message: expect.stringMatching(/clock.*got 23\d\d-/),
+    })
+    expect(readdirSync(join(bench.root, 'runs'))).toEqual(runs)
+    await withLedger(bench, async (ledger) => {
+      await expect(archiveRows(ledger, deps(bench, ahead), 1)).rejects.toMatchObject({ kind: 'incomplete' })
+    })
+    expect((await doctor(bench, false)).findings.filter(({ severity }) => severity === 'damage')).toMatchObject([
+      { kind: 'views_missing' },
+    ])
+  }))
