@@ -50,31 +50,27 @@ export async function planOn(input: PlanInput, ledger: Ledger | null): Promise<P
 /** Selections of every series that the lake was ever asked for, each from where it begins there; none without a lake. */
 export async function heldSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
   if (!lakeExists(data)) return []
-  const ledger = await Ledger.openToRead(data)
-  try {
-    const answers = heldAnswers(ledger)
-    const found = new Map<string, Selection & { readonly assets: string[] }>()
-    for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
-      const begins = [
-        ...(first_t === null ? [] : [first_t]),
-        ...(answers.get(id)?.answers ?? []).map(({ since }) => since),
-      ]
-      const since = Math.min(...begins)
-      const { asset, metric, interval, currency, exchange, network } = series
-      const one = (value: string | null) => (value === null ? undefined : [value])
-      const rest = { paths: [metric], intervals: one(interval), currencies: one(currency), exchanges: one(exchange) }
-      const selection = { ...rest, networks: one(network), since }
-      // What the catalogue no longer has cannot be asked.
-      if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
-      const key = JSON.stringify(selection)
-      const known = found.get(key) ?? { ...selection, assets: [] }
-      found.set(key, known)
-      known.assets.push(asset)
-    }
-    return [...found.values()]
-  } finally {
-    ledger.close()
+  using ledger = await Ledger.openToRead(data)
+  const answers = heldAnswers(ledger)
+  const found = new Map<string, Selection & { readonly assets: string[] }>()
+  for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
+    const begins = [
+      ...(first_t === null ? [] : [first_t]),
+      ...(answers.get(id)?.answers ?? []).map(({ since }) => since),
+    ]
+    const since = Math.min(...begins)
+    const { asset, metric, interval, currency, exchange, network } = series
+    const one = (value: string | null) => (value === null ? undefined : [value])
+    const rest = { paths: [metric], intervals: one(interval), currencies: one(currency), exchanges: one(exchange) }
+    const selection = { ...rest, networks: one(network), since }
+    // What the catalogue no longer has cannot be asked.
+    if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
+    const key = JSON.stringify(selection)
+    const known = found.get(key) ?? { ...selection, assets: [] }
+    found.set(key, known)
+    known.assets.push(asset)
   }
+  return [...found.values()]
 }
 
 /** Whether the endpoint has every value of the series' dimensions. */

@@ -70,17 +70,13 @@ export class Findings {
     const series = [...new Set([...this.#violations.values()].map((violation) => violation.series))]
     const files = liveFiles(ledger, { table: 'requests' })
     if (series.length === 0 || files.length === 0) return
-    const engine = await Engine.open(':memory:', { threads: 1 })
-    try {
-      const rows = await engine.rows(
-        `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at) AS asked_at
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    const rows = await engine.rows(
+      `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at) AS asked_at
          FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
          WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
-      )
-      this.#archived = Map.groupBy(rows, (row) => String(row['series']))
-    } finally {
-      engine.close()
-    }
+    )
+    this.#archived = Map.groupBy(rows, (row) => String(row['series']))
   }
 
   /** How many windows ended in each way. */

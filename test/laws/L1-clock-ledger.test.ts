@@ -44,12 +44,8 @@ async function verifyAt(bench: Bench, ahead = 0): Promise<void> {
 }
 
 async function withLedger<T>(bench: Bench, work: (ledger: Ledger) => Promise<T> | T): Promise<T> {
-  const ledger = await Ledger.open(bench.root)
-  try {
-    return await work(ledger)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.open(bench.root)
+  return await work(ledger)
 }
 
 /** Rows of a view of the ledger, at an instant of this lake's knowledge if one is given. */
@@ -94,9 +90,8 @@ test('after the mending no row of the ledger is of the future, and each window s
           ]).toEqual([table, { n: 0 }])
       const committed = heldVersions(ledger).map(({ committed_at }) => committed_at)
       expect(committed).toEqual([...new Set(committed)].toSorted((a, b) => a - b))
-      const rebuilt = await Ledger.inMemory(bench.root)
+      using rebuilt = await Ledger.inMemory(bench.root)
       expect(dump(rebuilt)).toEqual(dump(ledger))
-      rebuilt.close()
     })
     await makeViews(bench.root)
     const live = await seen(bench, windows)
