@@ -47,6 +47,9 @@ interface Asked {
   readonly provider: string | null
 }
 
+/** A request that was answered before. */
+type Earlier = Row & { readonly id: string; readonly series: string }
+
 /** What the batches of a verify have brought so far. */
 export class Findings {
   readonly #violations = new Map<string, Violation>()
@@ -54,7 +57,7 @@ export class Findings {
   readonly #unused = new Map<string, string>()
   readonly #asked = new Map<string, Asked>()
   /** Requests by series whose rows stand in files of the lake. */
-  #archived = new Map<string, Row[]>()
+  #archived = new Map<string, Earlier[]>()
 
   readonly add = ({ violations, verified, unused, asked }: BatchResult): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
@@ -71,12 +74,12 @@ export class Findings {
     const files = liveFiles(ledger, { table: 'requests' })
     if (series.length === 0 || files.length === 0) return
     using engine = await Engine.open(':memory:', { threads: 1 })
-    const rows = await engine.rows(
+    const rows = await engine.rows<Earlier>(
       `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at) AS asked_at
          FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
          WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
     )
-    this.#archived = Map.groupBy(rows, (row) => String(row['series']))
+    this.#archived = Map.groupBy(rows, ({ series: one }) => one)
   }
 
   /** How many windows ended in each way. */
@@ -109,7 +112,7 @@ export class Findings {
     ledger: Ledger,
     { base, secrets }: { readonly base: string; readonly secrets: readonly string[] },
   ): Difference[] {
-    const before = new Map<string, Row[]>()
+    const before = new Map<string, Earlier[]>()
     return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
       const asked = this.#asked.get(request ?? '')
@@ -151,20 +154,22 @@ function iso(micros: number): string {
 }
 
 /** The requests of a series that were answered, the latest first. */
-function earlierRequests(ledger: Ledger, series: string, archived: readonly Row[]): Row[] {
+function earlierRequests(ledger: Ledger, series: string, archived: readonly Earlier[]): Earlier[] {
   const held = ledger.statement("SELECT id, since, until, asked_at FROM requests WHERE series = ? AND outcome = 'body'")
-  return [...(held.all(series) as Row[]), ...archived].toSorted((a, b) => Number(b['asked_at']) - Number(a['asked_at']))
+  return [...(held.all(series) as unknown as Earlier[]), ...archived].toSorted(
+    (a, b) => Number(b['asked_at']) - Number(a['asked_at']),
+  )
 }
 
 /** The last request before the value was stored whose range holds it. */
-function broughtBy(requests: readonly Row[], t: number, stored_at: number | null): string | null {
+function broughtBy(requests: readonly Earlier[], t: number, stored_at: number | null): string | null {
   const found = requests.find(
     ({ since, until, asked_at }) =>
       Number(asked_at) <= (stored_at ?? 0) &&
       (since === null || Number(since) <= t) &&
       (until === null || Number(until) > t),
   )
-  return found === undefined ? null : String(found['id'])
+  return found === undefined ? null : found.id
 }
 
 function addressOf(base: string, { path, query }: RequestRow, secrets: readonly string[]): string {

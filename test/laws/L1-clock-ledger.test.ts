@@ -49,7 +49,7 @@ async function withLedger<T>(bench: Bench, work: (ledger: Ledger) => Promise<T> 
 }
 
 /** Rows of a view of the ledger, at an instant of this lake's knowledge if one is given. */
-async function seen(bench: Bench, sql: string, at?: number): Promise<unknown[]> {
+async function seen(bench: Bench, sql: string, at?: number): Promise<string[]> {
   return await withViews(bench.root, async (engine) => {
     if (at !== undefined) await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${at * 1_000_000}::BIGINT)`)
     return (await engine.rows(sql)).map((row) => Object.values(row).map(String).join(' '))
@@ -145,12 +145,12 @@ test('rows that a wrong clock put into files of the lake stand there with true i
     const ahead = 50 * 365 * day
     await bench.fetch(selection, { deps: deps(bench, ahead), input: { now: clock.now + ahead } })
     await withLedger(bench, async (ledger) => await archiveRows(ledger, deps(bench, ahead + 100 * day), 1))
-    const ids = async (): Promise<unknown[]> =>
+    const ids = async (): Promise<string[]> =>
       await withLedger(bench, (ledger) =>
         ledger
           .statement('SELECT id FROM runs ORDER BY id')
           .all()
-          .map(({ id }) => id),
+          .map(({ id }) => String(id)),
       )
     await makeViews(bench.root)
     const requests = await seen(bench, 'SELECT id FROM requests ORDER BY id')
