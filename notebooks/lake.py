@@ -282,25 +282,85 @@ def why_null(connection: duckdb.DuckDBPyConnection, path: str, pointer: str | No
     return None if pointer in known else f"{path!r} has no part {pointer!r}{near(pointer, known, 2)}"
 
 
+def parsed(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict]:
+    """Every node of the query as DuckDB reads it; none where it is no SELECT."""
+    row = connection.execute("SELECT CAST(json_serialize_sql(CAST(? AS VARCHAR)) AS VARCHAR)", [query]).fetchone()
+    return list(nodes(json.loads(row[0]).get("statements", [])))
+
+
+def nodes(root):
+    """The objects below a value, the outer before the inner."""
+    if isinstance(root, dict):
+        yield root
+    for part in root.values() if isinstance(root, dict) else root if isinstance(root, list) else []:
+        yield from nodes(part)
+
+
+def texts_in(root) -> list[str]:
+    """The constant texts below a node, each once."""
+    found = [node["value"].get("value") for node in nodes(root) if node.get("class") == "CONSTANT"]
+    return list(dict.fromkeys(text for text in found if isinstance(text, str)))
+
+
+def compared(tree: list[dict], column: str) -> list[str]:
+    """The texts that a column is compared with, by `=` or IN."""
+    found: list[str] = []
+    for node in tree:
+        kind = node.get("type")
+        parts = [node["left"], node["right"]] if kind == "COMPARE_EQUAL" else node["children"] if kind == "COMPARE_IN" else []
+        if any((part.get("column_names") or [""])[-1].lower() == column for part in parts):
+            found += [text for part in parts if part.get("class") == "CONSTANT" for text in texts_in(part)]
+    return found
+
+
+def doubt_of_filter(connection: duckdb.DuckDBPyConnection, metric: str, tree: list[dict]) -> str | None:
+    """What a WHERE wants of a metric that is not held."""
+    columns = ("interval", "asset", *DIMENSIONS)
+    rows = connection.execute(
+        'SELECT DISTINCT "interval", asset, currency, exchange, network FROM points WHERE metric = ?', [metric]
+    ).fetchall()
+    if not rows:
+        return f"the lake holds nothing of {metric!r}: fetch it first"
+    for place, column in enumerate(columns):
+        there = sorted({row[place] for row in rows if row[place] is not None})
+        for text in compared(tree, column):
+            if text not in there:
+                return f"nothing is held of {metric!r} {'for' if column == 'asset' else 'with'} {column} {text!r}{near(text, there)}"
+    return None
+
+
+def doubts_of_join(connection: duckdb.DuckDBPyConnection, call: dict) -> list[str | None]:
+    """Why a join may have told nothing of its metrics."""
+    named = {part["alias"].lower(): texts_in(part) for part in call["children"] if part.get("alias")}
+    places = [texts_in(part) for part in call["children"] if not part.get("alias")]
+    first = call["function_name"].lower() == "resample"
+    metrics, intervals = (places + [[], [], []])[0 if first else 1], [] if first else (places + [[], [], []])[2]
+    option = {name: (named.get(name) or [None])[0] for name in (*DIMENSIONS, "component")}
+    component = option.pop("component")
+    return [why_empty(connection, metric, (intervals or [None])[0], [], option, component) for metric in metrics]
+
+
 def doubts(connection: duckdb.DuckDBPyConnection, query: str) -> list[str | None]:
     """What may be wrong with a query that found nothing, by the texts in it."""
-    texts = [text.replace("''", "'") for text in re.findall(r"'((?:[^']|'')*)'", query)]
-    known = metrics_of(connection)
-    found: list[str | None] = []
-    for text in texts:
-        path, _, pointer = text.partition("#")
-        if path == "price_usd" and re.search(r"\bfrom\s+(lake\.)?points\b", query, re.I):
-            found.append("price_usd is a view of its own, not a metric of points: FROM price_usd")
-        elif path in known and pointer:
-            found.append(why_null(connection, path, pointer))
-        elif re.fullmatch(r"[a-z0-9_]+/[a-z0-9_]+", path, re.I) and path not in known:
-            found.append(f"unknown metric {path!r}{near(path, known)}")
-    if re.search(r"\b(pit_universe|universe|products|issuers|deployments)\b", query, re.I):
-        row = connection.execute("""SELECT min(valid_from), CAST(min(valid_from) AS VARCHAR) FROM history.products
-            HAVING count(*) > 0""").fetchone()
-        if row is None:
-            found.append("the registry holds no product that was known then: it knows nothing before its first snapshot")
+    tree = parsed(connection, query)
+    calls = [node for node in tree if isinstance(node.get("function_name"), str)]
+    tables = {node["table_name"].lower() for node in tree if node.get("type") == "BASE_TABLE"}
+    texts, known = texts_in(tree), metrics_of(connection)
     connection.execute("SET VARIABLE as_of = NULL")
+    found: list[str | None] = []
+    if "price_usd" in compared(tree, "metric") and "points" in tables:
+        found.append("price_usd is a view of its own, not a metric of points: FROM price_usd")
+    for call in calls:
+        if call["function_name"].lower() in ("pit_join", "pit_long", "pit_window", "resample"):
+            found += doubts_of_join(connection, call)
+    for path in (text.partition("#")[0] for text in texts):
+        if re.fullmatch(r"[a-z0-9_]+/[a-z0-9_]+", path, re.I) and path not in known:
+            found.append(f"unknown metric {path!r}{near(path, known)}")
+    wanted = [metric for metric in compared(tree, "metric") if metric in known and metric != "price_usd"]
+    found += [doubt_of_filter(connection, metric, tree) for metric in wanted]
+    if tables & {"universe", "products", "issuers", "deployments"} or "pit_universe" in [call["function_name"].lower() for call in calls]:
+        start = connection.execute("SELECT CAST(min(known_since) AS VARCHAR) FROM registry_start").fetchone()[0]
+        found.append(f"the registry knows nothing before its first snapshot{f', {start}' if start else ': there is none'}")
     assets = [row[0] for row in connection.execute("SELECT DISTINCT asset FROM points").fetchall()]
     found += [f"{text!r} is no asset{near(text, assets)}" for text in texts
               if text not in assets and text.lower() in [asset.lower() for asset in assets]]

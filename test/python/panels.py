@@ -84,7 +84,21 @@ assert "with currency 'eur'" in words(lambda: points(SUPPLY, currency="eur"))
 assert "FROM price_usd" in words(lambda: sql("FROM points WHERE metric = 'price_usd'"))
 assert "did you mean 'supply/current_pit'?" in words(lambda: sql("FROM points WHERE metric = 'supply/curent_pit'"))
 assert "'btc' is no asset; did you mean 'BTC'?" in words(lambda: sql("SELECT max(v) AS v FROM points WHERE asset = 'btc'"))
-assert "before its first snapshot" in words(lambda: universe("2020-01-01"))
+assert "before its first snapshot, 2024-01-21" in words(lambda: universe("2020-01-01"))
+early = "WITH d AS (SELECT TIMESTAMPTZ '2024-01-02' AS ts) SELECT product_id FROM pit_universe('d')"
+assert "before its first snapshot, 2024-01-21" in words(lambda: sql(early))
+assert words(lambda: sql(early.replace("01-02", "02-02"))) == ""
+filtered = f"FROM points WHERE metric = '{SUPPLY}' AND "
+assert f"of '{SUPPLY}' with currency 'usdd'; did you mean 'usd'?" in words(lambda: sql(f"{filtered} currency = 'usdd'"))
+assert "with currency 'eur'" in words(lambda: sql(f"{filtered} points.currency IN ('eur')"))
+assert "with interval '1w'" in words(lambda: sql(f"{filtered} 'interval' <> '' AND \"interval\" = '1w'"))
+assert "for asset 'BTCC'; did you mean 'BTC'?" in words(lambda: sql(f"{filtered} asset = 'BTCC'"))
+assert "fetch it first" in words(lambda: sql("FROM points WHERE metric = 'addresses/active_count_pit' AND asset = 'BTC'"))
+assert words(lambda: sql(f"{filtered} currency = 'usd'")) == ""
+joined = "WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04T00:10:00Z' AS ts) SELECT v FROM "
+assert "is not held at 10m" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '10m')"))
+assert "holds plain numbers" in words(lambda: sql(f"{joined} pit_join('d', '{PLAIN}', '24h', component := '/a')"))
+assert "ask for a part of them" in words(lambda: sql(f"{joined} pit_join('d', '{NESTED}', '24h')"))
 assert words(lambda: sql("FROM points WHERE v > 1e9")) == ""
 
 assert points(SUPPLY)["v"].tolist() == [1, 2, 3] and set(points(SUPPLY, currency="*")["currency"]) == {"native", "usd"}

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, openLake, type Panel } from '../../src/index.ts'
+import { trustTables } from '../helpers/trust-lake.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
 
 const project = join(import.meta.dirname, '../..')
@@ -31,7 +32,7 @@ beforeAll(async () => {
     point(supply, day, { v: day, currency: 'native' }),
     point(supply, day, { v: day * 100, currency: 'usd' }),
   ])
-  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points }])
+  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points, tables: trustTables() }])
   await makeViews(root)
   lake = await openLake(root)
 })
