@@ -68,7 +68,19 @@ const leaks: readonly (readonly [name: string, sql: string, cause: RegExp])[] = 
   [
     'quantiles of the whole sample, a BIGINT column',
     `SELECT ts, asset, ntile(5) OVER (ORDER BY v) AS q FROM pit_join(d, '${trustMetric}', '24h')`,
-    /^(?!the decisions of a join)/,
+    /a statistic of the whole sample/,
+  ],
+  [
+    'a rank among all decisions, by a named window',
+    `SELECT ts, asset, percent_rank() OVER w AS r FROM pit_join(d, '${trustMetric}', '24h')
+       WINDOW w AS (PARTITION BY asset ORDER BY v)`,
+    /a statistic of the whole sample/,
+  ],
+  [
+    'a join on t whose ranks are those of each day',
+    `${onGrid} SELECT d.ts, d.asset, rank() OVER (PARTITION BY d.ts ORDER BY p.v) AS r FROM d
+       LEFT JOIN ${daily} p ON p.asset = d.asset AND p.t = d.ts`,
+    /joined on t/,
   ],
   [
     'a grid taken from points',

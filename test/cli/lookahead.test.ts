@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { pitlake } from '../helpers/command.ts'
+import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let lake: Awaited<ReturnType<typeof makeTrustLake>>
+beforeAll(async () => {
+  lake = await makeTrustLake()
+})
+afterAll(() => lake.remove())
+
+const grid = `WITH d AS (SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY), (VALUES ('BTC'), ('ETH')) a(asset))`
+
+async function proved(sql: string, ...options: readonly string[]): ReturnType<typeof pitlake> {
+  const file = join(lake.root, '..', 'query.sql')
+  writeFileSync(file, sql)
+  return await pitlake(lake.root, ['lookahead', file, '--data', lake.root, '--cutoffs', '6', ...options])
+}
+
+test('columns of whole numbers differ as numbers, as text beyond 2^53', async () => {
+  const forms: Readonly<Record<string, readonly [sql: string, form: RegExp]>> = {
+    small: ['q', /^number [1-5]$/],
+    beyond: ['q + 9007199254740993', /^string 90071992547409\d\d$/],
+    huge: ['CAST(q AS HUGEINT) * 100000000000000000000', /^string \d00000000000000000000$/],
+    unsigned: ['CAST(q AS UBIGINT)', /^number [1-5]$/],
+    counted: ['count(DISTINCT v) OVER ()', /^number \d{2,3}$/],
+  }
+  const columns = Object.entries(forms).map(([name, [sql]]) => `${sql} AS ${name}`)
+  const sql = `${grid} SELECT ts, ${columns.join(', ')}
+    FROM (SELECT *, ntile(5) OVER (ORDER BY v) AS q FROM pit_join('d', '${trustMetric}', '24h')) WHERE asset = 'BTC'`
+  const ended = await proved(sql, '--json')
+  expect([ended.code, ended.message]).toEqual([4, expect.stringMatching(/looks ahead/)])
+  const proof = JSON.parse(ended.out) as {
+    readonly differences: readonly { readonly column: string; readonly full: unknown; readonly truncated: unknown }[]
+  }
+  for (const [name, [, form]] of Object.entries(forms)) {
+    const own = proof.differences.find(({ column }) => column === name)
+    for (const side of [own?.full, own?.truncated]) expect(`${typeof side} ${String(side)}`, name).toMatch(form)
+  }
+  expect((await proved(sql)).out).toMatch(/differs in beyond\n {2}with the future {5}"?90071992547409\d\d"?\n/)
+})
