@@ -20,7 +20,7 @@ const ownGrid = /\b(calendar|generate_series|range|pit_join|pit_long|pit_window)
 const day = 86_400_000
 
 /** The likely cause of a look-ahead, from what the query says and from how its rows differ. */
-export function likelyCause(sql: string, stories: readonly CutStory[]): string {
+export function likelyCause(sql: string, ts: string, stories: readonly CutStory[]): string {
   const text = withoutComments(sql)
   const changed = stories.reduce((sum, story) => sum + story.differing - story.missing - story.extra, 0)
   if (registryNow.test(text) && !registryThen.test(text))
@@ -31,7 +31,10 @@ export function likelyCause(sql: string, stories: readonly CutStory[]): string {
     return 'a window that reaches ahead of its row (FOLLOWING or lead: centred window)'
   if (/\basset\s+in\s*\(\s*(?:select|from)\b[^()]*\b(?:points|components|series)\b|\bsemi\s+join\b/i.test(text))
     return 'survivors only: assets chosen by what became of them later, applied to earlier dates (choose them as of each decision)'
-  if (stories.every((story) => spread(story) > 0.8) && stories.some((story) => story.cutoff - story.first > 60 * day))
+  if (
+    ofWholeSample(text, ts) ||
+    (stories.every((story) => spread(story) > 0.8) && stories.some((story) => story.cutoff - story.first > 60 * day))
+  )
     return 'a statistic of the whole sample, given to every row (use a window that ends at the row, such as pit_window)'
   if (/\bts\s*[-+]\s*(?:interval\b|to_(?:hours|minutes|days|seconds)\s*\()/i.test(text) && /\bpit_/i.test(text))
     return 'the decisions of a join were moved: it answers for another instant than the row has (join at ts, use latency)'
@@ -39,6 +42,16 @@ export function likelyCause(sql: string, stories: readonly CutStory[]): string {
   if (/date_trunc|time_bucket|month|week|year|quarter/i.test(text) && reach > 2 * day)
     return 'an aggregate of a whole week, month or year, given to the days inside it'
   return 'joined on t: the value of an interval, used before it was known (use pit_join, or join on available_at)'
+}
+
+/** Whether a window looks at rows of all times: neither ordered by the instant of a row nor among those of one instant. */
+function ofWholeSample(text: string, ts: string): boolean {
+  const windows = text.matchAll(/(?:\bover|\bwindow\s+\w+\s+as|,\s*\w+\s+as)\s*\(([^()]*)\)/gi)
+  return [...windows].some(
+    ([whole, spec = '']) =>
+      (/^over/i.test(whole) || /\b(?:partition|order)\s+by\b/i.test(spec)) &&
+      !new RegExp(`\\b(?:${ts.replaceAll(/\W/g, '.')}|t)\\b`, 'i').test(spec),
+  )
 }
 
 /** Which part of the time up to the cut-off has rows that differ. */

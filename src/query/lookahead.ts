@@ -1,7 +1,16 @@
 import type { Cell, Engine, Row } from '../store/engine.ts'
 import { quote, quoteName } from '../store/engine.ts'
 import { likelyCause, type CutStory } from './lookahead-cause.ts'
-import { chooseCutoffs } from './lookahead-cutoffs.ts'
+import {
+  canHide,
+  digestSql,
+  measureMemory,
+  prepareHoles,
+  runHoles,
+  suspectStates,
+  unmovedStates,
+} from './lookahead-holes.ts'
+import { chooseStates, instantsOf, numberStates, type States } from './lookahead-states.ts'
 import { fileRead, parsed, tablesIn } from './tree.ts'
 import { type Bags, bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
 
@@ -13,7 +22,7 @@ export interface ProofInput {
   readonly ts: string
   /** Columns that may look ahead: what a model is to learn. */
   readonly labels: readonly string[]
-  /** How many instants are tried. */
+  /** How many times the query runs without a part of the future. */
   readonly cutoffs: number
   /** Relative difference up to which two doubles count as equal; 0: bit for bit. */
   readonly tolerance: number
@@ -149,6 +158,9 @@ async function sameAgain(
   return found.every(isRounding) ? 'rounding' : 'other'
 }
 
+/** A part of the runs is kept for what the others make suspicious. */
+const roomForDoubts = 0.1
+
 async function tryCutoffs(
   session: Engine,
   input: ProofInput,
@@ -157,39 +169,99 @@ async function tryCutoffs(
   notes: readonly string[],
 ): Promise<Proof> {
   const at = instant(columns, input.ts)
-  const { cutoffs, own, instants } = await chooseCutoffs(session, input.sql, at, input.cutoffs)
-  const differences: Difference[] = []
-  const stories: CutStory[] = []
-  let done = 0
-  for (const cutoff of cutoffs) {
-    await session.run(`SET VARIABLE as_of = TIMESTAMPTZ ${quote(cutoff)}`)
-    await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${input.sql}`)
-    const upTo = `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
-    const bags = await bagDifference(session, columns, upTo, fetched)
-    const found = matchRows(columns, bags, input.tolerance)
-    if (found.length > 0) {
-      stories.push(await storyOf(session, cutoff, at, upTo, bags, found.every(isRounding)))
-      for (const { key, column, full, truncated } of found)
-        if (differences.filter((known) => known.as_of === cutoff).length < shownEach && differences.length < shown)
-          differences.push({ as_of: cutoff, row: key, column, full, truncated })
+  const states = await numberStates(session, input.sql, at)
+  const trial: Trial = { session, input, columns, at, differences: [], stories: [], tried: new Set(), runs: 0 }
+  const every = await holesFor(trial, states)
+  const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
+  const exact = Math.max(1, input.cutoffs - every - room - trial.runs)
+  await cutAt(trial, await chooseStates(session, states, exact, every === 0 ? 'days' : 'even'))
+  let safe = new Set<number>()
+  if (every > 0 && trial.stories.length === 0) {
+    for (let run = 0; run < every; run++) {
+      await runHoles(session, input.sql, columns, at, { every, run })
+      told(trial)
     }
-    done++
-    input.onCutoff?.(done, cutoffs.length)
+    for (const suspect of await suspectStates(session, states.count, input.cutoffs - trial.runs))
+      if (trial.stories.length === 0) await cutAt(trial, [suspect])
+    safe = await unmovedStates(session, states.count)
   }
+  const { stories, differences } = trial
   const differing = stories.reduce((sum, story) => sum + story.differing, 0)
-  const common = { cutoffs: cutoffs.length, rows, differences, differing, notes }
+  const common = { cutoffs: trial.runs, rows, differences, differing, notes }
   if (differing > 0 && stories.every((story) => story.rounding))
     return { verdict: 'undecided', reason: roundingReason, ...common }
-  if (differing > 0) return { verdict: 'leak', reason: likelyCause(input.sql, stories), ...common }
-  return { verdict: 'clean', reason: null, ...common, notes: [...notes, odds(own, instants)] }
+  if (differing > 0) return { verdict: 'leak', reason: likelyCause(input.sql, input.ts, stories), ...common }
+  const chance = odds(trial.tried.union(safe).size, states.count, safe.size > 0)
+  return { verdict: 'clean', reason: null, ...common, notes: [...notes, chance] }
 }
 
-/** How rare a leak may be that touches a row at its own instant only. */
-function odds(own: number, instants: number): string {
-  const tried = `${own} of ${instants} instants of the result were tried at themselves`
-  if (own >= instants) return `${tried}: a leak of one row would have been met`
-  const rare = Math.max(1, Math.floor(1 / (1 - 0.05 ** (1 / own))))
-  return `${tried}: a leak in one instant of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
+/** What the runs of a proof share. */
+interface Trial {
+  readonly session: Engine
+  readonly input: ProofInput
+  readonly columns: readonly ColumnSpec[]
+  readonly at: string
+  readonly differences: Difference[]
+  readonly stories: CutStory[]
+  /** The states that were tried at their own last instant. */
+  readonly tried: Set<number>
+  runs: number
+}
+
+function told(trial: Trial): void {
+  trial.runs++
+  trial.input.onCutoff?.(trial.runs, trial.input.cutoffs)
+}
+
+/**
+ * With how many combs of holes each state is tried right before one; 0 where cut-offs reach all of them, where holes say
+ * nothing, and where the query remembers for too long.
+ */
+async function holesFor(trial: Trial, { count, ofPoints }: States): Promise<number> {
+  const { session, input, columns, at } = trial
+  const most = Math.floor(input.cutoffs / 2)
+  if (count <= input.cutoffs || !ofPoints || most < 3 || !(await canHide(session))) return 0
+  await prepareHoles(session, columns, at)
+  const memory = await measureMemory(session, input.sql, columns, at, count)
+  told(trial)
+  await prepareHoles(session, columns, at)
+  return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, Math.min(32, Math.ceil(input.cutoffs / 3))))
+}
+
+/** Runs the query as of the last instants of these states and notes what differs up to them. */
+async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
+  const { session, input, columns, at, differences, stories } = trial
+  for (const cutoff of await instantsOf(session, chosen)) {
+    await session.run(`SET VARIABLE as_of = TIMESTAMPTZ ${quote(cutoff)}`)
+    await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${input.sql}`)
+    await session.run('SET VARIABLE as_of = NULL')
+    told(trial)
+    const upTo = `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
+    if (await isSame(session, columns, upTo)) continue
+    const bags = await bagDifference(session, columns, upTo, fetched)
+    const found = matchRows(columns, bags, input.tolerance)
+    if (found.length === 0) continue
+    stories.push(await storyOf(session, cutoff, at, upTo, bags, found.every(isRounding)))
+    for (const { key, column, full, truncated } of found)
+      if (differences.filter((known) => known.as_of === cutoff).length < shownEach && differences.length < shown)
+        differences.push({ as_of: cutoff, row: key, column, full, truncated })
+  }
+  for (const state of chosen) trial.tried.add(state)
+}
+
+/** Whether both sides hold the same rows up to an instant, as far as digests tell. */
+async function isSame(session: Engine, columns: readonly ColumnSpec[], upTo: string): Promise<boolean> {
+  const side = (table: string): string => `SELECT ${digestSql(columns)} FROM ${table} WHERE ${upTo}`
+  return (await session.rows(`${side('proof_full')} EXCEPT ${side('proof_cut')}`)).length === 0
+}
+
+/** How rare a leak may be that touches one decision, by what the next step brings. */
+function odds(tried: number, states: number, holes: boolean): string {
+  const how = holes ? ', some as of themselves, the others without what came right after them' : ''
+  const said = `${tried} of ${states} states of knowledge were tried${how}`
+  if (tried >= states) return `${said}: a leak of one row would have been met`
+  const rare = Math.max(1, Math.floor(1 / (1 - 0.05 ** (1 / tried))))
+  return `${said}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
 }
 
 async function storyOf(

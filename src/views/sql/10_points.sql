@@ -3,6 +3,7 @@
 -- law: L1, L6. Both instants fold to constants and reach the Parquet scan; unset they leave no filter. The row's own
 --   condition on backfilled points stands inside the branch, so that the outer CASE folds to one plain column. Where the
 --   rule stands in for them it takes two columns to tell, and the scan skips by t: nothing is known before it begins.
+-- proof_hidden is a list of edges in microseconds: what arrived behind an odd number of them is not there (look-ahead proofs).
 -- The columns are qualified: macros inline this text, and their parameters metric, interval, currency … stand for bare names.
 CREATE OR REPLACE VIEW points AS
 SELECT stored.metric, stored.asset, stored."interval", stored.currency, stored.exchange, stored.network, stored.t,
@@ -13,7 +14,9 @@ SELECT stored.metric, stored.asset, stored."interval", stored.currency, stored.e
 FROM {{files points}} AS stored
 WHERE ({{as_of}} IS NULL OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.available_at END <= {{as_of}})
   AND ({{as_of}} IS NULL OR NOT {{backfill}} OR {{ruled stored}} <= {{as_of}})
-  AND ({{observed_as_of}} IS NULL OR stored.observed_at <= {{observed_as_of}});
+  AND ({{observed_as_of}} IS NULL OR stored.observed_at <= {{observed_as_of}})
+  AND ({{variable proof_hidden}} IS NULL OR len(list_filter(CAST({{variable proof_hidden}} AS BIGINT[]), lambda proof_edge:
+    proof_edge < epoch_us(CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END))) % 2 = 0);
 COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
 COMMENT ON COLUMN points.metric IS 'path of the endpoint, as in the catalogue';
 COMMENT ON COLUMN points.asset IS 'asset id of the metrics API';

@@ -1,0 +1,106 @@
+import { type Engine, quoteName } from '../store/engine.ts'
+import type { ColumnSpec } from './lookahead-rows.ts'
+
+/*
+ * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.
+ * Holes find where to cut: the query runs without what arrived between each m-th state and the next. Honest decisions change
+ * only behind a hole, as far as the query remembers; one that changes before it, or alone, is suspected and then cut at.
+ * With m runs each state has stood right before a hole once.
+ */
+
+/** How the holes lie: one behind each state that leaves `run` when divided by `every`. */
+interface Comb {
+  readonly every: number
+  readonly run: number
+}
+
+/** Whether the lake's views can be read with holes; those of an older program cannot. */
+export async function canHide(session: Engine): Promise<boolean> {
+  const rows = await session.rows(
+    `SELECT 1 AS found FROM system.main.duckdb_views() AS v WHERE v.view_name = 'points' AND contains(v.sql, 'proof_hidden')`,
+  )
+  return rows.length > 0
+}
+
+/** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
+export async function prepareHoles(session: Engine, columns: readonly ColumnSpec[], at: string): Promise<void> {
+  await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
+  await session.run('CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT)')
+}
+
+/** The digest of the rows of a table that are compared, as SQL; the same for the same rows in any order. */
+export function digestSql(columns: readonly ColumnSpec[]): string {
+  const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
+  return `count(*) AS rows, sum(hash(${names.join(', ')})) AS digest`
+}
+
+function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): string {
+  return `SELECT ${at} AS instant, ${digestSql(columns)} FROM ${table} WHERE ${at} IS NOT NULL GROUP BY 1`
+}
+
+/**
+ * How many states behind a hole the query remembers what was in it: measured with one hole in the middle. States
+ * before it that move are noted.
+ */
+export async function measureMemory(
+  session: Engine,
+  query: string,
+  columns: readonly ColumnSpec[],
+  at: string,
+  count: number,
+): Promise<number> {
+  const middle = Math.floor(count / 2)
+  await runHoles(session, query, columns, at, { every: count, run: middle })
+  const [row] = await session.rows<{ n: bigint | null }>(`SELECT max(n) - ${middle} AS n FROM proof_moved`)
+  return Math.max(1, Number(row?.n ?? 1))
+}
+
+/** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
+export async function runHoles(
+  session: Engine,
+  query: string,
+  columns: readonly ColumnSpec[],
+  at: string,
+  { every, run }: Comb,
+): Promise<void> {
+  const [row] = await session.rows<{ edges: string }>(
+    `SELECT CAST(list(edge ORDER BY edge) AS VARCHAR) AS edges FROM (
+       SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n), 9223372036854775807)]) AS edge, n
+       FROM (SELECT n, min(instant) AS first, any_value(last) AS last FROM proof_state GROUP BY n))
+     WHERE n % ${every} = ${run}`,
+  )
+  await session.run(`SET VARIABLE proof_hidden = CAST(${row?.edges ?? '[]'} AS BIGINT[])`)
+  try {
+    await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${query}`)
+  } finally {
+    await session.run('SET VARIABLE proof_hidden = NULL')
+  }
+  await session.run(
+    `INSERT INTO proof_moved SELECT DISTINCT ${run}, n, (n - ${run} + ${every}) % ${every}
+     FROM proof_sums AS whole LEFT JOIN (${sumsSql('proof_cut', columns, at)}) AS holed USING (instant) JOIN proof_state USING (instant)
+     WHERE (whole.rows, whole.digest) IS DISTINCT FROM (holed.rows, holed.digest)`,
+  )
+}
+
+/**
+ * The states that moved although most others as far from a hole stayed, the likeliest first: those right before one, then
+ * the rarest. Those that moved together with the state before them remember it.
+ */
+export async function suspectStates(session: Engine, count: number, most: number): Promise<number[]> {
+  const rows = await session.rows<{ n: bigint }>(
+    `WITH starts AS (
+       SELECT run, n, p FROM proof_moved AS moved WHERE p <> 1
+         AND NOT EXISTS (FROM proof_moved AS before WHERE before.run = moved.run AND before.n = moved.n - 1)
+     ), shares AS (SELECT p, count(*) / ${count} AS share FROM starts GROUP BY p)
+     SELECT n FROM starts JOIN shares USING (p) WHERE p = 0 OR share < 0.25
+     GROUP BY n ORDER BY bool_or(p = 0) DESC, min(share), max(p) DESC, n LIMIT ${most}`,
+  )
+  return rows.map((row) => Number(row.n))
+}
+
+/** The states that did not move when what came right after them was hidden, as a set. */
+export async function unmovedStates(session: Engine, count: number): Promise<Set<number>> {
+  const rows = await session.rows<{ n: bigint }>('SELECT DISTINCT n FROM proof_moved WHERE p = 0')
+  const moved = new Set(rows.map((row) => Number(row.n)))
+  return new Set(Array.from({ length: count }, (_, n) => n).filter((n) => !moved.has(n)))
+}
