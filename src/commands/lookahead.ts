@@ -16,13 +16,13 @@ export const lookahead: CommandSpec = {
   options: [
     { flags: '--ts COL', about: 'the column with the instant of each row', default: 'ts' },
     { flags: '--labels LIST', about: 'columns that may look ahead, by comma: what a model is to learn' },
-    { flags: '--cutoffs N', about: 'how many instants are tried', default: '50' },
+    { flags: '--cutoffs N', about: 'how many times it runs without a part of the future', default: '50' },
     { flags: '--tolerance X', about: 'relative difference of doubles that counts as none', default: '0' },
     { flags: '--timeout SECONDS', about: 'give up after so long', default: '600' },
     { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
-must be the same both ways. Exit 0: clean. Exit 4: a row or value that was not knowable, with its instant and both values.
+must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Exit 0: clean. Exit 4: a row or value that was not knowable, with its instant and both values.
 Exit 6: undecided, because the query has no instant, too few rows, or is not deterministic.`,
   run: async (input, deps) => {
     const { settings } = readContext(input, deps)
@@ -95,7 +95,7 @@ function timeoutOf(input: Input): number {
 function told(proof: Proof, file: string): string {
   const { verdict, reason, cutoffs, rows, differing, differences, notes } = proof
   const lines = [`${file}: ${verdict}${reason === null ? '' : `, ${reason}`}`]
-  if (verdict !== 'undecided') lines.push(`${rows} rows tried at ${cutoffs} instants, ${differing} rows differ`)
+  if (verdict !== 'undecided') lines.push(`${rows} rows tried in ${cutoffs} runs, ${differing} rows differ`)
   for (const note of notes) lines.push(`note: ${note}`)
   for (const { as_of, row, column, full, truncated } of differences) {
     const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
