@@ -1,10 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let lake: Awaited<ReturnType<typeof makeTrustLake>>
 beforeAll(async () => {

@@ -164,7 +164,7 @@ describe('look-ahead', () => {
     },
   )
 
-  test('one leaked decision of hundreds is met at the default cut-offs', { timeout: 300_000 }, async () => {
+  test('one leaked decision of hundreds is met at the default cut-offs', async () => {
     const joined = `${onGrid}, j AS (FROM pit_join(d, '${trustMetric}', '24h'))`
     const ahead = (when: string, steps = 1): string =>
       `${joined} SELECT ts, asset, CASE WHEN ${when} THEN lead(v, ${steps}) OVER (PARTITION BY asset ORDER BY ts) ELSE v END AS v FROM j`
@@ -187,9 +187,7 @@ describe('look-ahead', () => {
     }
   })
 
-  test('says how many decisions were tried, and how rare a leak it may have missed', {
-    timeout: 300_000,
-  }, async () => {
+  test('says how many decisions were tried, and how rare a leak it may have missed', async () => {
     const met = /^(\d+) of (\d+) states of knowledge were tried.* a leak of one row would have been met$/
     const missed = /^(\d+) of (\d+) .* a leak in one of \d+ would have been met with 95 %, a rarer one perhaps not/
     const note = async (sql: string, cutoffs = 50): Promise<string> => {
