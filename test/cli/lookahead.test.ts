@@ -24,7 +24,7 @@ test('columns of whole numbers differ as numbers, as text beyond 2^53', async ()
     beyond: ['q + 9007199254740993', /^string 90071992547409\d\d$/],
     huge: ['CAST(q AS HUGEINT) * 100000000000000000000', /^string \d00000000000000000000$/],
     unsigned: ['CAST(q AS UBIGINT)', /^number [1-5]$/],
-    counted: ['count(DISTINCT v) OVER ()', /^number \d{2,3}$/],
+    counted: ['count(DISTINCT v) OVER ()', /^number \d{1,3}$/],
   }
   const columns = Object.entries(forms).map(([name, [sql]]) => `${sql} AS ${name}`)
   const sql = `${grid} SELECT ts, ${columns.join(', ')}
