@@ -1,4 +1,6 @@
-import { type Engine, quote, quoteList } from '../store/engine.ts'
+import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
+import { historyTables, readsRegistry } from './registry-objects.ts'
+import { ctesIn, parsed, tablesIn } from './tree.ts'
 
 /** The temporary table of the states: `instant` (each of the result), `n`, and `last` (the last instant of its state). */
 const states = 'proof_state'
@@ -9,8 +11,8 @@ const states = 'proof_state'
  */
 export interface States {
   readonly count: number
-  /** Whether points alone tell the states apart; the registry's events do so otherwise. */
-  readonly ofPoints: boolean
+  /** SQL of the registry's polls, which then count too; null where points alone tell the states apart. */
+  readonly polls: string | null
   /** The FROM and WHERE of the points of the metrics that the query names. */
   readonly known: string
 }
@@ -19,21 +21,38 @@ export interface States {
 export async function numberStates(session: Engine, sql: string, at: string): Promise<States> {
   const metrics = await namedMetrics(session, sql)
   const known = `FROM points WHERE ${metrics.length > 0 ? `metric IN (SELECT unnest(${quoteList(metrics)}))` : 'true'}`
-  const ofPoints = !registry.test(sql)
+  const polls = await pollsOf(session, sql)
   const own = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
-  const numbered = ofPoints
-    ? `SELECT own.instant, dense_rank() OVER (ORDER BY arrived NULLS FIRST) - 1 AS n
+  const numbered =
+    polls === null
+      ? `SELECT own.instant, dense_rank() OVER (ORDER BY arrived NULLS FIRST) - 1 AS n
        FROM ${own} ASOF LEFT JOIN (SELECT DISTINCT available_at AS arrived ${known}) AS news ON own.instant >= arrived`
-    : `SELECT own.instant, dense_rank() OVER (ORDER BY own.instant) - 1 AS n FROM ${own}`
+      : `SELECT own.instant, dense_rank() OVER (ORDER BY own.instant) - 1 AS n FROM ${own}`
   await session.run(
     `CREATE OR REPLACE TEMP TABLE ${states} AS SELECT *, max(instant) OVER (PARTITION BY n) AS last FROM (${numbered})`,
   )
   const [row] = await session.rows<{ n: bigint }>(`SELECT max(n) + 1 AS n FROM ${states}`)
-  return { count: Number(row?.n ?? 0), ofPoints, known }
+  return { count: Number(row?.n ?? 0), polls, known }
 }
 
-const registry =
-  /\b(pit_universe|universe|products|issuers|assets|deployments|venues|derivatives|provenance|documents|listings|links|metric_assets|history|snapshots|registry_\w+|schema_changes)\b/i
+/** What tells of points alone. */
+const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series', 'price_usd', 'endpoints'])
+
+/** The polls that changed what a query reads of the registry: of the tables that it names, else all; null where it reads none. */
+async function pollsOf(session: Engine, sql: string): Promise<string | null> {
+  const tree = await parsed(session, sql)
+  const trees = 'error' in tree ? [] : tree.statements
+  const ctes = new Set(ctesIn(trees))
+  const read = tablesIn(trees).filter((name) => !ctes.has(name))
+  if (!('error' in tree) && read.every((name) => ofPoints.has(name)) && !(await readsRegistry(session, trees)))
+    return null
+  const tables = await historyTables(session)
+  const named = tables.filter((table) => read.includes(table))
+  const polls = (named.length > 0 ? named : tables).map(
+    (table) => `SELECT valid_from AS moment FROM history.${quoteName(table)}`,
+  )
+  return polls.join(' UNION ')
+}
 
 /** The metrics whose names the query says; none where it says none, which means all. */
 async function namedMetrics(session: Engine, sql: string): Promise<string[]> {
@@ -58,7 +77,7 @@ interface Source {
  */
 export async function chooseStates(
   session: Engine,
-  { count: all, ofPoints, known }: States,
+  { count: all, polls, known }: States,
   count: number,
   order: 'even' | 'days',
 ): Promise<number[]> {
@@ -68,7 +87,7 @@ export async function chooseStates(
     { sql: lateArrivals(known), share: 0.06 },
     { sql: insidePeriods(), share: 0.06 },
   ]
-  if (!ofPoints) sources.push(...['products', 'deployments'].map((one) => ({ sql: registryEvents(one), share: 0.1 })))
+  if (polls !== null && polls !== '') sources.push({ sql: polls, share: 0.2 })
   const chosen = new Set<number>([all - 1])
   for (const { sql, share } of sources) {
     const found = await session.rows<{ n: bigint }>(
@@ -120,10 +139,6 @@ function lateArrivals(known: string): string {
 /** The middle of weeks and of months, and their last days. */
 function insidePeriods(): string {
   return `SELECT instant AS moment FROM ${states} WHERE isodow(instant) = 4 OR dayofmonth(instant) IN (15, 28)`
-}
-
-function registryEvents(resource: string): string {
-  return `SELECT DISTINCT valid_from AS moment FROM history.${resource}`
 }
 
 /** Up to `most` of these, evenly over their order, first and last included. */

@@ -217,10 +217,10 @@ function told(trial: Trial): void {
  * With how many combs of holes each state is tried right before one; 0 where cut-offs reach all of them, where holes say
  * nothing, and where the query remembers for too long.
  */
-async function holesFor(trial: Trial, { count, ofPoints }: States): Promise<number> {
+async function holesFor(trial: Trial, { count, polls }: States): Promise<number> {
   const { session, input, columns, at } = trial
   const most = Math.floor(input.cutoffs / 2)
-  if (count <= input.cutoffs || !ofPoints || most < 3 || !(await canHide(session))) return 0
+  if (count <= input.cutoffs || polls !== null || most < 3 || !(await canHide(session))) return 0
   await prepareHoles(session, columns, at)
   const memory = await measureMemory(session, input.sql, columns, at, count)
   told(trial)
