@@ -274,10 +274,12 @@ function wireOf(wire: CatalogueFile['wire'], complain: Bench['complain']): Wire 
     return {
       metricsPrefix: '',
       assetsPath: '',
+      metadata: null,
       queryKeys: Object.fromEntries(queryKeys.map((key) => [key, key])) as Wire['queryKeys'],
     }
   }
-  return { metricsPrefix: wire.metrics_prefix, assetsPath: wire.assets_path, queryKeys: wire.query_keys }
+  const { metrics_prefix: metricsPrefix, assets_path: assetsPath, query_keys: keys, metadata } = wire
+  return { metricsPrefix, assetsPath, metadata, queryKeys: keys }
 }
 
 function linkOf(link: NonNullable<CatalogueFile['links']>[number]): Link {

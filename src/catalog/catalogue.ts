@@ -75,6 +75,8 @@ export interface RegistryField {
 export interface Wire {
   readonly metricsPrefix: string
   readonly assetsPath: string
+  /** Where the metadata of a path (`{path}`) stand, and the keys in them; null: they are not asked for. */
+  readonly metadata: Readonly<Record<'template' | 'parameters' | 'timerange' | 'min', string>> | null
   readonly queryKeys: Readonly<Record<QueryKey, string>>
 }
 

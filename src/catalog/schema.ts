@@ -86,6 +86,17 @@ const resourceRow = z.strictObject({
   filters: words,
 })
 
+/** Where the metadata of a path stand, and the keys in them that planning reads. */
+export const metadataWire = z.strictObject({
+  template: z
+    .string()
+    .startsWith('/')
+    .refine((text) => text.split('{path}').length === 2, 'an address with {path} in it, once'),
+  parameters: word,
+  timerange: word,
+  min: word,
+})
+
 const sets = z.record(word, words.min(1))
 
 /** One catalogue file; any file may hold any of the top-level keys. */
@@ -102,6 +113,7 @@ export const catalogueFile = z.strictObject({
     .strictObject({
       metrics_prefix: z.string().startsWith('/').endsWith('/'),
       assets_path: word,
+      metadata: metadataWire,
       query_keys: z.strictObject(
         Object.fromEntries(queryKeys.map((key) => [key, word])) as Record<(typeof queryKeys)[number], typeof word>,
       ),

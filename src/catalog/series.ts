@@ -30,6 +30,8 @@ export interface Selection {
   readonly networks?: readonly string[] | undefined
   readonly since?: Instant | undefined
   readonly until?: Instant | undefined
+  /** Whether flags name its assets and dimensions one by one: a path without a glob is then a series named exactly. */
+  readonly exact?: boolean | undefined
 }
 
 /** A selected series with the wanted range `[since, until)`; null: from the beginning, until now. */
@@ -38,6 +40,8 @@ export interface Wanted {
   readonly endpoint: Endpoint
   readonly since: Instant | null
   readonly until: Instant | null
+  /** Whether flags name it exactly: then it is asked whatever metadata say. */
+  readonly exact?: boolean
 }
 
 const separator = '|'
@@ -94,7 +98,9 @@ export function expand(catalogue: Catalogue, selections: readonly Selection[]): 
         some = true
         const before = found.get(series.id)
         const range = { since: selection.since ?? null, until: selection.until ?? null }
-        found.set(series.id, before ? { ...before, ...hull(before, range) } : { series, endpoint, ...range })
+        const exact = before?.exact === true || (selection.exact === true && selection.paths?.includes(endpoint.path))
+        const bounds = before ? hull(before, range) : range
+        found.set(series.id, { series, endpoint, ...bounds, ...(exact && { exact }) })
       }
     }
     if (!some) throw emptySelection(selection)

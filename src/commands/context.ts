@@ -82,7 +82,8 @@ export async function selectionsOf(input: Input, { settings, catalogue }: Contex
   }
   const assets = listOption(input, 'assets')
   const own = assets !== undefined || Object.values(dimensions).some((list) => list !== undefined)
-  const named = own ? [{ ...dimensions, assets: assets ?? assetsOf(settings) }] : settings.select
+  const exact = assets !== undefined && ![assets, ...Object.values(dimensions)].some((list) => list?.includes('*'))
+  const named = own ? [{ ...dimensions, assets: assets ?? assetsOf(settings), exact }] : settings.select
   const base = named.length > 0 ? named : await heldSelections(settings, catalogue)
   if (base.length === 0)
     throw usage('nothing is selected', {

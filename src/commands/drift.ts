@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Drift } from '../catalog/drift.ts'
 import { LakeError, usage } from '../errors.ts'
-import { type DriftDeps, findDrift } from '../metrics/drift.ts'
+import { findDrift } from '../metrics/drift.ts'
 import { readContext } from './context.ts'
 import { json } from './print.ts'
-import { type CommandSpec, type Deps, flagOption, textOption } from './spec.ts'
-import { programName } from './world.ts'
+import { type CommandSpec, flagOption, textOption } from './spec.ts'
+import { besideWorld } from './world.ts'
 
 /** `catalog drift`: the catalogue against what the provider lists now. */
 export const driftCommand: CommandSpec = {
@@ -33,7 +32,7 @@ export const driftCommand: CommandSpec = {
         path: textOption(input, 'path') ?? 'endpoints',
         all: flagOption(input, 'all'),
       },
-      worldOf(deps),
+      besideWorld(deps),
     )
     if (flagOption(input, 'json')) deps.stdout(json(drift))
     else deps.stdout(told(drift))
@@ -52,24 +51,6 @@ function read(path: string, name: string): string {
   } catch (cause) {
     const got = (cause as NodeJS.ErrnoException).code ?? String(cause)
     throw usage(`--file ${name}`, { expected: 'a readable listing', got, cause })
-  }
-}
-
-function worldOf(deps: Deps): DriftDeps {
-  const { env } = deps
-  return {
-    now: () => deps.now(),
-    wait: async (ms: number, signal: AbortSignal) => await deps.sleep(ms, signal),
-    random: deps.random,
-    signal: deps.signal,
-    proxy: {
-      http: env['http_proxy'] ?? env['HTTP_PROXY'],
-      https: env['https_proxy'] ?? env['HTTPS_PROXY'],
-      all: env['all_proxy'] ?? env['ALL_PROXY'],
-      none: env['no_proxy'] ?? env['NO_PROXY'],
-    },
-    program: programName(),
-    temporary: tmpdir(),
   }
 }
 

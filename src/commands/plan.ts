@@ -5,6 +5,7 @@ import { countOption, readContext, selectionOptions, selectionsOf } from './cont
 import { bytes } from '../report/page/words.ts'
 import { json, seconds, table } from './print.ts'
 import { type CommandSpec, type Deps, flagOption } from './spec.ts'
+import { besideWorld, lakeWorld } from './world.ts'
 
 /** `plan`: what a fetch would ask. */
 export const planCommand: CommandSpec = {
@@ -13,16 +14,21 @@ export const planCommand: CommandSpec = {
   options: [
     ...selectionOptions,
     { flags: '--requests', about: 'list every request' },
+    { flags: '--offline', about: "plan by the provider's metadata that the lake holds, and ask nobody" },
     { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
+    "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them where a lake is. What they leave out is not asked.\n\n" +
     'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.',
   run: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const most = countOption(input, 'maxRequests', '--max-requests')
     const selections = await selectionsOf(input, { settings, catalogue })
     const now = Math.floor(deps.now() / 1000)
-    const whole = await preparePlan({ settings, catalogue, selections, gapsOnly: flagOption(input, 'gaps'), now })
+    const offline = flagOption(input, 'offline')
+    const wanted = { settings, catalogue, selections, gapsOnly: flagOption(input, 'gaps'), now }
+    const world = offline ? null : { ...besideWorld(deps), ...lakeWorld(deps, 'plan') }
+    const { plan: whole, metadata } = await preparePlan(wanted, world)
     if (flagOption(input, 'verbose')) {
       deps.stderr(
         table(
@@ -31,9 +37,19 @@ export const planCommand: CommandSpec = {
         ),
       )
     }
+    if (offline) deps.stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
     if (flagOption(input, 'json'))
-      return deps.stdout(json(flagOption(input, 'requests') ? { ...whole.totals, asks: listed(whole) } : whole.totals))
+      return deps.stdout(
+        json({
+          ...whole.totals,
+          not_asked: whole.blocked.length,
+          metadata: { ...metadata, offline },
+          ...(flagOption(input, 'requests') && { asks: listed(whole) }),
+        }),
+      )
     print(whole, deps, flagOption(input, 'requests'), most)
+    const { paths, asked } = metadata
+    deps.stdout(`${'metadata'.padEnd(10)} of ${paths} paths, ${asked} asked for now\n`)
   },
 }
 

@@ -162,5 +162,6 @@ function detail(event: IngestEvent): string[] {
   }
   if (event.kind === 'request') return [`${event.id} asks ${event.ask.series.id}`]
   if (event.kind === 'listing') return [`assets: ${event.assets ?? event.outcome}, ${event.fresh} new`]
+  if (event.kind === 'metadata') return [`metadata: ${event.read} of ${event.asked} paths`]
   return []
 }

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
+import type { BesideDeps } from '../metrics/beside.ts'
 import { clockNote } from '../upkeep/clock-ahead.ts'
 import { finishRun } from '../upkeep/finish.ts'
 import type { RunEnd } from '../ledger/job.ts'
@@ -29,20 +30,31 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
   }
 }
 
-/** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */
-export function askingWorld(deps: Deps, command: string, catalogue: Catalogue) {
+/** The real world behind what asks a provider beside a lake. */
+export function besideWorld(deps: Deps): BesideDeps {
   const { env } = deps
-  const world = lakeWorld(deps, command)
   return {
-    ...world,
     now: () => performance.timeOrigin + performance.now(),
-    wait: async (ms: number, signal: AbortSignal) => await deps.sleep(ms, signal),
+    wait: async (ms, signal) => await deps.sleep(ms, signal),
+    random: deps.random,
+    signal: deps.signal,
     proxy: {
       http: env['http_proxy'] ?? env['HTTP_PROXY'],
       https: env['https_proxy'] ?? env['HTTPS_PROXY'],
       all: env['all_proxy'] ?? env['ALL_PROXY'],
       none: env['no_proxy'] ?? env['NO_PROXY'],
     },
+    program: programName(),
+    temporary: tmpdir(),
+  }
+}
+
+/** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */
+export function askingWorld(deps: Deps, command: string, catalogue: Catalogue) {
+  const world = lakeWorld(deps, command)
+  return {
+    ...besideWorld(deps),
+    ...world,
     atEnd: async (end: RunEnd) =>
       await finishRun(end, { catalogue, deps: world, note: (text) => deps.stderr(`note: ${text}\n`) }),
   }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { globTest } from '../catalog/globs.ts'
 import { queryKeys } from '../catalog/catalogue.ts'
 import { describeIssues, readYaml, type YamlText } from '../catalog/document.ts'
-import { duration, instant } from '../catalog/schema.ts'
+import { duration, instant, metadataWire } from '../catalog/schema.ts'
 import { type Complaint, LakeError } from '../errors.ts'
 import { day, intervals, weekdays } from '../time.ts'
 
@@ -52,6 +52,7 @@ const override = z
 
 const metrics = z.strictObject({
   url: word.optional(),
+  metadata: z.union([z.literal(false), metadataWire.partial()]).optional(),
   query_keys: z.partialRecord(z.enum(queryKeys), word).optional(),
   timestamp: z.enum(['interval_start', 'interval_end']).optional(),
   week_start: z.enum(weekdays).optional(),
@@ -179,6 +180,7 @@ function knownKeys(path: readonly (string | number)[]): readonly string[] {
   if (top === undefined) return Object.keys(configSchema.shape)
   if (top === 'metrics' && second === undefined) return Object.keys(metrics.shape)
   if (top === 'metrics' && second === 'query_keys') return queryKeys
+  if (top === 'metrics' && second === 'metadata') return Object.keys(metadataWire.shape)
   if (top === 'metrics' && second === 'availability' && third !== undefined)
     return fourth === undefined ? Object.keys(override.shape) : Object.keys(ruleKeys)
   if (top === 'registry' && second === undefined) return Object.keys(registry.shape)

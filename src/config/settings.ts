@@ -1,7 +1,7 @@
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from '../catalog/availability.ts'
-import { type Catalogue, type Endpoint, type QueryKey } from '../catalog/catalogue.ts'
+import { type Catalogue, type Endpoint, type QueryKey, type Wire } from '../catalog/catalogue.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type PlacedRule, resolveRules, ruleTime } from '../catalog/rules.ts'
 import { type Selection, seriesId } from '../catalog/series.ts'
@@ -41,6 +41,8 @@ export interface Settings {
     readonly paths: Readonly<Record<string, string>>
     readonly exchanges: Readonly<Record<string, string>>
     readonly queryKeys: Partial<Readonly<Record<QueryKey, string>>>
+    /** What of the catalogue's `metadata` is spelt otherwise; false: they are not asked for. */
+    readonly metadata: false | Readonly<Partial<NonNullable<Wire['metadata']>>>
     readonly availability: Readonly<Record<string, Override>>
   }
   readonly registry: ApiSettings & {
@@ -70,6 +72,25 @@ interface Sources {
 /** A map without prototype: names that a provider gives are looked up in it, `constructor` among them. */
 function bare<T>(map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
   return Object.assign(Object.create(null) as Record<string, T>, map)
+}
+
+/** What the config file says by names. */
+function namesOf({
+  credits,
+  paths,
+  exchanges,
+  query_keys,
+  metadata,
+  availability,
+}: NonNullable<Config['metrics']> = {}) {
+  return {
+    credits: bare(credits ?? { BTC: 1, '*': 2 }),
+    paths: bare(paths ?? {}),
+    exchanges: bare(exchanges ?? {}),
+    queryKeys: query_keys ?? {},
+    metadata: (metadata ?? {}) as Settings['metrics']['metadata'],
+    availability: bare(availability ?? {}),
+  }
 }
 
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
@@ -113,11 +134,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       weekStart: config.metrics?.week_start ?? 'monday',
       requestsPerMinute: number('metrics.requests_per_minute', config.metrics?.requests_per_minute, 600),
       concurrency: number('metrics.concurrency', config.metrics?.concurrency, 8),
-      credits: bare(config.metrics?.credits ?? { BTC: 1, '*': 2 }),
-      paths: bare(config.metrics?.paths ?? {}),
-      exchanges: bare(config.metrics?.exchanges ?? {}),
-      queryKeys: config.metrics?.query_keys ?? {},
-      availability: bare(config.metrics?.availability ?? {}),
+      ...namesOf(config.metrics),
     },
     registry: {
       ...api('registry'),
@@ -159,11 +176,14 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
   const endpoints = new Map<string, Endpoint>()
   for (const [path, endpoint] of catalogue.endpoints)
     endpoints.set(path, { ...endpoint, rules: overridden(path, endpoint.rules, overrides) })
-  return {
-    ...catalogue,
-    endpoints,
-    wire: { ...catalogue.wire, queryKeys: { ...catalogue.wire.queryKeys, ...settings.metrics.queryKeys } },
+  const { metadata, queryKeys } = settings.metrics
+  const wire = {
+    ...catalogue.wire,
+    queryKeys: { ...catalogue.wire.queryKeys, ...queryKeys },
+    metadata:
+      metadata === false || catalogue.wire.metadata === null ? null : { ...catalogue.wire.metadata, ...metadata },
   }
+  return { ...catalogue, endpoints, wire }
 }
 
 /** Whether the address is on this machine. */

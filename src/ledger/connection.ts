@@ -7,7 +7,7 @@ import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { type Skew, watchSkew } from '../net/skew.ts'
 import type { Provider, RequestRow } from './entry.ts'
 import type { JobDeps, Run } from './job.ts'
-import { agreeProvider } from './provider.ts'
+import { agreeProvider, providerAt } from './provider.ts'
 import { type About, requestRow } from './requests.ts'
 import { openRunLog, type RunLog } from './run-log.ts'
 import { openSpool, type Spool } from './sweep.ts'
@@ -234,12 +234,10 @@ interface Who {
   readonly attempts: Map<string, number>
 }
 
-/** Who answers: the sandbox says so itself, everybody else is an address; another provider than the lake's is refused. */
+/** Remembers who answers; another provider than the lake's is refused. */
 function learn({ run, api }: Parts, who: Who, sandbox: string | null): void {
   if (who.provider !== null) return
-  const { origin, pathname } = new URL(accessTo(api.name, api.settings).url)
-  const name = sandbox === null ? `${origin}${pathname}`.replace(/\/+$/, '') : `sandbox:${sandbox}`
-  const found = { [api.name]: name, synthetic: sandbox !== null }
+  const found = providerAt(api.name, accessTo(api.name, api.settings).url, sandbox)
   who.provider = agreeProvider(run.ledger.head().provider, found, api.providerMoved)
   who.sandbox = sandbox
 }

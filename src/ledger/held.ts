@@ -202,6 +202,12 @@ export function heldState(index: Index, key: string): Json | undefined {
   return row === undefined ? undefined : (JSON.parse(String(row['value'])) as Json)
 }
 
+/** Every piece of committed state whose name begins so. */
+export function heldStates(index: Index, prefix: string): [string, Json][] {
+  const rows = index.statement('SELECT key, value FROM state WHERE substr(key, 1, ?) = ?').all(prefix.length, prefix)
+  return rows.map(({ key, value }) => [String(key), JSON.parse(String(value)) as Json])
+}
+
 /** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
 export function heldWeekStart(index: Index): Weekday {
   const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) = '1w' AND first_t IS NOT NULL LIMIT 1`

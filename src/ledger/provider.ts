@@ -31,6 +31,13 @@ export function agreeProvider(held: Provider | null, found: Provider, moved: boo
   }
 }
 
+/** Who answers at an address of an API: the sandbox says so itself, everybody else is an address. */
+export function providerAt(api: 'metrics' | 'registry', url: string, sandbox: string | null): Provider {
+  const { origin, pathname } = new URL(url)
+  const name = sandbox === null ? `${origin}${pathname}`.replace(/\/+$/, '') : `sandbox:${sandbox}`
+  return { [api]: name, synthetic: sandbox !== null }
+}
+
 function nameOf(provider: Provider): string {
   const kind = provider.synthetic ? 'synthetic' : 'real'
   const who = [provider.metrics, provider.registry].filter((name) => name !== undefined)

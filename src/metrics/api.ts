@@ -46,6 +46,11 @@ export function assetsUrl(base: string, wire: Wire): string {
   return pathUrl(base, wire, wire.assetsPath)
 }
 
+/** The address of the metadata of a path as the provider spells it. */
+export function metadataUrl(base: string, template: string, path: string): string {
+  return `${base.replace(/\/+$/, '')}${template.replace('{path}', () => encodePath(path))}`
+}
+
 /** Every query parameter by the program's name and its key, for reading what a refusal names. */
 export function knownParameters(wire: Wire): { name: string; key: string }[] {
   return queryKeys.map((name) => ({ name, key: wire.queryKeys[name] }))
@@ -57,8 +62,11 @@ export function shownUrl(url: string, secrets: readonly string[]): string {
 }
 
 function pathUrl(base: string, wire: Wire, path: string): string {
-  const encoded = path.split('/').map(encodeURIComponent).join('/')
-  return `${base.replace(/\/+$/, '')}/${wire.metricsPrefix.replace(/^\/+|\/+$/g, '')}/${encoded}`
+  return `${base.replace(/\/+$/, '')}/${wire.metricsPrefix.replace(/^\/+|\/+$/g, '')}/${encodePath(path)}`
+}
+
+function encodePath(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/')
 }
 
 /** Percent-encodes everything but letters, digits and `- _ . ~`: `+` would be read as a space by some. */

@@ -26,6 +26,8 @@ export type IngestEvent =
   | { readonly kind: 'skew'; readonly skew: Skew }
   /** The listing of assets was asked: how many it names, and how many of them are new or changed. */
   | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }
+  /** Metadata were asked for: of how many paths, and how many of them have any. */
+  | { readonly kind: 'metadata'; readonly asked: number; readonly read: number }
 
 /** How an event of a run stands in its log; null where the connection notes it, or only a detailed log holds it. */
 export function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
@@ -46,6 +48,8 @@ export function logged(event: IngestEvent, detailed: boolean): readonly [name: s
     }
     case 'listing':
       return ['listing', { assets: event.assets, fresh: event.fresh, outcome: event.outcome }]
+    case 'metadata':
+      return ['metadata', { asked: event.asked, read: event.read }]
     default:
       return event satisfies never
   }

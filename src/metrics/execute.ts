@@ -157,16 +157,16 @@ function contextOf(open: OpenRun): Omit<BatchContext, 'provider'> {
 }
 
 function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Blocked {
-  return { series, endpoint, interval, window: settles, reason: reason ?? '', refusal: null }
+  return { series, endpoint, interval, window: settles, reason: reason ?? '', told: null }
 }
 
-/** What is recorded of windows that are not asked: a refusal that stands keeps the instant at which it was told. */
+/** What is recorded of windows that are not asked: what was told before keeps the instant at which it was told. */
 function unasked({ id, deps, input }: MetricsRun, blocked: readonly Blocked[]): Answered[] {
   const at = Math.floor(deps.now() / 1000)
   const { weekStart } = input.settings.metrics
-  return blocked.map(({ series, endpoint, interval, window, reason, refusal }, i) => {
+  return blocked.map(({ series, endpoint, interval, window, reason, told }, i) => {
     const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
-    const { state, asked_at, request } = refusal ?? { state: 'unsupported', asked_at: at, request: `${id}-b${i}` }
+    const { state, asked_at, request } = told ?? { state: 'unsupported', asked_at: at, request: `${id}-b${i}` }
     const rows = settleWhole(ask, state, reason, { at, request: '', weekStart })
     return {
       ask,

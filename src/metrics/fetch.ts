@@ -1,6 +1,7 @@
 import { checkSelections } from '../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
 import { execute } from './execute.ts'
+import { metadataDue } from './metadata.ts'
 import { planOn, type PlanInput } from './prepare.ts'
 import { connected, type IngestDeps, type MetricsInput, type Purpose, withMetrics } from './run.ts'
 import type { IngestSummary } from './tally.ts'
@@ -16,8 +17,13 @@ export async function ingest(input: IngestInput, deps: IngestDeps): Promise<Inge
   // A slip of the call leaves nothing in a folder that is no lake.
   checkSelections(input.catalogue, input.selections)
   return await withMetrics(input, deps, purpose, async (run) => {
-    if (wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros()))
-      await connected(run, async ({ list }) => void (await list()))
+    const listing = wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros())
+    const due = metadataDue(input, run.ledger, deps.nowMicros())
+    if (listing || due.plain.length + due.guarded.length > 0)
+      await connected(run, async ({ list, describe }) => {
+        if (listing) await list()
+        await describe(due)
+      })
     const plan = await planOn(input, run.ledger)
     if (plan.asks.length === 0 && plan.blocked.length === 0) deps.onEvent({ kind: 'planned', plan })
     else await execute(run, plan)

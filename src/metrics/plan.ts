@@ -10,7 +10,9 @@ import {
   standingRefusal,
 } from '../ledger/refusals.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
-import { bridge, minus, union, type Window } from '../windows.ts'
+import { bridge, intersect, minus, union, type Window } from '../windows.ts'
+
+import { beforeStart, type DatedSaid, isUnlisted, standingOf, type StandingMetadata } from './metadata-said.ts'
 
 /** What an earlier answer said about a window of a series. */
 export interface Answered extends Window {
@@ -42,6 +44,8 @@ export interface Limits {
   readonly gapsOnly: boolean
   /** Why a series must not be asked of this provider; null when it may. */
   readonly blocked: (series: Series, endpoint: Endpoint) => string | null
+  /** What the provider's metadata say of a series, and since when; null where there are none. */
+  readonly said?: (series: Series, endpoint: Endpoint) => DatedSaid | null
 }
 
 /** One request: a window of a series, or the whole series where the endpoint takes no range. */
@@ -64,8 +68,8 @@ export interface Blocked {
   readonly interval: Interval
   readonly window: Window
   readonly reason: string
-  /** The refusal that stands, which is not tried again yet; null where a name is not mapped. */
-  readonly refusal: Standing | null
+  /** What was said of it before, by a refusal that stands or by metadata; null where a name is not mapped. */
+  readonly told: Pick<Answered, 'state' | 'asked_at' | 'request'> | null
 }
 
 /** The very object that `fetch` executes and `plan` prints. */
@@ -125,15 +129,27 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     }
     if (range.since >= range.until) continue
     const unmapped = limits.blocked(want.series, want.endpoint)
-    const missing = missingWindows(range, known, want.endpoint, interval, limits, now, unmapped !== null)
-    if (missing.length === 0) continue
+    const said = limits.said?.(want.series, want.endpoint) ?? null
+    const asked = want.exact === true ? 'exact' : limits.gapsOnly || (known?.points ?? 0) > 0 ? 'held' : 'new'
+    const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
+    const wanted = missingWindows(range, known, want.endpoint, interval, limits, now, {
+      placeholder: unmapped !== null,
+      ...metadata,
+    })
+    if (wanted.length === 0) continue
+    const { series, endpoint } = want
+    const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
+      void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
     const refusal = unmapped === null && !limits.gapsOnly ? refusalOf(want, known, paths, now) : null
-    const reason = unmapped ?? refusal?.reason
-    if (reason !== undefined) {
-      const { series, endpoint } = want
-      blocked.push(...missing.map((window) => ({ series, endpoint, interval, window, reason, refusal })))
+    const why = refusal ?? metadata.unlisted
+    if (unmapped !== null || why !== null) {
+      block(wanted, unmapped ?? why?.reason ?? '', why)
       continue
     }
+    const early = intersect(wanted, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
+    block(early, beforeStart, { state: 'empty', asked_at: metadata.at, request: null })
+    const missing = minus(wanted, early)
+    if (missing.length === 0) continue
     windows += missing.length
     const own = requestsFor(want, interval, missing, known, horizon, limits)
     for (const ask of own) expected += expectedOf(ask, known)
@@ -212,7 +228,7 @@ function missingWindows(
   interval: Interval,
   { gapsOnly, weekStart }: Limits,
   now: Instant,
-  blocked: boolean,
+  blocked: Pick<Against, 'placeholder' | 'unlisted' | 'noted'>,
 ): Window[] {
   const { answers = [], points = 0 } = known ?? {}
   const tolerance = toleranceOf(endpoint, interval)
@@ -224,7 +240,7 @@ function missingWindows(
   }
   return minus(
     [range],
-    answers.filter((answer) => isSettled(answer, { age: age(answer), tolerance, now, blocked, points })),
+    answers.filter((answer) => isSettled(answer, { age: age(answer), tolerance, now, points, ...blocked })),
   )
 }
 
@@ -242,20 +258,26 @@ interface Against {
   readonly age: number
   readonly tolerance: number
   readonly now: Instant
-  readonly blocked: boolean
   readonly points: number
+  /** Whether a name of the series is not mapped. */
+  readonly placeholder: boolean
+  readonly unlisted: StandingMetadata['unlisted']
+  readonly noted: Instant
 }
 
 /** Whether an answer stands for now; one of a far future (a clock was wrong) does not. */
-function isSettled(answer: Answered, { age, tolerance, now, blocked, points }: Against): boolean {
+function isSettled(answer: Answered, against: Against): boolean {
+  const { age, tolerance, now, points } = against
   const since = Math.abs(now - answer.asked_at)
   switch (answer.state) {
     case 'failed':
       return false
     case 'unsupported':
-      if (answer.reason?.startsWith(placeholderReason) === true) return blocked
+      if (answer.reason?.startsWith(placeholderReason) === true) return against.placeholder
+      if (isUnlisted(answer)) return against.unlisted !== null
       return since < refusalPatience && !(points > 0 && isStale(answer))
     case 'empty':
+      if (answer.reason === beforeStart) return answer.until <= against.noted
       return age > tolerance && since < emptyPatience
     case 'covered':
       if (answer.reason === null) return true

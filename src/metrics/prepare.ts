@@ -1,14 +1,31 @@
 import { existsSync } from 'node:fs'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
-import { expand, type Selection, type Series } from '../catalog/series.ts'
+import { checkSelections, expand, matchPaths, type Selection, type Series } from '../catalog/series.ts'
+import type { CommitDeps } from '../ledger/commit.ts'
+import { runName } from '../ledger/job.ts'
 import type { Provider } from '../ledger/entry.ts'
 import { heldAnswers, heldSeries } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { providerAt } from '../ledger/provider.ts'
 import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
 import { withListedAssets } from './assets.ts'
+import { askBeside, type BesideDeps } from './beside.ts'
+import {
+  askMetadata,
+  heldMetadata,
+  keepMetadata,
+  mergeMetadata,
+  type Metadata,
+  type MetadataAnswer,
+  metadataDue,
+  metadataPerMinute,
+  metadataRetries,
+  wirePathOf,
+} from './metadata.ts'
+import { saidOf } from './metadata-said.ts'
 
 /** What a plan is made of beside the ledger. */
 export interface PlanInput {
@@ -19,20 +36,74 @@ export interface PlanInput {
   readonly now: Instant
 }
 
-/** The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. */
-export async function preparePlan(input: PlanInput): Promise<Plan> {
-  const { settings } = input
-  if (!lakeExists(settings.data)) return await planOn(input, null)
-  const ledger = await Ledger.openToRead(settings.data)
+/** A plan and what it knows of the provider's metadata: of how many selected paths, and how many were asked for now. */
+export interface Prepared {
+  readonly plan: Plan
+  readonly metadata: { readonly paths: number; readonly asked: number }
+}
+
+/**
+ * The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. Metadata
+ * that are old are asked for first and kept where a lake is; `asking` null: those that are held must do.
+ */
+export async function preparePlan(
+  input: PlanInput,
+  asking: (BesideDeps & CommitDeps) | null = null,
+): Promise<Prepared> {
+  const { settings, catalogue, selections } = input
+  checkSelections(catalogue, selections)
+  const ledger = lakeExists(settings.data) ? await Ledger.openToRead(settings.data) : null
   try {
-    return await planOn(input, ledger)
+    const answers = asking === null ? [] : await askedNow(input, ledger, asking)
+    const held = ledger === null ? new Map() : heldMetadata(ledger)
+    const metadata = mergeMetadata(held, answers, input.now)
+    const paths = new Set(selections.flatMap((one) => matchPaths(catalogue, one.paths ?? ['*'])))
+    const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
+    const plan = await planOn(input, ledger, metadata)
+    return { plan, metadata: { paths: known.length, asked: answers.length } }
   } finally {
-    ledger.close()
+    ledger?.close()
   }
 }
 
+/** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
+async function askedNow(
+  input: PlanInput,
+  ledger: Ledger | null,
+  asking: BesideDeps & CommitDeps,
+): Promise<MetadataAnswer[]> {
+  const { settings, catalogue } = input
+  const { url, key, concurrency } = settings.metrics
+  const due = metadataDue(input, ledger, asking.nowMicros())
+  if (url === null || key === null || due.plain.length + due.guarded.length === 0) return []
+  const run = runName(asking, 'plan')
+  const pace = { perMinute: metadataPerMinute, retry: metadataRetries, run }
+  let sandbox: string | null | undefined
+  const answers = await askBeside(settings, asking, pace, async (beside) => {
+    const asked = { ...beside, run, wire: catalogue.wire, concurrency }
+    return await askMetadata(asked, due, (first) => {
+      for (const { outcome } of first) if (outcome.kind === 'body') sandbox ??= outcome.sandbox
+      return typeof sandbox === 'string'
+    })
+  })
+  if (ledger !== null && ledger.head().version > 0 && sandbox !== undefined) {
+    const held = await Ledger.open(settings.data)
+    try {
+      const keeping = { job: 'plan', run, provider: providerAt('metrics', url, sandbox), providerMoved: false } as const
+      await keepMetadata({ ...keeping, ledger: held, deps: asking }, answers)
+    } finally {
+      held.close()
+    }
+  }
+  return answers
+}
+
 /** The plan against what this ledger holds; null: nothing yet. */
-export async function planOn(input: PlanInput, ledger: Ledger | null): Promise<Plan> {
+export async function planOn(
+  input: PlanInput,
+  ledger: Ledger | null,
+  metadata: Metadata = ledger === null ? new Map() : heldMetadata(ledger),
+): Promise<Plan> {
   const { settings, catalogue, gapsOnly, now } = input
   const selections = await withListedAssets(input.selections, ledger)
   const provider = ledger?.head().provider ?? null
@@ -42,6 +113,10 @@ export async function planOn(input: PlanInput, ledger: Ledger | null): Promise<P
     weekStart: settings.metrics.weekStart,
     gapsOnly,
     blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
+    said: (series, endpoint) => {
+      const known = metadata.get(wirePathOf(settings.metrics, endpoint))
+      return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics.exchanges) : null
+    },
   }
   const held = ledger === null ? new Map<string, Held>() : heldAnswers(ledger)
   return plan(expand(catalogue, selections), held, limits, now)

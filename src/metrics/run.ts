@@ -1,11 +1,11 @@
-import { usualRetries } from '../net/retry.ts'
-import { type AskingDeps, accessTo, type Connection, withConnection } from '../ledger/connection.ts'
+import { type AskingDeps, type AskOne, accessTo, type Connection, withConnection } from '../ledger/connection.ts'
 import { type Result, type Run, withLake } from '../ledger/job.ts'
 import { Engine } from '../store/engine.ts'
 import { maxBodyBytes } from './asking.ts'
 import { type Listed, refreshAssets } from './assets.ts'
 import type { BatchResult } from './batch.ts'
 import { type IngestEvent, logged } from './events.ts'
+import { askMetadata, keepMetadata, type Due, metadataPerMinute, metadataRetries } from './metadata.ts'
 import type { PlanInput } from './prepare.ts'
 import { Tally } from './tally.ts'
 
@@ -44,6 +44,8 @@ export interface OpenRun extends MetricsRun {
   readonly tell: (event: IngestEvent) => void
   /** Asks for the listing of assets, by its own limit. */
   readonly list: () => Promise<Listed>
+  /** Asks for the metadata that are due, by the same limit. */
+  readonly describe: (due: Due) => Promise<void>
 }
 
 /** Opens the lake for a job that asks for points; no second one of its kind works beside it. */
@@ -61,9 +63,6 @@ export async function withMetrics<T>(
     async (run) => await work({ ...run, purpose, input, deps, tally: new Tally(run.ledger.head().version) }),
   )
 }
-
-/** Requests a minute for the listing of assets, which stands in a bucket of its own. */
-const listingPerMinute = 1_200
 
 /** Connects the run with the API. */
 export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise<void>): Promise<void> {
@@ -84,18 +83,38 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
       if (line !== null) connection.log.note(...line)
       onEvent(event)
     }
-    const beside = connection.beside(listingPerMinute, { ...usualRetries, attempts: 3, limitedAttempts: 2 })
+    const beside = connection.beside(metadataPerMinute, metadataRetries)
     const list = async (): Promise<Listed> => {
       const listed = await refreshAssets({ run, engine, connection, ask: beside })
       tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
       if (listed.version) run.tally.add({ version: listed.version, coverage: [], violations: [], accepted: [] })
       return listed
     }
+    const describe = async (due: Due): Promise<void> => await refreshMetadata({ run, connection, tell }, beside, due)
     try {
-      await use({ ...run, connection, engine, tell, list })
+      await use({ ...run, connection, engine, tell, list, describe })
     } finally {
       await connection.hangUp()
       engine.close()
     }
   })
+}
+
+/** Asks for the metadata that are due and keeps them, once it is known whose they are. */
+async function refreshMetadata(
+  { run, connection, tell }: Pick<OpenRun, 'connection' | 'tell'> & { readonly run: MetricsRun },
+  ask: AskOne,
+  due: Due,
+): Promise<void> {
+  const { input, deps, ledger, id } = run
+  const { base, spool, sandbox } = connection
+  const { catalogue, settings, providerMoved } = input
+  const { concurrency } = settings.metrics
+  const asking = { ask, base, run: id, wire: catalogue.wire, concurrency, file: spool.file }
+  const answers = await askMetadata(asking, due, () => typeof sandbox() === 'string')
+  tell({ kind: 'metadata', asked: answers.length, read: answers.filter(({ read }) => read !== null).length })
+  const provider = connection.provider()
+  if (provider === null) return
+  const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, answers)
+  if (version) run.tally.add({ version, coverage: [], violations: [], accepted: [] })
 }

@@ -5,7 +5,7 @@ import { type Limits, parseLimit } from './limits.ts'
 
 /** One answered request, as tests count them; it holds no key. */
 export interface RequestRecord {
-  readonly api: 'metrics' | 'registry' | 'none'
+  readonly api: 'metrics' | 'metadata' | 'registry' | 'none'
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>

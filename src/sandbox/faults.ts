@@ -6,7 +6,10 @@ type ParamKind = 'number' | 'instant' | 'duration' | 'text' | 'switch'
 
 /** Which requests a fault strikes; a request must fit every part that is given. */
 const selectors = {
-  path: ['text', 'glob over the path: indicators/*, registry/changes, metrics, registry; * fits any characters'],
+  path: [
+    'text',
+    'glob over the path: indicators/*, registry/changes, metadata/*, metrics, registry, metadata; * fits any characters',
+  ],
   asset: ['text', 'only this asset'],
   nth: ['number', 'only the N-th fitting request'],
   first: ['number', 'only the first N fitting requests'],
@@ -42,6 +45,8 @@ const parameters = {
   layout: ['text', 'plain, data or next_cursor'],
   events: ['text', 'name of the events array: data, changes or events'],
   embedded: ['text', 'where deployments stand: both, array or products'],
+  parameter: ['text', 'query key of the list that is told instead'],
+  values: ['text', 'the values of that list, joined by +; absent: none'],
 } as const satisfies Record<string, readonly [ParamKind, string]>
 
 const choices: Readonly<Record<string, readonly string[]>> = {
@@ -55,7 +60,7 @@ type ParamName = keyof typeof parameters
 
 interface FaultEntry {
   readonly about: string
-  readonly side: 'any' | 'metrics' | 'registry'
+  readonly side: 'any' | 'metrics' | 'metadata' | 'registry'
   readonly takes: readonly ParamName[]
 }
 
@@ -107,6 +112,7 @@ export const faultTable = {
   'poison-deep': entry('any', 'nested very deep', 'depth'),
   'poison-bad-utf8': entry('any', 'bytes that are no UTF-8'),
   'poison-noise': entry('any', 'megabytes of noise', 'mb'),
+  'metadata-says': entry('metadata', 'metadata tell other values, or t as the beginning', 'parameter', 'values', 't'),
   'new-epoch': entry('registry', 'the feed starts a new epoch', 'at'),
   'repeated-events': entry('registry', 'events come twice across pages'),
   'empty-pages': entry('registry', 'pages without events while has_more'),

@@ -26,25 +26,24 @@ export interface ApiLimit {
 /** The limits of both APIs. */
 export interface Limits {
   readonly metrics: ApiLimit
+  /** The bucket of the metrics API's metadata. */
+  readonly metadata: ApiLimit
   readonly registry: ApiLimit
+}
+
+const wide: ApiLimit = {
+  rate: { kind: 'fixed', requests: 60_000, seconds: 60 },
+  daily: null,
+  snapshots: null,
+  headers: 'seconds',
+  retryAfter: 'seconds',
 }
 
 /** Wide enough that a demo never waits, with the headers that each API is known for. */
 export const defaultLimits: Limits = {
-  metrics: {
-    rate: { kind: 'fixed', requests: 60_000, seconds: 60 },
-    daily: null,
-    snapshots: null,
-    headers: 'seconds',
-    retryAfter: 'seconds',
-  },
-  registry: {
-    rate: { kind: 'fixed', requests: 60_000, seconds: 60 },
-    daily: 1_000_000,
-    snapshots: 10_000,
-    headers: 'unix',
-    retryAfter: 'seconds',
-  },
+  metrics: wide,
+  metadata: wide,
+  registry: { ...wide, daily: 1_000_000, snapshots: 10_000, headers: 'unix' },
 }
 
 /** What was used so far; a plain value that each admitted request replaces. */
@@ -191,14 +190,14 @@ export function httpDate(at: number): string {
 
 /** How a limit is written on the command line. */
 export const limitSyntax =
-  'API=PART[,PART…] with API metrics or registry and PART one of none, fixed:N/TIME, sliding:N/TIME, bucket:N/TIME, ' +
+  'API=PART[,PART…] with API metrics, metadata or registry and PART one of none, fixed:N/TIME, sliding:N/TIME, bucket:N/TIME, ' +
   'daily=N, snapshots=N, headers=seconds|unix|date|none, retry-after=seconds|date|none'
 
 /** Reads `metrics=fixed:600/60s,headers=seconds` onto the limits given; unnamed parts stay. */
 export function parseLimit(text: string, onto: Limits): Limits {
-  const match = /^(metrics|registry)=(.+)$/.exec(text.trim())
+  const match = /^(metrics|metadata|registry)=(.+)$/.exec(text.trim())
   const api = match?.[1]
-  if ((api !== 'metrics' && api !== 'registry') || match?.[2] === undefined) {
+  if ((api !== 'metrics' && api !== 'metadata' && api !== 'registry') || match?.[2] === undefined) {
     throw usage('--limit', { expected: limitSyntax, got: `"${text}"` })
   }
   let limit = onto[api]

@@ -4,6 +4,8 @@
  * - `<path>`: the points of one endpoint, JSON or CSV;
  * - `<path>/metadata`: `{path, about, assets, intervals, currencies, exchanges, networks, launched}`;
  * - `assets`: `[{id, symbol, name, chain_id?, address?}]`;
+ * - beside it, at the wire's `metadata.template`: what one path takes, and from when,
+ *   `{path, parameters: {a: […], i: […], …}, timerange: {min, max}, is_pit}`;
  * - `endpoints`: the listing, `[{path, intervals, currencies, exchanges, networks, since, until, format, timestamp_format}]`.
  *
  * The key comes in the header `X-Api-Key` or the query parameter `api_key`; errors are `{"error": text}`.
@@ -40,6 +42,13 @@ export interface MetricsEnv {
   readonly edit?: (points: Iterable<WirePoint>, context: EditContext) => Iterable<WirePoint>
   /** A range of more intervals than this is refused with 413. */
   readonly maxPoints?: number
+  /** Whether metadata are served beside the points (default true); what is said instead of the truth. */
+  readonly metadata?: boolean
+  readonly says?: {
+    readonly parameter?: string | undefined
+    readonly values: readonly string[]
+    readonly t?: number | undefined
+  }
 }
 
 /** Which points an edit sees: those of a series in `[since, until)` as shown at `now`. */
@@ -54,15 +63,17 @@ export interface EditContext {
 export function answerMetrics(request: Request, env: MetricsEnv): Response {
   const url = new URL(request.url)
   const { metricsPrefix, assetsPath } = env.catalogue.wire
-  if (!url.pathname.startsWith(metricsPrefix)) return failure(env, 404, 'not found')
+  const described = env.metadata !== false ? describedPath(url, env.catalogue) : undefined
+  if (!url.pathname.startsWith(metricsPrefix) && described === undefined) return failure(env, 404, 'not found')
   if (request.method !== 'GET') return failure(env, 405, `method ${request.method} is not allowed`)
   const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
   if (key !== env.key) return failure(env, 401, key === null ? 'missing API key' : 'invalid API key')
+  if (described !== undefined) return describePath(described, env)
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
   if (path === assetsPath) return json(env, assetListing(env))
   if (path === 'endpoints') return json(env, listing(env))
-  const described = path.endsWith(metadataEnd) ? asked(env, path.slice(0, -metadataEnd.length), url) : undefined
-  if (described) return json(env, metadata(described, env))
+  const own = path.endsWith(metadataEnd) ? asked(env, path.slice(0, -metadataEnd.length), url) : undefined
+  if (own) return json(env, metadata(own, env))
   const endpoint = asked(env, path, url)
   if (!endpoint) return failure(env, 404, `no metric at ${path.slice(0, 200)}`)
   const now = env.now()
@@ -148,6 +159,45 @@ function metadata(endpoint: Endpoint, env: MetricsEnv): object {
   const { ask: path, about, intervals, currencies, exchanges, networks } = endpoint
   const assets = worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
   return { path, about, assets, intervals, currencies, exchanges, networks, launched: launchOf(path) }
+}
+
+/** The path whose metadata an address asks for; undefined for every other address. */
+export function describedPath(url: URL, { wire }: Catalogue): string | undefined {
+  const [before = ''] = wire.metadata?.template.split('{path}') ?? []
+  const text = decodePath(`${url.pathname}${url.search}`)
+  return before !== '' && text.startsWith(before) ? text.slice(before.length).replace(/&.*$/, '') : undefined
+}
+
+/** What one path takes, under the query keys, and from when. */
+function describePath(path: string, env: MetricsEnv): Response {
+  const { queryKeys, metadata: keys } = env.catalogue.wire
+  const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
+  if (endpoint === undefined || keys === null) return failure(env, 404, `no metric at ${path.slice(0, 200)}`)
+  const today = formatInstant(env.now())
+  const assets = worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
+  const { intervals, currencies, exchanges, networks } = endpoint
+  const lists = Object.entries({
+    asset: assets,
+    interval: intervals,
+    currency: currencies,
+    exchange: exchanges,
+    network: networks,
+  })
+  const taken = lists.filter(([, list]) => list.length > 0)
+  const parameters = Object.fromEntries(taken.map(([name, list]) => [queryKeys[name as keyof typeof queryKeys], list]))
+  const { says } = env
+  if (says?.parameter !== undefined) parameters[says.parameter] = says.values
+  const starts = assets.map((asset) => beginningOf(endpoint, asset, env.seed))
+  const range = { [keys.min]: says?.t ?? Math.min(...starts), max: Math.floor(env.now()) }
+  return json(env, { path: `/${path}`, [keys.parameters]: parameters, [keys.timerange]: range, is_pit: true })
+}
+
+/** Since when an asset has points, in whichever interval they begin first. */
+function beginningOf(endpoint: Endpoint, asset: string, seed: number): number {
+  const place = { currency: null, exchange: null, network: null }
+  const intervals = endpoint.intervals.length === 0 ? [null] : endpoint.intervals
+  const starts = intervals.map((interval) => worldStart({ endpoint, asset, interval, ...place, seed }) ?? Infinity)
+  return Math.min(...starts)
 }
 
 function decodePath(path: string): string {

@@ -11,7 +11,7 @@ import {
   unused,
   type Verdict,
 } from './limits.ts'
-import { answerMetrics, type MetricsEnv } from './metrics.ts'
+import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { editPoints, editsPoints } from './point-faults.ts'
 import { poison, poisons } from './poison.ts'
 import { answerRegistry, type RegistryFaults, registryPrefix } from './registry/handler.ts'
@@ -32,6 +32,8 @@ export interface SandboxOptions {
   readonly computedAt?: boolean
   /** Whether points of unfinished intervals appear (default false). */
   readonly unfinished?: boolean
+  /** Whether the metrics API tells what each path takes (default true). */
+  readonly metadata?: boolean
   readonly limits?: Limits
   readonly faults?: readonly Fault[]
   /** Whether `/control` answers (default false). */
@@ -54,9 +56,12 @@ export interface Sandbox {
 /** Prefix of the key that the registry answers with `forbidden`. */
 export const revokedPrefix = 'revoked-'
 
+/** Metadata belong to the metrics API, but have a bucket of their own. */
+type Side = 'metrics' | 'metadata' | 'registry'
+
 interface State extends ControlPanel {
   script: Script
-  readonly usage: { metrics: typeof unused; registry: typeof unused }
+  readonly usage: Record<Side, typeof unused>
   count: number
 }
 
@@ -84,7 +89,7 @@ function initialState(options: SandboxOptions): State {
     setFaults(faults) {
       this.script = createScript(faults, options.seed, now())
     },
-    usage: { metrics: unused, registry: unused },
+    usage: { metrics: unused, metadata: unused, registry: unused },
     count: 0,
   }
 }
@@ -97,9 +102,11 @@ async function handle(request: Request, options: SandboxOptions, state: State): 
   }
   const api = url.pathname.startsWith(metricsPrefix)
     ? 'metrics'
-    : url.pathname.startsWith(`${registryPrefix}/`)
-      ? 'registry'
-      : 'none'
+    : describedPath(url, options.catalogue) !== undefined && options.metadata !== false
+      ? 'metadata'
+      : url.pathname.startsWith(`${registryPrefix}/`)
+        ? 'registry'
+        : 'none'
   const at = state.now()
   const faults: string[] = []
   const answer =
@@ -116,7 +123,7 @@ async function handle(request: Request, options: SandboxOptions, state: State): 
 async function answerApi(
   request: Request,
   url: URL,
-  side: 'metrics' | 'registry',
+  asks: Side,
   options: SandboxOptions,
   state: State,
   struckNames: string[],
@@ -124,13 +131,14 @@ async function answerApi(
   const now = state.now()
   state.count++
   const requestId = uuid(`${options.seed} ${state.count}`)
+  const side = asks === 'registry' ? asks : 'metrics'
   const { usage, verdict } = admit(
-    state.limits[side],
-    state.usage[side],
+    state.limits[asks],
+    state.usage[asks],
     (options.pace ?? state.now)(),
     url.pathname === `${registryPrefix}/snapshot`,
   )
-  state.usage[side] = usage
+  state.usage[asks] = usage
   const scene: Scene = {
     side,
     requestId,
@@ -139,11 +147,11 @@ async function answerApi(
     signal: request.signal,
     gzip: /\bgzip\b/.test(request.headers.get('accept-encoding') ?? ''),
   }
-  const finish = (answer: Response) => withLimits(stamped(answer, options, now), state.limits[side], verdict, scene)
+  const finish = (answer: Response) => withLimits(stamped(answer, options, now), state.limits[asks], verdict, scene)
   if (verdict.refused !== null) {
     return finish(refusal(scene, 429, verdict.refused, verdict.refused.replaceAll('_', ' ')))
   }
-  const struck = strike(state.script, asked(url, side, options, now))
+  const struck = strike(state.script, asked(url, asks, options, now))
   for (const fault of struck) struckNames.push(fault.kind)
   const slow = pick(struck, ['slow-first-byte'])
   if (slow) await options.sleep(slow.ms ?? 2000, request.signal)
@@ -162,11 +170,14 @@ async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene,
   return disturb(body, struck, scene)
 }
 
-function asked(url: URL, side: 'metrics' | 'registry', options: SandboxOptions, now: number) {
+function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
   const { metricsPrefix, queryKeys } = options.catalogue.wire
   const path = url.pathname
-  const shortPath =
-    side === 'metrics' ? path.slice(metricsPrefix.length) : `registry${path.slice(registryPrefix.length)}`
+  const shortPath = {
+    metrics: () => path.slice(metricsPrefix.length),
+    metadata: () => `metadata/${describedPath(url, options.catalogue)}`,
+    registry: () => `registry${path.slice(registryPrefix.length)}`,
+  }[side]()
   const query = [...url.searchParams].filter(([name]) => !/key|token/i.test(name))
   const address = `${path}?${new URLSearchParams(query).toString()}`
   return { side, path, shortPath, address, asset: url.searchParams.get(queryKeys.asset), now }
@@ -174,6 +185,7 @@ function asked(url: URL, side: 'metrics' | 'registry', options: SandboxOptions, 
 
 function metricsEnv(options: SandboxOptions, state: State, struck: readonly Fault[]): MetricsEnv {
   const edits = struck.filter(editsPoints)
+  const says = pick(struck, ['metadata-says'])
   const most = pick(struck, ['too-large-413'])?.points
   return {
     catalogue: options.catalogue,
@@ -182,6 +194,8 @@ function metricsEnv(options: SandboxOptions, state: State, struck: readonly Faul
     now: state.now,
     computedAt: options.computedAt ?? true,
     unfinished: options.unfinished ?? false,
+    metadata: options.metadata ?? true,
+    ...(says && { says: { parameter: says.parameter, values: says.values?.split('+') ?? [], t: says.t } }),
     ...(edits.length > 0 ? { edit: (points, context) => editPoints(edits, points, context.now) } : {}),
     ...(most === undefined ? {} : { maxPoints: most }),
   }

@@ -3,7 +3,7 @@ import { type Fault, faultTable, type FaultKind } from './faults.ts'
 
 /** What a fault's selectors look at. */
 export interface Asked {
-  readonly side: 'metrics' | 'registry'
+  readonly side: 'metrics' | 'metadata' | 'registry'
   /** `/v1/metrics/indicators/sopr_pit` */
   readonly path: string
   /** `indicators/sopr_pit`, `registry/changes` */
@@ -51,6 +51,8 @@ function strikes(script: Script, fault: Fault, index: number, asked: Asked): boo
   const side = faultTable[fault.kind].side
   if (side !== 'any' && side !== asked.side) return false
   const match = fault.match ?? {}
+  // Metadata are asked beside the points: only what means them strikes them.
+  if (asked.side === 'metadata' && side === 'any' && match.path?.startsWith('metadata') !== true) return false
   if (match.path !== undefined && !fitsPath(match.path, asked)) return false
   if (match.asset !== undefined && match.asset !== asked.asset) return false
   if (match.from !== undefined && asked.now < match.from) return false

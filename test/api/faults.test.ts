@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type FaultKind, faultTable, parseFault } from '../../src/sandbox/faults.ts'
 import { mounts } from '../helpers/mounts.ts'
-import { type Client, noon, withSandbox } from '../helpers/sandbox-client.ts'
+import { ask, type Client, noon, withSandbox } from '../helpers/sandbox-client.ts'
 
 const path = 'supply/current_pit'
 const week = { a: 'BTC', i: '24h', c: 'native', s: noon - 7 * 86_400, u: noon }
@@ -200,6 +200,13 @@ describe.each(mounts)('faults over $name', (mount) => {
       expect((await registry('/snapshot')).json.data.products.length).toBeGreaterThan(100)
     })
   })
+
+  test('metadata say other values, and another beginning', () =>
+    under('metadata-says@metadata/supply/*:parameter=a,values=X+Y,t=2030-01-01', async ({ metricsUrl }) => {
+      const url = `${metricsUrl}/v1/metadata/metric?path=/supply/current_pit`
+      const { json } = await ask(url, { 'x-api-key': 'metrics-key' })
+      expect([json.parameters.a, json.timerange.min]).toEqual([['X', 'Y'], Date.UTC(2030, 0) / 1000])
+    }))
 
   test('a new epoch makes old cursors invalid', () =>
     under('new-epoch:at=2024-06-05T12:00Z', async ({ registry }) => {

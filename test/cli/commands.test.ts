@@ -134,7 +134,7 @@ test('plan for every endpoint × BTC, ETH × 24h prints what it costs; --json is
   const secret = 'sk-77aa88bb99'
   const real = { PITLAKE_METRICS_KEY: secret, PITLAKE_METRICS_URL: 'https://a.example' }
   const [text, document] = await Promise.all([
-    pitlake([...argv, '-v', '--data', 'lake'], real),
+    pitlake([...argv, '-v', '--offline', '--data', 'lake'], real),
     pitlake([...argv, '--json']),
   ])
   const endpoints = [...loadCatalogue().endpoints.values()]
@@ -150,7 +150,8 @@ test('plan for every endpoint × BTC, ETH × 24h prints what it costs; --json is
   expect(text.out).toContain('not asked')
   expect(document.code).toBe(0)
   const totals = JSON.parse(document.out) as Record<string, number>
-  expect(Object.keys(totals)).toEqual(['series', 'windows', 'requests', 'credits', 'points', 'bytes', 'seconds'])
+  const counted = ['series', 'windows', 'requests', 'credits', 'points', 'bytes', 'seconds']
+  expect(Object.keys(totals)).toEqual([...counted, 'not_asked', 'metadata'])
   expect(totals).toMatchObject({ series, requests: series, credits: (series / 2) * 3 })
   expect(readdirSync(folder)).toEqual([])
 })

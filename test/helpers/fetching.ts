@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { expand, type Selection } from '../../src/catalog/series.ts'
 import { ingest, type IngestInput } from '../../src/metrics/fetch.ts'
 import type { IngestSummary } from '../../src/metrics/tally.ts'
@@ -105,13 +106,16 @@ export interface Place {
   readonly now: () => number
 }
 
-/** One fetch by the real job, in this process. */
+/** The catalogue of a fetch that finds out by trying what a provider takes. */
+export const trying: Catalogue = { ...catalogue, wire: { ...catalogue.wire, metadata: null } }
+
+/** One fetch by the real job, in this process; by trying, unless the changes name the whole catalogue. */
 export async function fetchOnce(place: Place, selection: Selection, changes: Changes = {}): Promise<IngestSummary> {
   const { now } = place
   return await ingest(
     {
       settings: settingsAt(place, changes),
-      catalogue,
+      catalogue: trying,
       selections: [selection],
       gapsOnly: false,
       now: now(),

@@ -20,7 +20,7 @@ test('the plan of a top-up tells how many points come, within twice of it', asyn
         selections: [selection],
         gapsOnly: false,
       }
-      const { totals } = await preparePlan({ ...input, now })
+      const { totals } = (await preparePlan({ ...input, now })).plan
       const { points_added } = await bench.fetch(selection)
       expect(points_added).toBeGreaterThan(0)
       expect([days, totals.points / points_added >= 0.5, totals.points / points_added <= 2]).toEqual([days, true, true])

@@ -7,6 +7,12 @@ import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/metr
 const wire: Wire = {
   metricsPrefix: '/v1/metrics/',
   assetsPath: 'assets',
+  metadata: {
+    template: '/v1/metadata/metric?path=/{path}',
+    parameters: 'parameters',
+    timerange: 'timerange',
+    min: 'min',
+  },
   queryKeys: {
     asset: 'a',
     since: 's',

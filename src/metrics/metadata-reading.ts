@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import type { Wire } from '../catalog/catalogue.ts'
+import { type Instant, parseInstant } from '../time.ts'
+
+/** What a provider says of a path: the values that each parameter takes, by query key, and where history begins. */
+export interface Described {
+  readonly parameters: Readonly<Record<string, readonly string[]>>
+  readonly min: Instant | null
+}
+
+const value = z.union([z.string(), z.number(), z.boolean()]).transform(String)
+/** A text or a list; in any other shape a parameter says nothing. */
+const values = z.union([value.transform((one) => [one]), z.array(value)]).catch([])
+/** Seconds, or milliseconds where that were beyond the year 5000; or a text with an instant. */
+const instant = z
+  .union([
+    z.number().transform((at) => Math.floor(at > 95_000_000_000 ? at / 1000 : at)),
+    z.string().transform((text) => parseInstant(text) ?? null),
+  ])
+  .nullish()
+  .catch(null)
+
+/** Reads the metadata of a path; null for what is of another shape. What changes from day to day is left out. */
+export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>): Described | null {
+  const body = z.looseObject({
+    [keys.parameters]: z.record(z.string(), values),
+    [keys.timerange]: z
+      .looseObject({ [keys.min]: instant })
+      .nullish()
+      .catch(null),
+  })
+  const { data } = body.safeParse(parsed(text))
+  if (data === undefined) return null
+  const lists = data[keys.parameters] as Record<string, string[]>
+  const range = data[keys.timerange] as Record<string, Instant | null | undefined> | null | undefined
+  return {
+    // Sorted: another order says nothing new.
+    parameters: Object.fromEntries(Object.entries(lists).map(([key, list]) => [key, [...new Set(list)].toSorted()])),
+    min: range?.[keys.min] ?? null,
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch {
+    return undefined
+  }
+}

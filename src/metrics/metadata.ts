@@ -1,0 +1,187 @@
+import { readFile, stat } from 'node:fs/promises'
+import pLimit from 'p-limit'
+import type { Catalogue, Endpoint, Wire } from '../catalog/catalogue.ts'
+import { matchPaths, type Selection } from '../catalog/series.ts'
+import type { AskOne } from '../ledger/connection.ts'
+import { type Described, readMetadata } from './metadata-reading.ts'
+import type { DatedMetadata } from './metadata-said.ts'
+import { metadataUrl } from './api.ts'
+import type { Outcome } from '../net/outcome.ts'
+import { type RetryPolicy, usualRetries } from '../net/retry.ts'
+import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
+import { canonical, type Json, type Provider, type RequestRow } from '../ledger/entry.ts'
+import { heldSoft, heldStates } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Settings } from '../config/settings.ts'
+import { day } from '../time.ts'
+
+/** What is known of each path, by its name on the wire. */
+export type Metadata = ReadonlyMap<string, DatedMetadata>
+
+/** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
+export const metadataPerMinute = 1_200
+
+/** They are worth few repeats: without them a fetch finds out by trying. */
+export const metadataRetries: RetryPolicy = { ...usualRetries, attempts: 3, limitedAttempts: 2 }
+
+/** State and notes of a path are kept under this and its name: unchanged metadata is no news, and so no version. */
+const prefix = 'metadata/'
+/** Noted where the provider has none at all. */
+const absent = 'metadata'
+const patience = 7 * day * 1_000_000
+/** So many paths without metadata, and none with any, are a provider without metadata. */
+const fewPaths = 3
+const largest = 10_000_000
+
+/** The name of an endpoint's path as the provider knows it. */
+export function wirePathOf({ paths }: Settings['metrics'], { path, ask }: Endpoint): string {
+  return paths[path] ?? ask
+}
+
+/** What the lake holds. */
+export function heldMetadata(ledger: Ledger): Metadata {
+  const held = heldStates(ledger, prefix).map(([key, value]) => [key.slice(prefix.length), value] as const)
+  return new Map(held as unknown as [string, DatedMetadata][])
+}
+
+/** Paths to be asked for; those with unmapped names apart. */
+export interface Due {
+  readonly plain: readonly string[]
+  readonly guarded: readonly string[]
+}
+
+/** The selected paths whose metadata were not asked for within seven days. */
+export function metadataDue(
+  { settings, catalogue, selections }: MetadataInput,
+  ledger: Ledger | null,
+  nowMicros: number,
+): Due {
+  const provider = ledger?.head().provider ?? null
+  const isOld = (key: string): boolean => {
+    const asked = ledger === null ? undefined : heldSoft(ledger, key)
+    return asked === undefined || Math.abs(nowMicros - asked.at) >= patience
+  }
+  const due = (unmapped: boolean): string[] => {
+    if (catalogue.wire.metadata === null || !isOld(absent)) return []
+    const wanted = selections.flatMap(({ paths }) => matchPaths(catalogue, paths ?? ['*']))
+    const isUnmapped = ({ placeholders, path }: Endpoint) =>
+      placeholders.length > 0 && settings.metrics.paths[path] === undefined
+    const names = wanted.filter((endpoint) => isUnmapped(endpoint) === unmapped)
+    return [...new Set(names.map((endpoint) => wirePathOf(settings.metrics, endpoint)))].filter((path) =>
+      isOld(`${prefix}${path}`),
+    )
+  }
+  // Whoever is known to be real is never asked for placeholders.
+  return { plain: due(false), guarded: provider?.metrics === undefined || provider.synthetic ? due(true) : [] }
+}
+
+/** What is selected, of whom. */
+export interface MetadataInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly selections: readonly Selection[]
+}
+
+/** What metadata are asked with. */
+export interface MetadataAsking {
+  readonly ask: AskOne
+  readonly base: string
+  readonly run: string
+  readonly wire: Wire
+  readonly concurrency: number
+  /** The path of a temporary file. */
+  readonly file: (name: string) => string
+}
+
+/** What came of one path; null: no metadata. */
+export interface MetadataAnswer {
+  readonly path: string
+  readonly outcome: Outcome
+  readonly read: Described | null
+  readonly row: RequestRow
+}
+
+/**
+ * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks for
+ * the others. Names that stand for real ones are asked of a sandbox only. No answer is a failure.
+ */
+export async function askMetadata(
+  asking: MetadataAsking,
+  { plain, guarded }: Due,
+  isSandbox: (answers: readonly MetadataAnswer[]) => boolean,
+): Promise<MetadataAnswer[]> {
+  const limit = pLimit(asking.concurrency)
+  const all = async (paths: readonly string[]): Promise<MetadataAnswer[]> =>
+    await Promise.all(paths.map((path) => limit(askOne, asking, path)))
+  const answers: MetadataAnswer[] = []
+  for (const path of plain.slice(0, fewPaths)) {
+    const answer = await askOne(asking, path)
+    answers.push(answer)
+    if (answer.read !== null || !isAnswer(answer)) break
+  }
+  if (answers.length > 0 && answers.at(-1)?.read === null) return answers
+  answers.push(...(await all(plain.slice(answers.length))))
+  if (isSandbox(answers)) answers.push(...(await all(guarded)))
+  return answers
+}
+
+async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string): Promise<MetadataAnswer> {
+  const keys = wire.metadata
+  if (keys === null) throw new Error('metadata are not asked for')
+  const id = `${run}-metadata-${path.replaceAll(/[^\w]/g, '-')}`
+  const url = metadataUrl(base, keys.template, path)
+  const { outcome, row } = await ask({ id, url, file: file(`${id}.json`), bucket: 'metadata' }, { credits: 0 })
+  const text =
+    outcome.kind === 'body' && (await stat(outcome.file)).size <= largest ? await readFile(outcome.file, 'utf8') : ''
+  return { path, outcome, read: readMetadata(text, keys), row }
+}
+
+/** Whether the provider has said anything of the path. */
+function isAnswer({ outcome }: MetadataAnswer): boolean {
+  return 'at' in outcome && outcome.kind !== 'limited'
+}
+
+/** What was read over what was known: what says the same keeps the instant at which it was first read. */
+export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {
+  const merged = new Map(held)
+  for (const { path, read } of answers) {
+    if (read === null) continue
+    const { at: _, ...before } = held.get(path) ?? { at: 0 }
+    if (canonical(before) !== canonical(read)) merged.set(path, { ...read, at })
+  }
+  return merged
+}
+
+/** A lake that metadata are kept in. */
+export interface Keeping {
+  readonly ledger: Ledger
+  readonly job: 'fetch' | 'plan'
+  readonly run: string
+  readonly provider: Provider
+  readonly providerMoved: boolean
+  readonly deps: CommitDeps
+}
+
+/** Keeps what was read, and when it was asked for; null where nobody has answered. */
+export async function keepMetadata(
+  { ledger, deps, ...keeping }: Keeping,
+  answers: readonly MetadataAnswer[],
+): Promise<Version | null> {
+  const answered = answers.filter(isAnswer)
+  if (answered.length === 0) return null
+  const read = answered.filter((answer) => answer.read !== null)
+  const merged = mergeMetadata(heldMetadata(ledger), read, Math.floor(deps.nowMicros() / 1_000_000))
+  const soft = new Map(answered.map(({ path, read: own }) => [`${prefix}${path}`, own === null ? 'none' : 'read']))
+  if (read.length === 0 && answered.length >= fewPaths) soft.set(absent, 'none')
+  return await commit(
+    ledger,
+    {
+      ...keeping,
+      requests: answered.map(({ row }) => row),
+      // What says the same as before is no news.
+      state: Object.fromEntries(read.map(({ path }) => [`${prefix}${path}`, merged.get(path) as unknown as Json])),
+      soft: Object.fromEntries(soft),
+    },
+    deps,
+  )
+}

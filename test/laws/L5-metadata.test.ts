@@ -1,0 +1,254 @@
+import { expect, test } from 'vitest'
+import type { Selection } from '../../src/catalog/series.ts'
+import { heldCoverage, heldVersions } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import type { IngestEvent } from '../../src/metrics/events.ts'
+import { heldMetadata } from '../../src/metrics/metadata.ts'
+import type { Plan } from '../../src/metrics/plan.ts'
+import { formatDate } from '../../src/time.ts'
+import { type Bench, type Changes, withBench } from '../helpers/fetching.ts'
+import { withProvider } from '../helpers/provider.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const day = 86_400
+const now = Date.UTC(2026, 2, 4, 12) / 1000
+const today = formatDate(now)
+const since = Date.UTC(2026, 0, 23) / 1000
+const told: Changes = { input: { catalogue } }
+const active = 'addresses/active_count_pit'
+const supply = 'supply/current_pit'
+const burned = 'supply/burned_pit'
+const unlisted = `not in the metadata of ${today}`
+
+/** Requests to one side since the last look, by status. */
+function requestsOf({ sandbox }: Bench, seen = { n: 0 }): (api: string) => Record<number, number> {
+  return (api) => {
+    const fresh = sandbox.requests().slice(seen.n)
+    const own = fresh.filter((request) => request.api === api)
+    if (api === 'metrics') seen.n = sandbox.requests().length
+    const listed = own.filter(({ path }) => !path.endsWith('/assets'))
+    return Object.fromEntries(
+      Object.entries(Object.groupBy(listed, ({ status }) => status)).map(([s, of]) => [s, of?.length ?? 0]),
+    )
+  }
+}
+
+async function reading<T>(root: string, look: (ledger: Ledger) => T): Promise<T> {
+  const ledger = await Ledger.openToRead(root)
+  try {
+    return look(ledger)
+  } finally {
+    ledger.close()
+  }
+}
+
+/** The windows of each series as `since..until state reason`, in days from the first wanted one. */
+const windows = async (root: string): Promise<Record<string, string[]>> =>
+  await reading(root, (ledger) =>
+    Object.fromEntries(
+      [...heldCoverage(ledger)].map(([id, rows]) => [
+        id.split('|').slice(0, 2).join(' '),
+        rows.map(({ since: from, until, state, reason }) => {
+          const at = (t: number) => Math.round((t - since) / day)
+          return `${at(from)}..${at(until)} ${reason ?? state}`
+        }),
+      ]),
+    ),
+  )
+
+const versions = async (root: string): Promise<number> => await reading(root, (ledger) => heldVersions(ledger).length)
+
+test('no request is refused, the points are those that trying finds, and nothing is done twice', async () =>
+  withBench(now, async (bench) => {
+    const selection = { assets: ['BTC', 'ETH', 'USDC'], paths: ['supply/*', 'addresses/*', 'protocols/*'], since }
+    const asked = requestsOf(bench)
+    const done = await bench.fetch(selection, told)
+    expect(asked('metadata')).toEqual({ 200: 30 })
+    expect(Object.keys(asked('metrics'))).toEqual(['200'])
+    expect(done).toMatchObject({ windows: { failed: 0 }, stopped_by: null, violations: 0 })
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+    const left = Object.entries(await windows(bench.root)).filter(([, rows]) =>
+      rows.some((row) => row.includes('metadata')),
+    )
+    expect(left.length).toBe(done.windows.unsupported)
+    expect(left.length).toBeGreaterThan(10)
+    for (const [, rows] of left) expect(rows).toEqual([expect.stringMatching(new RegExp(` ${unlisted}$`))])
+    expect(await bench.fetch(selection, told)).toMatchObject({ version: done.version })
+    bench.clock.now += day
+    await bench.fetch(selection, told)
+    const later = await windows(bench.root)
+    for (const [id] of left) expect([id, later[id]]).toEqual([id, [`0..41 ${unlisted}`]])
+    expect(asked('metadata')).toEqual({})
+    expect(Object.keys(asked('metrics'))).toEqual(['200'])
+  }))
+
+test('metadata count neither against --max-requests nor as credits, and have a pace of their own', async () =>
+  withBench(now, async (bench) => {
+    const plans: Plan[] = []
+    const onEvent = (event: IngestEvent) => void (event.kind === 'planned' && plans.push(event.plan))
+    const selection = { assets: ['BTC'], paths: ['supply/*'], since }
+    const asked = requestsOf(bench)
+    const done = await bench.fetch(selection, { input: { catalogue, maxRequests: 2 }, deps: { onEvent } })
+    expect(done).toMatchObject({ requests: 2, stopped_by: 'max_requests' })
+    expect(asked('metadata')[200]).toBe(5)
+    expect(asked('metrics')).toEqual({ 200: 2 })
+    const spent = await reading(bench.root, (ledger) =>
+      ledger.statement("SELECT sum(credits) AS n FROM requests WHERE path LIKE '/v1/metadata/%'").get(),
+    )
+    expect(spent).toEqual({ n: 0 })
+    expect(plans[0]?.totals.requests).toBe(plans[0]?.asks.length)
+  }))
+
+test('after seven days they are read again: unchanged they make no version, a wider set is asked', async () =>
+  withBench(now, async (bench) => {
+    const selection = {
+      assets: ['BTC', 'ETH'],
+      paths: [active, supply],
+      since,
+      until: since + 37 * day,
+    }
+    const asked = requestsOf(bench)
+    bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
+    await bench.fetch(selection, told)
+    expect((await windows(bench.root))[`${active} BTC`]).toEqual([`0..37 ${unlisted}`])
+    const before = await versions(bench.root)
+    expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 2 }, { 200: 3 }])
+    bench.clock.now += 7 * day - 60
+    await bench.fetch(selection, told)
+    expect([asked('metadata'), asked('metrics')]).toEqual([{}, {}])
+    bench.clock.now += 120
+    await bench.fetch(selection, told)
+    expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 2 }, {}])
+    expect(await versions(bench.root)).toBe(before)
+    bench.faults()
+    bench.clock.now += 7 * day + 60
+    await bench.fetch(selection, told)
+    expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 2 }, { 200: 1 }])
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+  }))
+
+test('a series that holds points is asked whatever metadata say, and so is one that flags name exactly', async () =>
+  withBench(now, async (bench) => {
+    const wide: Selection = { assets: ['BTC', 'ETH'], paths: [active], since }
+    await bench.fetch({ ...wide, assets: ['BTC'] })
+    bench.clock.now += 3 * day
+    bench.faults('metadata-says:parameter=a,values=SOL,t=2030-01-01')
+    expect(await bench.fetch(wide, told)).toMatchObject({ points_added: 3, windows: { unsupported: 1 } })
+    const exact = { ...wide, assets: ['ETH'], exact: true }
+    expect((await bench.fetch(exact, told)).points_added).toBeGreaterThan(30)
+    bench.clock.now += day
+    expect(await bench.fetch(wide, told)).toMatchObject({ points_added: 2, windows: { unsupported: 0 } })
+    expect(await bench.stored()).toEqual(bench.truth(wide))
+  }))
+
+test('what lies before the beginning is empty and never asked, until the beginning moves', async () =>
+  withBench(now, async (bench) => {
+    const selection = { assets: ['BTC'], paths: [active], since }
+    const asked = requestsOf(bench)
+    bench.faults(`metadata-says:t=${formatDate(since + 31 * day)}T05:00Z`)
+    await bench.fetch(selection, told)
+    const [first = '', ...rest] = (await windows(bench.root))[`${active} BTC`] ?? []
+    expect(first).toBe("0..31 before the provider's start")
+    expect(rest.join()).not.toContain('start')
+    expect(asked('metrics')).toEqual({ 200: 1 })
+    const begun = formatDate(Number((await bench.stored())[0]?.split(' ')[6]))
+    expect(begun >= formatDate(since + 31 * day)).toBe(true)
+    await bench.fetch(selection, told)
+    bench.clock.now += 8 * day
+    await bench.fetch(selection, told)
+    const window = bench.sandbox
+      .requests()
+      .filter(({ api, path }) => api === 'metrics' && !path.endsWith('/assets'))
+      .at(-1)?.query
+    expect(Number(window?.['s'])).toBeGreaterThan(since + 31 * day)
+    asked('metrics')
+    bench.faults(`metadata-says:t=${formatDate(since + 11 * day)}`)
+    bench.clock.now += 8 * day
+    await bench.fetch(selection, told)
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+    bench.clock.now += day
+    await bench.fetch(selection, told)
+    expect(Number(asked('metrics')[200])).toBeLessThanOrEqual(3)
+  }))
+
+test.each([
+  ['lists nothing', ['metadata-says:parameter=a', 'metadata-says:parameter=i']],
+  ['lists an interval that nobody knows', ['metadata-says:parameter=i,values=1d+hourly']],
+  ['lists an unknown interval beside the others', ['metadata-says:parameter=i,values=10m+1h+24h+3d']],
+])('metadata that %s lose nothing', async (_, faults) =>
+  withBench(now, async (bench) => {
+    const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*'], since }
+    bench.faults(...faults)
+    expect(await bench.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+    const kept = await reading(bench.root, (ledger) => heldMetadata(ledger).get(active)?.parameters)
+    if (faults[0]?.includes('values')) expect(kept?.['i']).toEqual(faults[0].split('=').at(-1)?.split('+').toSorted())
+  }),
+)
+
+test('metadata that lie are overruled by answers: a listed series is refused, a missing one has points', async () =>
+  withBench(now, async (bench) => {
+    const wide = { assets: ['BTC', 'ETH', 'USDC'], paths: ['supply/*'], since }
+    bench.faults(
+      'metadata-says@metadata/supply/burned_pit:parameter=a,values=BTC+USDC',
+      `metadata-says@metadata/${supply}:parameter=a,values=BTC`,
+    )
+    expect(await bench.fetch(wide, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
+    const rows = await windows(bench.root)
+    expect(rows[`${burned} BTC`]?.[0]).toMatch(/ 400: /)
+    expect(rows[`${burned} ETH`]?.[0]).toMatch(/ not in the metadata of /)
+    await bench.fetch({ assets: ['ETH', 'USDC'], paths: [burned, supply], since, exact: true }, told)
+    bench.clock.now += 8 * day
+    await bench.fetch(wide, told)
+    const stored = await bench.stored()
+    expect(stored.filter((line) => line.startsWith(`${burned} ETH`)).length).toBeGreaterThan(40)
+    expect(stored).toEqual(bench.truth(wide))
+  }))
+
+test.each(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 'reset'])(
+  'without metadata (%s) a fetch tries, and asks for them no more where that was an answer',
+  async (fault) =>
+    withBench(now, async (bench) => {
+      const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*'], since }
+      bench.faults(`${fault}@metadata`)
+      const asked = requestsOf(bench)
+      expect(await bench.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
+      const tried = Object.values(asked('metadata')).reduce((sum, n) => sum + n, 0)
+      expect([tried > 0, tried < 12]).toEqual([true, true])
+      expect(asked('metrics')[400]).toBeGreaterThan(0)
+      expect(await bench.stored()).toEqual(bench.truth(selection))
+      await bench.fetch(selection, told)
+      await bench.fetch(selection, told)
+      asked('metrics')
+      await bench.fetch(selection, told)
+      expect(Object.keys(asked('metadata'))).toEqual(fault === 'reset' ? ['0'] : [])
+    }),
+)
+
+test('metadata come back from the journal alone', async () =>
+  withBench(now, async (bench) => {
+    await bench.fetch({ assets: ['BTC'], paths: [active, supply], since }, told)
+    const held = await reading(bench.root, heldMetadata)
+    expect([...held.keys()].toSorted()).toEqual([active, supply])
+    const rebuilt = await Ledger.rebuild(bench.root)
+    expect(heldMetadata(rebuilt)).toEqual(held)
+    rebuilt.close()
+  }))
+
+test('a real provider is never asked for the metadata of a placeholder', async () =>
+  withProvider(now, async (own) => {
+    const points = Array.from({ length: 5 }, (_, i) => ({ t: Date.UTC(2026, 1, 1) / 1000 + i * day, v: i }))
+    own.answer((path) => (path.startsWith('/v1/metadata') ? { parameters: { a: ['BTC'] } } : points))
+    const selection = {
+      assets: ['BTC', 'ETH'],
+      paths: ['protocols/*', 'supply/*'],
+      since: Date.UTC(2026, 1, 1) / 1000,
+      until: Date.UTC(2026, 1, 6) / 1000,
+    }
+    await own.fetch(selection, told)
+    await own.fetch(selection, told)
+    const asked = own.seen.filter((url) => url.includes('/metadata/'))
+    expect(asked.filter((url) => url.includes('lendingprotocol'))).toEqual([])
+    expect(asked.length).toBeGreaterThan(0)
+    expect(new Set(asked).size).toBe(asked.length)
+  }))

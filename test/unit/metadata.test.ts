@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import type { Endpoint } from '../../src/catalog/catalogue.ts'
+import { expand, type Series } from '../../src/catalog/series.ts'
+import { readMetadata } from '../../src/metrics/metadata-reading.ts'
+import { saidOf } from '../../src/metrics/metadata-said.ts'
+import { metadataUrl } from '../../src/metrics/api.ts'
+import { applySettings, resolveSettings } from '../../src/config/settings.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const keys = {
+  template: '/v1/metadata/metric?path=/{path}',
+  parameters: 'parameters',
+  timerange: 'timerange',
+  min: 'min',
+}
+const read = (value: unknown) => readMetadata(JSON.stringify(value), keys)
+
+test('metadata are lists by query key and a beginning; what changes each day is left out', () => {
+  const told = {
+    path: '/supply/current_pit',
+    parameters: { i: ['24h', '1h'], a: ['ETH', 'BTC', 'BTC'], c: 'usd', f: ['json'] },
+    timerange: { min: 1_230_940_800, max: 1_700_000_000 },
+    modified: 1_700_000_000,
+    next_parameter: 'a',
+    is_pit: true,
+  }
+  const read1 = read(told)
+  expect(read1).toEqual({
+    parameters: { a: ['BTC', 'ETH'], c: ['usd'], f: ['json'], i: ['1h', '24h'] },
+    min: 1_230_940_800,
+  })
+  expect(JSON.stringify(read({ ...told, modified: 1, timerange: { min: 1_230_940_800, max: 3 } }))).toBe(
+    JSON.stringify(read1),
+  )
+})
+
+test.each([
+  [{ min: '2015-07-30' }, 1_438_214_400],
+  [{ min: '2015-07-30T00:00:00Z' }, 1_438_214_400],
+  [{ min: 1_438_214_400_000 }, 1_438_214_400],
+  [{ min: null }, null],
+  [{ min: 'soon' }, null],
+  [{}, null],
+  [[], null],
+  ['from 2015', null],
+  [null, null],
+])('the beginning of %j is %j', (timerange, min) => {
+  expect(read({ parameters: { a: ['BTC'] }, timerange })?.min).toBe(min)
+})
+
+test('a parameter of another shape says nothing, and takes nothing from the others', () => {
+  expect(read({ parameters: { a: ['BTC', 7], i: { all: true }, c: null, e: [['x']], n: true } })?.parameters).toEqual({
+    a: ['7', 'BTC'],
+    c: [],
+    e: [],
+    i: [],
+    n: ['true'],
+  })
+})
+
+test.each([
+  '',
+  'null',
+  '[]',
+  '[{"t":1,"v":2}]',
+  '{}',
+  '{"parameters":[]}',
+  '{"parameters":null}',
+  '<html>',
+  '{"parameters":{',
+])('no metadata: %s', (text) => {
+  expect(readMetadata(text, keys)).toBeNull()
+})
+
+test('the address holds the path with its slashes, and every other sign encoded', () => {
+  expect(metadataUrl('https://x.test/base/', keys.template, 'a b/c&d$_pit')).toBe(
+    'https://x.test/base/v1/metadata/metric?path=/a%20b/c%26d%24_pit',
+  )
+  expect(metadataUrl('https://x.test', '/v2/about/{path}/all', 'a/b')).toBe('https://x.test/v2/about/a/b/all')
+})
+
+const endpoint = catalogue.endpoints.get('addresses/active_count_pit') as Endpoint
+const [wanted] = expand(catalogue, [{ assets: ['BTC'], paths: [endpoint.path] }])
+const series = wanted?.series as Series
+const said = (parameters: Record<string, string[]>, own: Partial<Series> = {}, of = endpoint) =>
+  saidOf(
+    { parameters, min: null, at: 0 },
+    catalogue.wire,
+    { series: { ...series, ...own }, endpoint: of },
+    { exchange_1: 'REAL' },
+  ).listed
+
+test('a series is left out by any list that does not hold its value', () => {
+  expect(said({ a: ['BTC', 'ETH'], i: ['24h'], network: ['eth'] })).toBe(true)
+  expect(said({ a: ['ETH'] })).toBe(false)
+  expect(said({ a: ['btc'] })).toBe(false)
+  expect(said({ i: ['1h', '10m'] })).toBe(false)
+  expect(said({ network: ['arb'] })).toBe(false)
+  expect(said({ network: ['arb'] }, { network: 'arb' })).toBe(true)
+})
+
+test('lists that say nothing leave nothing out: empty, absent, of a parameter that is not taken, in another spelling', () => {
+  expect(said({})).toBe(true)
+  expect(said({ a: [], i: [], network: [] })).toBe(true)
+  expect(said({ c: ['eur'], e: ['nobody'] })).toBe(true)
+  expect(said({ i: ['1d', 'hourly'] })).toBe(true)
+  expect(said({ i: ['1d', '1h'] })).toBe(false)
+  expect(said({ i: ['1d', '24h'] })).toBe(true)
+  expect(said({ constructor: ['x'] })).toBe(true)
+})
+
+test('exchanges are compared as the provider spells them', () => {
+  const futures = [...catalogue.endpoints.values()].find(({ exchanges }) =>
+    exchanges.includes('aggregated'),
+  ) as Endpoint
+  expect(said({ e: ['REAL', 'aggregated'] }, { exchange: 'exchange_1' }, futures)).toBe(true)
+  expect(said({ e: ['exchange_1', 'aggregated'] }, { exchange: 'exchange_1' }, futures)).toBe(false)
+})
+
+test('address and keys are a setting; `metadata: false` asks for none', () => {
+  const settings = resolveSettings({ flags: {}, env: {}, cwd: '/' })
+  const wireWith = (metadata: typeof settings.metrics.metadata) =>
+    applySettings(catalogue, { ...settings, metrics: { ...settings.metrics, metadata } }).wire.metadata
+  expect(wireWith({ template: '/about/{path}' })).toEqual({ ...keys, template: '/about/{path}' })
+  expect(wireWith({ parameters: 'takes', timerange: 'span', min: 'from' })).toEqual({
+    ...keys,
+    parameters: 'takes',
+    timerange: 'span',
+    min: 'from',
+  })
+  expect(wireWith(false)).toBeNull()
+  expect(wireWith({})).toEqual(keys)
+})
