@@ -7,7 +7,7 @@ import { inLake, places } from '../store/layout.ts'
 import { literalPath } from '../views/relations.ts'
 import { admit, refused } from './gate.ts'
 import { refusal } from './refusal.ts'
-import { refuseChanged } from './sizes.ts'
+import { refuseChanged } from './changed.ts'
 import { openingWords, statementsOf } from './statements.ts'
 import { ownNames, refuseSlips, refuseStrange, unasked } from './variables.ts'
 

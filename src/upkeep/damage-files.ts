@@ -10,6 +10,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { describeHolder, holderOf, isFree } from '../store/lock.ts'
 import { markerOf, readMarker } from '../store/marker.ts'
 import { findOrphans } from '../ledger/sweep.ts'
+import { exportsIn } from '../views/proved.ts'
 
 /** A file of the lake that is not what the journal says, with the finding. */
 export interface DamagedFile {
@@ -170,11 +171,10 @@ function namedFolder(script: string): string | undefined {
 async function checkExports(root: string, script: string, thorough: boolean): Promise<Damage[]> {
   const found: Damage[] = []
   const damage = { severity: 'damage', remedy: 'run pitlake views' } as const
-  for (const path of new Set([...script.matchAll(/\/(exports\/[\w.-]+\.parquet)'/g)].map((match) => match[1] ?? ''))) {
+  for (const { path, checksum } of exportsIn(script)) {
     const file = inLake(root, path)
-    const checksum = /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1]
     if (!(await statOf(file))) found.push({ ...damage, kind: 'views_missing', path, found: 'it is not there' })
-    else if (thorough && checksum !== undefined && !(await sha256File(file)).startsWith(checksum))
+    else if (thorough && !(await sha256File(file)).startsWith(checksum))
       found.push({ ...damage, kind: 'file_changed', path, found: 'its bytes do not match the checksum in its name' })
   }
   return found

@@ -8,7 +8,7 @@ import { inLake, places } from '../store/layout.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { listStamps, readStamp } from '../ledger/stamps.ts'
-import { exportsFolder } from '../views/exports.ts'
+import { exportsFolder, isExport } from '../views/exports.ts'
 import { vacuumable } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
 import { providerOf } from '../ledger/provider.ts'
@@ -137,6 +137,7 @@ async function supersededExports(ledger: Ledger, ends: ReadonlyMap<number, numbe
   if (script === undefined) return []
   const names = await namesIn(inLake(ledger.root, exportsFolder))
   return names
+    .filter(isExport)
     .filter((name) => {
       const version = Number(/-(\d{10,})-[0-9a-f]+\.parquet$/.exec(name)?.[1] ?? Number.NaN)
       return (ends.get(version + 1) ?? Number.POSITIVE_INFINITY) <= before && !script.includes(name)

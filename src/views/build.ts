@@ -1,4 +1,4 @@
-import { readFile, utimes } from 'node:fs/promises'
+import { lstat, readFile, utimes } from 'node:fs/promises'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
@@ -11,7 +11,8 @@ import { type Lock, tryLock } from '../store/lock.ts'
 import { earlierDatings } from '../ledger/redated.ts'
 import { compile, type Statements } from './compile.ts'
 import { exportedTables } from './exported.ts'
-import { exportsFolder, exportTable } from './exports.ts'
+import { exportsFolder, exportTable, isExport } from './exports.ts'
+import { noteProved, readByViews } from './proved.ts'
 import { scriptText } from './script.ts'
 
 /*
@@ -87,7 +88,10 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
     const made = options.force === true || !(await upToDate(into, script))
     const before = await readFile(inLake(into, places.script), 'utf8').catch(() => '')
     if (made) await replaceBoth(into, statements, script, deps, mark)
-    if (into === ledger.root) await dropExports(into, before, script, deps)
+    if (into === ledger.root) {
+      await dropExports(into, before, script, deps)
+      await noteProved(into, readByViews(ledger, script), deps.disk ?? realDisk, mark)
+    }
     const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
     const { objects } = statements
     return {
@@ -155,7 +159,9 @@ const exportsStay = 86_400_000
  */
 async function dropExports(root: string, before: string, script: string, deps: CommitDeps): Promise<void> {
   const now = deps.nowMicros() / 1000
-  for (const name of await namesIn(inLake(root, exportsFolder))) {
+  const folder = inLake(root, exportsFolder)
+  if (!(await lstat(folder)).isDirectory()) return
+  for (const name of (await namesIn(folder)).filter(isExport)) {
     const path = inLake(root, `${exportsFolder}/${name}`)
     if (script.includes(name)) continue
     if (before.includes(name)) await utimes(path, now / 1000, now / 1000)

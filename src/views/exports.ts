@@ -79,6 +79,11 @@ export async function placeExport(
   return name
 }
 
+/** Whether a name is one that `placeExport` gives. */
+export function isExport(name: string): boolean {
+  return /^[a-z_]+-[0-9a-f]{16}-\d{10,}-[0-9a-f]{16}\.parquet$/.test(name)
+}
+
 const blockCharacters = 1 << 20
 
 /** Writes one line a row and returns the SHA-256 of everything, hex. */

@@ -1,0 +1,28 @@
+import { readFile } from 'node:fs/promises'
+import { LakeError } from '../errors.ts'
+import type { Engine } from '../store/engine.ts'
+import { inLake, places } from '../store/layout.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { firstChanged, readByViews } from '../views/proved.ts'
+
+/** So much is read on opening of files that nobody proved where they stand: a second's work. */
+const mostRead = 500_000_000
+
+/**
+ * Refuses a lake in which a file that the views read is not as it was committed, or as it was made for them. Files that
+ * were touched since the views were made are read whole; the size of all others is compared.
+ */
+export async function refuseChanged(engine: Engine, folder: string): Promise<void> {
+  using ledger = Ledger.glance(folder)
+  if (ledger === undefined) return
+  const [row] = await engine.rows('SELECT version FROM lake_info')
+  const script = await readFile(inLake(folder, places.script), 'utf8').catch(() => '')
+  const changed = await firstChanged(folder, readByViews(ledger, script, Number(row?.['version'])), mostRead)
+  if (changed === undefined) return
+  const { path, bytes, expected, got } = changed
+  const next =
+    bytes === null
+      ? 'run pitlake views: it makes them anew'
+      : 'run pitlake doctor to see what is damaged and what helps'
+  throw new LakeError('integrity', { subject: path, expected, got, next })
+}
