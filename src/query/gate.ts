@@ -1,10 +1,11 @@
 import { type LakeError, usage } from '../errors.ts'
 import type { Engine, Prepared } from '../store/engine.ts'
+import { liesIn } from '../store/disk.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { opening, openingWords } from './statements.ts'
-import { type Call, callsIn, comparedOptions, constantText, nodesOf, parsed } from './tree.ts'
+import { type Call, callsIn, comparedOptions, constantText, filesNamed, nodesOf, parsed } from './tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
 export interface Ready {
@@ -57,6 +58,11 @@ async function judgeWords(engine: Engine, statement: string, probe: string): Pro
     if (timeMacros.has(call.name)) judgeOptions(call)
     if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
   }
+  const { names, computed } = filesNamed(tree.statements)
+  if (computed) throw refused('a computed name of a file')
+  const { spill } = engine
+  if (spill !== undefined && names.some((name) => name.includes('/') && liesIn(spill, name)))
+    throw refused('a path of the session itself')
 }
 
 /** The macros with options, and those that they have. */
@@ -121,5 +127,6 @@ const remedies: Readonly<Record<string, string>> = {
   EXPORT: written,
   PIVOT: "name the values: PIVOT … ON asset IN ('BTC', 'ETH') USING …",
   ALTER: 'make the temporary table anew with CREATE OR REPLACE TEMP TABLE',
+  'a computed name of a file': 'write the path of the file, or those of a list, as they are',
   'several statements in one': 'end each statement with `;`',
 }

@@ -89,6 +89,25 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
   return [...tablesIn(root), ...named].find((name) => name !== undefined && !known.has(name))
 }
 
+/** What a statement names of files of its own: texts anywhere, tables by name, and the function that computes a name. */
+export function filesNamed(root: unknown): { readonly names: readonly string[]; readonly computed: boolean } {
+  const tables = [...nodesOf(root)].flatMap(({ type, table_name: name }) =>
+    type === 'BASE_TABLE' && typeof name === 'string' ? [name] : [],
+  )
+  const computed = [...callsIn(root)].some(
+    ({ name, arguments: [first] }) => (fileReader.test(name) || name === 'query_table') && !isWritten(first),
+  )
+  return { names: [...tables, ...textsIn(root)], computed }
+}
+
+/** Whether a name of a file, or a list of some, stands there as it is. */
+function isWritten(node: unknown): boolean {
+  const { function_name: name, children } = (node ?? {}) as Node
+  if (name === 'list_value' && Array.isArray(children))
+    return children.every((child) => constantText(child) !== undefined)
+  return constantText(node) !== undefined
+}
+
 /** A name without quotes stands as a column where a text is expected. */
 function columnName(node: unknown): string | undefined {
   const names = (node as Node | undefined)?.['column_names']

@@ -1,6 +1,6 @@
-import { accessSync, constants, type Dirent, type Stats } from 'node:fs'
+import { accessSync, constants, type Dirent, realpathSync, type Stats } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
 
 /** The few durable steps that a commit is made of; tests put failures in here. */
@@ -101,6 +101,23 @@ export async function makeFolder(disk: Disk, path: string, mode = 0o777): Promis
 async function isMount(path: string): Promise<boolean> {
   const [own, parent] = await Promise.all([statOf(path), statOf(dirname(path))])
   return own?.dev !== parent?.dev
+}
+
+/** Whether a path, or what its links lead to, lies in a folder or is it, also where there is no such file. */
+export function liesIn(folder: string, path: string): boolean {
+  if (path.includes('\0')) return false
+  const homes = [resolve(folder), realOf(resolve(folder))]
+  return [resolve(path), realOf(resolve(path))].some((at) => homes.some((home) => `${at}/`.startsWith(`${home}/`)))
+}
+
+/** The path with all links of those of its folders resolved that there are. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    const above = dirname(path)
+    return above === path ? path : join(realOf(above), basename(path))
+  }
 }
 
 /** Whether the path names something. */

@@ -99,7 +99,7 @@ export class Engine {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #owner: boolean
-  /** The folder that goes when this engine is closed. */
+  /** The folder that goes when the engine is closed that opened the database. */
   #spill: string | undefined
   #closed = false
   #interrupted = false
@@ -142,9 +142,16 @@ export class Engine {
     }
   }
 
+  /** The private folder of what does not fit into memory; undefined where it has none. */
+  get spill(): string | undefined {
+    return this.#spill
+  }
+
   /** A further connection to the same database: temporary tables and variables of its own. Close it before its origin. */
   async session(): Promise<Engine> {
-    return Engine.#connect(this.#instance, false)
+    const session = await Engine.#connect(this.#instance, false)
+    session.#spill = this.#spill
+    return session
   }
 
   /** Runs statements and returns how many rows the last one inserted, updated, deleted or copied; 0 for any other. */
@@ -286,7 +293,7 @@ export class Engine {
     this.#closed = true
     this.#connection.closeSync()
     if (this.#owner) this.#instance.closeSync()
-    removeSpill(this.#spill)
+    if (this.#owner) removeSpill(this.#spill)
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,5 @@
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
@@ -268,6 +268,70 @@ describe('no path that SQL can name is writable', () => {
     expect((await refusal(`FROM glob(${quote(above)})`, session)).message).toMatch(/files of the lake/)
     session.close()
     await expect(readdir(join(path, '..'))).rejects.toThrow(/ENOENT/)
+  })
+
+  test('a path below it is refused in words, by whoever knows its name; so are names of files that are computed', async () => {
+    const session = await openQuery(folder)
+    const { spill = '' } = session
+    const [row] = await session.rows<{ path: string }>(`SELECT current_setting('temp_directory') AS path`)
+    const { path = '' } = row ?? {}
+    expect(path.startsWith(`${spill}/`)).toBe(true)
+    const file = join(path, 'rows.csv')
+    await mkdir(path, { recursive: true })
+    await writeFile(file, 'a\n1\n')
+    await symlink(spill, join(folder, '..', 'way'))
+    // The engine itself would read it.
+    expect(await session.rows(`FROM ${quote(file)}`)).toEqual([{ a: 1n }])
+    const other = [spill, relative(process.cwd(), spill), join(folder, '..', 'way')]
+    const known = other.flatMap((home) => {
+      const at = quote(file.replace(spill, home))
+      return [
+        `FROM read_text(${at})`,
+        `FROM read_csv([${at}, ${quote(join(folder, 'points', 'one.parquet'))}])`,
+        `FROM ${at}`,
+        `FROM query_table(${at})`,
+        `FROM glob(${quote(`${path.replace(spill, home)}/*`)})`,
+        `SET VARIABLE f = ${at}; SELECT 1`,
+        `EXPLAIN ANALYZE FROM read_text(${at})`,
+        `CREATE TEMP TABLE stolen AS FROM read_blob(${at})`,
+      ]
+    })
+    for (const sql of known)
+      expect((await refusal(sql, session)).message, sql).toMatch(/got a path of the session itself/)
+    const half = [file.slice(0, spill.length - 4), file.slice(spill.length - 4)].map(quote).join(' || ')
+    for (const sql of [
+      `FROM read_text(${half})`,
+      `FROM read_text([${half}])`,
+      `FROM query_table(${half})`,
+      `SET VARIABLE f = ${half}; FROM read_text(getvariable('f'))`,
+      `CREATE TEMP MACRO m(p) AS TABLE FROM read_text(p); FROM m(${half})`,
+      `FROM glob(${half})`,
+    ])
+      expect((await refusal(sql, session)).message, sql).toMatch(/got a computed name of a file/)
+    const prepared = admit(session, 'FROM read_text($f)', { f: file })
+    await expect(prepared).rejects.toThrow(/got a computed name of a file/)
+    session.close()
+  })
+
+  test('a link in the lake that leads out of it is not followed', async () => {
+    const outside = join(folder, '..', 'secret.txt')
+    const link = join(folder, 'points', 'link.txt')
+    await writeFile(outside, 'secret')
+    await symlink(outside, link)
+    expect((await refusal(`FROM read_text(${quote(link)})`)).message).toMatch(/files of the lake/)
+    await rm(link)
+  })
+
+  test('the engine alone would write into the folder of the lake, the gate does not let it', async () => {
+    const session = await openQuery(folder)
+    const target = join(folder, 'points', 'written.csv')
+    const sql = `COPY (SELECT 1 AS a) TO ${quote(target)}`
+    expect((await refusal(sql, session)).message).toMatch(/got COPY/)
+    expect(await readdir(join(folder, 'points'))).toEqual(['one.parquet'])
+    await session.run(sql)
+    expect(await readdir(join(folder, 'points'))).toEqual(['one.parquet', 'written.csv'])
+    await rm(target)
+    session.close()
   })
 
   test('nothing was written into the lake by all of the above', async () => {
