@@ -99,8 +99,8 @@ export class Engine {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #owner: boolean
-  /** The folder that goes when the engine is closed that opened the database. */
-  #spill: string | undefined
+  /** The private folder of what does not fit into memory, if it has one; it goes with the engine that opened the database. */
+  spill: string | undefined
   #closed = false
   #interrupted = false
 
@@ -131,7 +131,7 @@ export class Engine {
     try {
       instance = await DuckDBInstance.create(path, settings)
       const engine = await Engine.#connect(instance, true)
-      engine.#spill = spill
+      engine.spill = spill
       await engine.#requireExtensions()
       if (options.keepFiles === true) await engine.run(keepSql)
       return engine
@@ -142,15 +142,10 @@ export class Engine {
     }
   }
 
-  /** The private folder of what does not fit into memory; undefined where it has none. */
-  get spill(): string | undefined {
-    return this.#spill
-  }
-
   /** A further connection to the same database: temporary tables and variables of its own. Close it before its origin. */
   async session(): Promise<Engine> {
     const session = await Engine.#connect(this.#instance, false)
-    session.#spill = this.#spill
+    session.spill = this.spill
     return session
   }
 
@@ -293,7 +288,7 @@ export class Engine {
     this.#closed = true
     this.#connection.closeSync()
     if (this.#owner) this.#instance.closeSync()
-    if (this.#owner) removeSpill(this.#spill)
+    if (this.#owner) removeSpill(this.spill)
   }
 
   [Symbol.dispose](): void {
