@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import {
   ambientBreaches,
   callBreaches,
+  castBreaches,
   defaultExports,
   headlessSql,
   longFiles,
@@ -48,6 +49,12 @@ describe('this project', () => {
   test('touches the world through its owners', () => expect(ownerBreaches(files)).toEqual([]))
   test('takes clock, chance and process as arguments', () => expect(ambientBreaches(files)).toEqual([]))
   test('waits and draws names through their owners', () => expect(callBreaches(files)).toEqual([]))
+  test('believes no value that it has not looked at', () => {
+    expect(castBreaches(files)).toEqual([])
+    const cast = { 'src/ledger/held.ts': 'a\nreturn rows as  unknown as Row[]', 'src/x.ts': '// as never' }
+    expect(castBreaches(of(cast))).toEqual(['src/ledger/held.ts:2: as  unknown as'])
+    expect(castBreaches(of({ 'src/ledger/ledger.ts': 'made as unknown as Statement' }))).toEqual([])
+  })
   test('has no default export', () => expect(defaultExports(files)).toEqual([]))
   test('has no file over 400 lines', () => expect(longFiles(files)).toEqual([]))
   test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))

@@ -3,25 +3,10 @@ import { dropArchived } from './archive.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import type { CoverageRow, Entry, RequestRow, SeriesRow, Verified } from './entry.ts'
 import type { Sealed } from './journal.ts'
+import { windowFields } from './entry-shape.ts'
+import { type Cell, type Index, rowOf } from './row.ts'
 import type { PlacedLine, RunFacts } from './run-lines.ts'
 import type { Micros } from '../time.ts'
-
-export type Cell = null | number | bigint | string | Uint8Array
-export type Row = Record<string, Cell>
-
-/** A prepared statement of the index. */
-export interface Statement {
-  run(...values: Cell[]): unknown
-  get(...values: Cell[]): Row | undefined
-  all(...values: Cell[]): Row[]
-  iterate(...values: Cell[]): Iterable<Row>
-}
-
-/** The index as its readers and writers see it; statements are prepared once. */
-export interface Index {
-  exec(sql: string): void
-  statement(sql: string): Statement
-}
 
 /** Brings one entry into the index; the caller wraps it in a transaction. */
 export function applyEntry(index: Index, sealed: Sealed): void {
@@ -185,6 +170,9 @@ function applyCoverage(index: Index, entry: Entry): void {
   }
 }
 
+/** What is said of a window, without its series. */
+export const answerOf = rowOf(windowFields)
+
 /** The live rows of a series that overlap or touch the window, sorted. */
 export function liveCoverage(index: Index, n: number, window: CoverageRow): CoverageRow[] {
   return index
@@ -193,7 +181,7 @@ export function liveCoverage(index: Index, n: number, window: CoverageRow): Cove
        WHERE series = ? AND removed_version IS NULL AND since <= ? AND until >= ? ORDER BY since`,
     )
     .all(n, window.until, window.since)
-    .map((row) => ({ ...row, series: window.series }) as unknown as CoverageRow)
+    .map((row) => ({ series: window.series, ...answerOf(row) }))
 }
 
 function changeCoverage(index: Index, n: number, change: CoverageChange, version: number): void {

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
 import type { Instant, Interval, Micros } from '../time.ts'
 import { checkEntry } from './entry-shape.ts'
+import type { Json } from './shape.ts'
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+export type { Json }
 
 /** The version of the journal's format that this program writes and the newest that it reads. */
 export const journalSchema = 2

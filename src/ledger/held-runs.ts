@@ -1,39 +1,34 @@
-import type { Index, Row } from './apply.ts'
 import { archivedState } from './held.ts'
-import type { Json, Verified } from './entry.ts'
+import type { Verified } from './entry.ts'
+import { verifiedFields } from './entry-shape.ts'
+import { type Index, rowOf } from './row.ts'
+import { json, orNull, real, text, whole } from './shape.ts'
 import type { Micros } from '../time.ts'
 
+const runOf = rowOf({
+  id: text,
+  job: orNull(text),
+  command: orNull(text),
+  started_at: orNull(real),
+  ended_at: orNull(real),
+  stopped_by: orNull(text),
+  exit_code: orNull(whole),
+  plan: orNull(json),
+  actual: orNull(json),
+})
+const costOf = rowOf({ requests: whole, credits: real, points: whole })
+
 /** One run as the ledger remembers it, with what its requests cost. */
-export interface HeldRun {
-  readonly id: string
-  readonly job: string | null
-  readonly command: string | null
-  readonly started_at: Micros | null
-  readonly ended_at: Micros | null
-  readonly stopped_by: string | null
-  readonly exit_code: number | null
-  readonly plan: Json
-  readonly actual: Json
-  readonly requests: number
-  readonly credits: number
-  readonly points: number
-}
+export type HeldRun = ReturnType<typeof runOf> & ReturnType<typeof costOf>
 
 /** The newest runs, newest first. */
 export function heldRuns(index: Index, most: number): HeldRun[] {
-  const runs = index.statement('SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?').all(most)
-  const cost = index.statement(
-    `SELECT count(*) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
-     FROM requests WHERE run = ?`,
+  const rows = index.statement(
+    `SELECT runs.*, count(q.id) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
+     FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q ON q.run = runs.id
+     GROUP BY runs.id ORDER BY coalesce(started_at, 0) DESC, runs.id DESC`,
   )
-  return runs.map((row) => {
-    const told = cost.get(row['id'] ?? null)
-    return { ...row, plan: jsonOf(row, 'plan'), actual: jsonOf(row, 'actual'), ...told } as unknown as HeldRun
-  })
-}
-
-function jsonOf(row: Row, column: string): Json {
-  return row[column] === null || row[column] === undefined ? null : (JSON.parse(String(row[column])) as Json)
+  return rows.all(most).map((row) => ({ ...runOf(row), ...costOf(row) }))
 }
 
 /** What all requests cost together. */
@@ -71,11 +66,13 @@ export function requestTotals(index: Index, now: Micros): RequestTotals {
   }
 }
 
+const verifiedOf = rowOf(verifiedFields)
+
 /** Every window that was asked again and compared, by series. */
 export function heldVerified(index: Index): Map<string, Verified[]> {
   const held = new Map<string, Verified[]>()
   for (const row of index.statement('SELECT series, since, until, at, result FROM verified ORDER BY at').iterate()) {
-    const next = row as unknown as Verified
+    const next = verifiedOf(row)
     held.set(next.series, [...(held.get(next.series) ?? []), next])
   }
   return held

@@ -1,13 +1,15 @@
 import { type Interval, type Weekday, weekdayAt, type Micros } from '../time.ts'
 import { refusedOfHeld } from './refusals.ts'
-import type { Cell, Index, Row } from './apply.ts'
+import { answerOf } from './apply.ts'
+import { fileFields, providerShape, ruleFields, seriesFields, stampFields, violationFields } from './entry-shape.ts'
+import { type Cell, type Index, parsed, proven, read, type Row, rowOf } from './row.ts'
+import { type Check, count, interval, orNull, real, text } from './shape.ts'
 import { type ArchivedState, fromState } from './archive.ts'
 import {
   type CoverageRow,
   type CoverageState,
   type FileEntry,
   type Json,
-  type Provider,
   type Rules,
   type SeriesRow,
   type Stamp,
@@ -47,13 +49,16 @@ export function liveFiles(index: Index, filter: FileFilter = {}): HeldFile[] {
     values.push(value)
   }
   const order = 'ORDER BY tbl, metric, interval, added_version, path, label'
-  const rows = index.statement(`SELECT * FROM files WHERE ${where.join(' AND ')} ${order}`).all(...values)
+  const rows = index.statement(`SELECT ${ofFile} FROM files WHERE ${where.join(' AND ')} ${order}`).all(...values)
   return rows.map(heldFile)
 }
 
 /** Every file whose bytes should be on disk, live or superseded. */
 export function filesOnDisk(index: Index): HeldFile[] {
-  return index.statement('SELECT * FROM files WHERE dropped_version IS NULL ORDER BY path, label').all().map(heldFile)
+  return index
+    .statement(`SELECT ${ofFile} FROM files WHERE dropped_version IS NULL ORDER BY path, label`)
+    .all()
+    .map(heldFile)
 }
 
 /** The files that left the view when a merged one came and took their rows; none where it is no such file. */
@@ -71,10 +76,13 @@ export function listInstead(index: Index, merged: HeldFile, originals: readonly 
   for (const { path } of originals) list.run(path)
 }
 
-function heldFile(row: Row): HeldFile {
-  const { tbl, meta, ...rest } = row
-  return { ...rest, table: tbl, meta: JSON.parse(String(meta)) as Json } as unknown as HeldFile
-}
+const ofFile = '*, tbl AS "table"'
+const heldFile = rowOf({
+  ...fileFields,
+  added_version: count,
+  removed_version: orNull(count),
+  dropped_version: orNull(count),
+})
 
 /** A series with what is stored of it. */
 export interface HeldSeries extends SeriesRow {
@@ -83,12 +91,14 @@ export interface HeldSeries extends SeriesRow {
   readonly last_t: number | null
 }
 
+const seriesOf = rowOf({ ...seriesFields, points: count, first_t: orNull(real), last_t: orNull(real) })
+
 /** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
 export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
   const held = new Map<string, HeldSeries>()
   const take = (row: Row): void => {
-    const { n: _n, added_version: _v, params, ...rest } = row
-    held.set(String(row['id']), { ...rest, params: JSON.parse(String(params)) as Json } as unknown as HeldSeries)
+    const series = seriesOf(row)
+    held.set(series.id, series)
   }
   if (ids === undefined) for (const row of index.statement('SELECT * FROM series ORDER BY n').iterate()) take(row)
   else {
@@ -106,21 +116,23 @@ export interface HeldAnswers {
   readonly answers: Pick<CoverageRow, 'since' | 'until' | 'state' | 'reason' | 'asked_at' | 'request'>[]
 }
 
+const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
+
 /** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
 export function heldAnswers(index: Index): Map<string, HeldAnswers> {
   const byNumber = new Map<Cell | undefined, HeldAnswers>()
   const held = new Map<string, HeldAnswers>()
-  for (const { n, ...row } of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
-    const { id, metric, points, settled } = row
-    const one = { metric: String(metric), points: Number(points), settled: settled as Interval | null, answers: [] }
-    byNumber.set(n, one)
-    held.set(String(id), one)
+  for (const row of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
+    const { id, ...plain } = plannedOf(row)
+    const one = { ...plain, answers: [] }
+    byNumber.set(row['n'], one)
+    held.set(id, one)
   }
   const rows = index.statement(
     `SELECT series AS n, since, until, state, reason, asked_at, request FROM coverage
      WHERE removed_version IS NULL ORDER BY series, since`,
   )
-  for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(row as never)
+  for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(answerOf(row))
   return held
 }
 
@@ -131,10 +143,14 @@ export function heldCoverage(index: Index, series?: readonly string[]): Map<stri
   const held = new Map<string, CoverageRow[]>()
   if (series) {
     const one = index.statement(
-      `SELECT s.id, ${coverageColumns} FROM series s JOIN coverage c ON c.series = s.n
+      `SELECT ${coverageColumns} FROM series s JOIN coverage c ON c.series = s.n
        WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
     )
-    for (const id of series) held.set(id, [...one.iterate(id)].map(coverageRow))
+    for (const id of series)
+      held.set(
+        id,
+        Array.from(one.iterate(id), (row) => ({ series: id, ...answerOf(row) })),
+      )
     return held
   }
   const ids = new Map<Cell | undefined, string>()
@@ -144,19 +160,15 @@ export function heldCoverage(index: Index, series?: readonly string[]): Map<stri
      ORDER BY c.series, c.since`,
   )
   for (const row of all.iterate()) {
-    const id = ids.get(row['n']) ?? ''
+    const id = ids.get(row['n'])
+    // Beside no series there is nothing that it could be said of.
+    if (id === undefined) continue
     const list = held.get(id)
-    const { since, until, state, reason, asked_at, request } = row
-    const next = { series: id, since, until, state, reason, asked_at, request } as unknown as CoverageRow
+    const next = { series: id, ...answerOf(row) }
     if (list) list.push(next)
     else held.set(id, [next])
   }
   return held
-}
-
-function coverageRow(row: Row): CoverageRow {
-  const { id, ...rest } = row
-  return { series: id, ...rest } as unknown as CoverageRow
 }
 
 /** A violation on record, with when a person accepted it and why; null where nobody has. */
@@ -169,6 +181,13 @@ export interface HeldViolation extends Violation {
 /** Joins a violation `v` with its acceptance `a`. */
 export const acceptedToo = 'a.series = v.series AND a.t = v.t AND a.kind = v.kind AND a.offered_key = v.offered_key'
 
+const violationOf = rowOf({
+  ...violationFields,
+  added_version: count,
+  accepted_at: orNull(real),
+  why: orNull(text),
+})
+
 /** The violations on record, in the order of their commits. */
 export function heldViolations(index: Index, series?: string): HeldViolation[] {
   const where = series === undefined ? '' : 'WHERE s.id = ?'
@@ -179,7 +198,7 @@ export function heldViolations(index: Index, series?: string): HeldViolation[] {
        FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo} ${where} ORDER BY v.added_version, s.n, v.t, v.kind`,
     )
     .all(...(series === undefined ? [] : [series]))
-  return rows as unknown as HeldViolation[]
+  return rows.map(violationOf)
 }
 
 /** Each violation once, apart from how often it was seen: those that nobody has accepted, and the ids of the others. */
@@ -199,13 +218,13 @@ export function sortViolations(
 /** A named piece of committed state (the registry's cursor …); undefined when none was set. */
 export function heldState(index: Index, key: string): Json | undefined {
   const row = index.statement('SELECT value FROM state WHERE key = ?').get(key)
-  return row === undefined ? undefined : (JSON.parse(String(row['value'])) as Json)
+  return row === undefined ? undefined : parsed(row['value'], key)
 }
 
 /** Every piece of committed state whose name begins so. */
-export function heldStates(index: Index, prefix: string): [string, Json][] {
+export function heldStates<T>(index: Index, prefix: string, check: Check<T>): [string, T][] {
   const rows = index.statement('SELECT key, value FROM state WHERE substr(key, 1, ?) = ?').all(prefix.length, prefix)
-  return rows.map(({ key, value }) => [String(key), JSON.parse(String(value)) as Json])
+  return rows.map(({ key, value }) => [String(key), proven(check, parsed(value, prefix), prefix)])
 }
 
 /** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
@@ -223,36 +242,39 @@ export function archivedState(index: Index): ArchivedState {
 /** A named fact that makes no version (time of the last poll …) and when it was noted. */
 export function heldSoft(index: Index, key: string): { value: Json; at: Micros } | undefined {
   const row = index.statement('SELECT value, at FROM soft WHERE key = ?').get(key)
-  return row === undefined ? undefined : { value: JSON.parse(String(row['value'])) as Json, at: Number(row['at']) }
+  return row === undefined ? undefined : { value: parsed(row['value'], key), at: read(real, row['at'], key) }
 }
+
+const rulesOf = rowOf(ruleFields)
 
 /** The rules in force at a version (the newest by default); null before the first. */
 export function heldRules(index: Index, version: number = Number.MAX_SAFE_INTEGER): Rules | null {
   const row = index
     .statement('SELECT digest, rules FROM rules WHERE version <= ? ORDER BY version DESC LIMIT 1')
     .get(version)
-  return row === undefined ? null : { digest: String(row['digest']), rules: JSON.parse(String(row['rules'])) as Json }
+  return row === undefined ? null : rulesOf(row)
 }
 
+const versionOf = rowOf({
+  version: count,
+  committed_at: count,
+  job: text,
+  run: orNull(text),
+  program: text,
+  digest: text,
+  provider: providerShape,
+  files_added: count,
+  files_removed: count,
+  files_dropped: count,
+  points_added: real,
+})
+
 /** One commit as `versions` shows it. */
-export interface HeldVersion {
-  readonly version: number
-  readonly committed_at: Micros
-  readonly job: string
-  readonly run: string | null
-  readonly program: string
-  readonly digest: string
-  readonly provider: Provider
-  readonly files_added: number
-  readonly files_removed: number
-  readonly files_dropped: number
-  readonly points_added: number
-}
+export type HeldVersion = ReturnType<typeof versionOf>
 
 /** Every commit, oldest first. */
 export function heldVersions(index: Index): HeldVersion[] {
-  const rows = index.statement('SELECT * FROM versions ORDER BY version').all()
-  return rows.map((row) => ({ ...row, provider: JSON.parse(String(row['provider'])) as Provider }) as never)
+  return index.statement('SELECT * FROM versions ORDER BY version').all().map(versionOf)
 }
 
 /** The newest version committed at or before an instant; 0 when there was none. */
@@ -261,10 +283,11 @@ export function versionAt(index: Index, at: Micros): number {
   return Number(row?.['version'] ?? 0)
 }
 
+const stampOf = rowOf(stampFields)
+
 /** Every stamp, oldest first. */
 export function heldStamps(index: Index): Stamp[] {
-  const rows = index.statement('SELECT * FROM stamps ORDER BY added_version, id').all()
-  return rows.map((row) => ({ ...row, detail: JSON.parse(String(row['detail'])) as Json }) as never)
+  return index.statement('SELECT * FROM stamps ORDER BY added_version, id').all().map(stampOf)
 }
 
 /** What `status` counts. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
-import { applyEntry, applyLine, type Index, type Row, type Statement, setMeta } from './apply.ts'
+import { applyEntry, applyLine, setMeta } from './apply.ts'
 import { refuseStranger } from '../store/begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
@@ -19,6 +19,9 @@ import { isWritable, realDisk } from '../store/disk.ts'
 import { decodeEntry, type Provider } from './entry.ts'
 import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
+import { providerShape } from './entry-shape.ts'
+import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
+import { type Check, real, text, whole } from './shape.ts'
 import { type PlacedLine, readRunLines } from './run-lines.ts'
 import { textsIn } from '../store/sql.ts'
 import { damaged, explain } from '../store/sqlite-errors.ts'
@@ -92,7 +95,7 @@ export class Ledger implements Index {
       ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
       const { entries, checkpoints } = await listJournal(root)
       const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
-      if (ledger.#hasTables() && ledger.#meta('schema') === indexSchema && ledger.head().version === newest)
+      if (ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema && ledger.head().version === newest)
         return ledger
     } catch {
       // what SQLite cannot read without writing is made anew from the journal
@@ -110,7 +113,7 @@ export class Ledger implements Index {
       const url = pathToFileURL(path)
       if (!isWritable(root)) url.searchParams.set('immutable', '1')
       ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
-      if (ledger.#hasTables() && ledger.#meta('schema') === indexSchema) return ledger
+      if (ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema) return ledger
     } catch {
       // whoever needs the index finds out what is wrong with it
     }
@@ -138,7 +141,7 @@ export class Ledger implements Index {
       database = new DatabaseSync(path, { timeout: busyMilliseconds })
       const ledger = new Ledger(root, database)
       const sound = ledger.statement('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok'
-      if (sound && ledger.#hasTables() && ledger.#meta('schema') === indexSchema) return ledger
+      if (sound && ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema) return ledger
     } catch {
       // what SQLite cannot read is no index
     }
@@ -208,12 +211,12 @@ export class Ledger implements Index {
   /** The newest version in the index. */
   head(): Head {
     return {
-      lake: (this.#meta('lake') as string | undefined) ?? null,
-      version: (this.#meta('version') as number | undefined) ?? 0,
-      schema: (this.#meta('journal_schema') as number | undefined) ?? 1,
-      digest: (this.#meta('digest') as string | undefined) ?? null,
-      committed_at: (this.#meta('committed_at') as number | undefined) ?? 0,
-      provider: (this.#meta('provider') as Provider | undefined) ?? null,
+      lake: this.#meta('lake', text) ?? null,
+      version: this.#meta('version', whole) ?? 0,
+      schema: this.#meta('journal_schema', whole) ?? 1,
+      digest: this.#meta('digest', text) ?? null,
+      committed_at: this.#meta('committed_at', whole) ?? 0,
+      provider: this.#meta('provider', providerShape) ?? null,
     }
   }
 
@@ -285,14 +288,14 @@ export class Ledger implements Index {
     return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
   }
 
-  #meta(key: string): unknown {
+  #meta<T>(key: string, check: Check<T>): T | undefined {
     const row = this.statement('SELECT value FROM meta WHERE key = ?').get(key)
-    return row === undefined ? undefined : JSON.parse(String(row['value']))
+    return row === undefined ? undefined : proven(check, parsed(row['value'], key), key)
   }
 
   async #ready(): Promise<Ledger> {
     try {
-      const shape = this.#hasTables() ? this.#meta('schema') : undefined
+      const shape = this.#hasTables() ? this.#meta('schema', real) : undefined
       if (shape === undefined) this.#createTables()
       if (shape === undefined || shape === indexSchema) {
         await this.#prove()

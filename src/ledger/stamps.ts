@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
-import type { Index } from './apply.ts'
+import type { Index } from './row.ts'
 import { type Disk, exists, makeFolder, namesIn } from '../store/disk.ts'
 import { openSealed, seal, type Stamp } from './entry.ts'
 import { inLake, places } from '../store/layout.ts'

@@ -1,4 +1,4 @@
-import type { Index } from './apply.ts'
+import type { Index } from './row.ts'
 import type { Micros } from '../time.ts'
 
 /** Files, rows and bytes of one kind of change. */

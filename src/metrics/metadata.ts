@@ -9,9 +9,10 @@ import { metadataUrl } from './api.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
-import { canonical, type Json, type Provider, type RequestRow } from '../ledger/entry.ts'
+import { canonical, type Provider, type RequestRow } from '../ledger/entry.ts'
 import { heldSoft, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { listOf, mapOf, orNull, real, shape, text } from '../ledger/shape.ts'
 import type { Settings } from '../config/settings.ts'
 import { day } from '../time.ts'
 
@@ -38,10 +39,11 @@ export function wirePathOf({ paths }: Settings['metrics'], { path, ask }: Endpoi
   return paths[path] ?? ask
 }
 
+const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: real })
+
 /** What the lake holds. */
 export function heldMetadata(ledger: Ledger): Metadata {
-  const held = heldStates(ledger, prefix).map(([key, value]) => [key.slice(prefix.length), value] as const)
-  return new Map(held as unknown as [string, DatedMetadata][])
+  return new Map(heldStates(ledger, prefix, dated).map(([key, value]) => [key.slice(prefix.length), value]))
 }
 
 /** Paths to be asked for; those with unmapped names apart. */
@@ -179,7 +181,7 @@ export async function keepMetadata(
       ...keeping,
       requests: answered.map(({ row }) => row),
       // What says the same as before is no news.
-      state: Object.fromEntries(read.map(({ path }) => [`${prefix}${path}`, merged.get(path) as unknown as Json])),
+      state: Object.fromEntries(read.map(({ path }) => [`${prefix}${path}`, { ...merged.get(path) }])),
       soft: Object.fromEntries(soft),
     },
     deps,

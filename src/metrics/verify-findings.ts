@@ -3,6 +3,8 @@ import { shownUrl } from './api.ts'
 import { type RequestRow, type Verified, type Violation, violationId } from '../ledger/entry.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { rowOf } from '../ledger/row.ts'
+import { orNull, real, text } from '../ledger/shape.ts'
 import { Engine, quoteList, type Row } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ask } from './plan.ts'
@@ -47,8 +49,10 @@ interface Asked {
   readonly provider: string | null
 }
 
+const earlierOf = rowOf({ id: text, series: text, since: orNull(real), until: orNull(real), asked_at: real })
+
 /** A request that was answered before. */
-type Earlier = Row & { readonly id: string; readonly series: string }
+type Earlier = ReturnType<typeof earlierOf>
 
 /** What the batches of a verify have brought so far. */
 export class Findings {
@@ -74,8 +78,8 @@ export class Findings {
     const files = liveFiles(ledger, { table: 'requests' })
     if (series.length === 0 || files.length === 0) return
     using engine = await Engine.open(':memory:', { threads: 1 })
-    const rows = await engine.rows<Earlier>(
-      `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at) AS asked_at
+    const rows = await engine.rows<Earlier & Row>(
+      `SELECT series, id, epoch(since) AS since, epoch(until) AS until, epoch_us(asked_at)::DOUBLE AS asked_at
          FROM read_parquet(${quoteList(files.map(({ path }) => inLake(ledger.root, path)))}, hive_partitioning = false)
          WHERE outcome = 'body' AND series IN (SELECT unnest(${quoteList(series)}))`,
     )
@@ -155,19 +159,15 @@ function iso(micros: number): string {
 
 /** The requests of a series that were answered, the latest first. */
 function earlierRequests(ledger: Ledger, series: string, archived: readonly Earlier[]): Earlier[] {
-  const held = ledger.statement("SELECT id, since, until, asked_at FROM requests WHERE series = ? AND outcome = 'body'")
-  return [...(held.all(series) as unknown as Earlier[]), ...archived].toSorted(
-    (a, b) => Number(b['asked_at']) - Number(a['asked_at']),
-  )
+  const held = ledger.statement("SELECT * FROM requests WHERE series = ? AND outcome = 'body'").all(series)
+  return [...held.map(earlierOf), ...archived].toSorted((a, b) => b.asked_at - a.asked_at)
 }
 
 /** The last request before the value was stored whose range holds it. */
 function broughtBy(requests: readonly Earlier[], t: number, stored_at: number | null): string | null {
   const found = requests.find(
     ({ since, until, asked_at }) =>
-      Number(asked_at) <= (stored_at ?? 0) &&
-      (since === null || Number(since) <= t) &&
-      (until === null || Number(until) > t),
+      asked_at <= (stored_at ?? 0) && (since === null || since <= t) && (until === null || until > t),
   )
   return found === undefined ? null : found.id
 }

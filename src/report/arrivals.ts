@@ -102,7 +102,7 @@ export async function arrivalsOf(
   interval: Interval,
   rules: readonly Rule[],
 ): Promise<Map<string, Arrivals>> {
-  const rows = await engine.rows<Row & { readonly metric: string }>(`
+  const rows = await engine.rows<ArrivalsRow>(`
     ${countedSql(points, interval, rules)}
     SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS told, count(*) FILTER (seen_late) AS seen_late,
       count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
@@ -117,7 +117,9 @@ export async function arrivalsOf(
   return new Map(rows.map((row) => [row.metric, arrivalsIn(row)]))
 }
 
-function arrivalsIn(row: Row): Arrivals {
+type ArrivalsRow = Row & { readonly metric: string; readonly worst: Worst | null }
+
+function arrivalsIn(row: ArrivalsRow): Arrivals {
   const number = (name: string): number => Number(row[name] ?? 0)
   const quantile = (place: number): number | null => {
     const found = (row['quantiles'] as readonly Cell[] | null)?.[place] ?? null
@@ -138,7 +140,7 @@ function arrivalsIn(row: Row): Arrivals {
     max: maybe('max'),
     supported: maybe('supported'),
     late: number('late'),
-    worst: (row['worst'] ?? null) as unknown as Worst | null,
+    worst: row.worst,
     bars: ((row['bars'] ?? []) as readonly { readonly key: Cell; readonly value: Cell }[]).map(({ key, value }) => ({
       bar: Number(key),
       points: Number(value),

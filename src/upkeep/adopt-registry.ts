@@ -1,4 +1,4 @@
-import type { Engine } from '../store/engine.ts'
+import type { Engine, Row } from '../store/engine.ts'
 import type { Json } from '../ledger/entry.ts'
 import { quote } from '../store/engine.ts'
 import { inLake, parseRegistryFile } from '../store/layout.ts'
@@ -103,13 +103,13 @@ function nameOf({ path }: FoundFile): string {
 }
 
 async function manifestsOf(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Manifest[]> {
-  const rows = await engine.rows(
+  const rows = await engine.rows<Manifest & Row>(
     `SELECT CAST(snapshot_date AS VARCHAR) AS date, CAST(epoch_us(observed_at) AS DOUBLE) AS observed_at, as_of, source,
        resource, base, delta, CAST(rows AS DOUBLE) AS rows
      FROM ${relation('snapshots', pathsOf(root, files))} ORDER BY observed_at, resource`,
   )
   if (rows.length === 0) throw new Refusal('no snapshot is left that tells where it began')
-  return rows as unknown as Manifest[]
+  return rows
 }
 
 function pathsOf(root: string, files: readonly FoundFile[]): string[] {

@@ -8,7 +8,7 @@ import { checkFiles, checkLocks, checkMarker, checkOrphans, checkViews, type Fil
 import { isWritable } from '../store/disk.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import type { Row } from '../ledger/apply.ts'
+import type { Row } from '../ledger/row.ts'
 import { checkRuns } from './damage-runs.ts'
 import { checkStamps } from './damage-stamps.ts'
 import { isFromNote } from '../ledger/stamps.ts'

@@ -115,7 +115,7 @@ interface Left {
 /** The stored runs of every series: from their first point to the end of their last one. */
 async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Left>> {
   const found = new Map<string, Left>()
-  const rows = await engine.rows(
+  const rows = await engine.rows<Island>(
     `WITH point AS (
        SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
        FROM ${source}
@@ -128,17 +128,24 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
        count(*)::DOUBLE AS points
      FROM island GROUP BY asset, currency, exchange, network, params, n ORDER BY first`,
   )
-  for (const row of rows) {
-    const params = typeof row['params'] === 'string' ? (JSON.parse(row['params']) as HeldSeries['params']) : {}
-    const key = keyOf({ ...(row as unknown as Dimensions), params })
+  for (const { params: text, first, last, points, ...row } of rows) {
+    const params = text === null ? {} : (JSON.parse(text) as HeldSeries['params'])
+    const key = keyOf({ ...row, params })
     const before = found.get(key) ?? { points: 0, windows: [] }
-    before.windows.push({ since: Number(row['first']), until: end(Number(row['last']), interval) })
-    found.set(key, { points: before.points + Number(row['points']), windows: before.windows })
+    before.windows.push({ since: first, until: end(last, interval) })
+    found.set(key, { points: before.points + points, windows: before.windows })
   }
   return found
 }
 
 type Dimensions = Pick<HeldSeries, 'asset' | 'currency' | 'exchange' | 'network' | 'params'>
+
+type Island = Omit<Dimensions, 'params'> & {
+  readonly params: string | null
+  readonly first: number
+  readonly last: number
+  readonly points: number
+}
 
 function keyOf({ asset, currency, exchange, network, params }: Dimensions): string {
   const sorted = Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -1,11 +1,22 @@
 import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { commit } from '../../src/ledger/commit.ts'
+import { LakeError } from '../../src/errors.ts'
+import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import type { Stamp, Violation } from '../../src/ledger/entry.ts'
-import { heldSoft, heldStamps, heldViolations } from '../../src/ledger/held.ts'
+import {
+  heldAnswers,
+  heldCoverage,
+  heldSeries,
+  heldSoft,
+  heldStamps,
+  heldVersions,
+  heldViolations,
+  liveFiles,
+} from '../../src/ledger/held.ts'
+import { heldRuns } from '../../src/ledger/held-runs.ts'
 import { inLake, places, quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger, ledgerBytes } from '../../src/ledger/ledger.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
 
 test('violations, stamps and soft facts come back as they were committed', () =>
   inFolder(async (root) => {
@@ -42,6 +53,32 @@ test('violations, stamps and soft facts come back as they were committed', () =>
     expect(ledgerBytes(root)).toBe(statSync(inLake(root, places.ledger)).size)
     ledger.close()
   }))
+
+test.each([
+  ['coverage', 'state', "'coverd'", heldCoverage],
+  ['coverage', 'until', "'soon'", heldAnswers],
+  ['series', 'interval', "'2h'", heldSeries],
+  ['series', 'params', `'{"a":1}'`, heldSeries],
+  ['files', 'meta', "'[]'", liveFiles],
+  ['files', 'rows', '1.5', liveFiles],
+  ['versions', 'provider', `'{"metrics":"x"}'`, heldVersions],
+  ['runs', 'plan', "'{'", (ledger: Ledger) => heldRuns(ledger, 9)],
+] as const)(
+  'a row of %s with another %s than it can have (%s) is refused where it is read',
+  (table, column, cell, read) =>
+    inFolder(async (root) => {
+      using ledger = await Ledger.open(root)
+      const series = [seriesRow(0)]
+      const draft = { job: 'fetch', run: 'a', provider: { metrics: 'x', synthetic: true }, series }
+      const add = [stage(root, 'f', 'content')]
+      await commit(ledger, { ...draft, add, coverage: [coverageRow(0, 0, 86_400)] }, commitDeps())
+      await noteRunFacts(ledger, { id: 'a', job: 'fetch', plan: {} })
+      expect(() => read(ledger)).not.toThrow()
+      ledger.exec(`UPDATE ${table} SET ${column} = ${cell}`)
+      expect(() => read(ledger)).toThrow(new RegExp(`holds .* in ${column}; run pitlake doctor --rebuild-ledger`))
+      expect(() => read(ledger)).toThrow(LakeError)
+    }),
+)
 
 test('a lake that is not there takes no bytes', () =>
   inFolder(async (root) => expect(ledgerBytes(inLake(root, 'nowhere'))).toBe(0)))

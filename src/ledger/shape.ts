@@ -1,0 +1,88 @@
+import { intervals } from '../time.ts'
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+/** Says what is wrong with a value that should be a T, with the place inside it; undefined when it is one. */
+export interface Check<T> {
+  (value: unknown): string | undefined
+  /** The index keeps such values as JSON text. */
+  readonly nested?: boolean
+  /** Never there: carries the type. */
+  readonly type?: T
+}
+
+type Checks = Readonly<Record<string, Check<unknown>>>
+
+/** What these checks prove an object to be. */
+export type Shaped<S extends Checks> = { readonly [K in keyof S]: S[K] extends Check<infer T> ? T : never }
+
+function nested(check: (value: unknown) => string | undefined): Check<never> {
+  return Object.assign(check, { nested: true })
+}
+
+export const text: Check<string> = (value) => (typeof value === 'string' ? undefined : 'no text')
+export const whole: Check<number> = (value) => (Number.isSafeInteger(value) ? undefined : 'no whole number')
+export const count: Check<number> = (value) =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? undefined : 'no count'
+export const real: Check<number> = (value) =>
+  typeof value === 'number' && Number.isFinite(value) ? undefined : 'no number'
+export const json: Check<Json> = nested((value) => (value === undefined ? 'nothing' : undefined))
+export const flag: Check<boolean> = (value) => (typeof value === 'boolean' ? undefined : 'neither true nor false')
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Null where nothing is known. */
+export function orNull<T>(check: Check<T>): Check<T | null> {
+  const own = (value: unknown): string | undefined => (value === null ? undefined : check(value))
+  return check.nested === true ? nested(own) : own
+}
+
+/** For keys that older entries lack. */
+export function maybe<T>(check: Check<T>): Check<T | undefined> {
+  return (value) => (value === undefined ? undefined : check(value))
+}
+
+export function oneOf<T extends string>(...allowed: readonly T[]): Check<T> {
+  const known = new Set<unknown>(allowed)
+  return (value) => (known.has(value) ? undefined : `not one of ${allowed.join(', ')}`)
+}
+
+/** An interval, where there is one. */
+export const interval = orNull(oneOf(...intervals))
+
+export function listOf<T>(check: Check<T>): Check<readonly T[]> {
+  return (value) => {
+    if (!Array.isArray(value)) return 'no list'
+    for (let at = 0; at < value.length; at++) {
+      const wrong = check(value[at])
+      if (wrong !== undefined) return `[${at}] ${wrong}`
+    }
+    return undefined
+  }
+}
+
+/** An object with these keys; further ones are left to whoever knows them. */
+export function shape<S extends Checks>(fields: S): Check<Shaped<S>> {
+  const checks = Object.entries(fields)
+  return nested((value) => {
+    if (!isObject(value)) return 'no object'
+    for (const [key, check] of checks) {
+      const wrong = check(Object.hasOwn(value, key) ? value[key] : undefined)
+      if (wrong !== undefined) return `${key}: ${wrong}`
+    }
+    return undefined
+  })
+}
+
+export function mapOf<T>(check: Check<T>): Check<{ readonly [key: string]: T }> {
+  return nested((value) => {
+    if (!isObject(value)) return 'no object'
+    for (const [key, held] of Object.entries(value)) {
+      const wrong = check(held)
+      if (wrong !== undefined) return `${key}: ${wrong}`
+    }
+    return undefined
+  })
+}
