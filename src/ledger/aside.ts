@@ -25,7 +25,7 @@ export async function unfitEntry(root: string): Promise<Unfit | undefined> {
   const text = await readFile(inLake(root, entryFile(version)), 'utf8').catch(() => '')
   const digest = soundDigest(text, version)
   if (digest === undefined) return undefined
-  const before = await Ledger.inMemory(root, version - 1).catch(() => undefined)
+  using before = await Ledger.inMemory(root, version - 1).catch(() => undefined)
   if (before?.head().version !== version - 1) {
     before?.close()
     return undefined
@@ -38,8 +38,6 @@ export async function unfitEntry(root: string): Promise<Unfit | undefined> {
     if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
     const [complaint] = error.complaints
     return { version, digest, found: `it cannot be applied: ${complaint?.got ?? error.message}` }
-  } finally {
-    before.close()
   }
 }
 

@@ -124,20 +124,16 @@ const compressed = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
 /** The bytes of a checkpoint, what is compressed in it taken apart. */
 async function* textOf(path: string): AsyncGenerator<Buffer> {
-  const file = await open(path)
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
-    const header = buffer.subarray(0, buffer.subarray(0, bytesRead).indexOf(0x0a) + 1)
-    const packed = buffer.subarray(header.length, header.length + compressed.length).equals(compressed)
-    const start = packed ? header.length : 0
-    if (packed) yield header
-    const bytes = createReadStream(path, { start, highWaterMark: flushBytes })
-    const unpack = packed ? bytes.pipe(createZstdDecompress()) : bytes
-    bytes.on('error', (error) => void unpack.destroy(error))
-    yield* unpack as AsyncIterable<Buffer>
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path)
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
+  const header = buffer.subarray(0, buffer.subarray(0, bytesRead).indexOf(0x0a) + 1)
+  const packed = buffer.subarray(header.length, header.length + compressed.length).equals(compressed)
+  const start = packed ? header.length : 0
+  if (packed) yield header
+  const bytes = createReadStream(path, { start, highWaterMark: flushBytes })
+  const unpack = packed ? bytes.pipe(createZstdDecompress()) : bytes
+  bytes.on('error', (error) => void unpack.destroy(error))
+  yield* unpack as AsyncIterable<Buffer>
 }
 
 function takeLine(index: Index, line: string, first: boolean, version: number): void {

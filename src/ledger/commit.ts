@@ -32,7 +32,7 @@ export async function commit(
   instant?: Micros,
 ): Promise<Version> {
   const disk = deps.disk ?? realDisk
-  const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
     const head = await bringForward(ledger, await ledger.catchUp(), deps)
     const issued = await issueTicket(ledger.root, head, deps)
@@ -44,8 +44,6 @@ export async function commit(
     return await publish(ledger, disk, entry, whole)
   } catch (error) {
     throw diskError(error, 'commit')
-  } finally {
-    await lock.release()
   }
 }
 

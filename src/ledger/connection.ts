@@ -117,7 +117,7 @@ export async function withConnection<T>(
   use: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const { root } = run.ledger
-  const log = openRunLog(root, run.id, { now: deps.now, secrets: api.settings.secrets })
+  await using log = openRunLog(root, run.id, { now: deps.now, secrets: api.settings.secrets })
   try {
     const spool = await openSpool(root, run.id, deps)
     const http = httpTo(api, deps)
@@ -134,8 +134,6 @@ export async function withConnection<T>(
   } catch (error) {
     log.note('error', { message: error instanceof Error ? error.message : String(error) })
     throw error
-  } finally {
-    await log.close()
   }
 }
 

@@ -16,13 +16,9 @@ const longest = 128
 export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number = longest): Promise<number | null> {
   const { entries, checkpoints } = await listJournal(ledger.root)
   if ((entries.at(-1) ?? 0) - (checkpoints.at(-1) ?? 0) < most) return null
-  const lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  try {
-    await ledger.catchUp()
-    return await writeCheckpoint(deps.disk ?? realDisk, ledger)
-  } finally {
-    await lock.release()
-  }
+  await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  await ledger.catchUp()
+  return await writeCheckpoint(deps.disk ?? realDisk, ledger)
 }
 
 /**
@@ -35,14 +31,10 @@ export async function foldedBefore(ledger: Ledger, before: Micros): Promise<stri
   const until = Math.min(newest, versionAt(ledger, before))
   const old = entries.filter((version) => version <= until)
   const beaten = until === newest ? checkpoints.filter((version) => version < newest) : []
-  const held = newest === 0 ? undefined : await soundly(ledger.root, newest)
+  using held = newest === 0 ? undefined : await soundly(ledger.root, newest)
   if (!held) return []
-  try {
-    const runs = await foldedRuns(held, until, before)
-    return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]
-  } finally {
-    held.close()
-  }
+  const runs = await foldedRuns(held, until, before)
+  return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]
 }
 
 /** The index that a checkpoint holds; undefined where it is damaged. */

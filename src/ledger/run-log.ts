@@ -5,11 +5,9 @@ import { inLake, places, runLog } from '../store/layout.ts'
 import { makeLakeFolder } from '../store/private.ts'
 
 /** The log of one run: a JSON object a line, `at` and `event` first. */
-export interface RunLog {
+export interface RunLog extends AsyncDisposable {
   /** Writes down one event. */
   note(event: string, facts: object): void
-  /** Waits until everything is written. */
-  close(): Promise<void>
 }
 
 /** What a log is opened with. */
@@ -43,7 +41,7 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
       pending += `${redact(line, secrets, 'data')}\n`
       writing ??= Promise.resolve().then(drain)
     },
-    close: async () => {
+    [Symbol.asyncDispose]: async () => {
       while (writing !== null) await writing
     },
   }

@@ -121,7 +121,7 @@ function decoded(name: string): string {
 export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<Swept> {
   const disk = deps.disk ?? realDisk
   const { root } = ledger
-  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
     await closePrivate(root)
     await ledger.catchUp()
@@ -137,7 +137,5 @@ export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<Swept> {
     return { paths, bytes }
   } catch (error) {
     throw diskError(error, 'sweeping')
-  } finally {
-    await lock.release()
   }
 }

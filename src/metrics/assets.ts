@@ -126,10 +126,6 @@ export async function withListedAssets(
 }
 
 async function listedIds(ledger: Ledger): Promise<string[]> {
-  const engine = await Engine.open()
-  try {
-    return [...(await heldAssets(ledger, engine)).keys()]
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open()
+  return [...(await heldAssets(ledger, engine)).keys()]
 }

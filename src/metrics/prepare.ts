@@ -52,18 +52,14 @@ export async function preparePlan(
 ): Promise<Prepared> {
   const { settings, catalogue, selections } = input
   checkSelections(catalogue, selections)
-  const ledger = lakeExists(settings.data) ? await Ledger.openToRead(settings.data) : null
-  try {
-    const answers = asking === null ? [] : await askedNow(input, ledger, asking)
-    const held = ledger === null ? new Map() : heldMetadata(ledger)
-    const metadata = mergeMetadata(held, answers, input.now)
-    const paths = new Set(selections.flatMap((one) => matchPaths(catalogue, one.paths ?? ['*'])))
-    const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
-    const plan = await planOn(input, ledger, metadata)
-    return { plan, metadata: { paths: known.length, asked: answers.length } }
-  } finally {
-    ledger?.close()
-  }
+  using ledger = lakeExists(settings.data) ? await Ledger.openToRead(settings.data) : null
+  const answers = asking === null ? [] : await askedNow(input, ledger, asking)
+  const held = ledger === null ? new Map() : heldMetadata(ledger)
+  const metadata = mergeMetadata(held, answers, input.now)
+  const paths = new Set(selections.flatMap((one) => matchPaths(catalogue, one.paths ?? ['*'])))
+  const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
+  const plan = await planOn(input, ledger, metadata)
+  return { plan, metadata: { paths: known.length, asked: answers.length } }
 }
 
 /** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
@@ -87,13 +83,9 @@ async function askedNow(
     })
   })
   if (ledger !== null && ledger.head().version > 0 && sandbox !== undefined) {
-    const held = await Ledger.open(settings.data)
-    try {
-      const keeping = { job: 'plan', run, provider: providerAt('metrics', url, sandbox), providerMoved: false } as const
-      await keepMetadata({ ...keeping, ledger: held, deps: asking }, answers)
-    } finally {
-      held.close()
-    }
+    using held = await Ledger.open(settings.data)
+    const keeping = { job: 'plan', run, provider: providerAt('metrics', url, sandbox), providerMoved: false } as const
+    await keepMetadata({ ...keeping, ledger: held, deps: asking }, answers)
   }
   return answers
 }

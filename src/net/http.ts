@@ -66,7 +66,7 @@ export interface Reply {
 }
 
 /** Sends single requests; must be closed. */
-export interface Http {
+export interface Http extends AsyncDisposable {
   readonly get: (request: HttpRequest) => Promise<Reply>
   readonly close: () => Promise<void>
 }
@@ -78,17 +78,19 @@ export function createHttp(options: HttpOptions): Http {
   const secrets = [...new Set(all.filter((secret) => secret.length > 0))]
   const dispatcher = createDispatcher(options)
   const closing = new AbortController()
+  // What is under way then ends as if it had been stopped: nobody shall try it again.
+  const close = async (): Promise<void> => {
+    closing.abort()
+    await dispatcher.destroy()
+  }
   return {
     get: async (request) => {
       refuseForeign(request.url, origin, secrets)
       const signal = request.signal ? AbortSignal.any([request.signal, closing.signal]) : closing.signal
       return await send({ ...request, signal }, options, dispatcher, secrets)
     },
-    // What is under way then ends as if it had been stopped: nobody shall try it again.
-    close: async () => {
-      closing.abort()
-      await dispatcher.destroy()
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -47,15 +47,11 @@ export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
     deps,
   }
   const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
-  const lines = new Lines(spool)
-  try {
-    const finished = await pollAgain(again, context, newPoll(held), lines)
-    const { memory, change } = await settlePoll(context, finished)
-    const { draft } = await draftPoll({ context, finished, memory, change }, { lake, version, committed_at })
-    return draft.add ?? []
-  } finally {
-    lines.close()
-  }
+  using lines = new Lines(spool)
+  const finished = await pollAgain(again, context, newPoll(held), lines)
+  const { memory, change } = await settlePoll(context, finished)
+  const { draft } = await draftPoll({ context, finished, memory, change }, { lake, version, committed_at })
+  return draft.add ?? []
 }
 
 function beyond(version: number, got: string): LakeError {

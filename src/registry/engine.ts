@@ -11,11 +11,7 @@ export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
 export function enginesOf(spool: Spool): WithEngine {
   return async (work) => {
     const options = { tempDirectory: spool.file('duckdb'), threads: 1, memoryLimit: '256MB' }
-    const engine = await Engine.open(':memory:', options)
-    try {
-      return await work(engine)
-    } finally {
-      engine.close()
-    }
+    using engine = await Engine.open(':memory:', options)
+    return await work(engine)
   }
 }

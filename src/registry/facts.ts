@@ -19,20 +19,16 @@ export interface UniverseStep {
 export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
   const paths = liveFiles(ledger, { table: 'history.products' }).map((file) => inLake(ledger.root, file.path))
   if (paths.length === 0) return []
-  const engine = await Engine.open()
-  try {
-    const rows = await engine.rows(universeSql(paths))
-    return rows.map((row) => ({
-      at: Number(row['at']),
-      active: Number(row['active']),
-      retired: Number(row['retired']),
-      created: Number(row['created']),
-      newlyRetired: Number(row['newly_retired']),
-      removed: Number(row['removed']),
-    }))
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open()
+  const rows = await engine.rows(universeSql(paths))
+  return rows.map((row) => ({
+    at: Number(row['at']),
+    active: Number(row['active']),
+    retired: Number(row['retired']),
+    created: Number(row['created']),
+    newlyRetired: Number(row['newly_retired']),
+    removed: Number(row['removed']),
+  }))
 }
 
 /** Each step turns one state of a product into another; the running sums are the universe. */

@@ -64,20 +64,16 @@ async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedRead> {
   const { resources } = input.catalogue
   const state = registryState(ledger)
   const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
-  const lines = new Lines(connection.spool)
-  try {
-    const feed = await readEvents(run, { poll, lines, cursor })
-    if (feed.invalid || (feed.pages === 0 && feed.stopped)) return feed
-    const soft = feed.stopped ? {} : { polled: Math.floor(run.deps.now()) }
-    const frame = { whole: null, disagreeing: [], tags: softFacts(ledger).tags } as const
-    const { as_of, raws } = feed
-    const requests = asking.requests.splice(0)
-    const finished = { ...frame, poll, lines, as_of, raws, cursor: feed.cursor, epoch: state.epoch, requests, soft }
-    add(run, await commitPoll(contextOf(run, 'registry sync', resources), finished))
-    return feed
-  } finally {
-    lines.close()
-  }
+  using lines = new Lines(connection.spool)
+  const feed = await readEvents(run, { poll, lines, cursor })
+  if (feed.invalid || (feed.pages === 0 && feed.stopped)) return feed
+  const soft = feed.stopped ? {} : { polled: Math.floor(run.deps.now()) }
+  const frame = { whole: null, disagreeing: [], tags: softFacts(ledger).tags } as const
+  const { as_of, raws } = feed
+  const requests = asking.requests.splice(0)
+  const finished = { ...frame, poll, lines, as_of, raws, cursor: feed.cursor, epoch: state.epoch, requests, soft }
+  add(run, await commitPoll(contextOf(run, 'registry sync', resources), finished))
+  return feed
 }
 
 /** Reads the feed into the poll; events that repeat the last one of their entity leave no line. */
@@ -127,33 +123,29 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
   const first = state.last === null
   observeState(poll, { records, source: whole.source, first, inferred: newEpoch })
   await holdBack(run, whole, poll, resources)
-  const lines = new Lines(connection.spool)
-  try {
-    const held = newEpoch ? null : state.cursor
-    let cursor = held ?? whole.cursor ?? ''
-    let feed: FeedRead | null = null
-    if (whole.source === 'lists') {
-      feed = await readEvents(run, { poll, lines, cursor: whole.cursor ?? '' })
-      if (feed.stopped) return feed.stopped
-      if (held === null) cursor = feed.cursor
-    }
-    const { as_of, source, disagreeing } = whole
-    const tags = softFacts(ledger).tags
-    const raws = [...whole.raws, ...(feed?.raws ?? [])]
-    const epoch = state.epoch + (newEpoch || first ? 1 : 0)
-    const requests = asking.requests.splice(0)
-    const frame = { poll, lines, as_of, raws, cursor, epoch, disagreeing, requests, tags }
-    const done = await commitPoll(contextOf(run, 'registry snapshot', resources), {
-      ...frame,
-      whole: source,
-      soft: {},
-    })
-    tally.source = source
-    add(run, done)
-    return null
-  } finally {
-    lines.close()
+  using lines = new Lines(connection.spool)
+  const held = newEpoch ? null : state.cursor
+  let cursor = held ?? whole.cursor ?? ''
+  let feed: FeedRead | null = null
+  if (whole.source === 'lists') {
+    feed = await readEvents(run, { poll, lines, cursor: whole.cursor ?? '' })
+    if (feed.stopped) return feed.stopped
+    if (held === null) cursor = feed.cursor
   }
+  const { as_of, source, disagreeing } = whole
+  const tags = softFacts(ledger).tags
+  const raws = [...whole.raws, ...(feed?.raws ?? [])]
+  const epoch = state.epoch + (newEpoch || first ? 1 : 0)
+  const requests = asking.requests.splice(0)
+  const frame = { poll, lines, as_of, raws, cursor, epoch, disagreeing, requests, tags }
+  const done = await commitPoll(contextOf(run, 'registry snapshot', resources), {
+    ...frame,
+    whole: source,
+    soft: {},
+  })
+  tally.source = source
+  add(run, done)
+  return null
 }
 
 function contextOf(run: RegistryRun, job: string, resources: Resources): PollContext {

@@ -67,7 +67,7 @@ export class Lines {
     return open?.file
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     for (const open of this.#files.values()) {
       flush(open)
       closeSync(open.handle)

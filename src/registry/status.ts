@@ -48,38 +48,34 @@ export async function registryStatus(
   const state = registryState(ledger)
   const soft = softFacts(ledger)
   const tables = [...recordTables(catalogue.resources).keys()]
-  const engine = await Engine.open(':memory:', { threads: 2 })
-  try {
-    const counts = await readCounts(ledger, engine, tables)
-    const events = await readEventCounts(ledger, engine)
-    const limit = (name: string): number | null => {
-      const value = soft.limits[name]
-      return value !== undefined && /^\d+/.test(value) ? Number.parseInt(value, 10) : null
-    }
-    const blocked = soft.snapshotLimit !== null && soft.snapshotLimit > now ? soft.snapshotLimit : null
-    return {
-      first_snapshot: state.first?.date ?? null,
-      last_snapshot: state.last?.date ?? null,
-      last_snapshot_source: state.last?.source ?? null,
-      epoch: state.epoch,
-      feed_at: iso(soft.polled),
-      cursor_age: soft.polled === null ? null : Math.max(0, Math.round((now - soft.polled) / 1000)),
-      cursor: state.cursor,
-      behind,
-      records: Object.fromEntries(tables.map((table) => [table, counts[table]?.open ?? 0])),
-      versions: Object.fromEntries(tables.map((table) => [table, counts[table]?.versions ?? 0])),
-      events,
-      limits: {
-        per_minute: limit('x-ratelimit-limit'),
-        per_minute_remaining: limit('x-ratelimit-remaining'),
-        daily: limit('x-quota-daily-limit'),
-        daily_remaining: limit('x-quota-daily-remaining'),
-        snapshots_from: iso(blocked),
-      },
-      not_modified: soft.notModified,
-    }
-  } finally {
-    engine.close()
+  using engine = await Engine.open(':memory:', { threads: 2 })
+  const counts = await readCounts(ledger, engine, tables)
+  const events = await readEventCounts(ledger, engine)
+  const limit = (name: string): number | null => {
+    const value = soft.limits[name]
+    return value !== undefined && /^\d+/.test(value) ? Number.parseInt(value, 10) : null
+  }
+  const blocked = soft.snapshotLimit !== null && soft.snapshotLimit > now ? soft.snapshotLimit : null
+  return {
+    first_snapshot: state.first?.date ?? null,
+    last_snapshot: state.last?.date ?? null,
+    last_snapshot_source: state.last?.source ?? null,
+    epoch: state.epoch,
+    feed_at: iso(soft.polled),
+    cursor_age: soft.polled === null ? null : Math.max(0, Math.round((now - soft.polled) / 1000)),
+    cursor: state.cursor,
+    behind,
+    records: Object.fromEntries(tables.map((table) => [table, counts[table]?.open ?? 0])),
+    versions: Object.fromEntries(tables.map((table) => [table, counts[table]?.versions ?? 0])),
+    events,
+    limits: {
+      per_minute: limit('x-ratelimit-limit'),
+      per_minute_remaining: limit('x-ratelimit-remaining'),
+      daily: limit('x-quota-daily-limit'),
+      daily_remaining: limit('x-quota-daily-remaining'),
+      snapshots_from: iso(blocked),
+    },
+    not_modified: soft.notModified,
   }
 }
 

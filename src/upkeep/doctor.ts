@@ -157,26 +157,23 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
   const nothing: FilesHealth = { damaged: [], files: 0, bytes: 0 }
   if (journal.newer) return { diagnosis: told(undefined, nothing, journal.findings, input), journal, files: nothing }
   const unfit = await unfitEntry(root)
-  const { ledger, findings } = unfit
+  const index = unfit
     ? { ledger: Ledger.asLeft(root), findings: [unfitDamage(unfit)] }
     : await openAnyhow(root, journal)
-  try {
-    const before = journal.findings.filter(({ path }) => !unfit || path !== entryFile(unfit.version))
-    const found = [...before, ...findings, ...(await checkStrays(root))]
-    let files = nothing
-    if (ledger) {
-      files = await checkFiles(ledger, input.thorough)
-      found.push(...files.damaged.map(({ damage }) => damage), ...(await checkMarker(ledger)))
-      if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
-      found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
-      found.push(...checkClock(ledger, deps.nowMicros()))
-      found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
-    }
-    if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
-    return { diagnosis: told(ledger, files, found, input), journal, files }
-  } finally {
-    ledger?.close()
+  using ledger = index.ledger
+  const before = journal.findings.filter(({ path }) => !unfit || path !== entryFile(unfit.version))
+  const found = [...before, ...index.findings, ...(await checkStrays(root))]
+  let files = nothing
+  if (ledger) {
+    files = await checkFiles(ledger, input.thorough)
+    found.push(...files.damaged.map(({ damage }) => damage), ...(await checkMarker(ledger)))
+    if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
+    found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
+    found.push(...checkClock(ledger, deps.nowMicros()))
+    found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
   }
+  if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
+  return { diagnosis: told(ledger, files, found, input), journal, files }
 }
 
 function told(

@@ -27,22 +27,17 @@ export async function rebuildLedger(root: string, deps: CommitDeps): Promise<str
  * are not there, does not do: then only a torn last entry is set aside, which takes the lake back to the version before.
  */
 export async function mendJournal(root: string, journal: JournalHealth, deps: CommitDeps): Promise<string[]> {
-  const lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  const ledger = Ledger.asLeft(root)
-  try {
-    const { version: seen = 0 } = ledger?.head() ?? {}
-    const reaches = ledger !== undefined && seen >= Math.max(0, ...journal.broken)
-    if (!reaches) return await dropTornLast(root, journal)
-    if (seen <= journal.newest && journal.broken.length === 0 && journal.torn.length === 0) return []
-    if (seen > journal.newest && (await lostBeyond(ledger, journal.newest)).length > 0) return []
-    const done: string[] = []
-    for (const path of journal.torn) done.push(await setAside(root, path))
-    const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
-    return [...done, `a checkpoint of version ${version} was folded from the ledger`]
-  } finally {
-    ledger?.close()
-    await lock.release()
-  }
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  using ledger = Ledger.asLeft(root)
+  const { version: seen = 0 } = ledger?.head() ?? {}
+  const reaches = ledger !== undefined && seen >= Math.max(0, ...journal.broken)
+  if (!reaches) return await dropTornLast(root, journal)
+  if (seen <= journal.newest && journal.broken.length === 0 && journal.torn.length === 0) return []
+  if (seen > journal.newest && (await lostBeyond(ledger, journal.newest)).length > 0) return []
+  const done: string[] = []
+  for (const path of journal.torn) done.push(await setAside(root, path))
+  const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+  return [...done, `a checkpoint of version ${version} was folded from the ledger`]
 }
 
 async function setAside(root: string, path: string): Promise<string> {
