@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { textOf } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { type Disk, entriesIn, makeFolder } from '../store/disk.ts'
 import { openSealed, refuseNewer, sha256 } from './entry.ts'
@@ -22,7 +22,7 @@ export async function unfitEntry(root: string): Promise<Unfit | undefined> {
   const { entries, checkpoints } = await listJournal(root)
   const version = entries.at(-1) ?? 0
   if (version === 0 || (checkpoints.at(-1) ?? 0) >= version) return undefined
-  const text = await readFile(inLake(root, entryFile(version)), 'utf8').catch(() => '')
+  const text = (await textOf(inLake(root, entryFile(version)))) ?? ''
   const digest = soundDigest(text, version)
   if (digest === undefined) return undefined
   using before = await Ledger.inMemory(root, version - 1).catch(() => undefined)

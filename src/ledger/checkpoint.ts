@@ -1,6 +1,5 @@
+import { readInto, readStream, writeStream } from '../store/files.ts'
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { open, writeFile } from 'node:fs/promises'
 import { StringDecoder } from 'node:string_decoder'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
@@ -32,8 +31,8 @@ export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<numb
   await makeFolder(disk, folder)
   const header = `${JSON.stringify({ schema_version: journalSchema, lake, version })}\n`
   // The header stands in plain text, so that a program that knows no compression still reads who wrote it.
-  await writeFile(temporary, header)
-  await pipeline(linesOfIndex(index, header), createZstdCompress(), createWriteStream(temporary, { flags: 'a' }))
+  await disk.write(temporary, header)
+  await pipeline(linesOfIndex(index, header), createZstdCompress(), writeStream(temporary, 'a'))
   await disk.sync(temporary)
   const claimed = await disk.claim(temporary, inLake(index.root, checkpointFile(version)))
   if (!claimed) await disk.remove(temporary)
@@ -111,7 +110,7 @@ async function* provedLines(path: string, name: string): AsyncGenerator<string> 
 async function* checkpointLines(path: string): AsyncGenerator<string> {
   let rest = ''
   const decoder = new StringDecoder('utf8')
-  for await (const chunk of textOf(path)) {
+  for await (const chunk of unpacked(path)) {
     const parts = (rest + decoder.write(chunk)).split('\n')
     rest = parts.pop() ?? ''
     yield* parts
@@ -123,14 +122,13 @@ async function* checkpointLines(path: string): AsyncGenerator<string> {
 const compressed = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
 /** The bytes of a checkpoint, what is compressed in it taken apart. */
-async function* textOf(path: string): AsyncGenerator<Buffer> {
-  await using file = await open(path)
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
-  const header = buffer.subarray(0, buffer.subarray(0, bytesRead).indexOf(0x0a) + 1)
+async function* unpacked(path: string): AsyncGenerator<Buffer> {
+  const buffer = await readInto(path, Buffer.alloc(4096))
+  const header = buffer.subarray(0, buffer.indexOf(0x0a) + 1)
   const packed = buffer.subarray(header.length, header.length + compressed.length).equals(compressed)
   const start = packed ? header.length : 0
   if (packed) yield header
-  const bytes = createReadStream(path, { start, highWaterMark: flushBytes })
+  const bytes = readStream(path, start)
   const unpack = packed ? bytes.pipe(createZstdDecompress()) : bytes
   bytes.on('error', (error) => void unpack.destroy(error))
   yield* unpack as AsyncIterable<Buffer>

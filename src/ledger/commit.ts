@@ -1,5 +1,5 @@
+import { readStream } from '../store/files.ts'
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { dirname } from 'node:path'
 import { LakeError } from '../errors.ts'
 import { type Disk, diskError, exists, realDisk, statOf } from '../store/disk.ts'
@@ -136,7 +136,7 @@ async function place(root: string, disk: Disk, staged: StagedFile, moved: string
 /** SHA-256 of a file's bytes, hex. */
 export async function sha256File(path: string): Promise<string> {
   const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer)
+  for await (const chunk of readStream(path)) hash.update(chunk as Buffer)
   return hash.digest('hex')
 }
 

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readText } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { type Disk, entriesIn, makeFolder, namesIn } from '../store/disk.ts'
 import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
@@ -35,7 +35,7 @@ export async function foldedFiles(root: string): Promise<string[]> {
 /** Reads one entry and checks its bytes and its number. */
 export async function readEntry(root: string, version: number): Promise<Sealed> {
   const file = entryFile(version)
-  const text = await readFile(inLake(root, file), 'utf8').catch((cause: unknown) => {
+  const text = await readText(inLake(root, file)).catch((cause: unknown) => {
     throw lost(version, cause)
   })
   const sealed = decodeEntry(text, file)

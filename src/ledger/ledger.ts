@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { isThere } from '../store/files.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
@@ -57,11 +57,10 @@ export class Ledger implements Index {
   /** Opens the lake in a folder, makes an empty one where there is none, and catches up with the journal. */
   static async open(root: string): Promise<Ledger> {
     try {
-      mkdirSync(root, { recursive: true })
       const path = inLake(root, places.ledger)
       const { entries, checkpoints } = await listJournal(root)
       const begun = entries.length + checkpoints.length > 0
-      if (!existsSync(path) && begun) throw damaged('is missing', undefined)
+      if (!isThere(path) && begun) throw damaged('is missing', undefined)
       const seen = begun ? undefined : versionLeft(path)
       if (!begun && (seen ?? 0) === 0) await refuseStranger(root, seen === 0)
       const ledger = new Ledger(root, openDatabase(path))
@@ -77,13 +76,13 @@ export class Ledger implements Index {
    */
   static async openToRead(root: string): Promise<Ledger> {
     const path = inLake(root, places.ledger)
-    if (!existsSync(path) && !existsSync(inLake(root, places.journal)))
+    if (!isThere(path) && !isThere(inLake(root, places.journal)))
       throw new LakeError('usage', {
         subject: `no lake in ${root}`,
         next: 'run pitlake fetch to begin one, or name another folder with --data',
       })
     if (isWritable(root)) return await Ledger.open(root)
-    return (existsSync(path) ? await Ledger.#asItStands(root) : undefined) ?? (await Ledger.inMemory(root))
+    return (isThere(path) ? await Ledger.#asItStands(root) : undefined) ?? (await Ledger.inMemory(root))
   }
 
   /** The index of a folder that cannot be written, if it is not behind the journal. */
@@ -107,7 +106,7 @@ export class Ledger implements Index {
   /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */
   static glance(root: string): Ledger | undefined {
     const path = inLake(root, places.ledger)
-    if (!existsSync(path)) return undefined
+    if (!isThere(path)) return undefined
     let ledger: Ledger | undefined
     try {
       const url = pathToFileURL(path)
@@ -135,7 +134,7 @@ export class Ledger implements Index {
    */
   static asLeft(root: string): Ledger | undefined {
     const path = inLake(root, places.ledger)
-    if (!existsSync(path)) return undefined
+    if (!isThere(path)) return undefined
     let database: DatabaseSync | undefined
     try {
       database = new DatabaseSync(path, { timeout: busyMilliseconds })
@@ -371,10 +370,4 @@ function ahead(held: number, newest: number): LakeError {
     got: newest === 0 ? 'no entry' : `version ${newest} as the newest`,
     next: 'put the missing entries back from a copy, or run pitlake doctor',
   })
-}
-
-/** The bytes that the index takes on disk. */
-export function ledgerBytes(root: string): number {
-  const path = inLake(root, places.ledger)
-  return existsSync(path) ? statSync(path).size : 0
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readBytes } from '../store/files.ts'
 import { type Disk, namesIn, statOf } from '../store/disk.ts'
 import type { CoverageRow, Json, RequestRow, Verified } from './entry.ts'
 import type { Micros } from '../time.ts'
@@ -64,7 +64,7 @@ export async function readRunLines(
     const path = inLake(root, `${places.runs}/${name}`)
     const from = offsets.get(name) ?? 0
     if (((await statOf(path))?.size ?? 0) <= from) continue
-    const bytes = (await readFile(path)).subarray(from)
+    const bytes = (await readBytes(path)).subarray(from)
     placed.push(...linesOf(name, bytes, from))
   }
   return placed.toSorted((a, b) => a.line.after - b.line.after)

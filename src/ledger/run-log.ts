@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises'
+import { appendPrivate } from '../store/files.ts'
 import { redact } from '../secrets/secrets.ts'
 import { realDisk } from '../store/disk.ts'
 import { inLake, places, runLog } from '../store/layout.ts'
@@ -30,7 +30,7 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
       const text = pending
       pending = ''
       await makeLakeFolder(realDisk, root, places.runs)
-        .then(async () => await appendFile(path, text, { mode: 0o600 }))
+        .then(async () => await appendPrivate(path, text))
         .catch(() => undefined)
     }
     writing = null

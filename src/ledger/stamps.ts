@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readText } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import type { Index } from './row.ts'
 import { type Disk, exists, makeFolder, namesIn } from '../store/disk.ts'
@@ -49,7 +49,7 @@ export async function listStamps(root: string): Promise<string[]> {
 /** Reads a note and proves that no byte of it changed. */
 export async function readStamp(root: string, id: string): Promise<StampFile> {
   const name = stampFile(id)
-  const stamp = JSON.parse(openSealed(await readFile(inLake(root, name), 'utf8'), `note ${name}`).body) as StampFile
+  const stamp = JSON.parse(openSealed(await readText(inLake(root, name)), `note ${name}`).body) as StampFile
   if (stamp.schema_version > stampSchema)
     throw new LakeError('usage', {
       subject: name,

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { lstat, rm } from 'node:fs/promises'
+import { isFolder, isThere } from '../store/files.ts'
 import { dataPlaces, ownFilesBelow } from '../store/begin.ts'
 import type { CommitDeps } from './commit.ts'
 import { diskError, entriesIn, realDisk, statOf } from '../store/disk.ts'
@@ -49,7 +48,7 @@ export async function openSpool(
   const close = async (): Promise<void> => {
     await disk.remove(inLake(root, folder))
     await lock.release()
-    await rm(inLake(root, lockFile(name)), { force: true })
+    await realDisk.remove(inLake(root, lockFile(name)))
   }
   return {
     path: (file) => `${folder}/${file}`,
@@ -87,7 +86,7 @@ export async function findOrphans(ledger: Ledger): Promise<string[]> {
   for (const name of await realNames(root, places.spool, 'folder')) {
     const lock = spoolLock(decoded(name))
     // Whoever opens a spool takes its lock first; one that was copied without its lock is known by its name.
-    const ours = existsSync(inLake(root, lockFile(lock))) || (version > 0 && isRunName(name))
+    const ours = isThere(inLake(root, lockFile(lock))) || (version > 0 && isRunName(name))
     if (ours && isFree(root, lock)) orphans.push(`${places.spool}/${name}`)
   }
   return orphans
@@ -103,7 +102,7 @@ export async function* unnamed(ledger: Ledger): AsyncGenerator<string> {
 /** The names of real files or folders in a real folder of the lake: no link among them. */
 async function realNames(root: string, place: string, kind: 'file' | 'folder'): Promise<string[]> {
   const path = inLake(root, place)
-  if (!(await lstat(path).catch(() => undefined))?.isDirectory()) return []
+  if (!(await isFolder(path))) return []
   const entries = await entriesIn(path)
   return entries.filter((entry) => (kind === 'file' ? entry.isFile() : entry.isDirectory())).map(({ name }) => name)
 }

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { writePrivate } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { describeOutcome, type Outcome } from '../net/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
@@ -155,7 +155,7 @@ async function emptyBody(
   outcome: Extract<Outcome, { kind: 'no_content' }>,
 ): Promise<NonNullable<Answered['body']>> {
   const file = connection.spool.file(`${row.id}.json`)
-  await writeFile(file, '[]', { mode: 0o600 })
+  await writePrivate(file, '[]')
   return { ...outcome, kind: 'body', file, bytes: 0 }
 }
 

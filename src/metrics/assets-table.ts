@@ -1,4 +1,5 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { realDisk } from '../store/disk.ts'
+import { writePrivate } from '../store/files.ts'
 import { type Engine, quote, quoteList } from '../store/engine.ts'
 import { type Json, canonical } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
@@ -41,7 +42,7 @@ export async function writeAssets(
     return `${JSON.stringify({ id, symbol, addresses: nested, record: JSON.stringify(record) })}\n`
   })
   const longest = text.reduce((most, line) => Math.max(most, line.length), 0)
-  await writeFile(lines, text.join(''), { mode: 0o600 })
+  await writePrivate(lines, text.join(''))
   try {
     await engine.run(
       `COPY (
@@ -52,6 +53,6 @@ export async function writeAssets(
        ) TO ${quote(out)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)`,
     )
   } finally {
-    await rm(lines, { force: true })
+    await realDisk.remove(lines)
   }
 }

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readText, sizeOf } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
@@ -85,7 +85,7 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
 }
 
 async function bodyOf(file: string): Promise<ReturnType<typeof readAssets>> {
-  return (await stat(file)).size > largestListing ? null : readAssets(await readFile(file, 'utf8'))
+  return (await sizeOf(file)) > largestListing ? null : readAssets(await readText(file))
 }
 
 async function freshRows(

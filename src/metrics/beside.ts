@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { usage } from '../errors.ts'
 import type { AskOne } from '../ledger/connection.ts'
 import { requestRow } from '../ledger/requests.ts'
 import { createAsker } from '../net/ask.ts'
 import { createHttp, type ProxySettings } from '../net/http.ts'
+import { temporaryFolder } from '../store/files.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import type { Settings } from '../config/settings.ts'
 
@@ -42,8 +42,8 @@ export async function askBeside<T>(
   const unset = (what: string) => ({ expected: what, got: 'nothing', next: pace.next })
   if (url === null) throw usage('PITLAKE_METRICS_URL', unset('the base address of the metrics API'))
   if (key === null) throw usage('PITLAKE_METRICS_KEY', unset('the key of the metrics API'))
-  const folder = await mkdtemp(join(deps.temporary, 'pitlake-ask-'))
-  const http = createHttp({
+  await using folder = await temporaryFolder(deps.temporary)
+  await using http = createHttp({
     base: url,
     key: { name: 'X-Api-Key', key },
     secrets: settings.secrets,
@@ -53,26 +53,21 @@ export async function askBeside<T>(
     proxy: deps.proxy,
     now: deps.now,
   })
-  try {
-    const asker = createAsker({
-      http,
-      governor: { perMinute: pace.perMinute },
-      retry: pace.retry ?? usualRetries,
-      maxRequests: null,
-      now: deps.now,
-      sleep: deps.wait,
-      random: deps.random,
-      signal: deps.signal,
-    })
-    const ask: AskOne = async (request, about = {}) => {
-      const outcome = await asker.ask(request)
-      const at = 'at' in outcome ? outcome.at : deps.now()
-      const asked = { id: request.id, url: request.url, at, run: pace.run ?? '', api: 'metrics', attempts: 1 } as const
-      return { outcome, at, row: requestRow(asked, outcome, about) }
-    }
-    return await use({ ask, base: url, file: (name) => join(folder, name) })
-  } finally {
-    await http.close()
-    await rm(folder, { recursive: true, force: true })
+  const asker = createAsker({
+    http,
+    governor: { perMinute: pace.perMinute },
+    retry: pace.retry ?? usualRetries,
+    maxRequests: null,
+    now: deps.now,
+    sleep: deps.wait,
+    random: deps.random,
+    signal: deps.signal,
+  })
+  const ask: AskOne = async (request, about = {}) => {
+    const outcome = await asker.ask(request)
+    const at = 'at' in outcome ? outcome.at : deps.now()
+    const asked = { id: request.id, url: request.url, at, run: pace.run ?? '', api: 'metrics', attempts: 1 } as const
+    return { outcome, at, row: requestRow(asked, outcome, about) }
   }
+  return await use({ ask, base: url, file: (name) => join(folder.path, name) })
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readText } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { compareListing, type Drift } from '../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../catalog/listing.ts'
@@ -36,7 +36,7 @@ async function askListing({ settings, catalogue, path }: DriftInput, deps: Besid
     const url = assetsUrl(base, { ...catalogue.wire, assetsPath: path.replace(/^\/+/, '') })
     const { outcome } = await ask({ id: 'listing', url, file: file('listing.json') })
     if (outcome.kind !== 'body') throw noListing(outcome, path)
-    return readListing(`the listing at ${path}`, await readFile(outcome.file, 'utf8'))
+    return readListing(`the listing at ${path}`, await readText(outcome.file))
   })
 }
 

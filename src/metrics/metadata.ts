@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readText, sizeOf } from '../store/files.ts'
 import pLimit from 'p-limit'
 import type { Catalogue, Endpoint, Wire } from '../catalog/catalogue.ts'
 import { matchPaths, type Selection } from '../catalog/series.ts'
@@ -133,8 +133,7 @@ async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: stri
   const id = `${run}-metadata-${path.replaceAll(/[^\w]/g, '-')}`
   const url = metadataUrl(base, keys.template, path)
   const { outcome, row } = await ask({ id, url, file: file(`${id}.json`), bucket: 'metadata' }, { credits: 0 })
-  const text =
-    outcome.kind === 'body' && (await stat(outcome.file)).size <= largest ? await readFile(outcome.file, 'utf8') : ''
+  const text = outcome.kind === 'body' && (await sizeOf(outcome.file)) <= largest ? await readText(outcome.file) : ''
   return { path, outcome, read: readMetadata(text, keys), row }
 }
 

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { isThere } from '../store/files.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { checkSelections, expand, matchPaths, type Selection, type Series } from '../catalog/series.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
@@ -154,7 +154,7 @@ function takes(endpoint: Endpoint | undefined, series: Pick<Series, 'interval' |
 
 /** Whether the folder holds a lake. */
 function lakeExists(root: string): boolean {
-  return existsSync(inLake(root, places.ledger)) || existsSync(inLake(root, places.journal))
+  return isThere(inLake(root, places.ledger)) || isThere(inLake(root, places.journal))
 }
 
 /** Placeholders are names of the sandbox only; whoever else listens on this machine shows itself with its answers. */

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { eachChunk } from '../store/files.ts'
 
 /** What the raw bytes of a body tell without being parsed. */
 export interface Census {
@@ -10,7 +10,6 @@ export interface Census {
   readonly minus: boolean
 }
 
-const chunkSize = 1 << 20
 const quoteByte = 0x22
 const commaByte = 0x2c
 
@@ -44,21 +43,6 @@ export async function hasNegativeZero(file: string): Promise<boolean> {
     return !found
   })
   return found
-}
-
-/** Hands the file over in chunks of a megabyte until `take` says false; returns how many bytes were read. */
-export async function eachChunk(file: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
-  await using handle: FileHandle = await open(file)
-  // Most bodies are far shorter than a chunk.
-  const { size } = await handle.stat()
-  const length = Math.min(chunkSize, size + 8)
-  const buffer = Buffer.from(new ArrayBuffer(length + (-length & 7)))
-  let offset = 0
-  for (;;) {
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset)
-    if (bytesRead === 0 || !take(buffer.subarray(0, bytesRead), offset)) return offset
-    offset += bytesRead
-  }
 }
 
 /** How often the byte occurs: a zero byte of `word ^ pattern` marks it, and 255 words fit into four counters. */

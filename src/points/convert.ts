@@ -1,4 +1,5 @@
-import { rm, stat } from 'node:fs/promises'
+import { realDisk } from '../store/disk.ts'
+import { sizeOf } from '../store/files.ts'
 import type { Window } from '../windows.ts'
 import { fewRows } from '../store/compression.ts'
 import type { Lexed } from './lexer.ts'
@@ -54,14 +55,14 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
     const { recent, violations, findings } = staged
     return { files, recent, bodies: bodies.flat(), violations, findings }
   } catch (error) {
-    for (const { out } of [...job.parts, job.recent]) await rm(out, { force: true })
+    for (const { out } of [...job.parts, job.recent]) await realDisk.remove(out)
     throw error
   }
 }
 
 async function isLong({ bodies }: ConvertPart, longBytes: number): Promise<boolean> {
   let bytes = 0
-  for (const { file } of bodies) bytes += (await stat(file)).size
+  for (const { file } of bodies) bytes += await sizeOf(file)
   return bytes >= longBytes
 }
 

@@ -1,7 +1,7 @@
-import { rename, rm, stat } from 'node:fs/promises'
+import { readInto, sizeOf } from '../store/files.ts'
 import { onGridSql, endSql, stepSql } from '../intervals-sql.ts'
 import type { Window } from '../windows.ts'
-import { readInto } from '../store/disk.ts'
+import { realDisk } from '../store/disk.ts'
 import type { Lexed } from './lexer.ts'
 import { fewRows } from '../store/compression.ts'
 import { contradictsConvention } from './clocks.ts'
@@ -115,10 +115,10 @@ interface Batch {
 async function bringOrTidy(session: Engine, job: PartJob, batch: Batch): Promise<Brought | null> {
   try {
     const brought = await bring(session, job, batch)
-    if (brought) await rename(outOf(job), job.out)
+    if (brought) await realDisk.move(outOf(job), job.out)
     return brought
   } finally {
-    await rm(outOf(job), { force: true })
+    await realDisk.remove(outOf(job))
   }
 }
 
@@ -126,7 +126,7 @@ async function bring(session: Engine, job: PartJob, batch: Batch): Promise<Broug
   const { ordered, full, shape, lexed } = batch
   const files = ordered.map(({ body }) => body.file)
   const proof = new Proof(files, shape, lexed)
-  const sizes = await Promise.all(full.map(async (i) => (await stat(files[i] ?? '')).size))
+  const sizes = await Promise.all(full.map(async (i) => await sizeOf(files[i] ?? '')))
   const few = sizes.reduce((sum, size) => sum + size, 0) <= fewRows * shortestPoint
   const source = { source: `(${sourceSql(job, batch)})`, place: 'body', sorted: true, late: false, minusZero: false }
   const [copied, bytesRead] = await Promise.allSettled([

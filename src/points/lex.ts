@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { readStream, writeStream } from '../store/files.ts'
 import { pipeline } from 'node:stream/promises'
 import { lexBody } from './lexer.ts'
 import type { Loading } from './stage.ts'
@@ -36,5 +36,5 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
       offset += chunk.length
     }
   }
-  await pipeline(createReadStream(loading.files[body] ?? ''), spelled, createWriteStream(copy, { mode: 0o600 }))
+  await pipeline(readStream(loading.files[body] ?? ''), spelled, writeStream(copy))
 }

@@ -1,4 +1,4 @@
-import { eachChunk } from './body-census.ts'
+import { eachChunk } from '../store/files.ts'
 
 /** What a strict reading of a body's tokens found. */
 export interface Lexed {

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { realDisk } from '../store/disk.ts'
 import { lexAll } from './lex.ts'
 import { loadRich } from './rich.ts'
 import { statement } from './sql.ts'
@@ -26,7 +26,7 @@ export async function load(
     await forget(engine, 'bodies', [...loading.poison.keys()])
     return { staged: loading.staged, poison: loading.poison }
   } finally {
-    for (const copy of loading.copies.values()) await rm(copy, { force: true })
+    for (const copy of loading.copies.values()) await realDisk.remove(copy)
   }
 }
 

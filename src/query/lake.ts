@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { isThere, realPath, textOf } from '../store/files.ts'
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
@@ -53,9 +53,9 @@ export interface SessionOptions extends QueryOptions {
  */
 export async function openQuery(dataFolder: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
-  const script = options.script === undefined ? movedScript(folder) : undefined
+  const script = options.script === undefined ? await movedScript(folder) : undefined
   if (script !== undefined) return openQuery(folder, { ...options, script })
-  const known = new Set([folder, existsSync(folder) ? realpathSync(folder) : folder])
+  const known = new Set([folder, realPath(folder)])
   const engine = await openLocked(folder, known, options)
   return closing(engine, async () => {
     const built = await builtFolder(engine, folder)
@@ -142,20 +142,19 @@ export function instant(sql: string): string {
  * The views of a lake that was moved or copied to where nothing can be written, as a text that names the files where they
  * are now; undefined for any other, whose views stand in the folder, or can.
  */
-function movedScript(folder: string): string | undefined {
-  const path = inLake(folder, places.script)
-  if (isWritable(folder) || !existsSync(path)) return undefined
-  const text = readFileSync(path, 'utf8')
+async function movedScript(folder: string): Promise<string | undefined> {
+  const text = isWritable(folder) ? undefined : await textOf(inLake(folder, places.script))
+  if (text === undefined) return undefined
   const built = /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
-  if (built === undefined || (built === folder && existsSync(inLake(folder, places.database)))) return undefined
+  if (built === undefined || (built === folder && isThere(inLake(folder, places.database)))) return undefined
   return text.replaceAll(built.replaceAll("'", "''"), () => folder.replaceAll("'", "''"))
 }
 
 /** The folder's `lake.duckdb`; in clear words when there is none. */
 function databaseOf(folder: string): string {
   const database = inLake(folder, places.database)
-  if (existsSync(database)) return database
-  const started = existsSync(inLake(folder, places.journal))
+  if (isThere(database)) return database
+  const started = isThere(inLake(folder, places.journal))
   throw usage(`lake ${folder}`, {
     expected: places.database,
     got: started ? 'a lake without it' : 'a folder without a lake',
@@ -197,7 +196,7 @@ async function builtFolder(engine: Engine, folder: string): Promise<string | und
   const [row] = await engine.rows(text)
   const built = row?.['folder']
   if (typeof built !== 'string') return undefined
-  if (existsSync(built) && realpathSync(built) === realpathSync(folder)) return built
+  if (isThere(built) && realPath(built) === realPath(folder)) return built
   throw usage(`lake ${folder}`, {
     expected: 'views over the files of this folder',
     got: `views made for ${built}`,

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { textOf, writePrivate } from '../store/files.ts'
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { usage } from '../errors.ts'
@@ -44,7 +44,7 @@ export async function runSession(engine: Engine, folder: string, deps: SessionDe
     out: undefined,
     quit: false,
   }
-  using desk = new Desk(deps, words)
+  await using desk = new Desk(deps, words, await readHistory(deps.historyFile))
   desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
   await converse(state, desk, deps)
 }
@@ -191,8 +191,9 @@ class Desk {
   #waiting: ((line: string | undefined) => void) | undefined
   #running: AbortController | undefined
   #closed = false
+  #saved: Promise<void> = Promise.resolve()
 
-  constructor(deps: SessionDeps, words: Vocabulary) {
+  constructor(deps: SessionDeps, words: Vocabulary, history: string[]) {
     this.#deps = deps
     this.#readline = createInterface({
       input: deps.input,
@@ -200,7 +201,7 @@ class Desk {
       terminal: deps.terminal,
       historySize,
       removeHistoryDuplicates: true,
-      history: readHistory(deps.historyFile),
+      history,
       completer: (line: string) => complete(line, words),
     })
     this.#readline.on('line', (line) => this.#take(line))
@@ -242,7 +243,11 @@ class Desk {
       for (const line of lines) if (history.includes(line)) history.splice(history.indexOf(line), 1)
       history.unshift(lines.join(' '))
     }
-    writeHistory(this.#deps.historyFile, history)
+    const { historyFile } = this.#deps
+    const text = `${history.slice(0, historySize).toReversed().join('\n')}\n`
+    // A history that cannot be written is no reason to disturb the session.
+    if (historyFile !== undefined)
+      this.#saved = this.#saved.then(() => writePrivate(historyFile, text)).catch(() => undefined)
   }
 
   /** A statement begins: Ctrl-C aborts the signal. */
@@ -268,8 +273,9 @@ class Desk {
     if (!output.write(shown)) await new Promise<void>((done) => output.once('drain', () => done()))
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#readline.close()
+    await this.#saved
   }
 
   #take(line: string): void {
@@ -296,25 +302,8 @@ class Desk {
   }
 }
 
-function readHistory(file: string | undefined): string[] {
-  if (file === undefined) return []
-  try {
-    return readFileSync(file, 'utf8')
-      .split('\n')
-      .filter((line) => line !== '')
-      .toReversed()
-      .slice(0, historySize)
-  } catch {
-    return []
-  }
-}
-
-/** A history that cannot be written is no reason to disturb the session. */
-function writeHistory(file: string | undefined, history: readonly string[]): void {
-  if (file === undefined) return
-  try {
-    writeFileSync(file, `${history.slice(0, historySize).toReversed().join('\n')}\n`, { mode: 0o600 })
-  } catch {
-    return
-  }
+async function readHistory(file: string | undefined): Promise<string[]> {
+  const text = file === undefined ? undefined : await textOf(file)
+  const lines = (text ?? '').split('\n').filter((line) => line !== '')
+  return lines.toReversed().slice(0, historySize)
 }

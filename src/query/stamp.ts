@@ -1,4 +1,4 @@
-import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { copy, readText } from '../store/files.ts'
 import { basename } from 'node:path'
 import { createHash } from 'node:crypto'
 import { exportCatalogue } from '../catalog/export.ts'
@@ -73,12 +73,12 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const digest = await sha256File(temporary)
     const stampId = digest.slice(0, 16)
     await record(ledger, spool, { ...note, id: stampId, digest, out: input.out }, pinned.kept, deps)
-    await rename(temporary, input.out)
+    await realDisk.move(temporary, input.out)
     return { ...note, id: stampId, digest, out: input.out }
   } catch (error) {
     throw diskError(error, 'stamp')
   } finally {
-    await rm(temporary, { force: true })
+    await realDisk.remove(temporary)
     await spool.close()
     ledger.close()
   }
@@ -94,7 +94,7 @@ interface Pinned {
 /** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
 async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: CommitDeps, spool: Spool): Promise<Pinned> {
   await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
-  const raw = await readFile(spool.file(places.script), 'utf8')
+  const raw = await readText(spool.file(places.script))
   const version = Number(/^-- The lake in .* as of version (\d+):/.exec(raw)?.[1] ?? Number.NaN)
   const { lake } = ledger.head()
   if (lake === null || !(version > 0))
@@ -114,10 +114,10 @@ async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: Commit
   await makeFolder(disk, inLake(root, places.stamps))
   const named = [...raw.matchAll(/'[^'\n]*\/exports\/([\w.-]+\.parquet)'/g)].map((match) => match[1] ?? '')
   for (const name of new Set(named))
-    await keep(name, async (target) => await copyFile(inLake(root, `exports/${name}`), target))
+    await keep(name, async (target) => await copy(inLake(root, `exports/${name}`), target))
   const text = raw.replaceAll(root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
   const script = `${sha256(text).slice(0, 32)}.sql`
-  await keep(script, async (target) => await writeFile(target, text))
+  await keep(script, async (target) => await disk.write(target, text))
   const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
   return {
     text: text.replaceAll(`${folderMark}/${places.stamps}/`, `${folderMark}/exports/`),
@@ -186,7 +186,7 @@ export async function replay(
   using ledger = await Ledger.openToRead(root)
   const note = await noteOf(path)
   await prove(ledger, note, path)
-  const text = await readFile(inLake(root, note.script), 'utf8').catch((cause: unknown) => {
+  const text = await readText(inLake(root, note.script)).catch((cause: unknown) => {
     throw lost(note.script, cause)
   })
   if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)

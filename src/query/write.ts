@@ -1,11 +1,10 @@
-import { createWriteStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { readStream } from '../store/files.ts'
 import { extname } from 'node:path'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
 import { type Cell, type Chunk, Engine, quote, quoteName, type Stream } from '../store/engine.ts'
-import type { OutFile } from '../store/output.ts'
+import { type OutFile, streamTo } from '../store/output.ts'
 import { carry } from './carry.ts'
 import { type Empty, Filled } from './filled.ts'
 import { projected } from './projection.ts'
@@ -110,7 +109,7 @@ async function toFile(
   const { format } = options
   if (format === 'parquet')
     return guarded(engine, ready.text, deps, async () => toParquet(engine, ready, file, options))
-  const place = createWriteStream(file.path)
+  const place = streamTo(file)
   const gzip = isCompressed(name) ? createGzip() : undefined
   const stream = gzip ?? place
   gzip?.pipe(place)
@@ -161,8 +160,7 @@ export async function writeTo(
 
 /** Sends a finished file through a sink. */
 export async function sendFile(path: string, sink: Sink): Promise<void> {
-  await using handle = await open(path)
-  for await (const part of handle.createReadStream({ autoClose: false })) await sink(part as Uint8Array)
+  for await (const part of readStream(path)) await sink(part as Uint8Array)
 }
 
 const parquetForms = {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readBytes } from '../store/files.ts'
 import { describeOutcome, type Outcome, requestIdWords } from '../net/outcome.ts'
 import { type RegistryAsk, registryParameters, registryUrl } from './api.ts'
 import type { Connection } from '../ledger/connection.ts'
@@ -72,7 +72,7 @@ export async function askRegistry<T>(
     const known = outcome.kind === 'not_modified'
     const file = asking.connection.spool.file(`${row.id}.json`)
     const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
-    const bytes = known && held ? await held.read() : await readFile(file)
+    const bytes = known && held ? await held.read() : await readBytes(file)
     const decoded = read(bytes)
     if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
     asking.requests[asking.requests.length - 1] = {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readBytes, temporaryFolder } from '../store/files.ts'
 import { join } from 'node:path'
 import { httpTo } from '../ledger/connection.ts'
 import { describeOutcome } from '../net/outcome.ts'
@@ -17,17 +16,12 @@ export async function readFeedAhead(
   const { url } = input.settings.registry
   const failed = (words: string): Stopped => ({ kind: 'stopped', by: 'failed', until: null, words })
   if (url === null) return failed('no address is set')
-  const folder = await mkdtemp(join(tmpdir(), 'pitlake-head-'))
-  const http = httpTo(registryApi(input), deps)
-  try {
-    const file = join(folder, 'page.json')
-    const { outcome } = await http.get({ url: registryUrl(url, changesAsk(cursor, null)), file, signal: deps.signal })
-    if (outcome.kind !== 'body') return failed(describeOutcome(outcome))
-    const page = readPage(await readFile(file), input.catalogue.resources)
-    if (!page.ok) return failed(page.reason)
-    return { kind: 'asked', ahead: page.value.hasMore || page.value.events.length > 0 }
-  } finally {
-    await http.close()
-    await rm(folder, { recursive: true, force: true })
-  }
+  await using folder = await temporaryFolder()
+  await using http = httpTo(registryApi(input), deps)
+  const file = join(folder.path, 'page.json')
+  const { outcome } = await http.get({ url: registryUrl(url, changesAsk(cursor, null)), file, signal: deps.signal })
+  if (outcome.kind !== 'body') return failed(describeOutcome(outcome))
+  const page = readPage(await readBytes(file), input.catalogue.resources)
+  if (!page.ok) return failed(page.reason)
+  return { kind: 'asked', ahead: page.value.hasMore || page.value.events.length > 0 }
 }

@@ -1,12 +1,10 @@
-import { createWriteStream } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { readBytes, readInto, sizeOf, writeStream } from '../store/files.ts'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
 import type { StagedFile } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
-import { readInto } from '../store/disk.ts'
 import { inLake, rawFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Spool } from '../ledger/sweep.ts'
@@ -21,7 +19,7 @@ const zstd = { chunkSize: 1 << 18, params: { [constants.ZSTD_c_compressionLevel]
 
 /** A raw file of the lake as it was received. */
 export async function readRaw(root: string, path: string): Promise<Uint8Array> {
-  return await unzstd(await readFile(inLake(root, path)))
+  return await unzstd(await readBytes(inLake(root, path)))
 }
 
 /** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
@@ -63,7 +61,7 @@ async function stageRaw(
 ): Promise<StagedFile> {
   const file = `${name}.json.zst`
   const compressor = createZstdCompress(zstd)
-  const written = pipeline(compressor, createWriteStream(spool.file(file), { mode: 0o600 }))
+  const written = pipeline(compressor, writeStream(spool.file(file)))
   try {
     await Promise.race([written, feed(compressor, bodies)])
     compressor.end()
@@ -95,7 +93,7 @@ async function feed(compressor: Writable, bodies: readonly RawBody[]): Promise<v
   let memory = Buffer.alloc(0)
   for (const [i, { file }] of bodies.entries()) {
     if (i > 0) await take(Buffer.from('\n'))
-    const { size } = await stat(file)
+    const size = await sizeOf(file)
     if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
     await take(await readInto(file, memory.subarray(0, size)))
   }

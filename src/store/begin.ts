@@ -1,3 +1,4 @@
+import { isFolder } from './files.ts'
 import { existsSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -52,8 +53,7 @@ export async function newestData(root: string): Promise<number | undefined> {
 
 /** The files below a place of the layout whose names are of the program's own pattern; follows no link. */
 export async function* ownFilesBelow(root: string, place: string): AsyncGenerator<string> {
-  const what = await lstat(inLake(root, place)).catch(() => undefined)
-  if (!what?.isDirectory()) return
+  if (!(await isFolder(inLake(root, place)))) return
   for (const entry of await entriesIn(inLake(root, place))) {
     const path = `${place}/${entry.name}`
     if (entry.isDirectory()) yield* ownFilesBelow(root, path)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { explain } from './sqlite-errors.ts'
@@ -34,8 +34,9 @@ export function holdFile(path: string): Hold | undefined {
   }
 }
 
-/** Opens an index's file, made if need be. */
+/** Opens an index's file, made with its folder if need be. */
 export function openDatabase(path: string): DatabaseSync {
+  mkdirSync(dirname(path), { recursive: true })
   const database = new DatabaseSync(path, { timeout: busyMilliseconds })
   try {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536')

@@ -143,15 +143,6 @@ export function isWritable(path: string): boolean {
   }
 }
 
-/** The first bytes of a file, as many as the memory takes; fewer where it is shorter. */
-export async function readInto(path: string, memory: Buffer): Promise<Buffer> {
-  await using file = await fs.open(path)
-  let length = 0
-  for (let read = -1; read !== 0 && length < memory.length; length += read)
-    read = (await file.read(memory, length)).bytesRead
-  return memory.subarray(0, length)
-}
-
 /** The names in a folder, sorted; none when it is not there. */
 export async function namesIn(path: string): Promise<string[]> {
   return (await entriesIn(path)).map(({ name }) => name)

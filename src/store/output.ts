@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, lstatSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { createWriteStream, existsSync, lstatSync, realpathSync, rmSync, statSync, type WriteStream } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
@@ -46,6 +46,11 @@ export function outFile(file: string, folder: string | null, flag = '--out'): Ou
     })
   const path = join(dirname(place), `.${basename(place)}.${randomUUID().slice(0, 8)}.part`)
   return { path, finish: async () => await rename(path, place), discard: () => rmSync(path, { force: true }) }
+}
+
+/** Takes the bytes of such a file. */
+export function streamTo({ path }: OutFile): WriteStream {
+  return createWriteStream(path)
 }
 
 /** Writes a text for the user as `outFile` says. */

@@ -1,6 +1,6 @@
-import { rename, writeFile } from 'node:fs/promises'
+import { readInto, writePrivate } from './files.ts'
 import type { Micros } from '../time.ts'
-import { readInto, realDisk } from './disk.ts'
+import { realDisk } from './disk.ts'
 import { inLake, places, quarantineFile } from './layout.ts'
 import { makeLakeFolder } from './private.ts'
 import { redactBytes } from '../secrets/secrets.ts'
@@ -39,7 +39,7 @@ export async function quarantineBody(
     ['.body', clean.subarray(0, quarantinedBytes)],
     ['.json', `${JSON.stringify(facts, null, 2)}\n`],
   ] as const) {
-    await writeFile(temporary, content, { mode: 0o600 })
-    await rename(temporary, inLake(root, quarantineFile(request.id, extension)))
+    await writePrivate(temporary, content)
+    await realDisk.move(temporary, inLake(root, quarantineFile(request.id, extension)))
   }
 }

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { isThere, readText } from '../store/files.ts'
 import { posix } from 'node:path'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
@@ -158,8 +157,8 @@ async function takeStock(engine: Engine, root: string, lake: string): Promise<St
 async function unfinished(root: string): Promise<Plan | undefined> {
   for (const { name } of await entriesIn(root)) {
     const path = inLake(root, `${name}/${planFile}`)
-    if (!/^found-\d{8}t\d{9}z$/.test(name) || !existsSync(path)) continue
-    const { version, moves } = JSON.parse(await readFile(path, 'utf8')) as Plan
+    if (!/^found-\d{8}t\d{9}z$/.test(name) || !isThere(path)) continue
+    const { version, moves } = JSON.parse(await readText(path)) as Plan
     const own = moves.filter(
       (move) => aside.includes(move.path) || dataVersion(posix.normalize(move.path)) !== undefined,
     )
@@ -177,7 +176,7 @@ export async function isHalfAdopted(root: string): Promise<boolean> {
 export async function endAdoption(root: string, disk: Disk = realDisk): Promise<void> {
   const plan = await unfinished(root)
   if (!plan) return
-  const text = await readFile(inLake(root, `${plan.folder}/${entryKept}`), 'utf8')
+  const text = await readText(inLake(root, `${plan.folder}/${entryKept}`))
   const { entry, digest } = decodeEntry(text, entryKept)
   const { entries } = await listJournal(root)
   if (!entries.includes(entry.version)) await appendEntry(disk, root, entry, 'adopt', { text, digest })
@@ -188,7 +187,7 @@ export async function endAdoption(root: string, disk: Disk = realDisk): Promise<
 async function planned(disk: Disk, root: string, { others, version }: Stock, now: number): Promise<Plan> {
   const folder = `found-${new Date(now / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()}`
   const about = 'it speaks of versions that no journal explains any more'
-  const folders = aside.filter((path) => existsSync(inLake(root, path))).map((path) => ({ path, why: about }))
+  const folders = aside.filter((path) => isThere(inLake(root, path))).map((path) => ({ path, why: about }))
   const plan = { folder, version, moves: [...folders, ...others] }
   await makeFolder(disk, inLake(root, folder))
   const temporary = inLake(root, `${folder}/.tmp-${planFile}`)
@@ -202,8 +201,8 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
   const touched = new Set<string>()
   for (const { path } of moves) {
     const [from, to] = [inLake(root, path), inLake(root, `${folder}/${path}`)]
-    if (!existsSync(from)) continue
-    if (existsSync(to))
+    if (!isThere(from)) continue
+    if (isThere(to))
       throw usage(to, { expected: 'a free name', got: 'a file', next: 'put it aside, then run this again' })
     await makeFolder(
       disk,

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readText } from '../store/files.ts'
 import { archived } from '../ledger/archive.ts'
 import { sha256File } from '../ledger/commit.ts'
 import type { Damage } from './damage.ts'
@@ -147,7 +147,7 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
       return [{ kind: 'views_missing', severity, path, found: 'it is not there', remedy }]
   if (!(await readsWell(inLake(root, places.database))))
     return [{ kind: 'views_torn', severity: 'damage', path: places.database, found: 'it cannot be read', remedy }]
-  const text = await readFile(inLake(root, places.script), 'utf8')
+  const text = await readText(inLake(root, places.script))
   const folder = namedFolder(text)
   if (folder === undefined || folder === root.replaceAll(/[\r\n]/g, ' '))
     return await checkExports(root, text, thorough)

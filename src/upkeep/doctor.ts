@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { isThere } from '../store/files.ts'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { unfitEntry } from '../ledger/aside.ts'
@@ -65,7 +65,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
     const findings = mended.length > 0 ? [] : [lostDamage(lost)]
     return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null }
   }
-  if (![places.ledger, places.journal].some((place) => existsSync(inLake(input.data, place))))
+  if (![places.ledger, places.journal].some((place) => isThere(inLake(input.data, place))))
     throw usage(`no lake in ${input.data}`, {
       next: 'run pitlake fetch to begin one, or name another folder with --data',
     })
@@ -206,7 +206,7 @@ async function openAnyhow(
   if (!isWritable(root)) return { ledger: journal.broken.length > 0 ? undefined : await toRead(root), findings }
   const left = Ledger.asLeft(root)
   if (!left) {
-    const there = existsSync(inLake(root, places.ledger))
+    const there = isThere(inLake(root, places.ledger))
     damage(there ? 'ledger_torn' : 'ledger_lost', there ? 'it cannot be read' : 'it is not there')
     return { ledger: journal.broken.length > 0 ? undefined : await inMemory(root), findings }
   }

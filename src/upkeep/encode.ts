@@ -1,4 +1,5 @@
-import { rename, rm, stat } from 'node:fs/promises'
+import { realDisk } from '../store/disk.ts'
+import { sizeOf } from '../store/files.ts'
 import { compressionSql, fewRows } from '../store/compression.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
@@ -78,7 +79,7 @@ export async function writeParquet(
       metadata: `{${pairs.join(', ')}}`,
     }),
   )
-  return (await stat(out)).size
+  return await sizeOf(out)
 }
 
 /** What measuring needs to know of the rows. */
@@ -117,8 +118,8 @@ export async function writeSmallest(session: Engine, what: Measuring): Promise<E
     if (dense.bytes <= best.bytes * worthwhile) best = dense
   }
   await session.run('DROP TABLE trial')
-  if (whole) await rename(best.path, out)
-  for (const { path } of trials) await rm(path, { force: true })
+  if (whole) await realDisk.move(best.path, out)
+  for (const { path } of trials) await realDisk.remove(path)
   if (!whole) await writeParquet(session, rows, out, best.encoding, metadata)
   return best.encoding
 }

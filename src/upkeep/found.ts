@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { isThere } from '../store/files.ts'
 import { dataPlaces, newestData, ownFilesBelow } from '../store/begin.ts'
 import { footersOf } from '../store/footers.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
@@ -87,7 +87,7 @@ export async function moveFound(root: string, deps: CommitDeps): Promise<string[
   await makeFolder(disk, inLake(root, folder))
   // The data go last: until then the folder is known for what it is, and the same command goes on.
   for (const place of moved.toReversed())
-    if (existsSync(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
+    if (isThere(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
   for (const place of [folder, '.']) await disk.syncFolder(inLake(root, place))
   return [`what the lost lake left was moved to ${folder}/`]
 }

@@ -1,4 +1,3 @@
-import { rename } from 'node:fs/promises'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
 import type { JournalHealth } from './damage.ts'
@@ -41,7 +40,7 @@ export async function mendJournal(root: string, journal: JournalHealth, deps: Co
 }
 
 async function setAside(root: string, path: string): Promise<string> {
-  await rename(inLake(root, path), inLake(root, `${path}.damaged`))
+  await realDisk.move(inLake(root, path), inLake(root, `${path}.damaged`))
   return `${path} was set aside as ${path}.damaged`
 }
 

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readInto, textOf } from '../store/files.ts'
 import { commit } from '../ledger/commit.ts'
-import { namesIn, readInto, realDisk, statOf } from '../store/disk.ts'
+import { namesIn, realDisk, statOf } from '../store/disk.ts'
 import { foldedBefore, foldJournal } from '../ledger/fold.ts'
 import type { Micros } from '../time.ts'
 import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
@@ -133,7 +133,7 @@ async function oldLogs(root: string, oldest: Micros): Promise<string[]> {
 
 /** Exports that the views in place do not name and that a later version overtook long ago. */
 async function supersededExports(ledger: Ledger, ends: ReadonlyMap<number, number>, before: number): Promise<string[]> {
-  const script = await readFile(inLake(ledger.root, places.script), 'utf8').catch(() => undefined)
+  const script = await textOf(inLake(ledger.root, places.script))
   if (script === undefined) return []
   const names = await namesIn(inLake(ledger.root, exportsFolder))
   return names

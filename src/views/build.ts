@@ -1,4 +1,4 @@
-import { lstat, readFile, utimes } from 'node:fs/promises'
+import { isFolder, textOf, touch } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
@@ -86,7 +86,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
     })
     const script = scriptText(statements)
     const made = options.force === true || !(await upToDate(into, script))
-    const before = await readFile(inLake(into, places.script), 'utf8').catch(() => '')
+    const before = (await textOf(inLake(into, places.script))) ?? ''
     if (made) await replaceBoth(into, statements, script, deps, mark)
     if (into === ledger.root) {
       await dropExports(into, before, script, deps)
@@ -146,7 +146,7 @@ async function exportAll(
 
 /** Whether the script on disk is this one, and the database, which is put in place before it, can be read. */
 async function upToDate(root: string, script: string): Promise<boolean> {
-  const held = await readFile(inLake(root, places.script), 'utf8').catch(() => undefined)
+  const held = await textOf(inLake(root, places.script))
   return held === script && (await readsWell(inLake(root, places.database)))
 }
 
@@ -160,11 +160,11 @@ const exportsStay = 86_400_000
 async function dropExports(root: string, before: string, script: string, deps: CommitDeps): Promise<void> {
   const now = deps.nowMicros() / 1000
   const folder = inLake(root, exportsFolder)
-  if (!(await lstat(folder)).isDirectory()) return
+  if (!(await isFolder(folder))) return
   for (const name of (await namesIn(folder)).filter(isExport)) {
     const path = inLake(root, `${exportsFolder}/${name}`)
     if (script.includes(name)) continue
-    if (before.includes(name)) await utimes(path, now / 1000, now / 1000)
+    if (before.includes(name)) await touch(path, now)
     else if (((await statOf(path))?.mtimeMs ?? now) < now - exportsStay) await (deps.disk ?? realDisk).remove(path)
   }
 }

@@ -1,5 +1,6 @@
-import { createHash, type Hash } from 'node:crypto'
-import { open } from 'node:fs/promises'
+import { writeStream } from '../store/files.ts'
+import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
 import { sha256File } from '../ledger/commit.ts'
 import { type Disk, makeFolder, namesIn } from '../store/disk.ts'
 import { type Engine, quote } from '../store/engine.ts'
@@ -88,23 +89,20 @@ const blockCharacters = 1 << 20
 
 /** Writes one line a row and returns the SHA-256 of everything, hex. */
 export async function writeLines(path: string, lines: Iterable<string>, head: string): Promise<string> {
-  const hash: Hash = createHash('sha256').update(head)
-  await using file = await open(path, 'w')
-  let block: string[] = []
-  let characters = 0
-  const flush = async (): Promise<void> => {
-    const text = block.join('')
-    hash.update(text)
-    await file.appendFile(text)
-    block = []
-    characters = 0
+  const hash = createHash('sha256').update(head)
+  function* blocks(): Generator<string> {
+    let block = ''
+    for (const line of lines) {
+      block += `${line}\n`
+      if (block.length < blockCharacters) continue
+      hash.update(block)
+      yield block
+      block = ''
+    }
+    hash.update(block)
+    yield block
   }
-  for (const line of lines) {
-    block.push(line, '\n')
-    characters += line.length
-    if (characters >= blockCharacters) await flush()
-  }
-  await flush()
+  await pipeline(blocks, writeStream(path))
   return hash.digest('hex')
 }
 

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
@@ -14,8 +13,8 @@ import {
   liveFiles,
 } from '../../src/ledger/held.ts'
 import { heldRuns } from '../../src/ledger/held-runs.ts'
-import { inLake, places, quarantineFile, runLog } from '../../src/store/layout.ts'
-import { Ledger, ledgerBytes } from '../../src/ledger/ledger.ts'
+import { quarantineFile, runLog } from '../../src/store/layout.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
 
 test('violations, stamps and soft facts come back as they were committed', () =>
@@ -50,7 +49,6 @@ test('violations, stamps and soft facts come back as they were committed', () =>
     expect(heldStamps(ledger)).toEqual([expect.objectContaining(stamp)])
     expect(heldSoft(ledger, 'polled')?.value).toBe('2024-03-01')
     expect(heldSoft(ledger, 'never')).toBeUndefined()
-    expect(ledgerBytes(root)).toBe(statSync(inLake(root, places.ledger)).size)
     ledger.close()
   }))
 
@@ -79,9 +77,6 @@ test.each([
       expect(() => read(ledger)).toThrow(LakeError)
     }),
 )
-
-test('a lake that is not there takes no bytes', () =>
-  inFolder(async (root) => expect(ledgerBytes(inLake(root, 'nowhere'))).toBe(0)))
 
 test('quarantined bodies and run logs have their own folders', () => {
   expect(quarantineFile('run-1', '.json')).toMatch(/^quarantine\/[^/]+\.json/)

@@ -1,0 +1,116 @@
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  realpathSync,
+  type ReadStream,
+  type WriteStream,
+} from 'node:fs'
+import { appendFile, copyFile, lstat, mkdtemp, open, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { realDisk } from './disk.ts'
+
+/*
+ * What the rooms read, and what they write on the way to a commit: nothing here is durable. The steps of a commit, and
+ * what removes and moves files, are those of `disk`.
+ */
+
+/** For the owner of the lake alone: what is on the way may hold whatever a provider sent. */
+const ownerOnly = { mode: 0o600 }
+const blockBytes = 1 << 20
+
+/** Whether something bears this name now. */
+export function isThere(path: string): boolean {
+  return existsSync(path)
+}
+
+/** Whether a real folder bears this name: no link, and no file. */
+export async function isFolder(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isDirectory() === true
+}
+
+/** The path without links; itself where nothing is there. */
+export function realPath(path: string): string {
+  return isThere(path) ? realpathSync(path) : path
+}
+
+/** The text of a file. */
+export async function readText(path: string): Promise<string> {
+  return await readFile(path, 'utf8')
+}
+
+/** The text of a file; undefined where there is none that can be read. */
+export async function textOf(path: string): Promise<string | undefined> {
+  return await readText(path).catch(() => undefined)
+}
+
+/** The bytes of a file. */
+export async function readBytes(path: string): Promise<Buffer> {
+  return await readFile(path)
+}
+
+/** The first bytes of a file, as many as the memory takes; fewer where it is shorter. */
+export async function readInto(path: string, memory: Buffer): Promise<Buffer> {
+  await using file = await open(path)
+  let length = 0
+  for (let read = -1; read !== 0 && length < memory.length; length += read)
+    read = (await file.read(memory, length)).bytesRead
+  return memory.subarray(0, length)
+}
+
+/** Hands the file over in chunks of a megabyte until `take` says false; returns how many bytes were read. */
+export async function eachChunk(path: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
+  await using file = await open(path)
+  // Most bodies are far shorter than a chunk.
+  const { size } = await file.stat()
+  const length = Math.min(blockBytes, size + 8)
+  const buffer = Buffer.from(new ArrayBuffer(length + (-length & 7)))
+  let offset = 0
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset)
+    if (bytesRead === 0 || !take(buffer.subarray(0, bytesRead), offset)) return offset
+    offset += bytesRead
+  }
+}
+
+/** The bytes of a file from an offset on, block by block; an error destroys the stream. */
+export function readStream(path: string, start = 0): ReadStream {
+  return createReadStream(path, { start, highWaterMark: blockBytes })
+}
+
+/** Takes the bytes of a new file for the owner alone; `a` adds them to one that is there. */
+export function writeStream(path: string, flags: 'w' | 'a' = 'w'): WriteStream {
+  return createWriteStream(path, { ...ownerOnly, flags })
+}
+
+/** How many bytes a file has. */
+export async function sizeOf(path: string): Promise<number> {
+  return (await stat(path)).size
+}
+
+/** Writes a file for the owner alone. */
+export async function writePrivate(path: string, text: string | Uint8Array): Promise<void> {
+  await writeFile(path, text, ownerOnly)
+}
+
+/** Adds text to a file for the owner alone. */
+export async function appendPrivate(path: string, text: string): Promise<void> {
+  await appendFile(path, text, ownerOnly)
+}
+
+/** Copies the bytes of a file. */
+export async function copy(from: string, to: string): Promise<void> {
+  await copyFile(from, to)
+}
+
+/** Gives a file the time of its last change, milliseconds since 1970. */
+export async function touch(path: string, at: number): Promise<void> {
+  await utimes(path, at / 1000, at / 1000)
+}
+
+/** A folder of the system for what is on the way outside of any lake; gone when it is let go of. */
+export async function temporaryFolder(within = tmpdir()): Promise<{ readonly path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(within, 'pitlake-'))
+  return { path, [Symbol.asyncDispose]: () => realDisk.remove(path) }
+}
