@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readText } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import { inLake, places } from '../store/layout.ts'
@@ -16,7 +16,7 @@ export async function refuseChanged(engine: Engine, folder: string): Promise<voi
   using ledger = Ledger.glance(folder)
   if (ledger === undefined) return
   const [row] = await engine.rows('SELECT version FROM lake_info')
-  const script = await readFile(inLake(folder, places.script), 'utf8').catch(() => '')
+  const script = await readText(inLake(folder, places.script)).catch(() => '')
   const changed = await firstChanged(folder, readByViews(ledger, script, Number(row?.['version'])), mostRead)
   if (changed === undefined) return
   const { path, bytes, expected, got } = changed

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readText } from '../store/files.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -97,7 +97,7 @@ export async function firstChanged(root: string, files: readonly Known[], most: 
 /** What was written down; nothing where it cannot be read. */
 async function readNotes(root: string): Promise<Map<string, unknown>> {
   try {
-    const told: unknown = JSON.parse(await readFile(inLake(root, notes), 'utf8'))
+    const told: unknown = JSON.parse(await readText(inLake(root, notes)))
     return new Map(Object.entries(told ?? {}))
   } catch {
     return new Map()
