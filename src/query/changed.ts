@@ -1,8 +1,7 @@
-import { readText } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
-import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { readManifest } from '../views/manifest.ts'
 import { firstChanged, readByViews } from '../views/proved.ts'
 
 /** So much is read on opening of files that nobody proved where they stand: a second's work. */
@@ -16,8 +15,10 @@ export async function refuseChanged(engine: Engine, folder: string): Promise<voi
   using ledger = Ledger.glance(folder)
   if (ledger === undefined) return
   const [row] = await engine.rows('SELECT version FROM lake_info')
-  const script = await readText(inLake(folder, places.script)).catch(() => '')
-  const changed = await firstChanged(folder, readByViews(ledger, script, Number(row?.['version'])), mostRead)
+  const version = Number(row?.['version'])
+  const manifest = await readManifest(folder, ['script'])
+  const known = manifest?.version === version ? manifest : undefined
+  const changed = await firstChanged(folder, readByViews(ledger, known, version), mostRead)
   if (changed === undefined) return
   const { path, bytes, expected, got } = changed
   const next =

@@ -4,6 +4,7 @@ import { usage } from '../errors.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
 import { isWritable } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
+import { readManifest } from '../views/manifest.ts'
 import { literalPath } from '../views/relations.ts'
 import { admit, refused } from './gate.ts'
 import { refusal } from './refusal.ts'
@@ -145,8 +146,8 @@ export function instant(sql: string): string {
 async function movedScript(folder: string): Promise<string | undefined> {
   const text = isWritable(folder) ? undefined : await textOf(inLake(folder, places.script))
   if (text === undefined) return undefined
-  const built = /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
-  if (built === undefined || (built === folder && isThere(inLake(folder, places.database)))) return undefined
+  const { folder: built = folder } = (await readManifest(folder, ['script'])) ?? {}
+  if (built === folder && isThere(inLake(folder, places.database))) return undefined
   return text.replaceAll(built.replaceAll("'", "''"), () => folder.replaceAll("'", "''"))
 }
 

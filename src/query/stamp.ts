@@ -13,6 +13,8 @@ import { lockCommit } from '../store/lock.ts'
 import { type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { buildViews } from '../views/build.ts'
+import { readManifest } from '../views/manifest.ts'
+import { exportsOf } from '../views/proved.ts'
 import { openQuery } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import {
@@ -95,7 +97,9 @@ interface Pinned {
 async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: CommitDeps, spool: Spool): Promise<Pinned> {
   await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
   const raw = await readText(spool.file(places.script))
-  const version = Number(/^-- The lake in .* as of version (\d+):/.exec(raw)?.[1] ?? Number.NaN)
+  const manifest = await readManifest(spool.file('.'))
+  if (!manifest) throw new RangeError('views without a manifest')
+  const { version } = manifest
   const { lake } = ledger.head()
   if (lake === null || !(version > 0))
     throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
@@ -112,9 +116,8 @@ async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: Commit
     await disk.move(spool.file(name), target)
   }
   await makeFolder(disk, inLake(root, places.stamps))
-  const named = [...raw.matchAll(/'[^'\n]*\/exports\/([\w.-]+\.parquet)'/g)].map((match) => match[1] ?? '')
-  for (const name of new Set(named))
-    await keep(name, async (target) => await copy(inLake(root, `exports/${name}`), target))
+  for (const { path } of exportsOf(manifest))
+    await keep(basename(path), async (target) => await copy(inLake(root, path), target))
   const text = raw.replaceAll(root, folderMark).replaceAll(`${folderMark}/exports/`, `${folderMark}/${places.stamps}/`)
   const script = `${sha256(text).slice(0, 32)}.sql`
   await keep(script, async (target) => await disk.write(target, text))

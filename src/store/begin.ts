@@ -11,7 +11,7 @@ import { readMarker } from './marker.ts'
 export const dataPlaces = [places.points, places.assets, places.archive, places.registry] as const
 const folders = [places.journal, ...dataPlaces, places.stamps, places.exports]
 const passing = [places.spool, places.runs, places.quarantine, places.locks]
-const files = [places.database, places.script]
+const files = [places.database, places.script, places.manifest]
 
 /**
  * Refuses to take a folder without a journal for a new lake where names of our layout stand: what is not ours would be

@@ -65,6 +65,7 @@ export const places = {
   locks: 'locks',
   database: 'lake.duckdb',
   script: 'lake.sql',
+  manifest: 'lake.manifest.json',
 } as const
 
 const versionDigits = 10

@@ -86,7 +86,7 @@ const ownFolders: ReadonlySet<string> = new Set([
   places.locks,
   places.exports,
 ])
-const ownFile = /^(?:lake\.(?:json|sql|duckdb)|ledger\.sqlite)/
+const ownFile = /^(?:lake\.(?:json|sql|duckdb|manifest\.json)|ledger\.sqlite)/
 
 /** What of a lake's layout the path would lie in or replace; undefined outside of every lake and beside its files. */
 function ownedPart(place: string, folder: string | null): string | undefined {

@@ -60,6 +60,7 @@ const aside = [
   places.exports,
   places.database,
   places.script,
+  places.manifest,
 ]
 
 /**

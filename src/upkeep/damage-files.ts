@@ -1,4 +1,3 @@
-import { readText } from '../store/files.ts'
 import { archived } from '../ledger/archive.ts'
 import { sha256File } from '../ledger/commit.ts'
 import type { Damage } from './damage.ts'
@@ -10,7 +9,8 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { describeHolder, holderOf, isFree } from '../store/lock.ts'
 import { markerOf, readMarker } from '../store/marker.ts'
 import { findOrphans } from '../ledger/sweep.ts'
-import { exportsIn } from '../views/proved.ts'
+import { type Manifest, readManifest } from '../views/manifest.ts'
+import { exportsOf } from '../views/proved.ts'
 
 /** A file of the lake that is not what the journal says, with the finding. */
 export interface DamagedFile {
@@ -147,31 +147,28 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
       return [{ kind: 'views_missing', severity, path, found: 'it is not there', remedy }]
   if (!(await readsWell(inLake(root, places.database))))
     return [{ kind: 'views_torn', severity: 'damage', path: places.database, found: 'it cannot be read', remedy }]
-  const text = await readText(inLake(root, places.script))
-  const folder = namedFolder(text)
-  if (folder === undefined || folder === root.replaceAll(/[\r\n]/g, ' '))
-    return await checkExports(root, text, thorough)
+  const manifest = await readManifest(root)
+  if (!manifest) {
+    const found = 'it is not there, or not that of lake.sql and lake.duckdb: what they name is not known'
+    return [{ kind: 'views_missing', severity: 'notice', path: places.manifest, found, remedy }]
+  }
+  if (manifest.folder === root) return await checkExports(root, manifest, thorough)
   return [
     {
       kind: 'views_moved',
       severity,
       path: places.database,
-      found: `it names files in ${folder}: the lake was moved or copied`,
+      found: `it names files in ${manifest.folder}: the lake was moved or copied`,
       remedy,
     },
   ]
 }
 
-/** The folder that the script was made for; the provider's address, in the line above, may hold any word. */
-function namedFolder(script: string): string | undefined {
-  return /^-- The lake in (.*) as of version \d+:/m.exec(script)?.[1]
-}
-
 /** The name of an export begins with the checksum of its bytes. */
-async function checkExports(root: string, script: string, thorough: boolean): Promise<Damage[]> {
+async function checkExports(root: string, manifest: Manifest, thorough: boolean): Promise<Damage[]> {
   const found: Damage[] = []
   const damage = { severity: 'damage', remedy: 'run pitlake views' } as const
-  for (const { path, checksum } of exportsIn(script)) {
+  for (const { path, checksum } of exportsOf(manifest)) {
     const file = inLake(root, path)
     if (!(await statOf(file))) found.push({ ...damage, kind: 'views_missing', path, found: 'it is not there' })
     else if (thorough && !(await sha256File(file)).startsWith(checksum))

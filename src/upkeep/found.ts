@@ -75,6 +75,7 @@ const moved = [
   places.ledger,
   places.database,
   places.script,
+  places.manifest,
 ]
 
 /** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */

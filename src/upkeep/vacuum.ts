@@ -1,4 +1,4 @@
-import { readInto, textOf } from '../store/files.ts'
+import { readInto } from '../store/files.ts'
 import { commit } from '../ledger/commit.ts'
 import { namesIn, realDisk, statOf } from '../store/disk.ts'
 import { foldedBefore, foldJournal } from '../ledger/fold.ts'
@@ -9,6 +9,7 @@ import { type JobDeps, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { listStamps, readStamp } from '../ledger/stamps.ts'
 import { exportsFolder, isExport } from '../views/exports.ts'
+import { namedByViews } from '../views/manifest.ts'
 import { vacuumable } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
 import { providerOf } from '../ledger/provider.ts'
@@ -57,9 +58,11 @@ export interface VacuumSummary {
 /** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
 export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
   const { root, really, keepSeconds: keep_seconds } = input
+  // Somebody may have opened the views that stand there now, whatever is made in their place.
+  const inPlace = await namedByViews(root)
   if (!really) {
     using ledger = await Ledger.openToRead(root)
-    return await summaryOf(ledger, input, await goingOf(ledger, input, deps))
+    return await summaryOf(ledger, input, await goingOf(ledger, input, deps, inPlace))
   }
   return await withLake({ root, name: 'vacuum' }, deps, async ({ id, ledger, begin }) => {
     let gone = { files: 0, bytes: 0 }
@@ -67,12 +70,15 @@ export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<Vacu
     await archiveRows(ledger, deps, undefined, id)
     await foldJournal(ledger, deps, foldedEarly)
     if (ledger.head().version > 0) await deps.buildViews(ledger)
-    const value = await clean(ledger, input, deps, id)
+    const value = await clean(ledger, input, deps, id, inPlace)
     const { data, journal, exports } = value
     gone = { files: value.paths.length, bytes: data.bytes + journal.bytes + exports.bytes }
     return { value, stopped_by: null, error: null }
   })
 }
+
+/** Whether views may name a file, relative to the lake. */
+type IsNamed = (path: string) => boolean
 
 interface Going {
   readonly data: readonly HeldFile[]
@@ -87,7 +93,7 @@ interface Going {
 
 const year = 400 * 86_400
 
-async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Promise<Going> {
+async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inPlace: IsNamed): Promise<Going> {
   // Where the clock has stepped back, the newest commit is later than it.
   const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
   const before = now - input.keepSeconds * 1_000_000
@@ -95,18 +101,18 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps): Pr
   for (const id of await listStamps(input.root)) await readStamp(input.root, id)
   const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
   const stamps = heldStamps(ledger).map((stamp) => stamp.version)
-  const { going, stamped } = vacuumable(filesOnDisk(ledger), {
-    stamps,
-    isOld: (version) => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before,
-  })
+  const isOld = (version: number): boolean => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before
+  const { going, stamped } = vacuumable(filesOnDisk(ledger), { stamps, isOld })
+  const made = await namedByViews(ledger.root)
+  const isNamed: IsNamed = (path) => inPlace(path) || made(path)
   const journal = await foldedBefore(ledger, before)
   const oldest = now - (input.keepRequestsSeconds ?? year) * 1_000_000
   const logs = await oldLogs(ledger.root, oldest)
   return {
-    data: going,
+    data: going.filter(({ path }) => !isNamed(path)),
     stamped,
     journal,
-    exports: await supersededExports(ledger, ends, before),
+    exports: await supersededExports(ledger.root, isNamed, isOld),
     expired: expiredFiles(ledger, oldest),
     logs,
   }
@@ -131,26 +137,30 @@ async function oldLogs(root: string, oldest: Micros): Promise<string[]> {
   return old
 }
 
-/** Exports that the views in place do not name and that a later version overtook long ago. */
-async function supersededExports(ledger: Ledger, ends: ReadonlyMap<number, number>, before: number): Promise<string[]> {
-  const script = await textOf(inLake(ledger.root, places.script))
-  if (script === undefined) return []
-  const names = await namesIn(inLake(ledger.root, exportsFolder))
+/** Exports that no views name and that a later version overtook long ago. */
+async function supersededExports(
+  root: string,
+  isNamed: IsNamed,
+  isOld: (version: number) => boolean,
+): Promise<string[]> {
+  const names = (await namesIn(inLake(root, exportsFolder))).filter(isExport)
   return names
-    .filter(isExport)
-    .filter((name) => {
-      const version = Number(/-(\d{10,})-[0-9a-f]+\.parquet$/.exec(name)?.[1] ?? Number.NaN)
-      return (ends.get(version + 1) ?? Number.POSITIVE_INFINITY) <= before && !script.includes(name)
-    })
     .map((name) => `${exportsFolder}/${name}`)
+    .filter((path) => isOld(1 + Number(/-(\d{10,})-[0-9a-f]+\.parquet$/.exec(path)?.[1])) && !isNamed(path))
 }
 
-async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, run: string): Promise<VacuumSummary> {
+async function clean(
+  ledger: Ledger,
+  input: VacuumInput,
+  deps: VacuumDeps,
+  run: string,
+  inPlace: IsNamed,
+): Promise<VacuumSummary> {
   const going: Going[] = []
   await commit(
     ledger,
     async () => {
-      const now = await goingOf(ledger, input, deps)
+      const now = await goingOf(ledger, input, deps, inPlace)
       going.push(now)
       if (now.data.length + now.expired.length === 0) return null
       const drop = [...new Set(now.data.map((file) => file.path))]

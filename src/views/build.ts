@@ -1,6 +1,6 @@
-import { isFolder, textOf, touch } from '../store/files.ts'
+import { isFolder, touch } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
-import type { CommitDeps } from '../ledger/commit.ts'
+import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
 import { Engine, readsWell } from '../store/engine.ts'
 import { heldWeekStart, liveFiles } from '../ledger/held.ts'
@@ -12,6 +12,7 @@ import { earlierDatings } from '../ledger/redated.ts'
 import { compile, type Statements } from './compile.ts'
 import { exportedTables } from './exported.ts'
 import { exportsFolder, exportTable, isExport } from './exports.ts'
+import { type Manifest, manifestOf, namedByViews, readManifest, scriptDigest } from './manifest.ts'
 import { noteProved, readByViews } from './proved.ts'
 import { scriptText } from './script.ts'
 
@@ -46,13 +47,13 @@ import { scriptText } from './script.ts'
 export interface ViewsOptions {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
-  /** Makes both files again even if nothing changed. */
+  /** Makes the files again even if nothing changed. */
   readonly force?: boolean
-  /** The folder, absolute, that gets both files instead of the lake's own; they then name nothing but the lake's files and exports. */
+  /** The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's files and exports. */
   readonly into?: string
 }
 
-/** What a build did; `made` is false where both files were there already. */
+/** What a build did; `made` is false where the files were there already. */
 export interface ViewsBuilt {
   readonly made: boolean
   readonly version: number
@@ -63,8 +64,8 @@ export interface ViewsBuilt {
 }
 
 /**
- * Makes `lake.duckdb` and `lake.sql` from the ledger. Both are replaced whole by rename: whoever has the old database
- * open goes on with it. Builders wait for each other, and each starts from what is committed by then.
+ * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: whoever has the
+ * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then.
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
   const { catalogue, deps, into = ledger.root } = options
@@ -85,20 +86,20 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
       exports: exported.paths,
     })
     const script = scriptText(statements)
-    const made = options.force === true || !(await upToDate(into, script))
-    const before = (await textOf(inLake(into, places.script))) ?? ''
-    if (made) await replaceBoth(into, statements, script, deps, mark)
+    const before = await readManifest(into)
+    const had = await namedByViews(ledger.root)
+    const made = options.force === true || !(await isBuilt(into, before, script))
+    const manifest = made ? await replaceAll(into, statements, script, deps, mark) : before
     if (into === ledger.root) {
-      await dropExports(into, before, script, deps)
-      await noteProved(into, readByViews(ledger, script), deps.disk ?? realDisk, mark)
+      await dropExports(into, had, deps)
+      await noteProved(into, readByViews(ledger, manifest), deps.disk ?? realDisk, mark)
     }
     const bytes = (await statOf(inLake(into, places.database)))?.size ?? 0
-    const { objects } = statements
     return {
       made,
       version: statements.version,
-      objects: objects.length,
-      files: statements.files,
+      objects: statements.objects.length,
+      files: new Set(files.map(({ path }) => path)).size,
       exports: exported.written,
       bytes,
     }
@@ -144,10 +145,9 @@ async function exportAll(
   return { paths, written }
 }
 
-/** Whether the script on disk is this one, and the database, which is put in place before it, can be read. */
-async function upToDate(root: string, script: string): Promise<boolean> {
-  const held = await textOf(inLake(root, places.script))
-  return held === script && (await readsWell(inLake(root, places.database)))
+/** Whether the views in place are those of this script, whole, and can be read. */
+async function isBuilt(root: string, manifest: Manifest | undefined, script: string): Promise<boolean> {
+  return manifest?.script === scriptDigest(script) && (await readsWell(inLake(root, places.database)))
 }
 
 /** An export that the views no longer name is there for sessions that opened them before, for so long. */
@@ -157,39 +157,46 @@ const exportsStay = 86_400_000
  * Takes away exports that no views have named for a day: each run that asks something writes some anew. From when on a
  * file is not named its own time tells.
  */
-async function dropExports(root: string, before: string, script: string, deps: CommitDeps): Promise<void> {
+async function dropExports(root: string, wasNamed: (path: string) => boolean, deps: CommitDeps): Promise<void> {
   const now = deps.nowMicros() / 1000
   const folder = inLake(root, exportsFolder)
   if (!(await isFolder(folder))) return
+  const isNamed = await namedByViews(root)
   for (const name of (await namesIn(folder)).filter(isExport)) {
-    const path = inLake(root, `${exportsFolder}/${name}`)
-    if (script.includes(name)) continue
-    if (before.includes(name)) await touch(path, now)
-    else if (((await statOf(path))?.mtimeMs ?? now) < now - exportsStay) await (deps.disk ?? realDisk).remove(path)
+    const path = `${exportsFolder}/${name}`
+    const full = inLake(root, path)
+    if (isNamed(path)) continue
+    if (wasNamed(path)) await touch(full, now)
+    else if (((await statOf(full))?.mtimeMs ?? now) < now - exportsStay) await (deps.disk ?? realDisk).remove(full)
   }
 }
 
 const temporaryPrefix = '.tmp-views-'
 
-async function replaceBoth(
+/** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
+async function replaceAll(
   root: string,
   statements: Statements,
   script: string,
   deps: CommitDeps,
   mark: string,
-): Promise<void> {
+): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
-  const database = inLake(root, `${temporaryPrefix}${mark}.duckdb`)
-  const text = inLake(root, `${temporaryPrefix}${mark}.sql`)
+  const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
+  const [database, text, list] = [made('duckdb'), made('sql'), made('json')]
   try {
     await makeObjects(database, statements)
     await disk.sync(database)
     await disk.write(text, script)
+    const manifest = manifestOf(statements, scriptDigest(script), await sha256File(database))
+    await disk.write(list, JSON.stringify(manifest))
     await disk.move(database, inLake(root, places.database))
     await disk.move(text, inLake(root, places.script))
+    await disk.move(list, inLake(root, places.manifest))
     await disk.syncFolder(root)
+    return manifest
   } finally {
-    for (const left of [database, `${database}.wal`, text]) await disk.remove(left)
+    for (const left of [database, `${database}.wal`, text, list]) await disk.remove(left)
   }
 }
 

@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { intervals, type Weekday } from '../time.ts'
 import { quote, quoteList, quoteName } from '../store/engine.ts'
@@ -34,23 +35,36 @@ export interface Compiled {
   readonly kind: ObjectText['kind']
   readonly file: string
   readonly sql: string
+  /** The tables whose files it names. */
+  readonly reads: readonly string[]
 }
 
 /** The lake's objects in the order in which they are made. */
 export interface Statements {
   readonly root: string
   readonly version: number
+  readonly lake: string | null
   readonly objects: readonly Compiled[]
-  readonly files: number
+  /** The files of each table, relative to the lake. */
+  readonly tables: Readonly<Record<string, readonly string[]>>
 }
 
 /** The statements of all objects over these sources; pure. */
 export function compile(sources: Sources): Statements {
   const texts = readObjects([...recordTables(sources.catalogue.resources).keys()])
-  const fill = fillFor(sources, texts)
-  const objects = texts.map(({ name, kind, file, text }) => ({ name, kind, file, sql: fillIn(file, text, fill) }))
-  const { root, head, files } = sources
-  return { root, version: head.version, objects, files: new Set(files.map((file) => file.path)).size }
+  const reads = new Set<string>()
+  const fill = fillFor(sources, texts, (table) => reads.add(table))
+  const objects = texts.map(({ name, kind, file, text }) => {
+    reads.clear()
+    const sql = fillIn(file, text, fill)
+    return { name, kind, file, sql, reads: [...reads].toSorted() }
+  })
+  const { root, head, exports } = sources
+  const files = [...[...exports].map(([table, path]) => ({ table, path: relative(root, path) })), ...sources.files]
+  const tables = Object.groupBy(files, ({ table }) => table)
+  const named = Object.entries(tables).map(([table, own = []]) => [table, [...new Set(own.map(({ path }) => path))]])
+  const { version, lake } = head
+  return { root, version, lake, objects, tables: Object.fromEntries(named) as Statements['tables'] }
 }
 
 /** The session's instants and switches, and the clocks of a stored point. */
@@ -64,31 +78,36 @@ const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   ruled: (stored) => ruledSql(stored),
 }
 
-/** What each placeholder stands for. */
-function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
+/** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
+function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): Fill {
   const { root, head, catalogue, files, exports, earlier, weekStart } = sources
   const tables = Map.groupBy(files, (file) => file.table)
+  const points = tables.get('points') ?? []
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       root,
       catalogue,
       weekStart,
-      files: tables.get('points') ?? [],
-      points: (newest) => pointsIn(newest),
+      files: points,
+      points: (newest) => pointsIn(listedPointsSql(root, newest, earlier)),
       price: () => body('price_usd'),
     }),
     ...clockWords,
     files: (table) => {
-      const own = tables.get(table) ?? []
-      if (table === 'points') return pointsSql(root, own, earlier)
-      return filesSql(root, tableOf(table, catalogue.resources), own)
+      onRead(table)
+      if (table !== 'points') return filesSql(root, tableOf(table, catalogue.resources), tables.get(table) ?? [])
+      onRead('redated')
+      return pointsSql(root, points, earlier)
     },
-    ledger: (name) => ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? []),
+    ledger: (name) => {
+      onRead(name)
+      return ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? [])
+    },
     points: (metric) => pointsOf(metric),
     view: (name) => body(name),
     defaults: (dimension) => defaultsSql(catalogue, dimension),
-    intervals: () => intervalsSql(catalogue, tables.get('points') ?? []),
-    lags: () => lagsSql(tables.get('points') ?? []),
+    intervals: () => intervalsSql(catalogue, points),
+    lags: () => lagsSql(points),
     fields: (table) => columnList(fieldsOf(catalogue, table)),
     field_comments: (object) => fieldComments(catalogue, object),
     version: () => String(head.version),
@@ -101,28 +120,23 @@ function fillFor(sources: Sources, texts: readonly ObjectText[]): Fill {
     synthetic: () => String(head.provider?.synthetic ?? false),
   }
   const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
-  const body = (name: string): string => {
+  const body = (name: string, own = fill): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
-    return fillIn(object?.file ?? name, found(object?.body, name), fill)
+    return fillIn(object?.file ?? name, found(object?.body, name), own)
   }
+  /** The view `points` over a relation of files. */
+  const pointsIn = (relation: string): string =>
+    body('points', (word, argument) => {
+      if (word !== 'files' || argument !== 'points') return fill(word, argument)
+      onRead('points')
+      onRead('redated')
+      return relation
+    })
   /** Of one metric only its own files are named. */
   const pointsOf = (metric: string): string => {
-    if (metric === '') return body('points')
-    const holds = (file: HeldFile): boolean => sharesOf(file).some((share) => share.metric === metric)
-    const own = (tables.get('points') ?? []).filter(holds)
-    const before = earlier.filter((dating) => dating.metric === metric)
-    const narrow: Fill = (word, argument) =>
-      word === 'files' && argument === 'points' ? pointsSql(root, own, before) : fill(word, argument)
-    const object = texts.find((text) => text.name === 'points')
-    return fillIn(object?.file ?? 'points', found(object?.body, 'points'), narrow)
-  }
-  /** Of a relation whose text is put together while the query is bound. */
-  const pointsIn = (newest: string | undefined): string => {
-    const relation = listedPointsSql(root, newest, earlier)
-    const narrow: Fill = (word, argument) =>
-      word === 'files' && argument === 'points' ? relation : fill(word, argument)
-    const object = texts.find((text) => text.name === 'points')
-    return fillIn(object?.file ?? 'points', found(object?.body, 'points'), narrow)
+    const holds = (file: HeldFile): boolean => metric === '' || sharesOf(file).some((share) => share.metric === metric)
+    const before = earlier.filter((dating) => metric === '' || dating.metric === metric)
+    return pointsIn(pointsSql(root, points.filter(holds), before))
   }
   return fill
 }

@@ -4,6 +4,7 @@ import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Disk, statOf } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
+import { type Manifest, namedFiles } from './manifest.ts'
 
 /** A file that the views read: its bytes and their checksum, of an export what its name says of it. */
 export interface Known {
@@ -16,17 +17,17 @@ export interface Known {
 /** Where is written down which files were proved as they stand there: no part of the lake, and made anew with the views. */
 const notes = `${places.exports}/proved.json`
 
-/** The files that the views of a version read: data that the index names, and what is made for the views. */
-export function readByViews(ledger: Ledger, script: string, version?: number): Known[] {
+/** The files that the views of a version read: data that the index names, and what is made for the views as far as it is known. */
+export function readByViews(ledger: Ledger, manifest: Manifest | undefined, version?: number): Known[] {
   const listed = liveFiles(ledger, version === undefined ? {} : { version })
   const data = new Map(listed.map(({ path, bytes, sha256 }) => [path, { path, bytes, checksum: sha256 }]))
-  return [...data.values(), ...exportsIn(script)]
+  return [...data.values(), ...(manifest ? exportsOf(manifest) : [])]
 }
 
-/** The exports that a text of views names; their names begin with the checksum of their bytes. */
-export function exportsIn(script: string): Known[] {
-  const named = new Set([...script.matchAll(/\/(exports\/[\w.-]+\.parquet)'/g)].map((match) => match[1] ?? ''))
-  return [...named].map((path) => ({ path, bytes: null, checksum: /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? '' }))
+/** The exports that views name; their names begin with the checksum of their bytes. */
+export function exportsOf(manifest: Manifest): Known[] {
+  const named = [...namedFiles(manifest)].filter((path) => path.startsWith(`${places.exports}/`))
+  return named.map((path) => ({ path, bytes: null, checksum: /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? '' }))
 }
 
 /** What a file is by its name in the folder alone: another one, or one that was written to, is told apart without reading. */

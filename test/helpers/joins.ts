@@ -5,6 +5,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import type { HeldFile } from '../../src/ledger/held.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
 import { compile, type Compiled } from '../../src/views/compile.ts'
+import { exportedTables } from '../../src/views/exported.ts'
 import { end, type Weekday } from '../../src/time.ts'
 import { catalogue } from './sandbox-client.ts'
 import { micros, type PointRow } from './views.ts'
@@ -42,9 +43,7 @@ export function joinObjects(
   files: readonly HeldFile[],
   weekStart: Weekday = 'monday',
 ): readonly Compiled[] {
-  const exports = new Proxy(new Map<string, string>(), {
-    get: (_, key) => (key === 'get' ? () => '/nothing' : undefined),
-  })
+  const exports = new Map(Object.keys(exportedTables(catalogue)).map((table) => [table, '/nothing']))
   const head = { version: 1, committed_at: 0, lake: 'test', digest: null, provider: { synthetic: true } } as never
   return compile({ root, head, catalogue, files, earlier: [], exports, weekStart }).objects.filter(({ name }) =>
     own.has(name),
