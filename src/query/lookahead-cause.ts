@@ -14,15 +14,15 @@ export interface CutStory {
   readonly rounding: boolean
 }
 
-const registryNow = /\b(products|issuers|assets|deployments|venues|derivatives|universe)\b/i
 const registryThen = /\b(pit_universe|history\s*\.|snapshots\s*\.)/i
 const ownGrid = /\b(calendar|generate_series|range|pit_join|pit_long|pit_window)\s*\(/i
 const day = 86_400_000
 
-/** The likely cause of a look-ahead, from what the query says and from how its rows differ. */
-export function likelyCause(sql: string, ts: string, stories: readonly CutStory[]): string {
+/** The likely cause of a look-ahead, from what the query says and from how its rows differ; `tables` are the registry's. */
+export function likelyCause(sql: string, ts: string, stories: readonly CutStory[], tables: readonly string[]): string {
   const text = withoutComments(sql)
   const changed = stories.reduce((sum, story) => sum + story.differing - story.missing - story.extra, 0)
+  const registryNow = new RegExp(`\\b(${[...tables, 'universe'].join('|')})\\b`, 'i')
   if (registryNow.test(text) && !registryThen.test(text))
     return 'survivors only: the registry as it is now, applied to earlier dates (use pit_universe)'
   if (changed === 0 && stories.every((story) => story.extra === 0) && !ownGrid.test(text))

@@ -11,6 +11,7 @@ import {
   unmovedStates,
 } from './lookahead-holes.ts'
 import { chooseStates, instantsOf, numberStates, type States } from './lookahead-states.ts'
+import { historyTables } from './registry-objects.ts'
 import { fileRead, parsed, tablesIn } from './tree.ts'
 import { type Bags, bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
 
@@ -190,7 +191,10 @@ async function tryCutoffs(
   const common = { cutoffs: trial.runs, rows, differences, differing, notes }
   if (differing > 0 && stories.every((story) => story.rounding))
     return { verdict: 'undecided', reason: roundingReason, ...common }
-  if (differing > 0) return { verdict: 'leak', reason: likelyCause(input.sql, input.ts, stories), ...common }
+  if (differing > 0) {
+    const reason = likelyCause(input.sql, input.ts, stories, await historyTables(session))
+    return { verdict: 'leak', reason, ...common }
+  }
   const chance = odds(trial.tried.union(safe).size, states.count, safe.size > 0)
   return { verdict: 'clean', reason: null, ...common, notes: [...notes, chance] }
 }
