@@ -4,7 +4,7 @@ import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { heldSelections } from '../metrics/prepare.ts'
-import { refuseClashes } from '../views/claims.ts'
+import { refuseClashes } from '../views/clashes.ts'
 import { parseInstant } from '../time.ts'
 import { type Deps, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 

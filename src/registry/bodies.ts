@@ -127,9 +127,9 @@ export function readSnapshot(bytes: Uint8Array, resources: Resources): Read<Snap
       const arrays = arraysOf(body, resources, elements)
       const head = envelope(body, ['cursor', 'next_cursor'])
       if (head.cursor === null) throw new BadBody('a snapshot without a cursor')
-      const gathered = gather(arrays, resources)
+      const united = unitedOf(arrays, resources)
       finish()
-      return { ...head, ...gathered }
+      return { ...head, ...united }
     })
   })
 }
@@ -160,14 +160,14 @@ function placeOf(body: Fields, resources: Resources): Fields {
 }
 
 /** Reads and unites the arrays that all pages of the lists gave. */
-export function readGathered(
+export function readArrays(
   arrays: ReadonlyMap<string, readonly Value[]>,
   resources: Resources,
 ): Read<Pick<Snapshot, 'records' | 'disagreeing'>> {
-  return guarded(() => gather(arrays, resources))
+  return guarded(() => unitedOf(arrays, resources))
 }
 
-function gather(
+function unitedOf(
   arrays: ReadonlyMap<string, Iterable<Value>>,
   resources: Resources,
 ): Pick<Snapshot, 'records' | 'disagreeing'> {

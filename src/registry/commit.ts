@@ -4,10 +4,10 @@ import { unseen } from './layers.ts'
 import { type Change, newChange, writeSettled, writeStep } from './steps.ts'
 import { type Finding, type Memory, settle, type Settled, suspects } from './history.ts'
 import { draftPoll, recordsAfter } from './draft.ts'
-import type { FinishedPoll, PollContext } from './finished.ts'
+import type { FinishedPoll, PollContext } from './finished-poll.ts'
 import { registryState } from './state.ts'
 
-/** What became of it. */
+/** A poll that became a version of the lake: what it changed. */
 export interface Committed {
   readonly version: Version
   /** The date of the snapshot; null for a feed, or where it added nothing. */

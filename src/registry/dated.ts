@@ -2,8 +2,7 @@ import type { Engine } from '../store/engine.ts'
 import { columnsMark, tableColumns } from './columns.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
 import type { Constants } from './lines.ts'
-import { microsOf } from './dates.ts'
-import { type Drafting, fileName, listAgain, stageLines } from './staging.ts'
+import { type Drafting, fileName, listAgain, microsOf, stageLines } from './staging.ts'
 
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */
 export async function datedTables(drafting: Drafting): Promise<Record<string, Layers>> {

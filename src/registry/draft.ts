@@ -1,17 +1,17 @@
 import type { Draft, Ticket } from '../ledger/commit.ts'
+import { day, formatDate } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Layers } from './layers.ts'
 import type { Constants, Lines } from './lines.ts'
 import type { Change } from './steps.ts'
 import { recordTables } from './columns.ts'
 import { datedTables } from './dated.ts'
-import { dateOf, microsOf } from './dates.ts'
-import type { PollContext } from './finished.ts'
+import type { PollContext } from './finished-poll.ts'
 import { oldRaw, rawFiles } from './raw.ts'
-import { type Drafting, fileName, stageLines } from './staging.ts'
+import { type Drafting, fileName, microsOf, stageLines } from './staging.ts'
 import { committedCursor, registryState, type RegistryState, softDraft, stateDraft } from './state.ts'
 
-/** A draft, and whether dated tables are in it. */
+/** What a poll would commit, and whether dated tables are in it. */
 export interface Drafted {
   readonly draft: Draft
   readonly date: string | null
@@ -26,7 +26,7 @@ export async function draftPoll(
   const { job, run, provider, providerMoved, ledger, rawDays } = context
   const { requests, soft, whole, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
-  const drafting: Drafting = { ...parts, state, ticket, date: dateOf(ticket.committed_at), files: [] }
+  const drafting: Drafting = { ...parts, state, ticket, date: formatDate(ticket.committed_at / 1e6), files: [] }
   const base: Draft = { job, run, provider, providerMoved, requests, soft: softDraft(soft) }
   const tables = appendedTables(context)
   const fresh = tables.some((table) => lines.rows(table) > 0)
@@ -42,7 +42,7 @@ export async function draftPoll(
     })
   const layers = whole === null ? undefined : await datedTables(drafting)
   const tags = await rawFiles(drafting, fresh)
-  const old = oldRaw(ledger, dateOf(ticket.committed_at - rawDays * 86_400_000_000))
+  const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - rawDays * day))
   const remove = old.filter((path) => !drafting.files.some((file) => file.path === path))
   const kept = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
   const last = { date: drafting.date, observed_at: ticket.committed_at, as_of }

@@ -66,15 +66,15 @@ function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
 
 /** Whether the entity is there, by what the poll has seen so far. */
 function isOpen(poll: Poll, resource: string, id: string): boolean {
-  const told = poll.outlook.get(resource)?.get(id)
-  return told ? told.incoming !== null : poll.held.get(resource)?.get(id)?.open === true
+  const outlook = poll.outlook.get(resource)?.get(id)
+  return outlook ? outlook.incoming !== null : poll.held.get(resource)?.get(id)?.open === true
 }
 
 function* openIds(poll: Poll, resource: string): Generator<string> {
-  const told = poll.outlook.get(resource)
+  const outlooks = poll.outlook.get(resource)
   for (const entity of poll.held.get(resource)?.values() ?? [])
-    if (entity.open && !told?.has(entity.id)) yield entity.id
-  for (const [id, { incoming }] of told ?? []) if (incoming) yield id
+    if (entity.open && !outlooks?.has(entity.id)) yield entity.id
+  for (const [id, { incoming }] of outlooks ?? []) if (incoming) yield id
 }
 
 /** Takes in a whole state: what it shows is there, what it does not show is gone. */
@@ -91,10 +91,18 @@ export function observeState(poll: Poll, state: WholeState): void {
   }
 }
 
+/** Where the user accepts it, an array that is missing is an empty one. */
+export function withMissing(records: Records, resources: Resources): Records {
+  const missing = [...resources.keys()].filter((name) => !records.has(name))
+  const all = new Map(records)
+  for (const name of missing) all.set(name, new Map())
+  return all
+}
+
 /** The list of deployments shows verified ones only: another one is gone only with its product. */
 function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
-  const told = poll.outlook.get('deployments')?.get(id)?.incoming
-  const known = told ?? poll.held.get('deployments')?.get(id)
+  const newest = poll.outlook.get('deployments')?.get(id)?.incoming
+  const known = newest ?? poll.held.get('deployments')?.get(id)
   if (!known || known.verified) return false
   const products = state.records.get('products')
   return known.product === null || products === undefined || products.has(known.product)
@@ -123,12 +131,12 @@ function wasHeld(poll: Poll, resource: string, id: string): boolean {
 
 /** With a product go its deployments. */
 function cascade(poll: Poll, product: string): void {
-  const told = poll.outlook.get('deployments')
+  const outlooks = poll.outlook.get('deployments')
   for (const id of openIds(poll, 'deployments').toArray()) {
-    const incoming = told?.get(id)?.incoming
+    const incoming = outlooks?.get(id)?.incoming
     const owner = incoming ? incoming.product : poll.held.get('deployments')?.get(id)?.product
     if (owner !== product) continue
-    const before = told?.get(id)
+    const before = outlooks?.get(id)
     const rest = { source: 'feed', first: false, inferred: false, returned: before?.returned === true } as const
     tell(poll, 'deployments', id, { ...rest, incoming: null, closedBy: 'cascade' })
   }
@@ -296,10 +304,10 @@ function deploymentsByProduct({ poll, memory }: Sink): Map<string, Pick<Incoming
     if (list) list.push({ id, text })
     else lists.set(product, [{ id, text }])
   }
-  const told = poll.outlook.get('deployments')
-  for (const [id, { incoming }] of told ?? []) if (incoming) push(incoming.product, id, incoming.text)
+  const outlooks = poll.outlook.get('deployments')
+  for (const [id, { incoming }] of outlooks ?? []) if (incoming) push(incoming.product, id, incoming.text)
   for (const { id, open, product } of poll.held.get('deployments')?.values() ?? [])
-    if (open && !told?.has(id)) push(product, id, memory.texts('deployments', id)?.latest)
+    if (open && !outlooks?.has(id)) push(product, id, memory.texts('deployments', id)?.latest)
   return lists
 }
 

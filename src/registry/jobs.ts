@@ -2,14 +2,14 @@ import { LakeError } from '../errors.ts'
 import { Lines } from './lines.ts'
 import { readHeld, readLastEvents } from './held.ts'
 import { canBeAsked, type FeedEvent, type Resources } from './bodies.ts'
-import { newPoll, observeState, type Poll } from './history.ts'
+import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { redact } from '../secrets/secrets.ts'
 import { type RegistryDeps, type RegistryInput, type RegistryRun, withRegistry } from './run.ts'
 import type { Stopped } from './asking.ts'
 import { type Committed, commitPoll } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
-import type { PollContext } from './finished.ts'
-import { eventTaker, withMissing } from './taking.ts'
+import type { PollContext } from './finished-poll.ts'
+import { eventTaker } from './events.ts'
 import { type FeedRead, readFeed, readWhole, type Whole } from './reading.ts'
 import { registryState, softFacts } from './state.ts'
 import type { RegistrySummary } from './summary.ts'
@@ -170,8 +170,8 @@ async function holdBack(run: RegistryRun, whole: Whole, poll: Poll, resources: R
     const held = [...(poll.held.get(name)?.values() ?? [])].filter(({ open }) => open)
     if (held.length === 0) continue
     const missing = !whole.records.has(name)
-    const told = poll.outlook.get(name)
-    const gone = missing ? held.length : held.filter(({ id }) => told?.get(id)?.incoming === null).length
+    const outlooks = poll.outlook.get(name)
+    const gone = missing ? held.length : held.filter(({ id }) => outlooks?.get(id)?.incoming === null).length
     had += held.length
     lost += gone
     const much = gone > shrinkLimit * held.length && gone > alwaysAllowed

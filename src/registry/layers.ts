@@ -188,20 +188,20 @@ function currentView({ poll, change, memory }: DatedInput): View {
     text: ({ name }, id) => {
       const now = change.texts.get(name)?.get(id)
       if (now !== undefined) return now ?? undefined
-      const told = poll.outlook.get(name)?.get(id)
-      if (told?.incoming && !told.incoming.bare) return told.incoming.text
-      if (told && !told.incoming) return undefined
+      const outlook = poll.outlook.get(name)?.get(id)
+      if (outlook?.incoming && !outlook.incoming.bare) return outlook.incoming.text
+      if (outlook && !outlook.incoming) return undefined
       return poll.held.get(name)?.get(id)?.open === true ? memory.texts(name, id)?.latest : undefined
     },
   }
 }
 
 function openIds(poll: Poll, resource: string): string[] {
-  const told = poll.outlook.get(resource)
+  const outlooks = poll.outlook.get(resource)
   const ids: string[] = []
-  for (const [id, { incoming }] of told ?? []) if (incoming) ids.push(id)
+  for (const [id, { incoming }] of outlooks ?? []) if (incoming) ids.push(id)
   for (const entity of poll.held.get(resource)?.values() ?? [])
-    if (entity.open && !told?.has(entity.id)) ids.push(entity.id)
+    if (entity.open && !outlooks?.has(entity.id)) ids.push(entity.id)
   return ids.toSorted()
 }
 
@@ -209,9 +209,9 @@ function openIds(poll: Poll, resource: string): string[] {
 export function unseen(poll: Poll): Map<string, Set<string>> {
   const wanted = new Map<string, Set<string>>()
   for (const [resource, entities] of poll.held) {
-    const told = poll.outlook.get(resource)
+    const outlooks = poll.outlook.get(resource)
     const ids = [...entities.values()].filter(({ id, open }) => {
-      const outlook = told?.get(id)
+      const outlook = outlooks?.get(id)
       return open && (!outlook || outlook.incoming?.bare === true)
     })
     if (ids.length > 0) wanted.set(resource, new Set(ids.map(({ id }) => id)))

@@ -2,7 +2,7 @@ import { changesAsk, headAsk, listAsk, snapshotAsk } from './api.ts'
 import {
   type FeedEvent,
   type ListPage,
-  readGathered,
+  readArrays,
   readHead,
   readList,
   readPage,
@@ -84,9 +84,9 @@ async function readLists(
     }
     arrays.set(resource.name, records)
   }
-  const gathered = readGathered(arrays, resources)
-  if (!gathered.ok) return { kind: 'stopped', by: 'undecodable', until: null, words: gathered.reason }
-  return { kind: 'whole', source: 'lists', raws, limited, as_of, cursor: head.value, ...gathered.value }
+  const united = readArrays(arrays, resources)
+  if (!united.ok) return { kind: 'stopped', by: 'undecodable', until: null, words: united.reason }
+  return { kind: 'whole', source: 'lists', raws, limited, as_of, cursor: head.value, ...united.value }
 }
 
 /** How far a reading of the feed came. */

@@ -6,7 +6,7 @@ import { tableColumns } from './columns.ts'
 import { type Constants, writeParquet } from './lines.ts'
 import type { Change } from './steps.ts'
 import type { Memory } from './history.ts'
-import type { FinishedPoll, PollContext } from './finished.ts'
+import type { FinishedPoll, PollContext } from './finished-poll.ts'
 import type { RegistryState } from './state.ts'
 
 /** The draft of one poll in the making, under the commit lock. */
@@ -22,6 +22,17 @@ export interface Drafting {
   readonly date: string
   /** Grows by what is made. */
   readonly files: StagedFile[]
+}
+
+/** RFC 3339 with any offset as microseconds; without a zone it is UTC; null where it cannot be read. */
+export function microsOf(text: string | null): number | null {
+  const match = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?)? *([Zz]|[+-]\d\d:?\d\d)?$/.exec(
+    text ?? '',
+  )
+  if (!match) return null
+  const [, day, time = '00:00', fraction = '', zone = 'Z'] = match
+  const at = Date.parse(`${day}T${time}${zone.toUpperCase()}`)
+  return Number.isNaN(at) ? null : at * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6))
 }
 
 /** The name of a file of this commit; names of files never repeat. */

@@ -8,7 +8,7 @@ import type { EndpointFacts, FreshCounts, Lag, LagBin, Page, Silent, ViolationFa
 import { heldArrivals } from './arrivals.ts'
 import { day, end, type Instant, type Interval, minute, monthIndex } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
-import { universeSteps, type UniverseStep } from '../registry/facts.ts'
+import { universeSteps, type UniverseStep } from '../registry/universe.ts'
 import { type Judged, runFact, type StatusInput } from './status.ts'
 
 const shownViolations = 200

@@ -1,11 +1,10 @@
 import { posix } from 'node:path'
 import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
-import type { Micros } from '../time.ts'
+import { formatDate, type Micros } from '../time.ts'
 import { type HeldFile, heldSoft, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Mending, redateInstants } from './instants-files.ts'
-import { dateOf } from '../registry/dates.ts'
 import { registryState, type RegistryState, softDraft, softFacts, stateDraft } from '../registry/state.ts'
 import { type Rewriting, footerOf, replacement } from './rewrite.ts'
 
@@ -52,7 +51,7 @@ export async function mendRegistry(rewriting: Rewriting, wrong: WrongInstants): 
   const spread = new Map(instants.map((at, i) => [at, last - (instants.length - 1 - i)]))
   const layers = new Map<string, string>()
   const paths = new Map<string, string>()
-  const mending = { now, instants: spread, observedAt: last, date: dateOf(last), layers }
+  const mending = { now, instants: spread, observedAt: last, date: formatDate(last / 1e6), layers }
   const add: StagedFile[] = []
   let rows = 0
   const polled = liveFiles(rewriting.ledger).filter(

@@ -9,7 +9,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { makeLakeFolder } from '../store/private.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import type { Resources } from '../registry/bodies.ts'
-import { foldAgain } from '../registry/again.ts'
+import { foldAgain } from '../registry/refold.ts'
 
 /** What was rebuilt, told one by one, and why the others were not, by path. */
 export interface RebuiltRegistry {

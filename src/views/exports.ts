@@ -6,7 +6,7 @@ import { type Disk, makeFolder, namesIn } from '../store/disk.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Exported } from './exported.ts'
+import type { Exported } from './ledger-tables.ts'
 
 /** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
 export const exportsFolder = places.exports

@@ -1,4 +1,4 @@
-import type { UniverseStep } from '../../registry/facts.ts'
+import type { UniverseStep } from '../../registry/universe.ts'
 import type { RunFact, Standing } from './standing.ts'
 
 /** How far the newest points of the series of an endpoint are from what the rule makes due now. */

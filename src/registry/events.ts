@@ -1,5 +1,5 @@
 import type { Lines } from './lines.ts'
-import type { FeedEvent, Records, Resources } from './bodies.ts'
+import type { FeedEvent } from './bodies.ts'
 import { observeEvent, type Poll } from './history.ts'
 import { textHash } from './record.ts'
 
@@ -16,12 +16,4 @@ export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>):
     lines.add('events', { position: position++, entity_type: type, resource, entity_id: id, op, hash, event: text })
     return true
   }
-}
-
-/** Where the user accepts it, an array that is missing is an empty one. */
-export function withMissing(records: Records, resources: Resources): Records {
-  const missing = [...resources.keys()].filter((name) => !records.has(name))
-  const all = new Map(records)
-  for (const name of missing) all.set(name, new Map())
-  return all
 }

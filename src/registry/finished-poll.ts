@@ -6,10 +6,10 @@ import type { Spool } from '../ledger/sweep.ts'
 import type { Resources } from './bodies.ts'
 import type { Poll } from './history.ts'
 import type { RawBody } from './asking.ts'
-import type { WithEngine } from './engine.ts'
+import type { WithEngine } from './engines.ts'
 import type { SoftFacts, Tags } from './state.ts'
 
-/** What a poll is committed with. */
+/** What a poll, one reading of the registry, is committed with. */
 export interface PollContext {
   readonly ledger: Ledger
   readonly withEngine: WithEngine
