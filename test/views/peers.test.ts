@@ -44,14 +44,23 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 const views = `SELECT CASE WHEN schema_name = 'main' THEN '' ELSE schema_name || '.' END || '"' || view_name || '"' AS name
   FROM duckdb_views() WHERE NOT internal AND view_name <> 'lake_info' ORDER BY 1`
 
-/** Rows and digest of every view by Node, the same in every zone. */
-async function byNode(set: string): Promise<Record<string, [number, string]>> {
-  const seen = []
+type Told = Record<string, [number, string]>
+const told = new Map<string, Promise<Told>>()
+
+/** Rows and digest of every view by Node, the same in every zone; looked up once. */
+async function byNode(set: string): Promise<Told> {
+  const known = told.get(set) ?? inZones(set)
+  told.set(set, known)
+  return await known
+}
+
+async function inZones(set: string): Promise<Told> {
+  const seen: Told[] = []
   for (const zone of zones)
     seen.push(
       await withViews(root, async (engine) => {
         await engine.run(`SET TimeZone = '${zone}'; ${set}`)
-        const found: Record<string, [number, string]> = {}
+        const found: Told = {}
         for (const { name } of await engine.rows<{ name: string }>(views)) {
           const [row] = await engine.rows<{ n: number; h: string }>(
             `SELECT count(*)::INTEGER AS n, coalesce(sum(hash(r)), 0)::VARCHAR AS h FROM ${name} r`,
@@ -81,9 +90,11 @@ function bySql(zone: string, words: readonly string[]): unknown {
 }
 
 test.each(zones)('TIME 28: `pitlake sql` sees the same in %s', (zone) => {
-  for (const [set, flags, days] of settings.filter((_, n) => n === 0 || n === 5)) {
-    expect(bySql(zone, [`${set}; ${asked}`])).toEqual(days)
-    expect(bySql(zone, [...flags, asked])).toEqual(days)
+  for (const n of [0, 5]) {
+    const [set, flags, days] = settings[n] ?? ['', [], []]
+    // Every other zone by the flag, the others by the statement.
+    const words = (n + zones.indexOf(zone)) % 2 === 0 ? [`${set}; ${asked}`] : [...flags, asked]
+    expect(bySql(zone, words)).toEqual(days)
   }
 })
 
