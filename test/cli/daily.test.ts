@@ -2,10 +2,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import { exitCode } from '../../src/errors.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lockJob } from '../../src/store/lock.ts'
+import { pitlake } from '../helpers/command.ts'
 import { type Bench, otherKey, fetchKey, storedPoints, withBench } from '../helpers/fetching.ts'
 
 const day = 86_400
@@ -21,30 +20,21 @@ interface Ended {
 /** The daily run in a folder beside the lake, with both APIs of the sandbox unless told otherwise. */
 async function daily(bench: Bench, { argv = [], config = select, env = {}, signal }: Changes = {}): Promise<Ended> {
   writeFileSync(join(bench.root, 'pitlake.yaml'), config)
-  let [out, err] = ['', '']
-  const world = {
+  const apis = {
     PITLAKE_METRICS_URL: bench.url,
     PITLAKE_METRICS_KEY: fetchKey,
     PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1`,
     PITLAKE_REGISTRY_KEY: otherKey,
   }
-  const code = await dispatch(['daily', '--data', lakeOf(bench), ...argv], {
+  const world = {
     now: () => bench.clock.now * 1000,
-    sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
-    random: Math.random,
-    env: { ...world, ...env },
-    stdout: (text) => void (out += text),
-    stderr: (text) => void (err += text),
-    live: () => undefined,
-    isTerminal: false,
-    signal: signal ?? new AbortController().signal,
-    cwd: bench.root,
-  }).catch((error: unknown) => {
-    err += String(error)
-    return exitCode(error)
-  })
-  for (const key of [fetchKey, otherKey]) expect(out + err).not.toContain(key)
-  return { code: code ?? 0, lines: out.split('\n').slice(0, -1), err }
+    sleep: async (ms: number) => await setTimeout(Math.min(ms, 20)),
+    ...(signal && { signal }),
+  }
+  const ended = await pitlake(bench.root, ['daily', '--data', lakeOf(bench), ...argv], { ...apis, ...env }, world)
+  const err = ended.notes + ended.message
+  for (const key of [fetchKey, otherKey]) expect(ended.out + err).not.toContain(key)
+  return { code: ended.code, lines: ended.out.split('\n').slice(0, -1), err }
 }
 
 interface Changes {

@@ -2,36 +2,17 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import { exitCode } from '../../src/errors.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
 import { withBench } from '../helpers/fetching.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
 
 const now = Date.UTC(2026, 2, 10, 12)
 
-async function run(cwd: string, env: Readonly<Record<string, string>>, ...argv: readonly string[]) {
-  let out = ''
-  let notes = ''
-  try {
-    await dispatch(argv, {
-      now: () => now,
-      sleep: async (ms) => await setTimeout(Math.min(ms, 100)),
-      random: Math.random,
-      env,
-      stdout: (text) => (out += text),
-      stderr: (text) => (notes += text),
-      live: () => undefined,
-      isTerminal: false,
-      signal: new AbortController().signal,
-      cwd,
-    })
-    return { code: 0, out, notes, message: '' }
-  } catch (error) {
-    return { code: exitCode(error), out, notes, message: error instanceof Error ? error.message : '' }
-  }
-}
+const world = { now: () => now, sleep: async (ms: number) => await setTimeout(Math.min(ms, 100)) }
+const run = async (cwd: string, env: Readonly<Record<string, string>>, ...argv: readonly string[]): Promise<Ended> =>
+  await pitlake(cwd, argv, env, world)
 
 const asked = ['fetch', '--assets', 'BTC', '--paths', 'supply/current_pit', '--since', '2026-03-01'] as const
 

@@ -2,21 +2,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import { exitCode } from '../../src/errors.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
 import { registryKey, type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 
 const noon = Date.UTC(2026, 5, 1, 12)
 const day = 86_400_000
-
-interface Ended {
-  readonly code: number
-  readonly out: string
-  readonly message: string
-}
 
 /** A small provider, a folder for a lake, and the command line in it; the command's own clock stands at `clock.now`. */
 interface Desk {
@@ -58,28 +51,10 @@ async function run(
   clock: { now: number },
   argv: readonly string[],
 ): Promise<Ended> {
-  let [out, err] = ['', '']
-  const ended = (code: number, message: string): Ended => {
-    expect(out + err + message).not.toContain(registryKey)
-    return { code, out, message }
-  }
-  try {
-    await dispatch(argv, {
-      now: () => clock.now,
-      sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
-      random: Math.random,
-      env,
-      stdout: (text) => (out += text),
-      stderr: (text) => (err += text),
-      live: () => undefined,
-      isTerminal: false,
-      signal: new AbortController().signal,
-      cwd,
-    })
-    return ended(0, '')
-  } catch (error) {
-    return ended(exitCode(error), error instanceof Error ? error.message : String(error))
-  }
+  const world = { now: () => clock.now, sleep: async (ms: number) => await setTimeout(Math.min(ms, 20)) }
+  const ended = await pitlake(cwd, argv, env, world)
+  expect(ended.out + ended.notes + ended.message).not.toContain(registryKey)
+  return ended
 }
 
 const document = ({ out }: Ended): Record<string, unknown> => JSON.parse(out) as Record<string, unknown>

@@ -2,42 +2,14 @@ import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import type { Deps } from '../../src/commands/spec.ts'
-import { exitCode } from '../../src/errors.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
-interface Ended {
-  readonly code: number
-  readonly out: string
-  readonly message: string
-}
-
-async function run(cwd: string, ...argv: readonly string[]): Promise<Ended> {
-  let out = ''
-  const deps: Deps = {
-    now: Date.now,
-    sleep: async () => undefined,
-    random: Math.random,
-    env: {},
-    stdout: (text) => (out += text),
-    stderr: () => undefined,
-    live: () => undefined,
-    isTerminal: false,
-    signal: new AbortController().signal,
-    cwd,
-  }
-  try {
-    await dispatch(argv, deps)
-    return { code: 0, out, message: '' }
-  } catch (error) {
-    return { code: exitCode(error), out, message: error instanceof Error ? error.message : '' }
-  }
-}
+const run = async (cwd: string, ...argv: readonly string[]): Promise<Ended> => await pitlake(cwd, argv)
 
 async function lakeIn(root: string): Promise<void> {
   const ledger = await Ledger.open(join(root, 'data'))

@@ -11,8 +11,13 @@ export interface Ended {
   readonly notes: string
 }
 
-/** Runs one command line in this process. */
-export async function pitlake(cwd: string, argv: readonly string[], env: Deps['env'] = {}): Promise<Ended> {
+/** Runs one command line in this process; nothing of the world around it unless a test gives it. */
+export async function pitlake(
+  cwd: string,
+  argv: readonly string[],
+  env: Deps['env'] = {},
+  world: Partial<Deps> = {},
+): Promise<Ended> {
   let out = ''
   let notes = ''
   const deps: Deps = {
@@ -26,10 +31,10 @@ export async function pitlake(cwd: string, argv: readonly string[], env: Deps['e
     isTerminal: false,
     signal: new AbortController().signal,
     cwd,
+    ...world,
   }
   try {
-    await dispatch(argv, deps)
-    return { code: 0, out, message: '', notes }
+    return { code: (await dispatch(argv, deps)) ?? 0, out, message: '', notes }
   } catch (error) {
     return { code: exitCode(error), out, notes, message: error instanceof Error ? error.message : '' }
   }

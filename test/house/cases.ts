@@ -6,7 +6,9 @@ export const casesPage = 'docs/time.md'
 /** Cases that the page lists and no title of a test names, the other way round, and numbers that are left out. */
 export function caseBreaches(files: Files): string[] {
   const listed = [...(files.get(casesPage) ?? '').matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number))
-  const named = new Set([...files].flatMap(([path, text]) => (path.endsWith('.test.ts') ? casesOf(text) : [])))
+  const named = new Set(
+    [...files].flatMap(([path, text]) => (/\.test\.ts$|^test\/views\/cases\/.*\.sql$/.test(path) ? casesOf(text) : [])),
+  )
   return [
     ...listed.filter((number, n) => number !== n + 1).map((number) => `${casesPage} lists ${number} out of order`),
     ...listed.filter((number) => !named.has(number)).map((number) => `no test is titled TIME ${number}`),
@@ -16,7 +18,7 @@ export function caseBreaches(files: Files): string[] {
 
 /** The numbers in titles, which begin with them: `TIME 1, TIME 2: …`, so that `vitest -t 'TIME 2\\b'` finds each. */
 function casesOf(text: string): number[] {
-  return [...text.matchAll(/['"`]((?:TIME \d+, )*TIME \d+):/g)].flatMap(([, title = '']) =>
+  return [...text.matchAll(/(?:['"`]|^-- )((?:TIME \d+, )*TIME \d+):/gm)].flatMap(([, title = '']) =>
     title.split(', ').map((name) => Number(name.slice('TIME '.length))),
   )
 }

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
-import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { compact } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { stamp } from '../../src/query/stamp.ts'
@@ -21,6 +20,7 @@ import {
   withProviderOf,
 } from '../helpers/kept-lakes.ts'
 import { commitDeps } from '../helpers/lakes.ts'
+import { withLag } from '../helpers/lags.ts'
 import { withRegistryBench } from '../helpers/registry-bench.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -88,22 +88,6 @@ async function twoFetches(root: string): Promise<void> {
   })
 }
 
-function withLag(path: string, seconds: number): Catalogue {
-  const endpoint = catalogue.endpoints.get(path)
-  if (!endpoint) throw new Error(path)
-  const rule = {
-    kind: 'lag',
-    seconds,
-    basis: 'override',
-    quote: null,
-    reason: null,
-    until: null,
-    trust: 'rule',
-  } as const
-  const own = { ...endpoint, rules: { ...endpoint.rules, '24h': [rule] } }
-  return { ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, own]]) }
-}
-
 await inHome(async (root) => {
   await twoFetches(root)
   await makeViews(root)
@@ -114,7 +98,7 @@ await inHome(async (root) => {
   await twoFetches(root)
   const before = clock.now
   clock.now += day
-  await redate(root, withLag('addresses/active_count_pit', 5400), deps)
+  await redate(root, withLag('addresses/active_count_pit', 5400, 'rule'), deps)
   await makeViews(root)
   await keep('redated', root, before * 1_000_000 + 60_000_000)
 })

@@ -12,7 +12,6 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { exitCode } from '../../src/errors.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
@@ -25,14 +24,15 @@ import { pitlake } from '../helpers/command.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { type Bench, withBench } from '../helpers/fetching.ts'
 import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
-import { catalogue } from '../helpers/sandbox-client.ts'
+import { withLag } from '../helpers/lags.ts'
 import { withViews } from '../helpers/views.ts'
 
 const day = 86_400
 const start = 1_709_272_800
+const supply = 'supply/current_pit'
 const selection = {
   assets: ['BTC', 'ETH'],
-  paths: ['supply/current_pit', 'addresses/active_count_pit', 'addresses/supply_distribution_relative_pit'],
+  paths: [supply, 'addresses/active_count_pit', 'addresses/supply_distribution_relative_pit'],
   intervals: ['24h' as const],
   since: 1_704_067_200,
 }
@@ -49,23 +49,6 @@ async function grow({ fetch, clock, root }: Pick<Bench, 'fetch' | 'clock' | 'roo
   }
 }
 
-function withLag(seconds: number): Catalogue {
-  const [path = ''] = selection.paths
-  const endpoint = catalogue.endpoints.get(path)
-  if (!endpoint) throw new Error(path)
-  const rule = {
-    kind: 'lag',
-    seconds,
-    basis: 'override',
-    quote: null,
-    reason: null,
-    until: null,
-    trust: 'rule',
-  } as const
-  const own = { ...endpoint, rules: { ...endpoint.rules, '24h': [rule] } }
-  return { ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, own]]) }
-}
-
 const ways: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   'topped up': async (bench) => await grow(bench, 5),
   compacted: async (bench) => {
@@ -75,9 +58,9 @@ const ways: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   },
   'dated anew twice, and the earlier datings merged': async (bench) => {
     await grow(bench, 2)
-    await redate(bench.root, withLag(7200), world((bench.clock.now += 600)))
+    await redate(bench.root, withLag(supply, 7200, 'rule'), world((bench.clock.now += 600)))
     await grow(bench, 2)
-    await redate(bench.root, withLag(10_800), world((bench.clock.now += 600)))
+    await redate(bench.root, withLag(supply, 10_800, 'rule'), world((bench.clock.now += 600)))
     await grow(bench, 1)
     await compact(bench.root, world((bench.clock.now += 600)))
   },

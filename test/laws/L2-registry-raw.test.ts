@@ -39,6 +39,15 @@ async function follow(bench: RegistryTestBench, { world }: SmallRegistry): Promi
   await bench.snapshot()
 }
 
+/** Says that it is a sandbox: a copy of the lake meets it under another address. */
+const provided = (small: SmallRegistry) => ({
+  instead: (request: Request): Response => {
+    const answer = small.answer(request)
+    answer.headers.set('x-pitlake-sandbox', '5')
+    return answer
+  },
+})
+
 let template = ''
 const followed = new SmallRegistry()
 let then = now
@@ -51,7 +60,7 @@ beforeAll(async () => {
       then = bench.clock.now
       cpSync(bench.root, template, { recursive: true })
     },
-    { instead: followed.answer },
+    provided(followed),
   )
 })
 afterAll(() => rmSync(template, { recursive: true, force: true }))
@@ -60,14 +69,13 @@ afterAll(() => rmSync(template, { recursive: true, force: true }))
 async function withDays(
   work: (root: string, bench: RegistryTestBench, small: SmallRegistry) => Promise<void>,
 ): Promise<void> {
-  const provider = { instead: followed.answer }
   await withRegistryBench(
     then,
     async (bench) => {
       cpSync(template, bench.root, { recursive: true })
       await work(bench.root, bench, followed)
     },
-    provider,
+    provided(followed),
   )
 }
 

@@ -70,12 +70,18 @@ async function expectReady(root: string, found: string): Promise<void> {
     expect([path, await sha256File(join(found, path))]).toEqual([path, await sha256File(join(root, path))])
 }
 
+/** A cut, what it was told as, or the first of several: what is closed after it fails by it, too. */
+function isCut(error: unknown): boolean {
+  if (error instanceof SuppressedError) return isCut(error.suppressed)
+  return error instanceof PowerCut || (error instanceof Error && error.cause instanceof PowerCut)
+}
+
 async function cutAt(root: string, disk: PowerDisk): Promise<boolean> {
   const told: number[] = []
   const ended = await work(join(root, 'new', 'lake'), rewriteDeps({ disk }), told).then(
     () => true,
     (error: unknown) => {
-      if (error instanceof PowerCut || (error as Error).cause instanceof PowerCut) return false
+      if (isCut(error)) return false
       throw error
     },
   )

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
@@ -13,19 +12,11 @@ import { realDisk } from '../../src/store/disk.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { writeStamp } from '../../src/ledger/stamps.ts'
 import { inFolder } from '../helpers/lakes.ts'
+import { withLag } from '../helpers/lags.ts'
 import { answers, day, metrics, pointsAt, provider, rewriteDeps, seriesId, start, topUp } from '../helpers/merging.ts'
 
 const catalogue = loadCatalogue()
 const buildViews = (): Promise<void> => Promise.resolve()
-
-/** The catalogue with a lag for one endpoint, as a user's configuration overrides it. */
-function withLag(path: string, seconds: number, trust: 'provider' | 'rule' = 'provider'): Catalogue {
-  const endpoint = catalogue.endpoints.get(path)
-  if (!endpoint) throw new Error(path)
-  const rule = { kind: 'lag', seconds, basis: 'override', quote: null, reason: null, until: null, trust } as const
-  const own = { ...endpoint, rules: { ...endpoint.rules, '24h': [rule] } }
-  return { ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, own]]) }
-}
 
 type Step =
   | { readonly kind: 'top-up'; readonly metric: number; readonly late: boolean }

@@ -100,21 +100,6 @@ const opened = (work: (engine: Engine) => Promise<void>) => async () => await wi
 
 describe('cases', () => {
   test(
-    'TIME 1, TIME 2, TIME 3: a day is not known while it lasts, nor before its lag',
-    opened(async (engine) => {
-      const asked = [
-        '03-01 12:00',
-        '03-02 00:00',
-        '03-02 00:09:59.999999',
-        '03-02 00:10',
-        '03-02 00:10:00.000001',
-        '03-03 00:10',
-      ]
-      expect(await at(engine, 'BTC', asked)).toEqual([null, null, null, 100, 100, 200])
-    }),
-  )
-
-  test(
     'TIME 4, TIME 5, TIME 6: months and weeks end where the calendar says',
     opened(async (engine) => {
       const monthly = { metric: long, interval: '1month' }
@@ -193,18 +178,6 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 25, TIME 26, TIME 27: max_age is inclusive and never falls back; latency',
-    opened(async (engine) => {
-      const options = `, max_age := INTERVAL 2 DAY`
-      expect(await at(engine, 'BTC', ['03-05 00:00:00', '03-05 00:00:00.000001'], { options })).toEqual([200, null])
-      expect(await at(engine, 'BTC', ['03-05 00:00:01'], { options, column: 't' })).toEqual([null])
-      expect(await at(engine, 'BTC', ['03-02 00:20', '03-02 00:25'], { options: `, latency := '15 minutes'` })).toEqual(
-        [null, 100],
-      )
-    }),
-  )
-
-  test(
     'TIME 28, TIME 30: four session zones, and days of 86,400 s when clocks change',
     opened(async (engine) => {
       const asked = ['03-10 23:59', '03-11 00:00', '03-12 00:00', '11-03 23:59', '11-04 00:00', '11-05 00:00']
@@ -241,61 +214,12 @@ describe('cases', () => {
   )
 
   test(
-    'TIME 31: mixed frequencies',
-    opened(async (engine) => {
-      const asked = ['03-02 00:00', '03-01 23:00']
-      expect(await at(engine, 'MIX', asked)).toEqual([1, 29])
-      expect(await at(engine, 'MIX', asked, { interval: '1h' })).toEqual([23, 22])
-    }),
-  )
-
-  test(
-    'TIME 32: a missing part is no smaller sum',
-    opened(async (engine) => {
-      const rows = await engine.rows(
-        `SELECT t, available_at, parts, complete, v FROM resample('${plain}', '1h', '24h', 'sum') WHERE asset = 'PARTS' ORDER BY t`,
-      )
-      expect(rows).toEqual([
-        {
-          t: '2024-03-01T00:00:00.000000Z',
-          available_at: '2024-03-09T00:00:00.000000Z',
-          parts: 24n,
-          complete: true,
-          v: 24,
-        },
-        {
-          t: '2024-03-02T00:00:00.000000Z',
-          available_at: '2024-03-03T00:23:00.000000Z',
-          parts: 23n,
-          complete: false,
-          v: null,
-        },
-      ])
-    }),
-  )
-
-  test(
     'TIME 53: observed_as_of takes back what was not held yet',
     opened(async (engine) => {
       expect(await at(engine, 'SEEN', ['03-09 00:00'])).toEqual([1])
       await engine.run(`SET VARIABLE observed_as_of = '2030-01-31'`)
       expect(await at(engine, 'SEEN', ['03-09 00:00'])).toEqual([null])
       expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([200])
-    }),
-  )
-
-  test(
-    'TIME 59: backfilled points are known by the rule only on demand',
-    opened(async (engine) => {
-      const asked = ['2021-01-01 00:00:00', '2023-06-01 00:00:00']
-      expect(await at(engine, 'BACK', asked)).toEqual([null, 7])
-      await engine.run(`SET VARIABLE backfill = 'rule'`)
-      expect(await at(engine, 'BACK', ['2020-01-02 00:29:59', '2020-01-02 00:30:00', ...asked])).toEqual([
-        null,
-        7,
-        7,
-        7,
-      ])
     }),
   )
 })

@@ -4,41 +4,20 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, openLake, type QueryOptions } from '../../src/index.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { trustTables } from '../helpers/trust-lake.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
-
-const supply = 'supply/current_pit'
-const plain = 'indicators/sopr_adjusted_pit'
-const nested = 'indicators/cost_basis_distribution_quantiles_pit'
-
-const point = (metric: string, day: number, rest: Partial<PointRow>): PointRow => ({
-  metric,
-  asset: 'BTC',
-  interval: '24h',
-  t: `2024-03-0${day}`,
-  available_at: `2024-03-0${day + 1}T00:10:00Z`,
-  ...rest,
-})
+import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import type { PointRow } from '../helpers/views.ts'
 
 let root = ''
 let lake: Lake
+let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-notes-'))
-  const points = [1, 2, 3].flatMap((day) => [
+  const hours = (day: number): PointRow[] => [
     point(plain, day, { v: day }),
     point(plain, day, { v: day * 10, interval: '1h' }),
-    point(nested, day, { o: `{"a":{"b":${day * 10}},"c":"text"}` }),
-    point(supply, day, { v: day, currency: 'native' }),
-    point(supply, day, { v: day * 100, currency: 'usd' }),
-  ])
-  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points, tables: trustTables() }])
-  await makeViews(root)
-  lake = await openLake(root)
+  ]
+  ;({ root, lake, remove } = await threeDays(hours))
 })
-afterAll(async () => {
-  await lake.close()
-  rmSync(root, { recursive: true, force: true })
-})
+afterAll(async () => await remove())
 
 const one = `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04T00:10:00Z' AS ts)`
 const queries: readonly (readonly [sql: string, note: string | undefined])[] = [

@@ -1,45 +1,19 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Lake, openLake, type Panel } from '../../src/index.ts'
-import { trustTables } from '../helpers/trust-lake.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import { type Lake, type Panel } from '../../src/index.ts'
+import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
 
 const project = join(import.meta.dirname, '../..')
 const python = join(project, '.cache/peers-venv/bin/python')
-const plain = 'indicators/sopr_adjusted_pit'
-const nested = 'indicators/cost_basis_distribution_quantiles_pit'
-const supply = 'supply/current_pit'
-
-const point = (metric: string, day: number, rest: Partial<PointRow>): PointRow => ({
-  metric,
-  asset: 'BTC',
-  interval: '24h',
-  t: `2024-03-0${day}`,
-  available_at: `2024-03-0${day + 1}T00:10:00Z`,
-  ...rest,
-})
-
 let root = ''
 let lake: Lake
+let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-panel-'))
-  const points = [1, 2, 3].flatMap((day) => [
-    point(plain, day, day === 3 ? {} : { v: day }),
-    point(nested, day, { o: `{"a":{"b":${day * 10}},"c":"text"}` }),
-    point(supply, day, { v: day, currency: 'native' }),
-    point(supply, day, { v: day * 100, currency: 'usd' }),
-  ])
-  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points, tables: trustTables() }])
-  await makeViews(root)
-  lake = await openLake(root)
+  ;({ root, lake, remove } = await threeDays((day) => [point(plain, day, day === 3 ? {} : { v: day })]))
 })
-afterAll(async () => {
-  await lake.close()
-  rmSync(root, { recursive: true, force: true })
-})
+afterAll(async () => await remove())
 
 const decisions = [{ asset: 'BTC', ts: '2024-03-04T00:10:00Z' }]
 const cell = async (panel: Partial<Panel>, name: string): Promise<unknown> => {

@@ -11,6 +11,7 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { inFolder } from '../helpers/lakes.ts'
+import { withLag } from '../helpers/lags.ts'
 import { day, type Level, metrics, rewriteDeps, start, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews } from '../helpers/views.ts'
@@ -92,24 +93,6 @@ async function filesOf(root: string): Promise<HeldFile[]> {
 const recentOf = (files: readonly HeldFile[]): HeldFile[] =>
   files.filter(({ path }) => path.startsWith('points/recent/'))
 
-/** The catalogue with another rule for the first endpoint. */
-function otherRule(seconds: number): typeof catalogue {
-  const path = metrics[0]
-  const endpoint = catalogue.endpoints.get(path)
-  if (!endpoint) throw new Error(path)
-  const lag = {
-    kind: 'lag',
-    seconds,
-    basis: 'override',
-    quote: null,
-    reason: null,
-    until: null,
-    trust: 'provider',
-  } as const
-  const own = { ...endpoint, rules: { ...endpoint.rules, '24h': [lag] } }
-  return { ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, own]]) }
-}
-
 /** Two lakes of the same points, in both levels and in partitions only. */
 async function twins(work: (both: string, plain: string, deps: Deps) => Promise<void>): Promise<void> {
   await inFolder(async (both) => {
@@ -146,7 +129,7 @@ test('merging, moving to partitions and dating anew change no answer but the dat
     deps.clock.now += day
     const now = deps.clock.now * 1_000_000
     for (const root of [both, plain])
-      await redate(root, otherRule(7200), { ...deps, ...rewriteDeps({ nowMicros: () => now }) })
+      await redate(root, withLag(metrics[0], 7200), { ...deps, ...rewriteDeps({ nowMicros: () => now }) })
     expect(recentOf(await filesOf(both))).toEqual([])
     expect(await told(both, [middle, now + 9])).toEqual(await told(plain, [middle, now + 9]))
     const after = await told(both, [middle])
@@ -201,7 +184,7 @@ test.each([
     expect(done.abandoned.map(({ reason }) => reason)).toEqual([
       `${victim?.path} does not match its checksum; run pitlake verify`,
     ])
-    await expect(redate(root, otherRule(7200), deps)).rejects.toThrow('does not match its checksum')
+    await expect(redate(root, withLag(metrics[0], 7200), deps)).rejects.toThrow('does not match its checksum')
     expect(await filesOf(root)).toEqual(files)
   })
 })

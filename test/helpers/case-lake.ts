@@ -1,0 +1,125 @@
+import type { Interval } from '../../src/time.ts'
+import type { PointRow, Step } from './views.ts'
+
+// The lake that every case of test/views/cases is asked: what cases need is added here, under an asset of its own.
+
+const day = (text: string): string => (/^\d\d-/.test(text) ? `2024-${text}` : text)
+const point = (asset: string, t: string, available_at: string, v: number | null, more: Partial<PointRow> = {}) => ({
+  metric: 'indicators/sopr_adjusted_pit',
+  asset,
+  interval: '24h' as Interval,
+  t: day(t),
+  available_at: day(available_at),
+  v,
+  ...more,
+})
+
+/** Values that are objects, by the asset that bears them. */
+const objects: Readonly<Record<string, string>> = {
+  flat: '{"1w":0.5,"a/b":-1e-3,"c~d":null,"":9007199254740993}',
+  nested: '{"x":{"y":[1,{"z":null},"text",true,[]],"e":{}},"k":-0.0}',
+  list: '[3,null,[4.5,{"a.b\\"":5e-324}]]',
+  deep: `${'['.repeat(63)}7${']'.repeat(63)}`,
+  mixed: '{"p/q":[1,null,"[5",-2,[]],"a~b":[{"c~d":[3,[4]]},{"c~d":5}],"s":"{","n":null,"o":{"x/y":6}}',
+  listed: '[[1,2],["[",null,7],{"k":[8]},"{",9]',
+  same: '{"a":1,"a":2}',
+  empty: '{}',
+}
+
+const supply = (currency: string, t: string, v: number | null, available_at: string): PointRow =>
+  point('BTC', t, available_at, v, {
+    metric: 'supply/current_pit',
+    currency,
+    basis: currency === 'usd' ? 'stated' : 'provider',
+  })
+
+/** Points of which only the places in time matter. */
+const shape = (asset: string, interval: Interval, ts: readonly string[]): PointRow[] =>
+  ts.map((t) => point(asset, t, '06-01', 1, { metric: 'm/x', interval }))
+
+const values: PointRow[] = [
+  ...Object.entries(objects).map(([asset, o]) => point(asset, '03-01', '06-01', null, { metric: 'm/o', o })),
+  supply('usd', '03-01', 100, '03-02 00:10'),
+  supply('native', '03-01', 4, '03-02 00:20'),
+  supply('usd', '03-02', 100, '03-03 00:10'),
+  supply('native', '03-02', 0, '03-03 00:05'),
+  supply('usd', '03-03', null, '03-04 00:10'),
+  supply('native', '03-03', 4, '03-04 00:05'),
+  supply('usd', '03-04', 5, '03-05 00:10'),
+  ...shape('spring', '24h', ['03-09', '03-10', '03-11']),
+  ...shape('autumn', '24h', ['11-02', '11-03', '11-04']),
+  ...shape('hours', '1h', ['2024-01-31T23:00', '2024-02-01T02:00']),
+  ...shape('weeks', '1w', ['2023-12-25', '2024-01-01', '2024-01-15']),
+  ...shape('months', '1month', ['2023-11-01', '2024-02-01', '2024-03-01']),
+  ...['usd', null].map((currency) => point('dims', '03-01', '06-01', 1, { metric: 'm/x', currency })),
+]
+
+const hours = Array.from({ length: 24 }, (_, h) => String(h).padStart(2, '0'))
+
+/** What joins are asked. */
+const joined: PointRow[] = [
+  point('TWO', '03-01', '03-02 00:10', 100),
+  point('TWO', '03-02', '03-03 00:10', 200),
+  point('NULLS', '03-02', '03-03 00:10', 200),
+  point('NULLS', '03-03', '03-04 00:10', null),
+  point('LATE', '03-01', '03-05', 100),
+  point('LATE', '03-02', '03-03 00:10', 200),
+  point('MIX', '02-29', '03-01', 29),
+  point('MIX', '03-01', '03-02', 1),
+  point('MIX', '2024-03-01T22:00', '03-01 23:00', 22, { interval: '1h' }),
+  point('MIX', '2024-03-01T23:00', '03-02', 23, { interval: '1h' }),
+  point('BACK', '2020-01-01', '2023-06-01', 7, { available_rule_at: '2020-01-02T00:30:00Z' }),
+  ...hours.flatMap((h) => [
+    point('PARTS', `2024-03-01T${h}:00`, h === '07' ? '03-09' : `03-02 00:${h}`, 1, { interval: '1h' }),
+    ...(h === '05' ? [] : [point('PARTS', `2024-03-02T${h}:00`, `03-03 00:${h}`, 1, { interval: '1h' })]),
+  ]),
+]
+
+const row = { inferred: false, closed_by: null, record: '{}', op: 'updated' }
+const record = (id: string, more: object): Readonly<Record<string, unknown>> => ({ ...row, id, ...more })
+const first = { op: 'snapshot', status: 'active' }
+
+/** A product that retires, one that is removed, one that gives its symbol away, a corrected address. */
+const registry: Step[] = [
+  {
+    at: '2024-11-01T06:00:00Z',
+    tables: {
+      snapshots: [{ snapshot_date: '2024-11-01', resource: 'products', base: 'b', rows: 3 }],
+      'history.products': [
+        record('retires', { ...first, symbol: 'R' }),
+        record('goes', { ...first, symbol: 'G' }),
+        record('before', { ...first, symbol: 'SAME', issuer_id: 'i1' }),
+      ],
+      'history.deployments': [record('old', { ...first, product_id: 'retires', address: '0x1' })],
+    },
+  },
+  {
+    at: '2024-11-10T09:00:00Z',
+    tables: { 'history.products': [record('retires', { symbol: 'R', status: 'inactive' })] },
+  },
+  {
+    at: '2024-11-12T10:00:00Z',
+    tables: { 'history.products': [record('goes', { op: null, closed_by: 'deleted', record: null })] },
+  },
+  {
+    at: '2024-11-20T00:00:00Z',
+    tables: {
+      'history.products': [
+        record('before', { symbol: 'OTHER', issuer_id: 'i1', status: 'active' }),
+        record('after', { op: 'created', symbol: 'SAME', issuer_id: 'i2', status: 'active' }),
+      ],
+      'history.deployments': [
+        record('old', { product_id: 'retires', address: '0x1', status: 'inactive' }),
+        record('new', { op: 'created', product_id: 'retires', address: '0x2', status: 'active' }),
+      ],
+    },
+  },
+]
+
+/** The commits of the lake of the cases, in their order. */
+export const caseSteps: readonly Step[] = [
+  { at: '2024-07-01', points: values },
+  ...registry,
+  { at: '2030-01-01T00:00:00Z', points: joined },
+  { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },
+]
