@@ -33,8 +33,9 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
 /** The real world behind what asks a provider beside a lake. */
 export function besideWorld(deps: Deps): BesideDeps {
   const { env } = deps
+  const begun = deps.now() - performance.now()
   return {
-    now: () => performance.timeOrigin + performance.now(),
+    now: () => begun + performance.now(),
     wait: async (ms, signal) => await deps.sleep(ms, signal),
     random: deps.random,
     signal: deps.signal,

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
+import { pitlake } from '../helpers/command.ts'
 import { ask } from '../helpers/sandbox-client.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -65,11 +66,7 @@ test.each([
   [['--registry-scale', 'huge'], /--registry-scale: expected demo or full/],
   [['--faults', '/no/such/file'], /\/no\/such\/file: expected a JSON or YAML list of faults/],
 ] as const)('%j is refused in one line with exit code 2', async (args, message) => {
-  const child = start(...args)
-  const exit = once(child, 'exit')
-  const [said, printed] = await Promise.all([text(child.stderr), text(child.stdout)])
-  expect(said).toMatch(message)
-  expect(said.trimEnd().split('\n')).toHaveLength(1)
-  expect(printed).toBe('')
-  expect((await exit)[0]).toBe(2)
+  const refused = await pitlake(folder, ['sandbox', ...args])
+  expect(refused).toMatchObject({ code: 2, out: '', notes: '', message: expect.stringMatching(message) as string })
+  expect(refused.message).not.toContain('\n')
 })

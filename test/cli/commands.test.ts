@@ -8,6 +8,7 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { helpText } from '../../src/commands/parse.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { redact } from '../../src/secrets/secrets.ts'
+import { pitlake as inProcess } from '../helpers/command.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let folder = ''
@@ -29,7 +30,8 @@ function start(argv: readonly string[], env: Env): ChildProcess {
   return spawn(process.execPath, [main, ...argv], { cwd: folder, env: { PATH, HOME, ...env } })
 }
 
-async function pitlake(argv: readonly string[], env: Env = {}): Promise<Ended> {
+/** A command as a process of its own: what is printed at its end, colours and pipes are matters of the process. */
+async function spawned(argv: readonly string[], env: Env = {}): Promise<Ended> {
   const child = start(argv, env)
   let out = ''
   let err = ''
@@ -39,12 +41,18 @@ async function pitlake(argv: readonly string[], env: Env = {}): Promise<Ended> {
   return { code, out, err }
 }
 
+/** A command in this process. */
+async function pitlake(argv: readonly string[], env: Env = {}): Promise<Ended> {
+  const { code, out, notes, message } = await inProcess(folder, argv, env)
+  return { code, out, err: message === '' ? notes : `${notes}pitlake: ${message}\n` }
+}
+
 const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
 
 /** The one line of a refusal: exit 2, nothing on stdout, nothing written. */
-async function refused(argv: readonly string[], env: Env = {}): Promise<string> {
+async function refused(argv: readonly string[], env: Env = {}, run = pitlake): Promise<string> {
   const before = readdirSync(folder)
-  const { code, out, err } = await pitlake(argv, env)
+  const { code, out, err } = await run(argv, env)
   expect([code, out]).toEqual([2, ''])
   expect(err).toMatch(/^pitlake: [^\n]+\n$/)
   expect(readdirSync(folder)).toEqual(before)
@@ -52,7 +60,7 @@ async function refused(argv: readonly string[], env: Env = {}): Promise<string> 
 }
 
 test('--help lists exactly the command table, and every command has a page', async () => {
-  const overview = await pitlake(['--help'])
+  const overview = await spawned(['--help'])
   expect(overview.code).toBe(0)
   const lines = overview.out.split('Commands:\n')[1]?.split('\n\n')[0]?.split('\n') ?? []
   expect(lines.map((line) => line.trim().split(/ {2,}/))).toEqual(commandTable.map((c) => [c.name, c.summary]))
@@ -79,10 +87,10 @@ test('--help lists exactly the command table, and every command has a page', asy
 
 test('typos are suggested in one line with exit 2', async () => {
   const [command, sub, none, option, excess] = await Promise.all([
-    refused(['pln']),
+    refused(['pln'], {}, spawned),
     refused(['catalog', 'shwo']),
     refused(['catalog']),
-    refused(['plan', '--asets=secret-value']),
+    refused(['plan', '--asets=secret-value'], {}, spawned),
     refused(['init', 'here']),
   ])
   expect(command).toContain('did you mean `plan`?')
@@ -134,7 +142,7 @@ test('plan for every endpoint × BTC, ETH × 24h prints what it costs; --json is
   const secret = 'sk-77aa88bb99'
   const real = { PITLAKE_METRICS_KEY: secret, PITLAKE_METRICS_URL: 'https://a.example' }
   const [text, document] = await Promise.all([
-    pitlake([...argv, '-v', '--offline', '--data', 'lake'], real),
+    spawned([...argv, '-v', '--offline', '--data', 'lake'], real),
     pitlake([...argv, '--json']),
   ])
   const endpoints = [...loadCatalogue().endpoints.values()]
@@ -159,7 +167,7 @@ test('plan for every endpoint × BTC, ETH × 24h prints what it costs; --json is
 test('output carries no colours where there is no terminal, nor with NO_COLOR', async () => {
   const runs = await Promise.all(
     [{}, { NO_COLOR: '1' }, { FORCE_COLOR: '1', NO_COLOR: '1' }].map((env: Env) =>
-      pitlake(['plan', '-v', '--assets', 'BTC'], env),
+      spawned(['plan', '-v', '--assets', 'BTC'], env),
     ),
   )
   for (const { out, err } of runs) {
@@ -255,7 +263,7 @@ test('a reader that closes the pipe is no error', async () => {
 test('a key is not shown, wherever it came from, when an error repeats it', async () => {
   write('key.txt', 'sk-from-the-file\n')
   const env = { PITLAKE_METRICS_KEY_FILE: 'key.txt', PITLAKE_REGISTRY_KEY: 'sk-direct' }
-  const message = await refused(['catalog', 'show', 'sk-from-the-file/sk-direct'], env)
+  const message = await refused(['catalog', 'show', 'sk-from-the-file/sk-direct'], env, spawned)
   expect(message).toContain('[key]/[key]')
   expect(message).not.toMatch(/sk-/)
 })
@@ -264,9 +272,9 @@ test('--json prints a document for every ending, and none beside the one that a 
   const document = (text: string) =>
     JSON.parse(text) as { error: { kind: string; exit_code: number; complaints: object[] } }
   const [none, option, wrong] = await Promise.all([
-    pitlake(['status', '--json', '--data', 'nowhere']),
-    pitlake(['plan', '--json', '--asets', 'x']),
-    pitlake(['fetch', '--json', '--assets', 'BTC']),
+    spawned(['status', '--json', '--data', 'nowhere']),
+    spawned(['plan', '--json', '--asets', 'x']),
+    spawned(['fetch', '--json', '--assets', 'BTC']),
   ])
   expect(none.code).toBe(2)
   expect(document(none.out).error).toEqual({
@@ -277,13 +285,13 @@ test('--json prints a document for every ending, and none beside the one that a 
   expect(document(option.out).error.complaints).toMatchObject([{ next: 'did you mean `--assets`?' }])
   expect(document(wrong.out).error.exit_code).toBe(wrong.code)
   expect([option.code, wrong.code]).toEqual([2, 2])
-  const plain = await pitlake(['status', '--data', 'nowhere'])
+  const plain = await spawned(['status', '--data', 'nowhere'])
   expect([plain.code, plain.out]).toEqual([2, ''])
 })
 
 test('no word from outside acts on the terminal', async () => {
   const bad = '\u001b]0;owned\u0007'
-  const { err, out } = await pitlake(['plan', '--assets', 'BTC', '--paths', `${bad}x`, '--json'])
+  const { err, out } = await spawned(['plan', '--assets', 'BTC', '--paths', `${bad}x`, '--json'])
   expect(err).toContain(String.raw`\u001b]0;owned\u0007x`)
   // oxlint-disable-next-line no-control-regex
   expect(err + out).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
