@@ -124,8 +124,18 @@ function monthStart(index: number): Instant {
   return date.getTime() / 1000
 }
 
-const dateOnly = /^\d{4}-\d{2}-\d{2}$/
-const dateTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|[+-]\d{2}:?\d{2})?$/i
+const isoForm = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i
+
+/** Whole seconds and the millionths beyond; undefined for what is no ISO text, or a day that the calendar does not have. */
+function readIso(text: string): { readonly seconds: Instant; readonly millionths: number } | undefined {
+  const [, date = '', minutes = '00:00', rest = ':00', fraction = '', zone = 'Z'] = isoForm.exec(text) ?? []
+  const midnight = Date.parse(`${date}T00:00:00Z`)
+  if (Number.isNaN(midnight) || formatDate(midnight / 1000) !== date) return undefined
+  const spelled = zone.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
+  const at = Date.parse(`${date}T${minutes}${rest}${spelled}`)
+  if (Number.isNaN(at)) return undefined
+  return { seconds: at / 1000, millionths: Number(fraction.padEnd(6, '0').slice(0, 6)) }
+}
 
 /**
  * Reads an ISO date, an ISO date-time (zone-less means UTC) or whole Unix seconds. Four or eight
@@ -135,14 +145,39 @@ const dateTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(
 export function parseInstant(text: string): Instant | undefined {
   const plain = text.trim()
   if (/^-?\d{1,12}$/.test(plain)) return /^(?:\d{4}|\d{8})$/.test(plain) ? undefined : Number(plain)
-  const match = dateTime.exec(plain)
-  if (!match && !dateOnly.test(plain)) return undefined
-  const datePart = match?.[1] ?? plain
-  const midnight = Date.parse(`${datePart}T00:00:00Z`)
-  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== datePart) return undefined
-  const zone = (match?.[3] ?? 'Z').toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
-  const at = Date.parse(`${datePart}T${match?.[2] ?? '00:00'}${zone}`)
-  return Number.isNaN(at) ? undefined : Math.floor(at / 1000)
+  return readIso(plain)?.seconds
+}
+
+/** Reads an ISO date or date-time (zone-less means UTC) to the microsecond; undefined when it is neither. */
+export function parseMicros(text: string): Micros | undefined {
+  const read = readIso(text.trim())
+  return read && read.seconds * 1_000_000 + read.millionths
+}
+
+/** The instant of a text that this program or its engine wrote, which must be one. */
+export function microsOf(text: string): Micros {
+  const micros = parseMicros(text)
+  if (micros === undefined) throw new RangeError(`${text} is no instant`)
+  return micros
+}
+
+/** The same in seconds, with their fraction. */
+export function instantOf(text: string): Instant {
+  return microsOf(text) / 1_000_000
+}
+
+/**
+ * Reads the date of a header in Unix milliseconds, an instant within a second as the next one; ISO texts without a zone
+ * and the old asctime form mean UTC, never the zone of this machine.
+ */
+export function parseHeaderDate(text: string): number | undefined {
+  const read = readIso(text.trim())
+  if (read) return (read.seconds + (read.millionths > 0 ? 1 : 0)) * 1000
+  const seconds = parseInstant(text)
+  if (seconds !== undefined) return seconds * 1000
+  if (!/[A-Za-z]{3}/.test(text)) return undefined
+  const at = Date.parse(/(?:GMT|UTC|Z|[+-]\d{2}:?\d{2})$/i.test(text) ? text : `${text} GMT`)
+  return Number.isNaN(at) ? undefined : at
 }
 
 /** RFC 3339 in UTC without fractions: `2024-03-01T00:00:00Z`. */

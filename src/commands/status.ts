@@ -1,3 +1,4 @@
+import { instantOf } from '../time.ts'
 import { resolve } from 'node:path'
 import { readStanding } from '../report/status.ts'
 import { readPage } from '../report/status-page.ts'
@@ -71,7 +72,7 @@ const labelled = 13
 export function told(standing: Standing, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at } = standing
   const version =
-    committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(Date.parse(committed_at) / 1000)}`
+    committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
   const lines: [string, string][] = [
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
     ['provider', standing.provider ?? 'none yet'],
@@ -127,7 +128,7 @@ function registryLine({ registry }: Standing): string {
   const { first_snapshot, last_snapshot, feed_at, records } = registry
   const total = Object.values(records).reduce((a, b) => a + b, 0)
   if (first_snapshot === null && total === 0) return 'no snapshot yet'
-  const feed = feed_at === null ? 'feed not read' : `feed read ${moment(Date.parse(feed_at) / 1000)}`
+  const feed = feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`
   return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}`
 }
 

@@ -1,4 +1,4 @@
-import { parseInstant } from '../time.ts'
+import { parseHeaderDate } from '../time.ts'
 
 /** Response headers by lower-case name, as they came. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -26,7 +26,7 @@ export function header(headers: Headers, name: string): string | null {
 /** The `Date` of the answer in milliseconds since 1970, or null where there is none that can be read. */
 export function dateOf(headers: Headers): number | null {
   const text = header(headers, 'date')
-  return text === null ? null : parseDate(text)
+  return text === null ? null : (parseHeaderDate(text) ?? null)
 }
 
 /** How long the answer lay in a cache, in seconds; 0 where nobody says. */
@@ -65,8 +65,8 @@ function farTo(text: string | null, clock: number): number | null {
     if (value >= unixSeconds) return Math.max(0, value * 1000 - clock)
     return Math.max(0, value * 1000)
   }
-  const at = parseDate(text)
-  return at === null ? null : Math.max(0, at - clock)
+  const at = parseHeaderDate(text)
+  return at === undefined ? null : Math.max(0, at - clock)
 }
 
 function rateHeader(headers: Headers, what: string): string | null {
@@ -89,14 +89,4 @@ function leading(text: string | null): number | null {
 
 function positive(value: number | null): number | null {
   return value !== null && value > 0 ? value : null
-}
-
-/** ISO dates without a zone and the old asctime form mean UTC, never the zone of this machine. */
-function parseDate(text: string): number | null {
-  const iso = parseInstant(text)
-  if (iso !== undefined) return /\.\d*[1-9]/.test(text) ? (iso + 1) * 1000 : iso * 1000
-  if (!/[A-Za-z]{3}/.test(text)) return null
-  const zoned = /(?:GMT|UTC|Z|[+-]\d{2}:?\d{2})$/i.test(text) ? text : `${text} GMT`
-  const at = Date.parse(zoned)
-  return Number.isNaN(at) ? null : at
 }

@@ -1,3 +1,4 @@
+import { microsOf } from '../time.ts'
 import type { Cell, Engine, Row } from '../store/engine.ts'
 import { quote, quoteName } from '../store/engine.ts'
 import { likelyCause, type CutStory } from './lookahead-cause.ts'
@@ -281,13 +282,13 @@ async function storyOf(
   )
   const { missing, extra } = bags.counts
   return {
-    cutoff: Date.parse(cutoff),
+    cutoff: microsOf(cutoff) / 1000,
     rows: Number(row?.n),
-    first: Date.parse(row?.first ?? cutoff),
+    first: microsOf(row?.first ?? cutoff) / 1000,
     differing: Math.max(missing, extra),
     missing: Math.max(0, missing - extra),
     extra: Math.max(0, extra - missing),
-    earliest: Date.parse(bags.earliest ?? cutoff),
+    earliest: microsOf(bags.earliest ?? cutoff) / 1000,
     rounding,
   }
 }

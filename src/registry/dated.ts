@@ -2,19 +2,19 @@ import type { Engine } from '../store/engine.ts'
 import { columnsMark, tableColumns } from './columns.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
 import type { Constants } from './lines.ts'
-import { type Drafting, fileName, listAgain, microsOf, stageLines } from './staging.ts'
+import { asOf } from './finished-poll.ts'
+import { type Drafting, fileName, listAgain, stageLines } from './staging.ts'
 
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */
 export async function datedTables(drafting: Drafting): Promise<Record<string, Layers>> {
   const { finished, memory, change, state, date, ticket } = drafting
-  const { lines, poll, as_of, whole } = finished
+  const { lines, poll, whole } = finished
   const { layers, last } = state
   const next: Record<string, Layers> = {}
   const constants: Constants = {
     snapshot_date: date,
     observed_at: ticket.committed_at,
-    as_of,
-    as_of_at: microsOf(as_of),
+    ...asOf(finished),
     source: whole,
   }
   const id = fileName(drafting)
@@ -52,11 +52,9 @@ async function layer(
   if (kind === 'same') return held ? { ...held, rows } : null
   const { finished, ticket, date, context } = drafting
   const id = `${fileName(drafting)}-${kind}`
-  const { as_of } = finished
   const constants: Constants = {
     layer: id,
-    as_of,
-    as_of_at: microsOf(as_of),
+    ...asOf(finished),
     observed_at: ticket.committed_at,
   }
   const meta = { layer: kind, columns: columnsMark(tableColumns(table, context.resources)) }

@@ -6,9 +6,9 @@ import type { Constants, Lines } from './lines.ts'
 import type { Change } from './steps.ts'
 import { recordTables } from './columns.ts'
 import { datedTables } from './dated.ts'
-import type { PollContext } from './finished-poll.ts'
+import { asOf, type PollContext } from './finished-poll.ts'
 import { oldRaw, rawFiles } from './raw.ts'
-import { type Drafting, fileName, microsOf, stageLines } from './staging.ts'
+import { type Drafting, fileName, stageLines } from './staging.ts'
 import { committedCursor, registryState, type RegistryState, softDraft, stateDraft } from './state.ts'
 
 /** What a poll would commit, and whether dated tables are in it. */
@@ -104,10 +104,9 @@ function apart(lines: Lines, tables: readonly string[]): (readonly string[])[] {
 }
 
 async function append(drafting: Drafting, engine: Engine, table: string): Promise<void> {
-  const { as_of } = drafting.finished
   const constants: Constants = {
     at: drafting.ticket.committed_at,
-    ...(table.startsWith('history.') && { as_of, as_of_at: microsOf(as_of) }),
+    ...(table.startsWith('history.') && asOf(drafting.finished)),
   }
   await stageLines(drafting, engine, { table, lines: table, id: fileName(drafting), date: null, constants, meta: {} })
 }

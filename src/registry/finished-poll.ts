@@ -1,3 +1,4 @@
+import { parseMicros } from '../time.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import type { Provider, RequestRow } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -38,4 +39,9 @@ export interface FinishedPoll {
   readonly requests: readonly RequestRow[]
   readonly soft: Partial<SoftFacts>
   readonly tags: Tags
+}
+
+/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
+export function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
+  return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }

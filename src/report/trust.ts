@@ -1,5 +1,5 @@
 import type { Reason, Standing } from './page/standing.ts'
-import { formatDuration, type Instant } from '../time.ts'
+import { formatDuration, type Instant, instantOf } from '../time.ts'
 
 type Facts = Omit<Standing, 'trust' | 'reasons'>
 
@@ -73,7 +73,7 @@ const longSilence = 3 * day
 /** A registry that was followed once and is no longer. */
 function polled({ registry: { feed_at, last_snapshot } }: Facts, now: Instant): Reason[] {
   const last = feed_at ?? last_snapshot
-  const silent = last === null ? 0 : now - Date.parse(last) / 1000
+  const silent = last === null ? 0 : now - instantOf(last)
   if (silent <= day) return []
   const text = `the registry was last polled ${roughly(silent)} ago`
   const next = 'pitlake registry sync'

@@ -4,7 +4,7 @@ import { LakeError } from '../errors.ts'
 import { dataVersion, inLake, parsePointsFile, parseRegistryFile, places } from '../store/layout.ts'
 import { type Columns, columnsOf, parquet, prove, refuseNewerFiles } from './merge.ts'
 import { supersededColumn } from './merge-history.ts'
-import type { Interval } from '../time.ts'
+import { type Interval, parseMicros } from '../time.ts'
 
 /** A data file that can be read whole, and what its name and its footer say of it. */
 export interface FoundFile {
@@ -82,13 +82,13 @@ async function toldBy(engine: Engine, full: string): Promise<{ digest?: string |
   return row ?? {}
 }
 
-/** When the run that wrote a file began, as its name tells, in milliseconds, and whether it changed dates; 0 where none. */
+/** When the run that wrote a file began, as its name tells, in microseconds, and whether it changed dates; 0 where none. */
 export function writtenBy(path: string): { readonly at: number; readonly redate: boolean } {
   const match = /\/\d+-(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)(\d{3})z-\d+(-redate-)?/.exec(path)
   if (!match) return { at: 0, redate: false }
   const [, year, month, day, hour, minute, second, thousandth, redate] = match
-  const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${thousandth}Z`)
-  return { at: Number.isNaN(at) ? 0 : at, redate: redate !== undefined }
+  const at = parseMicros(`${year}-${month}-${day}T${hour}:${minute}:${second}.${thousandth}Z`) ?? 0
+  return { at, redate: redate !== undefined }
 }
 
 /** The order in which files that hold the same are preferred: what was written later comes first. */

@@ -2,7 +2,7 @@ import { readInto } from '../store/files.ts'
 import { commit } from '../ledger/commit.ts'
 import { namesIn, realDisk, statOf } from '../store/disk.ts'
 import { foldedBefore, foldJournal } from '../ledger/fold.ts'
-import type { Micros } from '../time.ts'
+import { type Micros, parseMicros } from '../time.ts'
 import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
@@ -131,8 +131,8 @@ async function oldLogs(root: string, oldest: Micros): Promise<string[]> {
     if (!name.endsWith('.log')) continue
     const path = `${places.runs}/${name}`
     const start = await readInto(inLake(root, path), Buffer.alloc(64))
-    const at = Date.parse(/^\{"at":"([^"]+)"/.exec(start.toString())?.[1] ?? '')
-    if (at * 1000 < oldest) old.push(path)
+    const began = /^\{"at":"([^"]+)"/.exec(start.toString())?.[1]
+    if (began !== undefined && (parseMicros(began) ?? oldest) < oldest) old.push(path)
   }
   return old
 }

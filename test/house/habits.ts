@@ -55,6 +55,7 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   setTimeout: ['src/commands/cli.ts', 'src/index.ts', 'src/sandbox/'],
   setInterval: ['src/commands/', 'src/sandbox/'],
   'AbortSignal.timeout': ['src/net/', 'src/commands/'],
+  'Date.parse': ['src/time.ts', 'src/sandbox/'],
   randomUUID: ['src/store/', 'src/commands/'],
 }
 

@@ -13,7 +13,10 @@ import {
   intervals,
   onGrid,
   parseDuration,
+  instantOf,
+  parseHeaderDate,
   parseInstant,
+  parseMicros,
   step,
 } from '../../src/time.ts'
 
@@ -100,6 +103,39 @@ test.each([
   ['', undefined],
 ])('%s is read as %s', (text, expected) => {
   expect(parseInstant(text)).toBe(expected)
+})
+
+test.each([
+  ['2024-03-01T00:00:00.25Z', 1_709_251_200_250_000],
+  ['2024-03-01T05:30:00.1234567+0530', 1_709_251_200_123_456],
+  ['2024-03-01t00:00:00z', 1_709_251_200_000_000],
+  ['2024-03-01 00:00', 1_709_251_200_000_000],
+  ['2024-03-01', 1_709_251_200_000_000],
+  ['1969-12-31T23:59:59.5Z', -500_000],
+  ['9999-12-31T23:59:59Z', 253_402_300_799_000_000],
+  ['1709251200', undefined],
+  ['2024-02-30T00:00:00Z', undefined],
+  ['2024-03-01T24:00:01Z', undefined],
+  ['Fri, 01 Mar 2024 00:00:00 GMT', undefined],
+  ['', undefined],
+])('%s is read to the microsecond as %s', (text, expected) => {
+  expect(parseMicros(text)).toBe(expected)
+  if (expected === undefined) expect(() => instantOf(text)).toThrow(RangeError)
+  else expect(instantOf(text)).toBe(expected / 1_000_000)
+})
+
+test.each([
+  ['Fri, 01 Mar 2024 00:00:00 GMT', 1_709_251_200_000],
+  ['Friday, 01-Mar-24 00:00:00 GMT', 1_709_251_200_000],
+  ['Fri Mar  1 00:00:00 2024', 1_709_251_200_000],
+  ['Fri, 01 Mar 2024 01:00:00 +0100', 1_709_251_200_000],
+  ['2024-03-01T00:00:00', 1_709_251_200_000],
+  ['2024-03-01T00:00:00.000001Z', 1_709_251_201_000],
+  ['1709251200', 1_709_251_200_000],
+  ['soon', undefined],
+  ['1.5', undefined],
+])('the header date %s is read as %s, whatever the zone of this machine', (text, expected) => {
+  expect(parseHeaderDate(text)).toBe(expected)
 })
 
 test('durations round-trip', () => {

@@ -1,3 +1,4 @@
+import { instantOf } from '../../time.ts'
 import type { Page } from './facts.ts'
 import { type Html, html } from './html.ts'
 import type { Reason, Standing } from './standing.ts'
@@ -12,13 +13,13 @@ const verdicts: Readonly<Record<Standing['trust'], string>> = {
 /** Who, which version, and whether to trust it. */
 export function masthead({ standing, madeAt, program }: Page): Html {
   const { committed_at } = standing
-  const since = committed_at === null ? null : madeAt - Date.parse(committed_at) / 1000
+  const since = committed_at === null ? null : madeAt - instantOf(committed_at)
   return html`<header>
   <div class="mark"><b>pitlake</b> ${standing.synthetic && html`<span class="chip">synthetic data</span>`}</div>
   <dl class="ids">
     <div><dt>provider</dt><dd>${standing.provider ?? 'none yet'}</dd></div>
     <div><dt>version</dt><dd>${standing.version === 0 ? 'none yet' : whole(standing.version)}</dd></div>
-    <div><dt>committed</dt><dd>${committed_at === null ? 'never' : html`<time datetime="${committed_at}">${moment(Date.parse(committed_at) / 1000)}</time>`}${since !== null && since >= 0 && html` <small>${span(since)} before this page</small>`}</dd></div>
+    <div><dt>committed</dt><dd>${committed_at === null ? 'never' : html`<time datetime="${committed_at}">${moment(instantOf(committed_at))}</time>`}${since !== null && since >= 0 && html` <small>${span(since)} before this page</small>`}</dd></div>
     <div><dt>page of</dt><dd><time datetime="${new Date(madeAt * 1000).toISOString()}">${moment(madeAt)}</time> <small>${program}</small></dd></div>
   </dl>
 </header>
@@ -67,7 +68,7 @@ function gauges(standing: Standing): Html[] {
     gauge(
       'verified',
       coverage.held === 0 ? 'none' : percent(coverage.verified, coverage.held),
-      verified.last_at === null ? 'not asked again yet' : `last ${moment(Date.parse(verified.last_at) / 1000)}`,
+      verified.last_at === null ? 'not asked again yet' : `last ${moment(instantOf(verified.last_at))}`,
       coverage.verified_share,
       verified.differing > 0,
     ),
@@ -88,7 +89,7 @@ function gauges(standing: Standing): Html[] {
       registry.first_snapshot === null ? 'not yet' : several(registry.records['products'] ?? 0, 'product'),
       registry.first_snapshot === null
         ? 'no snapshot'
-        : `${whole(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(Date.parse(registry.feed_at) / 1000)}`}`,
+        : `${whole(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(instantOf(registry.feed_at))}`}`,
       null,
     ),
   ]

@@ -1,3 +1,4 @@
+import { instantOf } from '../../time.ts'
 import type { Page, ViolationFact } from './facts.ts'
 import { type Html, html } from './html.ts'
 import type { RunFact } from './standing.ts'
@@ -33,7 +34,7 @@ export function runSection({ runs }: Page): Html {
 
 function run(fact: RunFact): Html {
   const ended = fact.seconds === null ? 'not recorded' : (fact.stopped_by ?? 'complete')
-  return html`<tr><td>${fact.started_at === null ? '' : moment(Date.parse(fact.started_at) / 1000)}</td><td title="${fact.command}">${fact.job}</td><td class="n">${fact.seconds === null ? '' : span(fact.seconds)}</td>${(['requests', 'credits', 'points'] as const).map((key) => pair(fact.plan[key], fact.actual[key]))}<td class="${ended === 'complete' ? 'ok' : 'bad'}">${ended}</td></tr>
+  return html`<tr><td>${fact.started_at === null ? '' : moment(instantOf(fact.started_at))}</td><td title="${fact.command}">${fact.job}</td><td class="n">${fact.seconds === null ? '' : span(fact.seconds)}</td>${(['requests', 'credits', 'points'] as const).map((key) => pair(fact.plan[key], fact.actual[key]))}<td class="${ended === 'complete' ? 'ok' : 'bad'}">${ended}</td></tr>
 `
 }
 
