@@ -5,7 +5,7 @@ import type { CoverageRow, Entry, RequestRow, SeriesRow, Verified } from './entr
 import type { Sealed } from './journal.ts'
 import { windowFields } from './entry-shape.ts'
 import { type Cell, type Index, rowOf } from './row.ts'
-import type { PlacedLine, RunFacts } from './run-lines.ts'
+import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../time.ts'
 
 /** Brings one entry into the index; the caller wraps it in a transaction. */
@@ -258,7 +258,7 @@ function unnamed(entry: Entry, id: string): LakeError {
 }
 
 /** Brings one line of a run's file into the index; the caller wraps it in a transaction. */
-export function applyLine(index: Index, placed: PlacedLine): void {
+export function applyFacts(index: Index, placed: PlacedFacts): void {
   const { line } = placed
   if (line.run) applyRun(index, line.run)
   for (const request of line.requests ?? []) applyRequest(index, request)

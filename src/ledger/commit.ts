@@ -15,7 +15,7 @@ import { within } from './apply.ts'
 import { migration } from './migrate.ts'
 import { conflict, isNews, newsOf } from './news.ts'
 import { makeLakeFolder } from '../store/private.ts'
-import { appendRunLines, type RunFacts, type RunLine } from './run-lines.ts'
+import { appendFacts, type RunFacts, type FactLine } from './run-facts.ts'
 
 export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
 
@@ -179,21 +179,21 @@ async function noteLines(
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
   const again = (draft.coverage ?? []).filter((row) => due(row) && !told?.has(row))
   const { requests = [], verified = [] } = told ? {} : draft
-  const line: RunLine = {
+  const line: FactLine = {
     after: at.version,
     ...(soft.length > 0 && { soft: Object.fromEntries(soft) }),
     ...(again.length > 0 && { asked_again: again }),
     ...(requests.length > 0 && { requests }),
     ...(verified.length > 0 && { verified }),
   }
-  if (Object.keys(line).length > 1) await appendRunLines(disk, ledger.root, draft.run, [line])
+  if (Object.keys(line).length > 1) await appendFacts(disk, ledger.root, draft.run, [line])
 }
 
 /** Writes down facts of a run: its beginning, its plan, its end. Makes no version. */
 export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = realDisk): Promise<void> {
   if (run.started_at !== undefined) heldInstant(run.started_at)
   try {
-    await appendRunLines(disk, ledger.root, run.id, [{ after: ledger.head().version, run }])
+    await appendFacts(disk, ledger.root, run.id, [{ after: ledger.head().version, run }])
     await ledger.catchUp()
   } catch (error) {
     throw diskError(error, 'writing the run down')

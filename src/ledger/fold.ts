@@ -7,7 +7,7 @@ import { listJournal } from './journal.ts'
 import { checkpointFile, entryFile, inLake, places, runOf } from '../store/layout.ts'
 import { Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
-import { readRunLines } from './run-lines.ts'
+import { readFacts } from './run-facts.ts'
 
 /** So many entries are read quickly enough; more are folded. */
 const longest = 128
@@ -60,7 +60,7 @@ async function foldedRuns(held: Ledger, until: number, before: Micros): Promise<
   for (const { name, offset } of held.statement('SELECT name, offset FROM run_files ORDER BY name').all()) {
     const path = `${places.runs}/${String(name)}`
     if ((await statOf(inLake(held.root, path)))?.size !== Number(offset)) continue
-    const last = (await readRunLines(held.root, new Map(), [String(name)])).at(-1)
+    const last = (await readFacts(held.root, new Map(), [String(name)])).at(-1)
     if (last === undefined || last.line.after > until || last.end !== Number(offset)) continue
     const { started_at, ended_at = null } = run.get(runOf(String(name))) ?? {}
     const since = Number(started_at ?? instant.get(last.line.after)?.['committed_at'] ?? before)

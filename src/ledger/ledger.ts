@@ -2,7 +2,7 @@ import { isThere } from '../store/files.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { LakeError } from '../errors.ts'
-import { applyEntry, applyLine, setMeta } from './apply.ts'
+import { applyEntry, applyFacts, setMeta } from './apply.ts'
 import { refuseStranger } from '../store/begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
@@ -22,7 +22,7 @@ import { entryFile, inLake, places } from '../store/layout.ts'
 import { providerShape } from './entry-shape.ts'
 import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
 import { type Check, real, text, whole } from './shape.ts'
-import { type PlacedLine, readRunLines } from './run-lines.ts'
+import { type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { damaged, explain } from '../store/sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
@@ -229,7 +229,7 @@ export class Ledger implements Index {
     const head = this.head()
     // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
     if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
-    const pending = await readRunLines(this.root, this.#runOffsets())
+    const pending = await readFacts(this.root, this.#runOffsets())
     let next = this.#applyLines(pending, 0, head.version)
     const follows = own?.entry.version === head.version + 1 && own.entry.previous === head.digest
     for await (const sealed of follows ? [own] : entriesAfter(this.root, head.version, head.digest, goal)) {
@@ -270,14 +270,14 @@ export class Ledger implements Index {
     }
   }
 
-  #applyLines(pending: readonly PlacedLine[], from: number, version: number): number {
+  #applyLines(pending: readonly PlacedFacts[], from: number, version: number): number {
     let next = from
     while ((pending[next]?.line.after ?? Number.POSITIVE_INFINITY) <= version) next++
     if (next > from)
       this.transaction(() => {
         const read = this.#runOffsets()
         for (const placed of pending.slice(from, next))
-          if (placed.end > (read.get(placed.name) ?? 0)) applyLine(this, placed)
+          if (placed.end > (read.get(placed.name) ?? 0)) applyFacts(this, placed)
       })
     return next
   }

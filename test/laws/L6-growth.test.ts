@@ -11,7 +11,7 @@ import type { CoverageRow, RequestRow } from '../../src/ledger/entry.ts'
 import { summary } from '../../src/ledger/held.ts'
 import { requestTotals } from '../../src/ledger/held-runs.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { appendRunLines } from '../../src/ledger/run-lines.ts'
+import { appendFacts } from '../../src/ledger/run-facts.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { dump, inFolder } from '../helpers/lakes.ts'
@@ -82,7 +82,7 @@ async function poll({ root, ledger, deps }: World, n: number): Promise<void> {
   const began = { id: run, job: 'registry', command: 'pitlake registry sync', started_at: now * 1_000_000 }
   const ended = { id: run, ended_at: now * 1_000_000 + 3_000_000, exit_code: 0, stopped_by: null }
   const plan = { requests: 1, credits: 1 }
-  await appendRunLines(quick, root, run, [
+  await appendFacts(quick, root, run, [
     { after, run: { ...began, plan } },
     { after, requests: [requestOf(run, 0, null, now, now)], soft: { polled: { at: now * 1_000_000, value: n } } },
     { after, run: { ...ended, actual: plan } },

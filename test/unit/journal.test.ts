@@ -4,7 +4,7 @@ import { realDisk } from '../../src/store/disk.ts'
 import { decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/ledger/entry.ts'
 import { appendEntry, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
-import { appendRunLines, readRunLines } from '../../src/ledger/run-lines.ts'
+import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
 import { inFolder } from '../helpers/lakes.ts'
 
 function entry(version: number, previous: string | null, more: Record<string, unknown> = {}): Entry {
@@ -88,13 +88,13 @@ describe('run lines', () => {
   it('survive a cut: the torn line is passed over, later ones count', () =>
     inFolder(async (root) => {
       const line = (after: number) => ({ after, run: { id: 'r' } })
-      await appendRunLines(realDisk, root, 'r', [line(1), line(2)])
+      await appendFacts(realDisk, root, 'r', [line(1), line(2)])
       const path = inLake(root, 'runs/r.jsonl')
       truncateSync(path, readFileSync(path).length - 5)
-      expect((await readRunLines(root, new Map())).map((placed) => placed.line.after)).toEqual([1])
-      await appendRunLines(realDisk, root, 'r', [line(3)])
-      const lines = await readRunLines(root, new Map())
+      expect((await readFacts(root, new Map())).map((placed) => placed.line.after)).toEqual([1])
+      await appendFacts(realDisk, root, 'r', [line(3)])
+      const lines = await readFacts(root, new Map())
       expect(lines.map((placed) => placed.line.after)).toEqual([1, 3])
-      expect(await readRunLines(root, new Map([['r.jsonl', lines.at(-1)?.end ?? 0]]))).toEqual([])
+      expect(await readFacts(root, new Map([['r.jsonl', lines.at(-1)?.end ?? 0]]))).toEqual([])
     }))
 })

@@ -9,7 +9,7 @@ import {
   listIssuer,
   listProduct,
   meetCommittee,
-  noteRun,
+  noteRunFacts,
   noteSweep,
   pauseDeployment,
   publishDocument,
@@ -118,13 +118,13 @@ export function ingest(draft: Draft, scale: RegistryScale, seed: number, midnigh
   const found = findings(draft, scale, midnight)
   const offsets = found.map(() => 120 + source.int(3 * hour - 240)).sort((a, b) => a - b)
   draft.at = midnight + 6 * hour + source.int(120)
-  noteRun(draft)
+  noteRunFacts(draft)
   for (const [index, find] of shuffled(found, source.next).entries()) {
     draft.at = midnight + 6 * hour + (offsets[index] as number)
     find(draft)
   }
   draft.at = midnight + 9 * hour - 1 - source.int(100)
-  noteRun(draft)
+  noteRunFacts(draft)
 }
 
 function findings(draft: Draft, scale: RegistryScale, midnight: number): Finding[] {

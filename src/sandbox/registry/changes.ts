@@ -159,13 +159,13 @@ export const meetCommittee: Finding = (draft) => {
 }
 
 /** An entry of the log that no reader is told of. */
-export const noteRun: Finding = (draft) => {
+export const noteRunFacts: Finding = (draft) => {
   write(draft.store, draft.at, [])
 }
 
 /** A sweep over records that changed nothing a reader sees: many such entries in a row. */
 export const noteSweep: Finding = (draft) => {
-  for (let n = 20 + draft.source.int(220); n > 0; n--) noteRun(draft)
+  for (let n = 20 + draft.source.int(220); n > 0; n--) noteRunFacts(draft)
 }
 
 function windDown(draft: Draft, product: Row): void {

@@ -5,6 +5,8 @@ import type { Micros } from '../time.ts'
 import { inLake, places, runFile } from '../store/layout.ts'
 import { makeLakeFolder } from '../store/private.ts'
 
+// `runs/<run>.jsonl`: part of the lake, forced to the disk and read into the index. The log beside it is for people only.
+
 /** A run from its beginning to its end; what is not known yet is left out and added by a later line. */
 export interface RunFacts {
   readonly id: string
@@ -18,8 +20,8 @@ export interface RunFacts {
   readonly actual?: Json
 }
 
-/** One line of a run's file: what a run learnt without making a version. */
-export interface RunLine {
+/** One line of it: what a run learnt without making a version. */
+export interface FactLine {
   /** The newest version when the line was written: on rebuilding it is applied right after that one. */
   readonly after: number
   readonly run?: RunFacts
@@ -32,14 +34,14 @@ export interface RunLine {
 }
 
 /** A line with its place: file name and the offset of the byte after it. */
-export interface PlacedLine {
+export interface PlacedFacts {
   readonly name: string
   readonly end: number
-  readonly line: RunLine
+  readonly line: FactLine
 }
 
 /** Adds lines to a run's file and forces them to the disk. */
-export async function appendRunLines(disk: Disk, root: string, run: string, lines: readonly RunLine[]): Promise<void> {
+export async function appendFacts(disk: Disk, root: string, run: string, lines: readonly FactLine[]): Promise<void> {
   if (lines.length === 0) return
   const folder = inLake(root, places.runs)
   await makeLakeFolder(disk, root, places.runs)
@@ -53,12 +55,12 @@ export async function appendRunLines(disk: Disk, root: string, run: string, line
  * The lines beyond the given offsets, of all runs or of the named files only, in the order of the versions they follow.
  * A last line without its end is still being written, or was cut by a crash: it does not count.
  */
-export async function readRunLines(
+export async function readFacts(
   root: string,
   offsets: ReadonlyMap<string, number>,
   only?: readonly string[],
-): Promise<PlacedLine[]> {
-  const placed: PlacedLine[] = []
+): Promise<PlacedFacts[]> {
+  const placed: PlacedFacts[] = []
   for (const name of only ?? (await namesIn(inLake(root, places.runs)))) {
     if (!name.endsWith('.jsonl')) continue
     const path = inLake(root, `${places.runs}/${name}`)
@@ -70,8 +72,8 @@ export async function readRunLines(
   return placed.toSorted((a, b) => a.line.after - b.line.after)
 }
 
-function linesOf(name: string, bytes: Buffer, from: number): PlacedLine[] {
-  const lines: PlacedLine[] = []
+function linesOf(name: string, bytes: Buffer, from: number): PlacedFacts[] {
+  const lines: PlacedFacts[] = []
   let start = 0
   for (let stop = bytes.indexOf(0x0a); stop >= 0; stop = bytes.indexOf(0x0a, start)) {
     const line = parseLine(bytes.toString('utf8', start, stop))
@@ -82,9 +84,9 @@ function linesOf(name: string, bytes: Buffer, from: number): PlacedLine[] {
 }
 
 /** A line that a crash cut in half and a later one closed is no JSON: it carries nothing. */
-function parseLine(text: string): RunLine | undefined {
+function parseLine(text: string): FactLine | undefined {
   try {
-    const line = JSON.parse(text) as RunLine | null
+    const line = JSON.parse(text) as FactLine | null
     return line !== null && typeof line === 'object' && typeof line.after === 'number' ? line : undefined
   } catch {
     return undefined
