@@ -11,7 +11,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { countOption, readContext } from './context.ts'
 import { json, seconds, table } from './print.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, type OptionSpec } from './spec.ts'
-import { askingWorld, spareHeap } from './world.ts'
+import { askingWorld, besideWorld, spareHeap } from './world.ts'
 
 const jobOptions: readonly OptionSpec[] = [
   { flags: '--accept-shrink', about: 'apply a snapshot even if it loses a resource or many records' },
@@ -97,7 +97,7 @@ function progress(deps: Deps, verbose: boolean): (event: RegistryEvent) => void 
 async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise<boolean | null> {
   const { url, key } = job.settings.registry
   if (url === null || key === null || !existsSync(inLake(job.settings.data, places.ledger))) return null
-  const asked = await readFeedAhead(job, worldOf({ args: [], options: {} }, deps, 'status'), cursor)
+  const asked = await readFeedAhead(job, besideWorld(deps), cursor)
   if (asked.kind === 'stopped') deps.stderr(`note: the provider's feed was not read: ${asked.words}\n`)
   return asked.kind === 'stopped' ? null : asked.ahead
 }

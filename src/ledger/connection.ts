@@ -1,24 +1,27 @@
-import { type LakeError, usage } from '../errors.ts'
+import { usage } from '../errors.ts'
 import type { Settings } from '../config/settings.ts'
-import { type AskEvent, type Asker, type AskRequest, createAsker } from '../net/ask.ts'
+import type { AskEvent, Asker } from '../net/ask.ts'
 import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from '../net/http.ts'
-import type { Outcome } from '../net/outcome.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { type Skew, watchSkew } from '../net/skew.ts'
-import type { Provider, RequestRow } from './entry.ts'
+import type { Provider } from './entry.ts'
 import type { JobDeps, Run } from './job.ts'
 import { agreeProvider, providerAt } from './provider.ts'
-import { type About, requestRow } from './requests.ts'
+import { type AskOne, createRowAsker } from './requests.ts'
 import { openRunLog, type RunLog } from './run-log.ts'
 import { openSpool, type Spool } from './sweep.ts'
 
-/** How one API is asked. */
-export interface Api {
+/** Where one API is, and in what manner it is spoken to. */
+export interface Access {
   readonly name: 'metrics' | 'registry'
   readonly settings: Settings
   readonly keyHeader: KeyHeader['name']
   readonly connections: number
   readonly maxBytes: number
+}
+
+/** How one API is asked. */
+export interface Api extends Access {
   /** Until the provider's headers say otherwise. */
   readonly perMinute: number
   /** Requests in all, repeats included; null: any number. */
@@ -48,17 +51,6 @@ export interface Listeners {
   readonly onReply?: (reply: Reply) => void
 }
 
-/** One request with everything that came of it. */
-export interface Told {
-  readonly outcome: Outcome
-  /** When the answer came, milliseconds since 1970. */
-  readonly at: number
-  readonly row: RequestRow
-}
-
-/** Asks one thing until its final outcome; from the first answer on it is known who answers. */
-export type AskOne = (request: AskRequest, about?: About) => Promise<Told>
-
 /** An open connection to one API for one run, with the folder that its answers go to and the run's log. */
 export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
   readonly base: string
@@ -76,36 +68,31 @@ export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
 }
 
 /** Where and with which key to ask; what is not set is a mistake of the call. */
-export function accessTo(name: Api['name'], settings: Settings): { readonly url: string; readonly key: string } {
+export function accessTo(
+  name: Api['name'],
+  settings: Settings,
+  next?: string,
+): { readonly url: string; readonly key: string } {
   const { url, key } = settings[name]
-  const variable = `PITLAKE_${name.toUpperCase()}`
-  if (url === null)
-    throw unset(
-      `${variable}_URL`,
-      `the base address of the ${name} API${name === 'registry' ? ', with its version' : ''}`,
-    )
-  if (key === null) throw unset(`${variable}_KEY`, `the key of the ${name} API`)
-  return { url, key }
-}
-
-function unset(name: string, expected: string): LakeError {
-  const next = `set ${name}, or start \`pitlake sandbox\` and use what it prints`
-  return usage(name, { expected, got: 'nothing', next })
+  if (url !== null && key !== null) return { url, key }
+  const variable = `PITLAKE_${name.toUpperCase()}_${url === null ? 'URL' : 'KEY'}`
+  const base = `the base address of the ${name} API${name === 'registry' ? ', with its version' : ''}`
+  throw usage(variable, {
+    expected: url === null ? base : `the key of the ${name} API`,
+    got: 'nothing',
+    next: next ?? `set ${variable}, or start \`pitlake sandbox\` and use what it prints`,
+  })
 }
 
 /** The connections to an API; must be closed. */
-export function httpTo(api: Api, deps: Pick<AskingDeps, 'program' | 'proxy' | 'now'>): Http {
-  const { url, key } = accessTo(api.name, api.settings)
-  return createHttp({
-    base: url,
-    key: { name: api.keyHeader, key },
-    secrets: api.settings.secrets,
-    userAgent: deps.program.replace(' ', '/'),
-    connections: api.connections,
-    maxBytes: api.maxBytes,
-    proxy: deps.proxy,
-    now: deps.now,
-  })
+export function httpTo(
+  { name, settings, keyHeader, connections, maxBytes }: Access,
+  { program, proxy, now }: Pick<AskingDeps, 'program' | 'proxy' | 'now'>,
+): Http {
+  const { url: base, key } = accessTo(name, settings)
+  const { secrets } = settings
+  const userAgent = program.replace(' ', '/')
+  return createHttp({ base, key: { name: keyHeader, key }, secrets, userAgent, connections, maxBytes, proxy, now })
 }
 
 /** Connects a run with an API and takes everything down again, whatever happens. */
@@ -149,32 +136,30 @@ interface Parts {
 
 function connectionOf(parts: Parts): Connection {
   const { run, api, deps, listeners, log, spool, http } = parts
-  const who: Who = { provider: null, sandbox: undefined, attempts: new Map() }
+  const who: Who = { provider: null, sandbox: undefined }
   const common = { http: { get: watched(parts) }, now: deps.now, sleep: deps.wait, random: deps.random }
-  const count = (event: AskEvent): void => {
-    if (event.kind === 'sent') who.attempts.set(event.id, event.attempt)
-  }
-  const beside = (perMinute: number, retry: RetryPolicy): Asker =>
-    createAsker({
+  const whose = { run: run.id, api: api.name }
+  const asker = createRowAsker(
+    {
       ...common,
-      governor: { perMinute },
-      retry,
-      maxRequests: null,
-      signal: deps.signal,
-      onEvent: count,
-    })
-  const asker = createAsker({
-    ...common,
-    governor: { perMinute: api.perMinute },
-    retry: usualRetries,
-    maxRequests: api.maxRequests,
-    ...(!api.patient && { signal: deps.signal }),
-    onEvent: (event) => {
-      count(event)
-      logAsking(log, event, deps.detailedLog ?? false)
-      listeners.onAsk(event)
+      governor: { perMinute: api.perMinute },
+      retry: usualRetries,
+      maxRequests: api.maxRequests,
+      ...(!api.patient && { signal: deps.signal }),
+      onEvent: (event) => {
+        logAsking(log, event, deps.detailedLog ?? false)
+        listeners.onAsk(event)
+      },
     },
-  })
+    whose,
+  )
+  const learning =
+    (ask: AskOne): AskOne =>
+    async (request, about) => {
+      const told = await ask(request, about)
+      if ('sandbox' in told.outcome) learn(parts, who, told.outcome.sandbox)
+      return told
+    }
   let closed: Promise<void> | undefined
   return {
     base: accessTo(api.name, api.settings).url,
@@ -183,11 +168,14 @@ function connectionOf(parts: Parts): Connection {
     ask: async (request, about) => {
       const { pathname, search } = new URL(request.url)
       log.note('request', { id: request.id, ...about, path: pathname, query: search.slice(1) })
-      return await askOne(parts, who, asker)(request, about)
+      return await learning(asker.ask)(request, about)
     },
-    drain: () => asker.drain(),
-    sent: () => asker.sent(),
-    beside: (perMinute, retry) => askOne(parts, who, beside(perMinute, retry)),
+    drain: asker.drain,
+    sent: asker.sent,
+    beside: (perMinute, retry) => {
+      const unlimited = { ...common, governor: { perMinute }, retry, maxRequests: null, signal: deps.signal }
+      return learning(createRowAsker(unlimited, whose).ask)
+    },
     provider: () => who.provider ?? run.ledger.head().provider,
     sandbox: () => who.sandbox,
     hangUp: async () => await (closed ??= http.close()),
@@ -212,24 +200,9 @@ function watched({ run, deps, listeners, log, http }: Parts): Http['get'] {
   }
 }
 
-function askOne(parts: Parts, who: Who, asker: Asker): AskOne {
-  const { run, api, deps } = parts
-  return async (request, about = {}) => {
-    const outcome = await asker.ask(request)
-    const { id, url } = request
-    const at = 'at' in outcome ? outcome.at : deps.now()
-    const requested = { id, url, at, run: run.id, api: api.name, attempts: who.attempts.get(id) ?? 0 }
-    who.attempts.delete(id)
-    if ('sandbox' in outcome) learn(parts, who, outcome.sandbox)
-    return { outcome, at, row: requestRow(requested, outcome, about) }
-  }
-}
-
-/** What is known of the provider, and how often each request under way was sent. */
 interface Who {
   provider: Provider | null
   sandbox: string | null | undefined
-  readonly attempts: Map<string, number>
 }
 
 /** Remembers who answers; another provider than the lake's is refused. */

@@ -1,3 +1,4 @@
+import { type AskRequest, type Asker, type AskerDeps, createAsker } from '../net/ask.ts'
 import { clockOf, describeFailure, type Outcome } from '../net/outcome.ts'
 import type { RequestRow } from './entry.ts'
 
@@ -32,4 +33,39 @@ export function requestRow({ url, at, ...requested }: Requested, outcome: Outcom
     ...clockOf(outcome),
     ...about,
   }
+}
+
+/** One request with everything that came of it. */
+export interface Told {
+  readonly outcome: Outcome
+  /** When the answer came, milliseconds since 1970. */
+  readonly at: number
+  readonly row: RequestRow
+}
+
+/** Asks one thing until its final outcome. */
+export type AskOne = (request: AskRequest, about?: About) => Promise<Told>
+
+/** An asker that gives each outcome with its row, which says how often it was asked. */
+export function createRowAsker(
+  deps: AskerDeps,
+  whose: Pick<RequestRow, 'run' | 'api'>,
+): Pick<Asker, 'drain' | 'sent'> & { readonly ask: AskOne } {
+  const attempts = new Map<string, number>()
+  const asker = createAsker({
+    ...deps,
+    onEvent: (event) => {
+      if (event.kind === 'sent') attempts.set(event.id, event.attempt)
+      deps.onEvent?.(event)
+    },
+  })
+  const ask: AskOne = async (request, about = {}) => {
+    const outcome = await asker.ask(request)
+    const { id, url } = request
+    const at = 'at' in outcome ? outcome.at : deps.now()
+    const row = requestRow({ ...whose, id, url, at, attempts: attempts.get(id) ?? 0 }, outcome, about)
+    attempts.delete(id)
+    return { outcome, at, row }
+  }
+  return { ...asker, ask }
 }

@@ -1,6 +1,8 @@
 import type { Endpoint, Wire } from '../catalog/catalogue.ts'
 import { queryKeys } from '../catalog/catalogue.ts'
 import type { Series } from '../catalog/series.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Access } from '../ledger/connection.ts'
 import { redact } from '../secrets/secrets.ts'
 import type { Window } from '../windows.ts'
 
@@ -54,6 +56,12 @@ export function metadataUrl(base: string, template: string, path: string): strin
 /** Every query parameter by the program's name and its key, for reading what a refusal names. */
 export function knownParameters(wire: Wire): { name: string; key: string }[] {
   return queryKeys.map((name) => ({ name, key: wire.queryKeys[name] }))
+}
+
+/** The metrics API for what no lake has to hold. */
+export function metricsBeside(settings: Settings): Access {
+  const { concurrency: connections } = settings.metrics
+  return { name: 'metrics', settings, keyHeader: 'X-Api-Key', connections, maxBytes: 50_000_000 }
 }
 
 /** An address as logs, errors and the ledger may show it: no credentials, no key parameters, no secrets. */

@@ -11,8 +11,9 @@ import { providerAt } from '../ledger/provider.ts'
 import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
+import { metricsBeside } from './api.ts'
 import { withListedAssets } from './assets.ts'
-import { askBeside, type BesideDeps } from './beside.ts'
+import { askBeside, type BesideDeps } from '../ledger/beside.ts'
 import {
   askMetadata,
   heldMetadata,
@@ -73,9 +74,9 @@ async function askedNow(
   const due = metadataDue(input, ledger, asking.nowMicros())
   if (url === null || key === null || due.plain.length + due.guarded.length === 0) return []
   const run = runName(asking, 'plan')
-  const pace = { perMinute: metadataPerMinute, retry: metadataRetries, run }
+  const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
   let sandbox: string | null | undefined
-  const answers = await askBeside(settings, asking, pace, async (beside) => {
+  const answers = await askBeside(metricsBeside(settings), asking, manner, async (beside) => {
     const asked = { ...beside, run, wire: catalogue.wire, concurrency }
     return await askMetadata(asked, due, (first) => {
       for (const { outcome } of first) if (outcome.kind === 'body') sandbox ??= outcome.sandbox

@@ -1,5 +1,6 @@
-import { type AskingDeps, type AskOne, accessTo, type Connection, withConnection } from '../ledger/connection.ts'
+import { type AskingDeps, accessTo, type Connection, withConnection } from '../ledger/connection.ts'
 import { type Result, type Run, withLake } from '../ledger/job.ts'
+import type { AskOne } from '../ledger/requests.ts'
 import { Engine } from '../store/engine.ts'
 import { maxBodyBytes } from './asking.ts'
 import { type Listed, refreshAssets } from './assets.ts'
