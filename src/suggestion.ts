@@ -26,6 +26,12 @@ export function nearPaths(typed: string, paths: readonly string[]): readonly str
   return whole === undefined ? best.slice(0, 3).map(({ path }) => path) : [whole]
 }
 
+/** The advice that names the nearest known word; undefined where none is near. */
+export function hint(word: string, known: readonly string[]): string | undefined {
+  const near = suggestion(word, known)
+  return near === undefined ? undefined : `did you mean \`${near}\`?`
+}
+
 /** The advice that names them. */
 export function didYouMean(found: readonly string[], otherwise: string): string {
   if (found.length === 0) return otherwise

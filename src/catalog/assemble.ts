@@ -1,7 +1,7 @@
 import type { Complaint } from '../errors.ts'
 import { type Interval, intervals, longestSeconds } from '../time.ts'
 import { type Catalogue, type Defaults, type Endpoint, type Link, queryKeys, type Wire } from './catalogue.ts'
-import { suggestion } from '../suggestion.ts'
+import { hint } from '../suggestion.ts'
 import type { YamlText } from './document.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
@@ -201,12 +201,11 @@ function valuesOf(
   const names = [...bench.sets.values.keys()]
     .filter((key) => key.startsWith(`${kind}/`))
     .map((key) => key.slice(kind.length + 1))
-  const near = suggestion(given, names)
   bench.complain({
     subject: where,
     expected: `a value set of ${kind} (${names.join(', ')}) or a list`,
     got: given,
-    next: near === undefined ? undefined : `did you mean \`${near}\`?`,
+    next: hint(given, names),
   })
   return []
 }

@@ -1,7 +1,7 @@
 import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDocument } from 'yaml'
 import type { z } from 'zod'
 import type { Complaint } from '../errors.ts'
-import { suggestion } from '../suggestion.ts'
+import { hint } from '../suggestion.ts'
 
 type Key = string | number
 type Path = readonly Key[]
@@ -63,12 +63,11 @@ export function describeIssues(
 
 function unknownKey(yaml: YamlText, path: Path, known: readonly string[]): Complaint {
   const key = String(path.at(-1))
-  const near = suggestion(key, known)
   return {
     subject: `${yaml.where(path)}: ${dotted(path)}`,
     expected: known.length > 0 ? `one of ${known.join(', ')}` : 'no such key',
     got: `the unknown key \`${key}\``,
-    next: near === undefined ? undefined : `did you mean \`${near}\`?`,
+    next: hint(key, known),
   }
 }
 

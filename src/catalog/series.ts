@@ -1,7 +1,7 @@
 import { type LakeError, usage } from '../errors.ts'
 import { formatInstant, type Instant, type Interval, isInterval } from '../time.ts'
 import type { Catalogue, Endpoint } from './catalogue.ts'
-import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
+import { didYouMean, hint, nearPaths } from '../suggestion.ts'
 import { globTest } from './globs.ts'
 
 /** One series: the unit of coverage. Dimensions that the endpoint does not take are null. */
@@ -201,11 +201,10 @@ function checkValues(catalogue: Catalogue, selection: Selection): void {
       [...catalogue.endpoints.values()].flatMap((endpoint) => endpoint[dimension] as readonly string[]),
     )
     for (const value of given.filter((v) => !known.has(v))) {
-      const near = suggestion(value, [...known])
       throw usage(`${dimension}: ${value}`, {
         expected: `one of ${[...known].join(', ')}`,
         got: value,
-        next: near === undefined ? undefined : `did you mean \`${near}\`?`,
+        next: hint(value, [...known]),
       })
     }
   }

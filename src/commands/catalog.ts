@@ -4,7 +4,7 @@ import type { Catalogue, Endpoint, Link, Resource } from '../catalog/catalogue.t
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { expand, matchPaths } from '../catalog/series.ts'
 import { type LakeError, usage } from '../errors.ts'
-import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
+import { didYouMean, hint, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval } from '../time.ts'
 import { checkedCatalogue, readContext } from './context.ts'
 import { json, table } from './print.ts'
@@ -132,9 +132,7 @@ function filtered(catalogue: Catalogue, input: Input): Endpoint[] {
 }
 
 function unknownValue(flag: string, wrong: string, known: readonly string[]): LakeError {
-  const near = suggestion(wrong, known)
-  const next = near === undefined ? undefined : `did you mean \`${near}\`?`
-  return usage(flag, { expected: `one of ${known.join(', ')}`, got: wrong, next })
+  return usage(flag, { expected: `one of ${known.join(', ')}`, got: wrong, next: hint(wrong, known) })
 }
 
 function groupOf(endpoint: Endpoint): string {

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Complaint, exitCode, LakeError, usage } from '../errors.ts'
-import { suggestion } from '../suggestion.ts'
+import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { json } from './print.ts'
 import { leave } from './leave.ts'
@@ -106,20 +106,14 @@ function findEntry(first: string, second: string | undefined): CommandEntry {
     .map((entry) => entry.name.slice(first.length + 1))
   if (group.length > 0) {
     const got = second === undefined || second.startsWith('-') ? 'nothing' : second
-    throw usage(`pitlake ${first}`, { expected: `one of ${group.join(', ')}`, got, next: near(second ?? '', group) })
+    throw usage(`pitlake ${first}`, { expected: `one of ${group.join(', ')}`, got, next: hint(second ?? '', group) })
   }
   const names = [...new Set(commandTable.map((entry) => entry.name.split(' ')[0] ?? ''))]
   throw usage(`pitlake ${first}`, {
     expected: `a command (${names.join(', ')})`,
     got: first,
-    next: near(first, names) ?? 'see `pitlake --help`',
+    next: hint(first, names) ?? 'see `pitlake --help`',
   })
-}
-
-/** The nearest known word as advice. */
-function near(word: string, known: readonly string[]): string | undefined {
-  const best = suggestion(word, known)
-  return best === undefined ? undefined : `did you mean \`${best}\`?`
 }
 
 function listing(usageLine: string, entries: readonly CommandEntry[]): string {

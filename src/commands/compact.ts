@@ -1,7 +1,6 @@
 import { compact, judgeMerge, type MergeSummary } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
-import { reportSizes } from '../upkeep/sizes.ts'
-import type { MetricSize } from '../upkeep/metric-sizes.ts'
+import { type MetricSize, metricSizes } from '../upkeep/metric-sizes.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, openedLake } from './world.ts'
@@ -35,7 +34,7 @@ export const compactCommand: CommandSpec = {
         if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps: world })
       },
     })
-    const sizes = flagOption(input, 'report') ? await reportSizes(root) : null
+    const sizes = flagOption(input, 'report') ? await metricSizes(root) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     if (flagOption(input, 'json')) deps.stdout(json(report))
     else deps.stdout([redated ? dated(redated) : '', told(merged), sizes ? sizeTable(sizes) : ''].join(''))

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import type { Drift } from '../catalog/drift.ts'
-import { LakeError, usage } from '../errors.ts'
+import { LakeError } from '../errors.ts'
 import { findDrift } from '../metrics/drift.ts'
 import { readContext } from './context.ts'
 import { json } from './print.ts'
+import { readGiven } from './given.ts'
 import { type CommandSpec, flagOption, textOption } from './spec.ts'
 import { besideWorld } from './world.ts'
 
@@ -28,7 +27,10 @@ export const driftCommand: CommandSpec = {
       {
         settings,
         catalogue,
-        file: file === undefined ? null : { name: file, text: read(resolve(deps.cwd, file), file) },
+        file:
+          file === undefined
+            ? null
+            : { name: file, text: readGiven(deps.cwd, file, 'a readable listing', `--file ${file}`) },
         path: textOption(input, 'path') ?? 'endpoints',
         all: flagOption(input, 'all'),
       },
@@ -43,15 +45,6 @@ export const driftCommand: CommandSpec = {
         next: 'see the report; `pitlake catalog import` adds new ones',
       })
   },
-}
-
-function read(path: string, name: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    const got = (cause as NodeJS.ErrnoException).code ?? String(cause)
-    throw usage(`--file ${name}`, { expected: 'a readable listing', got, cause })
-  }
 }
 
 function told({ listed, catalogued, gone, changed, unmapped, ...rest }: Drift): string {

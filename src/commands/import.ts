@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { readListing } from '../catalog/listing.ts'
@@ -7,6 +7,7 @@ import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
 import { resolveSettings } from '../config/settings.ts'
 import { json } from './print.ts'
+import { readGiven } from './given.ts'
 import { type CommandSpec, flagOption, textOption } from './spec.ts'
 
 /** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
@@ -33,7 +34,7 @@ export const importListing: CommandSpec = {
     const settings = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
     const others = settings.catalogs.filter((path) => path !== target)
     const catalogue = loadCatalogue(others)
-    const listed = readListing(file, read(resolve(deps.cwd, file), file))
+    const listed = readListing(file, readGiven(deps.cwd, file, 'a readable listing'))
     const pit = listed.filter((row) => flagOption(input, 'all') || row.path.endsWith('_pit'))
     const fresh = pit.filter((row) => !catalogue.endpoints.has(row.path))
     const facts = {
@@ -54,16 +55,4 @@ export const importListing: CommandSpec = {
       `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`,
     )
   },
-}
-
-function read(path: string, name: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw usage(name, {
-      expected: 'a readable listing',
-      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      cause,
-    })
-  }
 }

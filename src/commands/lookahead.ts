@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { openQuery } from '../query/lake.ts'
 import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
 import { countOption, readContext } from './context.ts'
 import { json } from './print.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { readGiven } from './given.ts'
+import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookahead: CommandSpec = {
@@ -27,7 +26,7 @@ Exit 6: undecided, because the query has no instant, too few rows, or is not det
   run: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
-    const text = readQuery(file, deps)
+    const text = readGiven(deps.cwd, file, 'a file with a query')
     const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(timeoutOf(input) * 1000)])
     const run = { folder: settings.data, signal, sleep: deps.sleep }
     const sql = await singleQuery(settings.data, text, run)
@@ -59,18 +58,6 @@ Exit 6: undecided, because the query has no instant, too few rows, or is not det
         next: 'mend what the reason names, then run pitlake lookahead again',
       })
   },
-}
-
-function readQuery(file: string, { cwd }: Deps): string {
-  try {
-    return readFileSync(file === '-' ? 0 : resolve(cwd, file), 'utf8')
-  } catch (cause) {
-    throw usage(file, {
-      expected: 'a file with a query',
-      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      cause,
-    })
-  }
 }
 
 /** The file's one SELECT, proved to be readable by this lake and to write nothing. */

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../errors.ts'
-import { suggestion } from '../suggestion.ts'
+import { hint } from '../suggestion.ts'
 import type { ArgSpec, CommandSpec, Input, OptionSpec } from './spec.ts'
 
 /** The options that every command has. */
@@ -65,8 +65,7 @@ function complaint(spec: CommandSpec, error: CommanderError): Error {
     const known = [...spec.options, ...commonOptions].map(
       (option) => /--[a-z-]+/.exec(option.flags)?.[0] ?? option.flags,
     )
-    const best = suggestion(got, known)
-    const next = best === undefined ? `see \`pitlake ${spec.name} --help\`` : `did you mean \`${best}\`?`
+    const next = hint(got, known) ?? `see \`pitlake ${spec.name} --help\``
     return usage(subject, { expected: 'a known option', got, next, cause: error })
   }
   return usage(`${subject}: ${message}`, { next: `see \`pitlake ${spec.name} --help\``, cause: error })

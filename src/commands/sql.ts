@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
@@ -22,6 +21,7 @@ import {
   withScratch,
 } from './query.ts'
 import { beforeLeaving } from './leave.ts'
+import { readGiven } from './given.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 
 /** `sql`: one query, a script, or a session at a prompt. */
@@ -68,16 +68,7 @@ async function scriptOf(input: Input, deps: Deps): Promise<string | undefined> {
   if (query !== undefined) return query
   if (file === undefined) return process.stdin.isTTY ? undefined : readAll(process.stdin)
   if (file === '-') return readAll(process.stdin)
-  try {
-    return readFileSync(resolve(deps.cwd, file), 'utf8')
-  } catch (cause) {
-    throw usage(`-f ${file}`, { expected: 'a file that can be read', got: codeOf(cause), cause })
-  }
-}
-
-function codeOf(cause: unknown): string {
-  const { code } = cause as NodeJS.ErrnoException
-  return code === 'ENOENT' ? 'no such file' : (code ?? String(cause))
+  return readGiven(deps.cwd, file, 'a file that can be read', `-f ${file}`)
 }
 
 /** What a command that ends in a result does with its session. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { replay, stamp } from '../query/stamp.ts'
@@ -7,6 +7,7 @@ import type { StampNote } from '../query/stamped.ts'
 import { countOption, readContext } from './context.ts'
 import { checkEnding } from './query.ts'
 import { json } from './print.ts'
+import { readGiven } from './given.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
 import { lakeWorld, programName, openedLake } from './world.ts'
 
@@ -40,7 +41,7 @@ that sums repeat bit for bit.`,
       {
         root: settings.data,
         catalogue,
-        query: read(resolve(deps.cwd, file), file),
+        query: readGiven(deps.cwd, file, 'a file that can be read'),
         out: resolve(deps.cwd, out),
         variables: variablesOf(input),
       },
@@ -99,17 +100,5 @@ function variablesOf(input: Input): StampNote['variables'] {
     ...variables,
     ...(asOf !== undefined && { as_of: asOf }),
     ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
-  }
-}
-
-function read(path: string, name: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw usage(name, {
-      expected: 'a file that can be read',
-      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      cause,
-    })
   }
 }

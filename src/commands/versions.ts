@@ -1,7 +1,6 @@
-import { listVersions } from '../upkeep/sizes.ts'
-import type { Change, VersionChange } from '../ledger/version-changes.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { type Change, type VersionChange, versionChanges } from '../ledger/version-changes.ts'
 import { readContext } from './context.ts'
-import { requireLake } from './world.ts'
 import { bytes } from '../report/page/words.ts'
 import { json, table } from './print.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
@@ -15,8 +14,8 @@ export const versionsCommand: CommandSpec = {
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
   run: async (input, deps) => {
     const { settings } = readContext(input, deps)
-    requireLake(settings.data)
-    const versions = await listVersions(settings.data)
+    using ledger = await Ledger.openToRead(settings.data)
+    const versions = versionChanges(ledger)
     if (flagOption(input, 'json')) {
       return deps.stdout(json(versions.map((one) => ({ ...one, committed_at: iso(one.committed_at) }))))
     }

@@ -8,7 +8,7 @@ import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, usage } from '../errors.ts'
 import { shortestKey } from '../secrets/secrets.ts'
-import { suggestion } from '../suggestion.ts'
+import { hint } from '../suggestion.ts'
 import { type Interval, intervals, type Weekday } from '../time.ts'
 
 /** Where a setting came from, strongest first. */
@@ -161,7 +161,7 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
       throw usage(where, {
         expected: 'a pattern that matches an endpoint',
         got: 'no match',
-        next: didYouMean(pattern, paths),
+        next: hint(pattern, paths),
       })
     const patterns = [{ text: pattern, matches }]
     const own = intervals.flatMap((interval): PlacedRule[] => {
@@ -261,13 +261,8 @@ function refuseTwin(settings: Settings, path: readonly string[], real: string, o
 
 function unknownName(settings: Settings, path: readonly string[], what: string, known: readonly string[]): LakeError {
   const name = path.at(-1) ?? ''
-  const next = didYouMean(name, known)
+  const next = hint(name, known)
   return usage(settings.where(path), { expected: `${what} of the catalogue`, got: name, next })
-}
-
-function didYouMean(word: string, known: readonly string[]): string | undefined {
-  const near = suggestion(word, known)
-  return near === undefined ? undefined : `did you mean \`${near}\`?`
 }
 
 function readConfig(

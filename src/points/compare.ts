@@ -1,3 +1,4 @@
+import { parquet } from '../store/parquet.ts'
 import { backfillAfter } from '../catalog/availability.ts'
 import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
@@ -7,7 +8,6 @@ import type { Loaded } from './stage.ts'
 import { type Ordered, paramsText } from './order.ts'
 import { json, statement } from './sql.ts'
 import { type Engine, quoteList, type Row } from '../store/engine.ts'
-import { recentSql } from './files.ts'
 import { computedSql } from './stored-clocks.ts'
 
 /** What one body brought inside its window. */
@@ -137,7 +137,7 @@ function heldFilesSql(
       : [
           `SELECT ${metric} AS metric, ${interval} AS "interval", ${held} FROM read_parquet(${paths}, hive_partitioning = false)`,
         ]),
-    ...(recent.length === 0 ? [] : [`SELECT metric, "interval", ${held} FROM ${recentSql(recent)}`]),
+    ...(recent.length === 0 ? [] : [`SELECT metric, "interval", ${held} FROM ${parquet(recent)}`]),
   ]
   return `(${levels.join(' UNION ALL ')})`
 }

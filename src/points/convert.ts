@@ -1,3 +1,4 @@
+import { parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
 import type { Window } from '../windows.ts'
@@ -12,7 +13,7 @@ import { load } from './load.ts'
 import { type Ordered, order } from './order.ts'
 import { describe, readShares, shareOf, type Source, stagedDating, writePoints } from './write.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { portionRows, recentGroup, recentSql } from './files.ts'
+import { portionRows, recentGroup } from './files.ts'
 import type { Violation } from '../ledger/entry.ts'
 
 /** So long bodies are written straight to their partition's file where that can be proved. */
@@ -104,7 +105,7 @@ async function writeFresh(
     const { metric, interval } = ordered.find(({ p }) => p === chosen[0])?.part ?? {}
     const named =
       more.lead === undefined ? `${quote(metric ?? '')} AS metric, ${quote(interval ?? '')} AS "interval", ` : ''
-    const shares = await readShares(session, `(SELECT ${named}* FROM ${recentSql([out])})`)
+    const shares = await readShares(session, `(SELECT ${named}* FROM ${parquet([out])})`)
     const file = describe(shares)
     if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
     return { ...file, shares: shares.map(shareOf) }

@@ -88,15 +88,15 @@ async function meetsHeld(session: Engine, job: PartJob, ordered: readonly Ordere
     return { asset, currency, exchange, network, params: paramsText(params), since: body.since, until: body.until }
   })
   const sql = statement('meets', {
-    source: levelsSql(listOf(existing), listOf(recent.existing), job),
+    source: levelsSql(pathsOf(existing), pathsOf(recent.existing), job),
     json: json(asked),
   })
   const [row] = await session.rows<{ meets: boolean }>(sql)
   return row?.meets !== false
 }
 
-function listOf(files: readonly Existing[]): string | null {
-  return files.length === 0 ? null : quoteList(files.map(({ path }) => path))
+function pathsOf(files: readonly Existing[]): string[] {
+  return files.map(({ path }) => path)
 }
 
 interface Brought {

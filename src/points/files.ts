@@ -1,5 +1,6 @@
 import type { Interval } from '../time.ts'
-import { quote, quoteList } from '../store/engine.ts'
+import { quote } from '../store/engine.ts'
+import { parquet } from '../store/parquet.ts'
 import type { FileEntry, Json } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
 
@@ -79,34 +80,22 @@ const columns =
   'asset, currency, exchange, network, t, available_at, observed_at, v, o, basis, extra, computed_at, available_rule_at, params'
 
 /** The points of a partition, for FROM: the columns of its own files. There must be a file. */
-export function partitionSql(root: string, { metric, interval, own, recent }: Partition<FileEntry>): string {
-  const paths = (files: readonly FileEntry[]): string => quoteList(files.map(({ path }) => inLake(root, path)))
-  return levelsSql(own.length === 0 ? null : paths(own), recent.length === 0 ? null : paths(recent), {
-    metric,
-    interval,
-  })
+export function partitionSql(root: string, { own, recent, ...partition }: Partition<FileEntry>): string {
+  const paths = (files: readonly FileEntry[]): string[] => files.map(({ path }) => inLake(root, path))
+  return levelsSql(paths(own), paths(recent), partition)
 }
 
-/** The points in files of both levels, each level as SQL of a list of absolute paths; of the recent ones only what is of the partition. */
+/** The points in files of both levels, by their absolute paths; of the recent ones only what is of the partition. */
 export function levelsSql(
-  own: string | null,
-  recent: string | null,
-  { metric, interval }: { readonly metric: string; readonly interval: Interval },
+  own: readonly string[],
+  recent: readonly string[],
+  { metric, interval }: Pick<Partition<unknown>, 'metric' | 'interval'>,
 ): string {
   const wanted = `metric = ${quote(metric)} AND "interval" = ${quote(interval)}`
   const levels = [
-    ...(own === null ? [] : [`SELECT ${columns} FROM ${filesSql(own)}`]),
-    ...(recent === null ? [] : [`SELECT ${columns} FROM ${filesSql(recent)} WHERE ${wanted}`]),
+    ...(own.length === 0 ? [] : [`SELECT ${columns} FROM ${parquet(own)}`]),
+    ...(recent.length === 0 ? [] : [`SELECT ${columns} FROM ${parquet(recent)} WHERE ${wanted}`]),
   ]
   if (levels.length === 0) throw new RangeError(`no file holds points of ${metric} ${interval}`)
   return `(${levels.join(' UNION ALL ')})`
-}
-
-/** The rows of recent files, metric and interval among them, for FROM. */
-export function recentSql(paths: readonly string[]): string {
-  return filesSql(quoteList(paths))
-}
-
-function filesSql(list: string): string {
-  return `read_parquet(${list}, union_by_name = true, hive_partitioning = false)`
 }

@@ -1,3 +1,4 @@
+import { footerSql } from '../store/parquet.ts'
 import { backfillAfter } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { endSql, micros } from '../intervals-sql.ts'
@@ -105,14 +106,9 @@ export async function writePoints(
     compression: compressionSql(few),
     // Small enough that t and available_at get delta encoding instead of a dictionary.
     dictionary: minusZero ? 0 : 1000,
-    metadata: metadataSql(metadata),
+    metadata: footerSql(metadata),
   })
   await session.run(sql)
-}
-
-function metadataSql(metadata: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(metadata).map(([key, value]) => `${quote(key)}: ${quote(value)}`)
-  return pairs.length === 0 ? '' : `, KV_METADATA {${pairs.join(', ')}}`
 }
 
 /** As an enum: Parquet writes it several times faster and every reader sees text. */

@@ -1,4 +1,5 @@
 import { microsOf } from '../time.ts'
+import { columnsOf } from '../store/parquet.ts'
 import type { Cell, Engine, Row } from '../store/engine.ts'
 import { quote, quoteName } from '../store/engine.ts'
 import { likelyCause, type CutStory } from './lookahead-cause.ts'
@@ -123,11 +124,12 @@ async function proveWith(
 }
 
 async function describe(session: Engine, input: ProofInput): Promise<ColumnSpec[]> {
-  const rows = await session.rows<{ column_name: string; column_type: string }>('DESCRIBE proof_full')
-  return rows.map((row) => {
-    const { column_name: name, column_type: type } = row
-    return { name, type, label: input.labels.includes(name), ts: name === input.ts }
-  })
+  const columns = await columnsOf(session, 'proof_full')
+  return columns.map((column) => ({
+    ...column,
+    label: input.labels.includes(column.name),
+    ts: column.name === input.ts,
+  }))
 }
 
 function unfit(columns: readonly ColumnSpec[], { ts, labels }: ProofInput): string | undefined {

@@ -1,3 +1,4 @@
+import { columnsOf } from '../store/parquet.ts'
 import { usage } from '../errors.ts'
 import { intervals, isInterval, parseDuration } from '../time.ts'
 import { Engine, quote, quoteList, quoteName } from '../store/engine.ts'
@@ -188,11 +189,12 @@ function typeOf(name: string, value: Decision[string]): string | undefined {
   return typeof value === 'number' ? 'DOUBLE' : typeof value === 'boolean' ? 'BOOLEAN' : 'VARCHAR'
 }
 
-/** In a CSV file `ts` and `asset` are read as the texts that they are: no guess about zones. */
-function reader(path: string): string {
-  return /\.(?:parquet|parq|pq)$/i.test(path)
-    ? `read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`
-    : `read_csv(${quote(literalPath(path))}, hive_partitioning = false, header = true, types = {'asset': 'VARCHAR', 'ts': 'VARCHAR'})`
+const asTexts = `, types = {'asset': 'VARCHAR', 'ts': 'VARCHAR'}`
+
+/** In a CSV file `ts` and `asset` are read as the texts that they are, where they are there: no guess about zones. */
+function reader(path: string, types = asTexts): string {
+  const file = `${quote(literalPath(path))}, hive_partitioning = false`
+  return /\.(?:parquet|parq|pq)$/i.test(path) ? `read_parquet(${file})` : `read_csv(${file}, header = true${types})`
 }
 
 /** Makes the table of decisions in a session; a file is read by an engine that runs nothing else. Says what it lacks. */
@@ -215,11 +217,7 @@ export async function bringDecisions(engine: Engine, spec: PanelSpec, deps: RunD
 }
 
 async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise<void> {
-  const plain = /\.(?:parquet|parq|pq)$/i.test(path)
-    ? `read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`
-    : `read_csv(${quote(literalPath(path))}, hive_partitioning = false, header = true)`
-  const rows = await engine.rows<{ column_name: string }>(`DESCRIBE FROM ${plain}`)
-  const names = rows.map((row) => row.column_name)
+  const names = (await columnsOf(engine, reader(path, ''))).map(({ name }) => name)
   const missing = ['asset', 'ts'].filter((name) => !names.some((other) => other.toLowerCase() === name))
   if (missing.length > 0) {
     throw usage(`--decisions ${path}`, { expected: 'columns asset and ts', got: names.join(', ') || 'none' })

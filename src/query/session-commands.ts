@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { type Cell, quote } from '../store/engine.ts'
-import { suggestion } from '../suggestion.ts'
+import { hint } from '../suggestion.ts'
 import { dotCommands } from './complete.ts'
 import { setMoment } from './lake.ts'
 import type { SessionState } from './session-state.ts'
@@ -14,11 +14,10 @@ export async function runDot(state: SessionState, line: string): Promise<string>
   const command = commands[name === '.exit' ? '.quit' : name]
   if (command) return command(state, argument)
   const known = dotCommands.map(([one]) => one)
-  const near = suggestion(name, known)
   throw usage(name, {
     expected: 'a command of the session',
     got: name,
-    next: near === undefined ? 'see .help' : `did you mean \`${near}\`?`,
+    next: hint(name, known) ?? 'see .help',
   })
 }
 

@@ -1,3 +1,4 @@
+import { columnsOf } from '../store/parquet.ts'
 import { createHash } from 'node:crypto'
 import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
@@ -55,9 +56,9 @@ async function hasOrder(session: Engine, sql: string): Promise<boolean> {
 
 /** Whether the kept rows and those of the file brought along are the same, each as often, whatever their order. */
 export async function sameRows(session: Engine): Promise<boolean> {
-  const columns = await columnsOf(session, resultTable)
+  const columns = await namesOf(session, resultTable)
   const file = stampedTable
-  if (columns.join('\n') !== (await columnsOf(session, file)).join('\n')) return false
+  if (columns.join('\n') !== (await namesOf(session, file)).join('\n')) return false
   const list = columns.map((name) => text(quoteName(name))).join(', ')
   const only = (left: string, right: string): string =>
     `(SELECT count(*) FROM (SELECT ${list} FROM ${left} EXCEPT ALL SELECT ${list} FROM ${right}))`
@@ -115,8 +116,8 @@ export interface FirstDifference {
 /** Compares the kept rows with those of the file brought along, by position; undefined where all are the same. */
 export async function firstDifference(session: Engine): Promise<FirstDifference | undefined> {
   const file = stampedTable
-  const columns = await columnsOf(session, resultTable)
-  const others = await columnsOf(session, file)
+  const columns = await namesOf(session, resultTable)
+  const others = await namesOf(session, file)
   if (columns.join('\n') !== others.join('\n'))
     return { row: 0, column: null, stamped: others.join(', '), replayed: columns.join(', ') }
   const numbered = (from: string): string => `(SELECT row_number() OVER () AS place, * FROM ${from})`
@@ -142,7 +143,7 @@ export async function firstDifference(session: Engine): Promise<FirstDifference 
 
 /** SHA-256 over the rows of a relation in their order; every bit of a double counts. */
 async function digestOf(session: Engine, relation: string): Promise<{ rows: number; result: string }> {
-  const described = await describe(session, relation)
+  const described = await columnsOf(session, relation)
   const hash = createHash('sha256').update(described.map(({ name, type }) => `${name} ${type}`).join('\n'))
   const line = described.map(({ name }) => `coalesce(${text(quoteName(name))}, chr(30))`).join(', ')
   const { chunks } = await session.stream(`SELECT sha256(concat_ws(chr(31), ${line})) AS line FROM ${relation}`)
@@ -154,13 +155,8 @@ async function digestOf(session: Engine, relation: string): Promise<{ rows: numb
   return { rows, result: hash.digest('hex') }
 }
 
-async function columnsOf(session: Engine, relation: string): Promise<string[]> {
-  return (await describe(session, relation)).map(({ name }) => name)
-}
-
-async function describe(session: Engine, relation: string): Promise<{ name: string; type: string }[]> {
-  const rows = await session.rows<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${relation}`)
-  return rows.map(({ column_name: name, column_type: type }) => ({ name, type }))
+async function namesOf(session: Engine, relation: string): Promise<string[]> {
+  return (await columnsOf(session, relation)).map(({ name }) => name)
 }
 
 /** Any value as text that tells all of its bits. */

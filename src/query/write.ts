@@ -1,3 +1,4 @@
+import { columnsOf } from '../store/parquet.ts'
 import { readStream } from '../store/files.ts'
 import { extname } from 'node:path'
 import { once } from 'node:events'
@@ -190,8 +191,7 @@ async function toParquet(
 
 /** The same for the rows of a table, counted by the engine that holds them. */
 async function emptyIn(engine: Engine, table: string, by: string | undefined): Promise<readonly Empty[]> {
-  const described = await engine.rows<{ column_name: string }>(`DESCRIBE FROM ${table}`)
-  const names = described.map(({ column_name: name }) => name)
+  const names = (await columnsOf(engine, table)).map(({ name }) => name)
   const filled = new Filled(names, by)
   const asset = names.find((name) => name.toLowerCase() === by)
   const counts = names.map((name) => `count(${quoteName(name)}) > 0`).join(', ')

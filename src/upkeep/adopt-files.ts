@@ -1,8 +1,9 @@
+import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
 import { footersOf } from '../store/footers.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
 import { LakeError } from '../errors.ts'
 import { dataVersion, inLake, parsePointsFile, parseRegistryFile, places } from '../store/layout.ts'
-import { type Columns, columnsOf, parquet, prove, refuseNewerFiles } from './merge.ts'
+import { prove, refuseNewerFiles } from './merge.ts'
 import { supersededColumn } from './merge-history.ts'
 import { type Interval, parseMicros } from '../time.ts'
 

@@ -1,7 +1,8 @@
+import { type Columns, parquet } from '../store/parquet.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import type { Engine } from '../store/engine.ts'
 import { encodingText, measuredEncoding, type Rows, usualEncoding, writeParquet } from './encode.ts'
-import { type Columns, digestOf, type MergedFile, parquet, type Proof, prove, rangeOf } from './merge.ts'
+import { digestOf, type MergedFile, type Proof, prove, rangeOf } from './merge.ts'
 import { supersededColumn } from './merge-history.ts'
 
 /** Rows of which some columns are to be changed. */

@@ -1,10 +1,11 @@
+import { columnsOf, parquet } from '../store/parquet.ts'
 import { type ClockMended } from '../ledger/apply.ts'
 import { type Archived, archived, isKept, toState } from '../ledger/archive.ts'
 import type { Draft, StagedFile } from '../ledger/draft.ts'
 import { archivedState, type HeldFile, type HeldVersion, liveFiles } from '../ledger/held.ts'
 import { quote, quoteList } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
-import { columnsOf, parquet, prove } from './merge.ts'
+import { prove } from './merge.ts'
 import { footerOf, replacement, type Rewriting } from './rewrite.ts'
 
 /** The mending, the versions that it mends, and where the numbers of files of the spool go on. */

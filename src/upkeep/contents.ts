@@ -1,6 +1,6 @@
 import { type Counted, countSeries, footersOf } from '../store/footers.ts'
 import { paramsText } from '../points/order.ts'
-import type { Damage } from './damage.ts'
+import { type Damage, lostIn } from './damage.ts'
 import { Engine } from '../store/engine.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles } from '../ledger/held.ts'
@@ -55,10 +55,6 @@ function factsOf(ledger: Ledger): Facts {
   }
 }
 
-function damage(kind: Damage['kind'], path: string, found: string, remedy = rebuild): Damage {
-  return { kind, severity: 'damage', path, found, remedy }
-}
-
 async function checkFooters(engine: Engine, ledger: Ledger, files: readonly HeldFile[]): Promise<Damage[]> {
   const { lake } = ledger.head()
   const paths = [...new Set(files.map(({ path }) => inLake(ledger.root, path)))]
@@ -72,14 +68,15 @@ async function checkFooters(engine: Engine, ledger: Ledger, files: readonly Held
     if (named !== lake || Number(footer.version ?? 0) > added_version)
       findings.set(
         path,
-        damage(
+        lostIn(
           'footer_differs',
           path,
           `its footer names ${named === lake ? 'this lake' : named} at version ${footer.version}, the ledger version ${added_version}`,
+          rebuild,
         ),
       )
     else if (footer.rows !== rows)
-      findings.set(path, damage('rows_differ', path, `it holds ${footer.rows} rows, the ledger says ${rows}`))
+      findings.set(path, lostIn('rows_differ', path, `it holds ${footer.rows} rows, the ledger says ${rows}`, rebuild))
   }
   return [...findings.values()]
 }
@@ -96,11 +93,18 @@ function checkSeries(known: readonly HeldSeries[], counted: readonly Counted[]):
     const outside = first !== null && ((series.first_t ?? first) > first || (series.last_t ?? 0) < (last ?? 0))
     if (points !== series.points || outside)
       findings.push(
-        damage('series_differs', series.id, `its files hold ${points} points, the ledger says ${series.points}`),
+        lostIn(
+          'series_differs',
+          series.id,
+          `its files hold ${points} points, the ledger says ${series.points}`,
+          rebuild,
+        ),
       )
   }
   for (const one of found.values())
-    findings.push(damage('series_differs', `${one.metric} ${one.asset}`, `${one.points} points that no series names`))
+    findings.push(
+      lostIn('series_differs', `${one.metric} ${one.asset}`, `${one.points} points that no series names`, rebuild),
+    )
   return findings
 }
 
@@ -119,7 +123,7 @@ function checkCalendar(all: Facts['series'], coverage: Facts['coverage']): Damag
     const due = lived.reduce((sum, { since, until }) => sum + count(since, until, interval), 0)
     if (due === series.points) continue
     const text = `${series.points} points where the calendar has ${due} covered intervals`
-    findings.push(damage('calendar_differs', series.id, text, 'run pitlake fetch --gaps, then pitlake verify again'))
+    findings.push(lostIn('calendar_differs', series.id, text, 'run pitlake fetch --gaps, then pitlake verify again'))
   }
   return findings
 }

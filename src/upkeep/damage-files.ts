@@ -1,6 +1,6 @@
 import { archived } from '../ledger/archive.ts'
 import { sha256File } from '../ledger/commit.ts'
-import type { Damage } from './damage.ts'
+import { type Damage, lostIn, notice } from './damage.ts'
 import { isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
 import { filesOnDisk, type HeldFile } from '../ledger/held.ts'
@@ -81,13 +81,12 @@ export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
   const [first] = orphans
   if (first === undefined) return []
   return [
-    {
-      kind: 'orphans',
-      severity: 'notice',
-      path: first,
-      found: `${orphans.length} ${orphans.length === 1 ? 'file that no version names' : 'files that no version names'}`,
-      remedy: 'nothing reads them; the next fetch or pitlake doctor --repair sweeps them away',
-    },
+    notice(
+      'orphans',
+      first,
+      `${orphans.length} ${orphans.length === 1 ? 'file that no version names' : 'files that no version names'}`,
+      'nothing reads them; the next fetch or pitlake doctor --repair sweeps them away',
+    ),
   ]
 }
 
@@ -97,14 +96,12 @@ export async function checkMarker(ledger: Ledger): Promise<Damage[]> {
   if (version === 0 || (await markerOf(ledger.root, lake)) !== 'other') return []
   const named = await readMarker(ledger.root)
   return [
-    {
-      kind: 'marker_differs',
-      severity: 'damage',
-      path: places.marker,
-      found: `it names ${named === null ? 'no lake' : `the lake ${named}`}, the journal ${lake}`,
-      remedy:
-        'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are what the journal names, pitlake doctor --repair writes lake.json anew',
-    },
+    lostIn(
+      'marker_differs',
+      places.marker,
+      `it names ${named === null ? 'no lake' : `the lake ${named}`}, the journal ${lake}`,
+      'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are what the journal names, pitlake doctor --repair writes lake.json anew',
+    ),
   ]
 }
 
@@ -123,13 +120,14 @@ export async function staleLocks(root: string): Promise<string[]> {
 export async function checkLocks(root: string): Promise<Damage[]> {
   const found: Damage[] = []
   for (const name of await staleLocks(root))
-    found.push({
-      kind: 'stale_lock',
-      severity: 'notice',
-      path: holderFile(name),
-      found: `left by ${describeHolder(await holderOf(root, name))}`,
-      remedy: 'it holds nothing back; pitlake doctor --repair removes the note',
-    })
+    found.push(
+      notice(
+        'stale_lock',
+        holderFile(name),
+        `left by ${describeHolder(await holderOf(root, name))}`,
+        'it holds nothing back; pitlake doctor --repair removes the note',
+      ),
+    )
   return found
 }
 

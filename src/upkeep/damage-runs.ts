@@ -1,4 +1,4 @@
-import type { Damage } from './damage.ts'
+import { type Damage, lostIn } from './damage.ts'
 import { statOf } from '../store/disk.ts'
 import { soundly } from '../ledger/fold.ts'
 import { listJournal } from '../ledger/journal.ts'
@@ -21,14 +21,12 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   if (first === undefined) return []
   const count = others.length + 1
   return [
-    {
-      kind: 'runs_lost',
-      severity: 'damage',
-      path: `${places.runs}/${first[0]}`,
-      found: `${count} ${count === 1 ? 'file of a run is' : 'files of runs are'} gone or cut: only the ledger knows their requests, and what was asked again`,
-      remedy:
-        'put them back from a copy; while the ledger is sound, pitlake doctor --repair keeps what it knows. No point is lost',
-    },
+    lostIn(
+      'runs_lost',
+      `${places.runs}/${first[0]}`,
+      `${count} ${count === 1 ? 'file of a run is' : 'files of runs are'} gone or cut: only the ledger knows their requests, and what was asked again`,
+      'put them back from a copy; while the ledger is sound, pitlake doctor --repair keeps what it knows. No point is lost',
+    ),
   ]
 }
 

@@ -47,6 +47,16 @@ export interface Damage {
   readonly remedy: string
 }
 
+/** The finding of something that is lost or unreadable. */
+export function lostIn(kind: DamageKind, path: string, found: string, remedy: string): Damage {
+  return { kind, severity: 'damage', path, found, remedy }
+}
+
+/** The finding of something that costs nothing, or not yet. */
+export function notice(kind: DamageKind, path: string, found: string, remedy: string): Damage {
+  return { kind, severity: 'notice', path, found, remedy }
+}
+
 /** The journal as it can be read. */
 export interface JournalHealth {
   readonly findings: readonly Damage[]
@@ -75,7 +85,7 @@ export async function checkJournal(root: string): Promise<JournalHealth> {
     else if (found.newer) newer = note(findings, newerFinding(checkpointFile(version), found.text))
     else {
       torn.push(checkpointFile(version))
-      findings.push(torn1('checkpoint_torn', checkpointFile(version), found.text, 'run pitlake doctor --repair'))
+      findings.push(lostIn('checkpoint_torn', checkpointFile(version), found.text, 'run pitlake doctor --repair'))
     }
   }
   const read = await readAll(root, entries)
@@ -90,20 +100,20 @@ export async function checkJournal(root: string): Promise<JournalHealth> {
       before = undefined
       if (!needed) continue
       broken.push(version)
-      findings.push(torn1('entry_lost', file, 'it is not there', remedyFor()))
+      findings.push(lostIn('entry_lost', file, 'it is not there', remedyFor()))
     } else if ('problem' in one) {
       before = undefined
       if (one.newer) newer = note(findings, newerFinding(file, one.problem))
       else {
         if (needed) broken.push(version)
         torn.push(file)
-        findings.push(torn1('entry_torn', file, one.problem, remedyFor()))
+        findings.push(lostIn('entry_torn', file, one.problem, remedyFor()))
       }
     } else {
       if (before && one.entry.previous !== before.digest) {
         broken.push(version)
         torn.push(file)
-        findings.push(torn1('entry_torn', file, 'it does not follow the entry before it', remedyFor()))
+        findings.push(lostIn('entry_torn', file, 'it does not follow the entry before it', remedyFor()))
       }
       before = one
     }
@@ -120,13 +130,9 @@ function note(findings: Damage[], damage: Damage): true {
   return true
 }
 
-function torn1(kind: DamageKind, path: string, found: string, remedy: string): Damage {
-  return { kind, severity: 'damage', path, found, remedy }
-}
-
 function newerFinding(path: string, found: string): Damage {
   const remedy = 'this lake was written by a newer pitlake: update the program'
-  return { kind: 'newer_version', severity: 'damage', path, found, remedy }
+  return lostIn('newer_version', path, found, remedy)
 }
 
 type Read = Sealed | { readonly problem: string; readonly newer: boolean }
@@ -164,16 +170,13 @@ async function checkpointProblem(root: string, version: number): Promise<{ text:
 export function unfitDamage({ version, found }: Unfit): Damage {
   const remedy =
     'run pitlake doctor --repair: it moves this one entry to journal/aside/, and what it brought is asked for again'
-  return { kind: 'entry_unfit', severity: 'damage', path: entryFile(version), found, remedy }
+  return lostIn('entry_unfit', entryFile(version), found, remedy)
 }
 
 /** The findings of `strayFolders`. */
 export async function checkStrays(root: string): Promise<Damage[]> {
-  return (await strayFolders(root)).map((name) => ({
-    kind: 'entry_stray',
-    severity: 'notice',
-    path: `${places.journal}/${name}`,
-    found: 'a folder stands where an entry will',
-    remedy: 'nothing reads it; pitlake doctor --repair moves it to journal/aside/',
-  }))
+  const remedy = 'nothing reads it; pitlake doctor --repair moves it to journal/aside/'
+  return (await strayFolders(root)).map((name) =>
+    notice('entry_stray', `${places.journal}/${name}`, 'a folder stands where an entry will', remedy),
+  )
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { unfitEntry } from '../ledger/aside.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
-import { checkJournal, type Damage, type JournalHealth, unfitDamage, checkStrays } from './damage.ts'
+import { checkJournal, checkStrays, type Damage, type JournalHealth, lostIn, notice, unfitDamage } from './damage.ts'
 import { checkFiles, checkLocks, checkMarker, checkOrphans, checkViews, type FilesHealth } from './damage-files.ts'
 import { isWritable } from '../store/disk.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
@@ -76,10 +76,11 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (input.repair) mended.push(...(await clearJournal(input.data, deps)))
   const journal = mended.length === 0 ? first.journal : await checkJournal(input.data)
   if (input.repair) mended.push(...(await mendJournal(input.data, journal, deps)))
-  if (half || input.rebuildLedger) mended.push(...(await attempt(async () => [await rebuildLedger(input.data, deps)])))
+  if (half || input.rebuildLedger)
+    mended.push(...((await ifSound(async () => [await rebuildLedger(input.data, deps)])) ?? []))
   let forgotten: Forgotten | null = null
   let beyond: ReadonlyMap<string, string> = new Map()
-  using ledger = await openSound(input.data)
+  using ledger = await ifSound(async () => await Ledger.open(input.data))
   if (ledger) {
     if (input.repair) {
       mended.push(...(await mendMarker(ledger, first.files.damaged, deps)))
@@ -126,21 +127,12 @@ async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps)
   return { ...diagnosis, mended }
 }
 
-/** What cannot be mended stays among the findings. */
-async function attempt(work: () => Promise<string[]>): Promise<string[]> {
+/** What work gives; undefined where the lake does not let it: that stays among the findings. */
+async function ifSound<T>(work: () => Promise<T>, any = false): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof LakeError && error.kind === 'integrity') return []
-    throw error
-  }
-}
-
-async function openSound(root: string): Promise<Ledger | undefined> {
-  try {
-    return await Ledger.open(root)
-  } catch (error) {
-    if (error instanceof LakeError && error.kind === 'integrity') return undefined
+    if (error instanceof LakeError && (any || error.kind === 'integrity')) return undefined
     throw error
   }
 }
@@ -202,13 +194,20 @@ async function openAnyhow(
   const findings: Damage[] = []
   const remedy = 'run pitlake doctor --rebuild-ledger'
   const damage = (kind: Damage['kind'], found: string, what = remedy) =>
-    findings.push({ kind, severity: 'damage', path: places.ledger, found, remedy: what })
-  if (!isWritable(root)) return { ledger: journal.broken.length > 0 ? undefined : await toRead(root), findings }
+    findings.push(lostIn(kind, places.ledger, found, what))
+  if (!isWritable(root))
+    return {
+      ledger: journal.broken.length > 0 ? undefined : await ifSound(async () => await Ledger.openToRead(root), true),
+      findings,
+    }
   const left = Ledger.asLeft(root)
   if (!left) {
     const there = isThere(inLake(root, places.ledger))
     damage(there ? 'ledger_torn' : 'ledger_lost', there ? 'it cannot be read' : 'it is not there')
-    return { ledger: journal.broken.length > 0 ? undefined : await inMemory(root), findings }
+    return {
+      ledger: journal.broken.length > 0 ? undefined : await ifSound(async () => await Ledger.inMemory(root), true),
+      findings,
+    }
   }
   const { version } = left.head()
   if (version > journal.newest) findings.push(await ahead(left, version, journal.newest))
@@ -222,7 +221,7 @@ async function openAnyhow(
   } catch (error) {
     if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
     damage('ledger_differs', error.message)
-    return { ledger: await inMemory(root), findings }
+    return { ledger: await ifSound(async () => await Ledger.inMemory(root), true), findings }
   }
 }
 
@@ -230,35 +229,15 @@ async function openAnyhow(
 async function ahead(ledger: Ledger, version: number, newest: number): Promise<Damage> {
   const lost = await lostBeyond(ledger, newest)
   const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
-  const about = { kind: 'entry_lost', severity: 'damage', path: places.journal } as const
-  if (lost.length === 0) {
-    const other = 'while the ledger is sound, pitlake doctor --repair does without them'
-    return { ...about, found, remedy: `put the missing entries back from a copy; ${other}` }
-  }
-  return {
-    ...about,
-    found: `${found}, and ${lost.length} of the files that it names beyond that are not here`,
-    remedy: `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
-  }
-}
-
-/** Where nothing can be written the index is read as it stands, or made in memory: neither is a fault of the lake. */
-async function toRead(root: string): Promise<Ledger | undefined> {
-  try {
-    return await Ledger.openToRead(root)
-  } catch (error) {
-    if (error instanceof LakeError) return undefined
-    throw error
-  }
-}
-
-async function inMemory(root: string): Promise<Ledger | undefined> {
-  try {
-    return await Ledger.inMemory(root)
-  } catch (error) {
-    if (error instanceof LakeError) return undefined
-    throw error
-  }
+  const other = 'while the ledger is sound, pitlake doctor --repair does without them'
+  const remedy = `put the missing entries back from a copy; ${other}`
+  if (lost.length === 0) return lostIn('entry_lost', places.journal, found, remedy)
+  return lostIn(
+    'entry_lost',
+    places.journal,
+    `${found}, and ${lost.length} of the files that it names beyond that are not here`,
+    `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
+  )
 }
 
 /** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
@@ -298,12 +277,11 @@ async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promis
   if (free >= wanted) return []
   const megabytes = (count: number) => `${Math.round(count / 1e6).toLocaleString('en-US')} MB`
   return [
-    {
-      kind: 'disk_full',
-      severity: 'notice',
-      path: '.',
-      found: `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`,
-      remedy: 'make room: pitlake vacuum removes what no kept version needs',
-    },
+    notice(
+      'disk_full',
+      '.',
+      `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`,
+      'make room: pitlake vacuum removes what no kept version needs',
+    ),
   ]
 }

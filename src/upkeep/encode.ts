@@ -1,3 +1,4 @@
+import { footerSql } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
 import { compressionSql, fewRows } from '../store/compression.ts'
@@ -66,7 +67,6 @@ export async function writeParquet(
   encoding: Encoding,
   metadata: Readonly<Record<string, string>>,
 ): Promise<number> {
-  const pairs = Object.entries(metadata).map(([key, value]) => `${quote(key)}: ${quote(value)}`)
   await session.run(
     statement('write', {
       source: rows.source,
@@ -76,7 +76,7 @@ export async function writeParquet(
       compression: compressionSql(encoding.few === true, encoding.level),
       out: quote(out),
       group: rows.group ?? groupRows,
-      metadata: `{${pairs.join(', ')}}`,
+      metadata: footerSql(metadata),
     }),
   )
   return await sizeOf(out)

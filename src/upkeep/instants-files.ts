@@ -1,9 +1,10 @@
+import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import { inLake } from '../store/layout.ts'
 import { writeChanged } from './changed-rows.ts'
-import { type Columns, columnsOf, inSession, orderOf, parquet } from './merge.ts'
+import { inSession, orderOf } from './merge.ts'
 import { recordRows } from './encode.ts'
 import { isHistory, supersededColumn, unproved } from './merge-history.ts'
 

@@ -1,9 +1,10 @@
+import { columnsOf, parquet } from '../store/parquet.ts'
 import type { Engine } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import { inLake } from '../store/layout.ts'
 import { writeChangedPoints } from './changed-rows.ts'
-import { columnsOf, inSession, type MergedFile, orderOf, parquet } from './merge.ts'
+import { inSession, type MergedFile, orderOf } from './merge.ts'
 
 /** A points file some of whose points were seen at an instant that has not come yet. */
 export interface ObservedJob {

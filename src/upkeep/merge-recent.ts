@@ -1,11 +1,12 @@
+import { parquet } from '../store/parquet.ts'
 import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import { realDisk } from '../store/disk.ts'
 import { inLake } from '../store/layout.ts'
-import { inSession, type MergedFile, orderOf, parquet, refuseNewerFiles, unlikeLedger } from './merge.ts'
+import { inSession, type MergedFile, orderOf, refuseNewerFiles, unlikeLedger } from './merge.ts'
 import { usualEncoding, writeParquet } from './encode.ts'
-import { recentGroup, recentSql, sharesMeta } from '../points/files.ts'
+import { recentGroup, sharesMeta } from '../points/files.ts'
 
 /** Recent files that are to become one. */
 export interface RecentMergeJob {
@@ -44,7 +45,7 @@ export async function mergeRecentFiles(engine: Engine, job: RecentMergeJob): Pro
 async function rewrite(session: Engine, job: RecentMergeJob, written: string[]): Promise<RecentMerged> {
   const paths = job.files.map((file) => inLake(job.root, file.path))
   await refuseNewerFiles(session, paths)
-  const source = recentSql(paths)
+  const source = parquet(paths)
   const before = await readShares(session, source)
   const onRecord = job.files.reduce((sum, file) => sum + file.rows, 0)
   const held = before.reduce((sum, share) => sum + Number(share.rows), 0)
@@ -90,7 +91,7 @@ function fileOf({ shares, own }: { readonly shares: readonly ShareRow[]; readonl
 }
 
 function writtenSql(out: string, own: ShareRow | null): string {
-  if (own === null) return recentSql([out])
+  if (own === null) return parquet([out])
   return `(SELECT ${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", * FROM ${parquet([out])})`
 }
 

@@ -1,3 +1,4 @@
+import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
 import { endSql } from '../intervals-sql.ts'
 import { LakeError } from '../errors.ts'
 import { sha256File } from '../ledger/commit.ts'
@@ -38,9 +39,6 @@ export type Merged =
 
 /** The facts of a written file that the journal keeps. */
 export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
-
-/** The columns of a relation, with their DuckDB types. */
-export type Columns = readonly { readonly name: string; readonly type: string }[]
 
 /** Whether the files of a table have the columns of points. */
 export function holdsPoints(table: string): boolean {
@@ -125,11 +123,6 @@ async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): 
   return { encoding: kept && kept.level === known?.level ? encodingText(kept) : null }
 }
 
-/** Parquet files as a relation without what their folders say. */
-export function parquet(paths: readonly string[]): string {
-  return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
-}
-
 /**
  * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. Whole
  * records are none either: they would be in memory twice, and what names a step stands beside them.
@@ -143,12 +136,6 @@ export function orderOf(table: string, columns: Columns): string {
   // Superseded steps stand together at the end, so that whole row groups of them are skipped.
   const first = isHistory(table) ? [`${supersededColumn} IS NOT NULL`] : []
   return `ORDER BY ${[...first, ...keys].join(', ')}`
-}
-
-/** The columns of a relation. */
-export async function columnsOf(session: Engine, source: string): Promise<Columns> {
-  const rows = await session.rows<{ column_name: string; column_type: string }>(`DESCRIBE FROM ${source}`)
-  return rows.map((row) => ({ name: row.column_name, type: row.column_type }))
 }
 
 /** What must not change when files are exchanged. */

@@ -1,6 +1,6 @@
-import type { Engine } from '../store/engine.ts'
-import { quoteList } from '../store/engine.ts'
-import type { HeldFile } from '../ledger/held.ts'
+import { Engine, quoteList } from '../store/engine.ts'
+import { liveFiles } from '../ledger/held.ts'
+import { Ledger } from '../ledger/ledger.ts'
 import { inLake } from '../store/layout.ts'
 import { statement } from './sql.ts'
 
@@ -19,7 +19,10 @@ export interface MetricSize {
 const recent = '(recent)'
 
 /** Bytes per point and column of every metric, from the footers of its files; the dearest metric first. */
-export async function metricSizes(engine: Engine, root: string, files: readonly HeldFile[]): Promise<MetricSize[]> {
+export async function metricSizes(root: string): Promise<MetricSize[]> {
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const files = liveFiles(ledger, { table: 'points' })
   const sizes: MetricSize[] = []
   for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
     const paths = own.map((file) => inLake(root, file.path))

@@ -1,3 +1,4 @@
+import { columnsOf, parquet } from '../store/parquet.ts'
 import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import type { Interval } from '../time.ts'
@@ -5,7 +6,7 @@ import type { Engine } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
 import { writeChangedPoints } from './changed-rows.ts'
-import { columnsOf, inSession, type MergedFile, orderOf, parquet } from './merge.ts'
+import { inSession, type MergedFile, orderOf } from './merge.ts'
 import { statement } from './sql.ts'
 import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 

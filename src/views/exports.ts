@@ -1,3 +1,4 @@
+import { footerSql } from '../store/parquet.ts'
 import { writeStream } from '../store/files.ts'
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
@@ -113,13 +114,11 @@ export function copySql(
   columns: Exported['columns'],
   footer: Readonly<Record<string, string>> = {},
 ): string {
-  const pairs = Object.entries(footer).map(([key, value]) => `${key}: ${quote(value)}`)
-  const metadata = pairs.length === 0 ? '' : `, KV_METADATA {${pairs.join(', ')}}`
   const raw = columns.map(([name, type]) => `${quote(name)}: ${quote(type === 'TIMESTAMPTZ' ? 'BIGINT' : type)}`)
   const typed = columns.map(([name, type]) =>
     type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
   )
   return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(from)}, format = 'newline_delimited', hive_partitioning = false,
     maximum_object_size = 268435456, columns = {${raw.join(', ')}}))
-    TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd${metadata})`
+    TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd${footerSql(footer)})`
 }

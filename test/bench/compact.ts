@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { reportSizes } from '../../src/upkeep/sizes.ts'
+import { metricSizes } from '../../src/upkeep/metric-sizes.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { commitDeps } from '../helpers/lakes.ts'
@@ -128,8 +128,8 @@ async function sizesOf(lived: string, fresh: string): Promise<string[]> {
          + CASE WHEN ${computedSql()} IS NULL THEN 0 ELSE 25 END)::BIGINT AS bytes
        FROM ${pointsAt(ledger, null)} GROUP BY ALL`,
     )
-    const sizes = new Map((await reportSizes(lived)).map((size) => [size.metric, size.bytes]))
-    const shown = (await reportSizes(fresh)).filter(({ metric }) => metrics.some((one) => one === metric))
+    const sizes = new Map((await metricSizes(lived)).map((size) => [size.metric, size.bytes]))
+    const shown = (await metricSizes(fresh)).filter(({ metric }) => metrics.some((one) => one === metric))
     return shown.map((size) => {
       const json = Number(raw.find((row) => row.metric === size.metric)?.bytes)
       const keys = ['t', 'asset', 'currency', 'observed_at'].map((name) => `${name} ${size.columns[name]?.toFixed(4)}`)

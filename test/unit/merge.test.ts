@@ -1,7 +1,7 @@
 import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { reportSizes } from '../../src/upkeep/sizes.ts'
+import { metricSizes } from '../../src/upkeep/metric-sizes.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
@@ -186,7 +186,7 @@ describe('encodings', () => {
         }
       engine.close()
       expect(file.bytes).toBeLessThanOrEqual(best * 1.05 + 4096)
-      const [sizes] = await reportSizes(root)
+      const [sizes] = await metricSizes(root)
       expect(sizes).toMatchObject({ metric: metrics[0], points: 30_000, files: 1 })
       for (const column of ['asset', 'currency', 't', 'available_at', 'observed_at', 'basis'])
         expect(sizes?.columns[column]).toBeLessThan(0.02)
