@@ -28,7 +28,7 @@ late points were only seen by a top-up long after: that they were late is known 
       overrides: settings.metrics.availability,
       now: Math.floor(deps.now() / 1000),
     })
-    deps.stdout(flagOption(input, 'json') ? json(report) : told(report, flagOption(input, 'all')))
+    deps.stdout(flagOption(input, 'json') ? json(report) : inWords(report, flagOption(input, 'all')))
     if (report.disproved > 0)
       throw new LakeError('integrity', {
         subject: `${report.disproved} availability rules disproved`,
@@ -40,7 +40,7 @@ late points were only seen by a top-up long after: that they were late is known 
   },
 }
 
-function told({ rows, disproved, unproven, proposal, changes }: AuditReport, all: boolean): string {
+function inWords({ rows, disproved, unproven, proposal, changes }: AuditReport, all: boolean): string {
   const order = ['disproved', 'conservative', 'unproven', 'kept']
   const listed = rows
     .filter(({ verdict }) => all || verdict === 'disproved')

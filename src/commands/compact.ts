@@ -37,12 +37,12 @@ export const compactCommand: CommandSpec = {
     const sizes = flagOption(input, 'report') ? await metricSizes(root) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     if (flagOption(input, 'json')) deps.stdout(json(report))
-    else deps.stdout([redated ? dated(redated) : '', told(merged), sizes ? sizeTable(sizes) : ''].join(''))
+    else deps.stdout([redated ? dated(redated) : '', inWords(merged), sizes ? sizeTable(sizes) : ''].join(''))
     judgeMerge(merged)
   },
 }
 
-function told(summary: MergeSummary): string {
+function inWords(summary: MergeSummary): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
   if (partitions === 0) return `nothing to merge (version ${version})\n`
   return `version ${version}: ${files_removed.toLocaleString('en-US')} files of ${partitions} partitions became ${files_added}

@@ -42,7 +42,7 @@ export const doctorCommand: CommandSpec = {
     )
     const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
     if (flagOption(input, 'json')) deps.stdout(json({ ok: damages.length === 0, ...diagnosis }))
-    else deps.stdout(told(diagnosis))
+    else deps.stdout(inWords(diagnosis))
     const [first] = damages
     if (first)
       throw new LakeError('integrity', {
@@ -72,7 +72,7 @@ function worldOf(deps: Deps, catalogue: Catalogue): DoctorDeps {
   }
 }
 
-function told({ version, checked, findings, mended, forgotten }: Diagnosis): string {
+function inWords({ version, checked, findings, mended, forgotten }: Diagnosis): string {
   const lines = mended.map((text) => `mended    ${text}`)
   if (forgotten && forgotten.files.length > 0) {
     const { files, points, series } = forgotten

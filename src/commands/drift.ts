@@ -37,7 +37,7 @@ export const driftCommand: CommandSpec = {
       besideWorld(deps),
     )
     if (flagOption(input, 'json')) deps.stdout(json(drift))
-    else deps.stdout(told(drift))
+    else deps.stdout(inWords(drift))
     const count = drift.new.length + drift.gone.length + drift.changed.length
     if (flagOption(input, 'strict') && count > 0)
       throw new LakeError('integrity', {
@@ -47,7 +47,7 @@ export const driftCommand: CommandSpec = {
   },
 }
 
-function told({ listed, catalogued, gone, changed, unmapped, ...rest }: Drift): string {
+function inWords({ listed, catalogued, gone, changed, unmapped, ...rest }: Drift): string {
   const lines = [`${listed} listed, ${catalogued} in the catalogue`]
   for (const path of rest.new) lines.push(`new       ${path}`)
   for (const path of gone) lines.push(`gone      ${path}`)

@@ -36,7 +36,7 @@ export const fetchCommand: CommandSpec = {
       { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
     ).finally(progress.end)
     if (flagOption(input, 'json')) deps.stdout(json(scripted(summary)))
-    else deps.stdout(told(summary))
+    else deps.stdout(inWords(summary))
     const error = verdict(summary)
     if (error !== null) throw error
   },
@@ -48,7 +48,7 @@ function scripted(summary: IngestSummary): object {
   return { ...rest, resume_at: resume_at === null ? null : new Date(resume_at).toISOString(), words }
 }
 
-function told(summary: IngestSummary): string {
+function inWords(summary: IngestSummary): string {
   const { windows } = summary
   return [
     `version      ${summary.version}`,

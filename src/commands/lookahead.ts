@@ -44,7 +44,7 @@ Exit 6: undecided, because the query has no instant, too few rows, or is not det
       },
       async (engine, statement, work) => await guarded(engine, statement, run, work),
     )
-    deps.stdout(flagOption(input, 'json') ? json(proof) : told(proof, file))
+    deps.stdout(flagOption(input, 'json') ? json(proof) : inWords(proof, file))
     if (proof.verdict === 'leak')
       throw new LakeError('integrity', {
         subject: `${file} looks ahead`,
@@ -79,7 +79,7 @@ function timeoutOf(input: Input): number {
   return countOption(input, 'timeout', '--timeout') ?? 600
 }
 
-function told(proof: Proof, file: string): string {
+function inWords(proof: Proof, file: string): string {
   const { verdict, reason, cutoffs, rows, differing, differences, notes } = proof
   const lines = [`${file}: ${verdict}${reason === null ? '' : `, ${reason}`}`]
   if (verdict !== 'undecided') lines.push(`${rows} rows tried in ${cutoffs} runs, ${differing} rows differ`)

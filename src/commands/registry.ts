@@ -61,7 +61,7 @@ export const statusCommand: CommandSpec = {
     const { cursor } = registryState(ledger)
     const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
     const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
-    deps.stdout(flagOption(input, 'json') ? json(status) : told(status))
+    deps.stdout(flagOption(input, 'json') ? json(status) : inWords(status))
   },
 }
 
@@ -130,7 +130,7 @@ function summaryText(summary: RegistrySummary): string {
   ].join('\n')
 }
 
-function told(status: RegistryStatus): string {
+function inWords(status: RegistryStatus): string {
   const { limits } = status
   const none = '-'
   const lines = [

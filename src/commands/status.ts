@@ -36,7 +36,7 @@ export const statusCommand: CommandSpec = {
     if (file !== undefined) deps.stderr(`page written to ${file}\n`)
     const checked = flagOption(input, 'check') ? check(judged.standing) : null
     if (flagOption(input, 'json')) deps.stdout(json(judged.standing))
-    else deps.stdout(checked?.line ?? told(judged.standing, settings.data))
+    else deps.stdout(checked?.line ?? inWords(judged.standing, settings.data))
     return checked?.code ?? 0
   },
 }
@@ -69,7 +69,7 @@ const columns = 80
 const labelled = 13
 
 /** The status for people, at most 80 columns wide. */
-export function told(standing: Standing, data: string): string {
+export function inWords(standing: Standing, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at } = standing
   const version =
     committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`

@@ -43,7 +43,7 @@ export const vacuumCommand: CommandSpec = {
     }
     const summary = await vacuum({ root: settings.data, keepSeconds, keepRequestsSeconds, really }, world)
     if (flagOption(input, 'json')) deps.stdout(json(summary))
-    else deps.stdout(told(summary, keepSeconds))
+    else deps.stdout(inWords(summary, keepSeconds))
   },
 }
 
@@ -54,7 +54,7 @@ function durationOf(input: Input, name: string, flag: string, usual: string): nu
   return seconds
 }
 
-function told(summary: VacuumSummary, keepSeconds: number): string {
+function inWords(summary: VacuumSummary, keepSeconds: number): string {
   const { dry_run, data, journal, exports, requests, stamped, version } = summary
   const total = data.bytes + journal.bytes + exports.bytes
   const lines = [

@@ -24,11 +24,11 @@ export const viewsCommand: CommandSpec = {
       force: true,
       deps: lakeWorld(deps, 'views'),
     })
-    deps.stdout(flagOption(input, 'json') ? json(built) : told(root, built))
+    deps.stdout(flagOption(input, 'json') ? json(built) : inWords(root, built))
   },
 }
 
-function told(root: string, { version, objects, files, bytes: size }: ViewsBuilt): string {
+function inWords(root: string, { version, objects, files, bytes: size }: ViewsBuilt): string {
   return `${objects} objects over ${files.toLocaleString('en-US')} files of version ${version} (${bytes(size)}):
   ${inLake(root, places.database)}
   ${inLake(root, places.script)}

@@ -1,6 +1,6 @@
 import { commit, type CommitDeps, type StagedFile, type Ticket, type Version } from '../ledger/commit.ts'
 import { convert } from '../points/convert.ts'
-import type { Body, BodyResult, ConvertPart, Existing, WrittenFile } from '../points/job.ts'
+import type { Body, BodyResult, ConvertPart, Existing, WrittenFile } from '../points/conversion.ts'
 import type { Engine } from '../store/engine.ts'
 import {
   type CoverageRow,

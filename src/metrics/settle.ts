@@ -1,5 +1,5 @@
 import { availableAt } from '../catalog/availability.ts'
-import type { BodyResult } from '../points/job.ts'
+import type { BodyResult } from '../points/conversion.ts'
 import type { CoverageRow, CoverageState } from '../ledger/entry.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
 import { end, floor, type Instant, step, type Weekday } from '../time.ts'

@@ -1,4 +1,4 @@
-import type { BodyResult } from '../points/job.ts'
+import type { BodyResult } from '../points/conversion.ts'
 import type { CoverageRow, Verified, Violation } from '../ledger/entry.ts'
 import { heldCoverage } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'

@@ -1,5 +1,5 @@
 import { longestSeconds } from '../time.ts'
-import type { PartJob } from './job.ts'
+import type { PartJob } from './conversion.ts'
 import { type Clocks, clocksOf, clocksSql } from './stage.ts'
 import type { Ordered } from './order.ts'
 import { statement } from './sql.ts'

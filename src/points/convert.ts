@@ -8,7 +8,15 @@ import { findClocks } from './clocks.ts'
 import { type Comparison, type Contradiction, compare, tellAsked, type Tally } from './compare.ts'
 import { convertDirectly } from './direct.ts'
 import { findHoles } from './holes.ts'
-import type { BodyResult, ConvertJob, ConvertPart, ConvertResult, PartJob, WrittenFile, WrittenRecent } from './job.ts'
+import type {
+  BodyResult,
+  ConvertJob,
+  ConvertPart,
+  ConvertResult,
+  PartJob,
+  WrittenFile,
+  WrittenRecent,
+} from './conversion.ts'
 import { load } from './load.ts'
 import { type Ordered, order } from './order.ts'
 import { describe, readShares, shareOf, type Source, stagedDating, writePoints } from './write.ts'

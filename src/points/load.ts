@@ -1,6 +1,6 @@
 import { realDisk } from '../store/disk.ts'
-import { lexAll } from './lex.ts'
-import { loadRich } from './rich.ts'
+import { lexBodies } from './lex-bodies.ts'
+import { loadByValue } from './by-value.ts'
 import { statement } from './sql.ts'
 import { forget, type Loaded, type Loading } from './stage.ts'
 import { loadTyped } from './typed.ts'
@@ -17,10 +17,10 @@ export async function load(
 ): Promise<Loaded> {
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   try {
-    const sound = await lexAll(loading)
+    const sound = await lexBodies(loading)
     await engine.run(statement('typed_table'))
-    await engine.run(statement('rich_table'))
-    await loadRich(loading, await loadTyped(loading, sound))
+    await engine.run(statement('by_value_table'))
+    await loadByValue(loading, await loadTyped(loading, sound))
     await engine.run(statement('staged'))
     await refuseContradictions(loading)
     await forget(engine, 'bodies', [...loading.poison.keys()])
@@ -42,5 +42,5 @@ async function refuseContradictions({ engine, poison, staged }: Loading): Promis
     staged.delete(body)
   }
   const refused = rows.map(({ body }) => body)
-  for (const table of ['typed', 'rich']) await forget(engine, table, refused)
+  for (const table of ['typed', 'by_value']) await forget(engine, table, refused)
 }

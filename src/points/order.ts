@@ -1,4 +1,4 @@
-import type { Body, PartJob } from './job.ts'
+import type { Body, PartJob } from './conversion.ts'
 
 /** A body in the order of writing: by series as the file is sorted, then by what was asked. */
 export interface Ordered {

@@ -1,4 +1,4 @@
-import { type Census, census, hasNegativeZero } from './body-census.ts'
+import { type ByteCounts, countBytes, hasNegativeZero } from './byte-counts.ts'
 import { isNested, isNumbers, kindBits, type Lexed, lexBody } from './lexer.ts'
 import type { Shape } from './shape.ts'
 import type { Part } from './write.ts'
@@ -8,7 +8,7 @@ export class Proof {
   readonly #files: readonly string[]
   readonly #shape: Shape
   readonly #lexed: Map<string, Lexed>
-  readonly #counted = new Map<number, Census>()
+  readonly #counted = new Map<number, ByteCounts>()
 
   constructor(files: readonly string[], shape: Shape, lexed: Map<string, Lexed>) {
     this.#files = files
@@ -20,7 +20,7 @@ export class Proof {
   async read(bodies: readonly number[]): Promise<void> {
     for (const body of bodies) {
       const file = this.#files[body] ?? ''
-      if (this.#shape.kind === 'numbers') this.#counted.set(body, await census(file))
+      if (this.#shape.kind === 'numbers') this.#counted.set(body, await countBytes(file))
       else this.#lexed.set(file, await lexBody(file))
     }
   }
@@ -40,7 +40,7 @@ export class Proof {
    * text and no further key; with no comma beyond those between them none trails; with no r and no f there is no
    * boolean. A null or missing value leaves the sums unequal, too.
    */
-  async #countedAgree(counted: Census, { rows, numbers, told, zeros }: Part, file: string): Promise<boolean> {
+  async #countedAgree(counted: ByteCounts, { rows, numbers, told, zeros }: Part, file: string): Promise<boolean> {
     const keys = rows + numbers + told
     if (counted.literals || counted.quotes !== 2 * keys || counted.commas !== keys - 1) return false
     return zeros === 0 || !counted.minus || !(await hasNegativeZero(file))

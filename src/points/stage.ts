@@ -1,6 +1,6 @@
 import { onGridSql, stepSql } from '../intervals-sql.ts'
 import type { Lexed } from './lexer.ts'
-import type { Circumstances } from './job.ts'
+import type { Circumstances } from './conversion.ts'
 import { statement } from './sql.ts'
 import type { Engine, Row } from '../store/engine.ts'
 

@@ -4,7 +4,7 @@ import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availab
 import { endSql, micros } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
 import { compressionSql } from '../store/compression.ts'
-import type { Body, Circumstances, PartJob, WrittenFile } from './job.ts'
+import type { Body, Circumstances, PartJob, WrittenFile } from './conversion.ts'
 import { type Ordered, paramsText } from './order.ts'
 import { lookup, statement } from './sql.ts'
 import { type Clocks, clocksOf, clocksSql } from './stage.ts'

@@ -1,7 +1,7 @@
 import { usage } from '../errors.ts'
 import { type Cell, quote } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
-import { dotCommands } from './complete.ts'
+import { dotCommands } from './completion.ts'
 import { setMoment } from './lake.ts'
 import type { SessionState } from './session-state.ts'
 import { layTable } from './table.ts'

@@ -1,5 +1,5 @@
 import type { Engine } from '../store/engine.ts'
-import type { Vocabulary } from './complete.ts'
+import type { Vocabulary } from './completion.ts'
 import type { Format } from './write.ts'
 
 /** The state that the dot commands change. */

@@ -7,7 +7,7 @@ import { heldCoverage, heldSeries, heldVersions, liveFiles } from '../ledger/hel
 import { places } from '../store/layout.ts'
 import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { reobserveFile } from './merge-observed.ts'
+import { reobserveFile } from './instants-points.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'

@@ -4,7 +4,7 @@ import { formatDate, type Micros } from '../time.ts'
 import { type HeldFile, heldSoft, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Mending, redateInstants } from './instants-files.ts'
+import { type Mending, redateInstants } from './instants-registry.ts'
 import { registryState, type RegistryState, softDraft, softFacts, stateDraft } from '../registry/state.ts'
 import { type Rewriting, footerOf, replacement } from './rewrite.ts'
 

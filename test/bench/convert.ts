@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Rule } from '../../src/catalog/availability.ts'
 import { convert } from '../../src/points/convert.ts'
-import type { Body, ConvertJob } from '../../src/points/job.ts'
+import type { Body, ConvertJob } from '../../src/points/conversion.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 
 /** What is used of parquetjs-lite, which comes without types. */

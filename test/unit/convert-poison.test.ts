@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { BodyResult } from '../../src/points/job.ts'
+import type { BodyResult } from '../../src/points/conversion.ts'
 import { day } from '../../src/time.ts'
 import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { settleBody } from '../../src/metrics/settle.ts'
-import type { BodyResult } from '../../src/points/job.ts'
+import type { BodyResult } from '../../src/points/conversion.ts'
 import type { Ask } from '../../src/metrics/plan.ts'
 import { parseInstant } from '../../src/time.ts'
 

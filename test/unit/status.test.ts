@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { told } from '../../src/commands/status.ts'
+import { inWords } from '../../src/commands/status.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/jobs.ts'
 import { auditAvailability } from '../../src/report/audit.ts'
 import { readStanding } from '../../src/report/status.ts'
@@ -237,14 +237,14 @@ test('a lake without a version is not to be trusted; no lake is a slip of the us
       coverage: { due: 0, share: null },
     })
     expect(statusPage(page)).not.toMatch(/NaN|undefined/)
-    expect(told(standing, root)).toMatch(/^trust {8}NO$/m)
+    expect(inWords(standing, root)).toMatch(/^trust {8}NO$/m)
   }))
 
 test('the text fits into 80 columns, however long the names are', async () =>
   withBench(noon, async (bench) => {
     await bench.fetch(selection)
     const { standing } = await looked(bench.root, noon + 5 * day)
-    const text = told({ ...standing, synthetic: true, violations: 1234 }, 'data')
+    const text = inWords({ ...standing, synthetic: true, violations: 1234 }, 'data')
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     for (const label of [
       'trust',

@@ -1,13 +1,13 @@
--- shapes: where each rich body keeps its values.
+-- shapes: where each body that is read value by value keeps its values.
 -- columns: body, valued (in v or o), lone (the one other key that holds them all, as objects or arrays, or NULL).
 -- A null v beside points of other keys is a null point of that shape.
 -- law: L7. Decided for each response, not for each endpoint.
 CREATE TEMP VIEW shapes AS
-WITH entries AS (SELECT body, unnest(others) AS e FROM rich_raw WHERE others IS NOT NULL)
+WITH entries AS (SELECT body, unnest(others) AS e FROM by_value_raw WHERE others IS NOT NULL)
 SELECT body, valued, lone
 FROM (
   SELECT body, bool_or(v IS NOT NULL OR o IS NOT NULL) OR (bool_or(has_v OR has_o) AND NOT bool_or(others IS NOT NULL)) AS valued
-  FROM rich_raw GROUP BY body
+  FROM by_value_raw GROUP BY body
 )
 LEFT JOIN (
   SELECT body, CASE WHEN count(DISTINCT e.key) = 1 AND count(e.value) > 0

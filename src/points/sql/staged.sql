@@ -4,4 +4,4 @@
 CREATE TEMP VIEW staged AS
 SELECT body, t, v, o, extra, computed FROM typed_points
 UNION ALL
-SELECT body, t, v, o, extra, computed FROM rich
+SELECT body, t, v, o, extra, computed FROM by_value

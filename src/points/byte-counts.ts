@@ -1,7 +1,7 @@
 import { eachChunk } from '../store/files.ts'
 
 /** What the raw bytes of a body tell without being parsed. */
-export interface Census {
+export interface ByteCounts {
   readonly quotes: number
   readonly commas: number
   /** Whether the letters occur of which `true`, `false`, `inf` cannot be written and the known keys are free: r, f. */
@@ -17,7 +17,7 @@ const commaByte = 0x2c
  * Counts the bytes that betray what typed JSON reading converts in silence: a text where a number belongs, an unknown
  * key, a boolean, a trailing comma. Four bytes at a time, several gigabytes a second.
  */
-export async function census(file: string): Promise<Census> {
+export async function countBytes(file: string): Promise<ByteCounts> {
   let quotes = 0
   let commas = 0
   let literals = false

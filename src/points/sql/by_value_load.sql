@@ -1,7 +1,7 @@
--- rich_raw, filled from some bodies.
--- columns: as in rich_raw.
+-- by_value_raw, filled from some bodies.
+-- columns: as in by_value_raw.
 -- law: L7. A key that a point has twice is told (doubled), never resolved.
-INSERT INTO rich_raw
+INSERT INTO by_value_raw
 SELECT {{body}}, m['t'], m['v'], m['o'], m['computed_at'], has_t, has_v, has_o,
   CASE WHEN keys > known THEN list_filter(map_entries(m), lambda e: e.key NOT IN ('t', 'v', 'o', 'computed_at')) END,
   CASE WHEN keys > known THEN len(list_distinct(map_keys(m))) < keys ELSE false END

@@ -1,12 +1,12 @@
--- rich, filled from rich_raw: the points in the lake's terms, with the first fault of each.
--- columns: as in rich.
+-- by_value, filled from by_value_raw: the points in the lake's terms, with the first fault of each.
+-- columns: as in by_value.
 -- law: L7. A scalar goes to v, an object or array to o; keys beside them to extra; what fits nowhere is a fault.
-INSERT INTO rich
+INSERT INTO by_value
 WITH read AS (
   SELECT *, TRY_CAST(t AS DOUBLE) AS sent, TRY_CAST(TRY_CAST(t AS DOUBLE) AS BIGINT) AS mark, TRY_CAST(c AS DOUBLE) AS told,
     CASE WHEN left(v, 1) NOT IN ('{', '[') THEN TRY_CAST(v AS DOUBLE) END AS number,
     coalesce(left(v, 1) IN ('{', '['), false) AS nested
-  FROM (SELECT *, rowid AS place FROM rich_raw) JOIN shapes USING (body)
+  FROM (SELECT *, rowid AS place FROM by_value_raw) JOIN shapes USING (body)
     JOIN (SELECT body, "interval" FROM bodies) USING (body)
 ), told AS (
   SELECT *, CASE

@@ -4,7 +4,7 @@ import { lexBody } from './lexer.ts'
 import type { Loading } from './stage.ts'
 
 /** Lexes the bodies that were not lexed yet; returns those that are sound JSON arrays of objects and not empty. */
-export async function lexAll(loading: Loading): Promise<number[]> {
+export async function lexBodies(loading: Loading): Promise<number[]> {
   const { files, lexed, poison } = loading
   const good: number[] = []
   for (const [body, file] of files.entries()) {

@@ -3,33 +3,32 @@ import { bodySql, forget, gridOf, type Loading, statsOf } from './stage.ts'
 import { quoteList } from '../store/engine.ts'
 
 /** Stages what is left, value by value; what is wrong with a body becomes its reason. */
-export async function loadRich(loading: Loading, bodies: readonly number[]): Promise<void> {
+export async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
   const { engine, circumstances, poison, staged } = loading
   if (bodies.length === 0) return
-  await engine.run(statement('rich_raw'))
-  await fillRich(loading, bodies)
+  await engine.run(statement('by_value_raw'))
+  await fillTable(loading, bodies)
   await engine.run(statement('shapes'))
-  await engine.run(statement('rich', gridOf(circumstances)))
+  await engine.run(statement('by_value', gridOf(circumstances)))
   for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
     poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
   await forget(
     engine,
-    'rich',
+    'by_value',
     bodies.filter((body) => poison.has(body)),
   )
-  for (const [body, found] of await statsOf(loading, 'rich')) staged.set(body, found)
+  for (const [body, found] of await statsOf(loading, 'by_value')) staged.set(body, found)
 }
 
 type FaultRow = { readonly body: number; readonly fault: string; readonly faults: bigint }
 
 /** All at once where that works; else one by one, so that DuckDB's refusal of one spares the others. */
-async function fillRich(loading: Loading, bodies: readonly number[]): Promise<void> {
+async function fillTable(loading: Loading, bodies: readonly number[]): Promise<void> {
   const { engine, files, copies, poison } = loading
   const fill = (some: readonly number[]): Promise<number> => {
     const paths = some.map((body) => copies.get(body) ?? files[body] ?? '')
-    return engine.run(statement('rich_load', { body: bodySql(some), files: quoteList(paths) }))
+    return engine.run(statement('by_value_load', { body: bodySql(some), files: quoteList(paths) }))
   }
-  if (bodies.length === 0) return
   try {
     await fill(bodies)
   } catch {
