@@ -37,7 +37,7 @@ import { scriptText } from './script.ts'
  *   {{intervals}}                  map {metric: [the intervals under which it has points, and those of the catalogue]}
  *   {{lags}}                       map {'metric|interval': smallest available_at minus end of interval, microseconds}
  *   {{resource}}                   a file that holds it makes one object for each resource of the registry
- *   {{fields RESOURCE}}            the resource's typed columns, quoted, by comma
+ *   {{fields RESOURCE}}            the resource's typed columns, quoted, a comma behind each
  *   {{field_comments OBJECT}}      COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name
  *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
  *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals

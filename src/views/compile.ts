@@ -201,8 +201,9 @@ function fieldsOf(catalogue: Catalogue, object: string): readonly Column[] {
   return found(recordTables(catalogue.resources).get(name), object)
 }
 
+/** Each with a comma behind it: there may be none. */
 function columnList(columns: readonly Column[]): string {
-  return columns.map(([name]) => quoteName(name)).join(', ')
+  return columns.map(([name]) => `${quoteName(name)},`).join(' ')
 }
 
 function fieldComments(catalogue: Catalogue, object: string): string {

@@ -3,10 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
+import { refuseClashes } from '../../src/views/clashes.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import type * as command from '../helpers/command.ts'
+import { inFolder } from '../helpers/lakes.ts'
 import { registryKey, withRegistryBench } from '../helpers/registry-bench.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
+import { makeLake, makeViews } from '../helpers/views.ts'
 
 const timeout = 300_000
 const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -200,4 +205,33 @@ test('a resource that cannot work is refused with its file and line, by every co
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+})
+
+test('a catalogue without a field that a view reads by its name is refused; without all others the views are made', async () => {
+  let resources = catalogue.resources
+  const without = (name: string, field: string): Catalogue => {
+    const resource = resources.get(name)
+    if (!resource) throw new Error(name)
+    const { [field]: _, ...fields } = resource.fields
+    return { ...catalogue, resources: new Map([...resources, [name, { ...resource, fields }]]) }
+  }
+  expect(() => refuseClashes(without('products', 'symbol'))).toThrow(
+    /^catalog\/registry.yaml:\d+: resources.products: expected the field symbol, which \d\d_\w+.sql reads, got none$/m,
+  )
+  const kept: string[] = []
+  for (const [name, { fields }] of catalogue.resources)
+    for (const field of Object.keys(fields))
+      try {
+        const fewer = without(name, field)
+        refuseClashes(fewer)
+        resources = fewer.resources
+      } catch {
+        kept.push(`${name}.${field}`)
+      }
+  expect(kept).toContain('deployments.verification_status')
+  expect(kept).not.toContain('issuers.custodian')
+  await inFolder(async (root) => {
+    await makeLake(root, [{ at: '2024-01-01' }])
+    expect(await makeViews(root, { catalogue: { ...catalogue, resources } })).toMatchObject({ made: true })
+  })
 })

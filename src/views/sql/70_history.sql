@@ -4,7 +4,7 @@
 CREATE OR REPLACE VIEW history."{{resource}}" AS
 SELECT id, "at" AS valid_from,
   coalesce(lead("at") OVER (PARTITION BY id ORDER BY "at"), CAST('infinity' AS TIMESTAMPTZ)) AS valid_to,
-  op, lead(coalesce(closed_by, op)) OVER (PARTITION BY id ORDER BY "at") AS closed_by, inferred, {{fields {{resource}}}}, record
+  op, lead(coalesce(closed_by, op)) OVER (PARTITION BY id ORDER BY "at") AS closed_by, inferred, {{fields {{resource}}}} record
 FROM {{files history.{{resource}}}}
 WHERE ({{as_of}} IS NULL OR "at" <= {{as_of}}) AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}})
 QUALIFY op IS NOT NULL;

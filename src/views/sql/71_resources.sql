@@ -3,7 +3,7 @@
 -- law: L1, L6. Known from the poll on; before the first snapshot only with registry_backfill, and then assumed. A step
 --   that a known one supersedes is left out by a condition on one column: the scan skips where such steps stand together.
 CREATE OR REPLACE VIEW "{{resource}}" AS
-SELECT id, {{fields {{resource}}}}, record, "at" AS valid_from, inferred, as_of, as_of_at,
+SELECT id, {{fields {{resource}}}} record, "at" AS valid_from, inferred, as_of, as_of_at,
   coalesce("at" > {{as_of}}, false) AS assumed
 FROM {{files history.{{resource}}}}
 WHERE ({{as_of}} IS NULL OR "at" <= CASE WHEN {{registry_backfill}}

@@ -15,7 +15,7 @@ layered AS NOT MATERIALIZED (
   FROM chosen JOIN {{files {{resource}}}} AS dated
     ON dated.snapshot_date = chosen.snapshot_date AND (dated.layer = chosen.base OR dated.layer = chosen.delta)
 )
-SELECT snapshot_date, id, {{fields {{resource}}}}, record, shown_as_of AS as_of, shown_as_of_at AS as_of_at,
+SELECT snapshot_date, id, {{fields {{resource}}}} record, shown_as_of AS as_of, shown_as_of_at AS as_of_at,
   shown_at AS observed_at
 FROM (FROM layered QUALIFY NOT is_base OR bool_and(is_base) OVER (PARTITION BY snapshot_date, entity))
 WHERE NOT removed;
