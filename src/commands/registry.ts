@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { describeOutcome } from '../net/outcome.ts'
 import { readFeedAhead } from '../registry/feed-ahead.ts'
-import { registrySnapshot, registrySync } from '../registry/jobs.ts'
+import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
 import type { RegistryDeps, RegistryEvent, RegistryInput } from '../registry/run.ts'
 import { registryState } from '../registry/state.ts'
 import { type RegistrySummary, verdictOf } from '../registry/summary.ts'

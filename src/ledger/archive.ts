@@ -1,4 +1,6 @@
 import type { Json } from './entry.ts'
+import { proven } from './row.ts'
+import { real, shape } from './shape.ts'
 import type { Micros } from '../time.ts'
 
 /** What of the ledger's own rows has left it for Parquet files of the lake: these tables, in this order. */
@@ -43,9 +45,12 @@ export function toState(state: ArchivedState): { readonly [key: string]: Json } 
   return { [stateKey]: { ...state } }
 }
 
+const archivedShape = shape({ before: real, requests: real, credits: real })
+
 /** What an entry or the index says of it; undefined where nothing went yet. */
 export function fromState(state: (key: string) => Json | undefined): ArchivedState | undefined {
-  return state(stateKey) as ArchivedState | undefined
+  const value = state(stateKey)
+  return value === undefined ? undefined : proven(archivedShape, value, stateKey)
 }
 
 /** Takes out of the index what the entry that set this state put into files. */

@@ -49,7 +49,7 @@ export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): Cove
     const since = Math.max(held.since, row.since)
     const until = Math.min(held.until, row.until)
     const same = held.state === row.state && held.reason === row.reason
-    if (since >= until || !same || held.asked_at >= row.asked_at || settled(held)) continue
+    if (since >= until || !same || held.asked_at >= row.asked_at || isPlain(held)) continue
     remove.push(held)
     if (held.since < since) add.push({ ...held, until: since })
     add.push({ ...held, since, until, asked_at: row.asked_at, request: row.request })
@@ -58,7 +58,7 @@ export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): Cove
   return { remove, add }
 }
 
-function settled(row: CoverageRow): boolean {
+function isPlain(row: CoverageRow): boolean {
   return row.state === 'covered' && row.reason === null
 }
 
@@ -76,7 +76,7 @@ function joinNeighbours(rows: readonly CoverageRow[]): CoverageRow[] {
 
 function joinable(a: CoverageRow, b: CoverageRow): boolean {
   if (a.state !== b.state || a.reason !== b.reason) return false
-  return settled(a) || (a.asked_at === b.asked_at && a.request === b.request)
+  return isPlain(a) || (a.asked_at === b.asked_at && a.request === b.request)
 }
 
 function sameRow(a: CoverageRow, b: CoverageRow): boolean {

@@ -79,6 +79,9 @@ export interface CoverageRow {
   readonly request: string | null
 }
 
+/** The same where the series is said elsewhere. */
+export type WindowAnswer = Omit<CoverageRow, 'series'>
+
 /** An upstream value that contradicts the stored one; unique per series, t, kind and offered value. */
 export interface Violation {
   readonly series: string

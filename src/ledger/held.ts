@@ -15,6 +15,7 @@ import {
   type Stamp,
   type Violation,
   violationId,
+  type WindowAnswer,
 } from './entry.ts'
 
 /** A file with the versions between which it is in the view. */
@@ -113,7 +114,7 @@ export interface HeldAnswers {
   readonly metric: string
   readonly points: number
   readonly settled: Interval | null
-  readonly answers: Pick<CoverageRow, 'since' | 'until' | 'state' | 'reason' | 'asked_at' | 'request'>[]
+  readonly answers: WindowAnswer[]
 }
 
 const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })

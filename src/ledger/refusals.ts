@@ -1,5 +1,6 @@
 import { formatInstant, parseInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
+import type { WindowAnswer } from './entry.ts'
 
 /**
  * What a refusal is about: 403 and 404 the whole path, 400 one series (a refused currency says nothing of another), or
@@ -72,12 +73,7 @@ const dailyPatience = 22 * 3600
 export const refusalPatience = 30 * day
 
 /** An answer about a window, as far as refusals are concerned. */
-export interface RefusalAnswer {
-  readonly state: 'covered' | 'empty' | 'unsupported' | 'failed'
-  readonly reason: string | null
-  readonly asked_at: Instant
-  readonly request: string | null
-}
+export type RefusalAnswer = Omit<WindowAnswer, 'since' | 'until'>
 
 /** A refusal that no later answer has overtaken. */
 export interface Standing extends Refusal {

@@ -9,26 +9,17 @@ import {
   type Standing,
   standingRefusal,
 } from '../ledger/refusals.ts'
+import type { WindowAnswer } from '../ledger/entry.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
 
 import { beforeStart, type DatedSaid, isUnlisted, standingOf, type StandingMetadata } from './metadata-said.ts'
 
-/** What an earlier answer said about a window of a series. */
-export interface Answered extends Window {
-  readonly state: 'covered' | 'empty' | 'unsupported' | 'failed'
-  /** `awaiting` and `gap`: covered, but points are missing. */
-  readonly reason: string | null
-  readonly asked_at: Instant
-  /** The request that told; null where none did. */
-  readonly request: string | null
-}
-
 /** What the lake already knows of a series. */
 export interface Held {
   readonly metric: string
   readonly points: number
-  readonly answers: readonly Answered[]
+  readonly answers: readonly WindowAnswer[]
   /** The interval under which its points are stored, where the endpoint itself takes none. */
   readonly settled: Interval | null
 }
@@ -69,7 +60,7 @@ export interface Blocked {
   readonly window: Window
   readonly reason: string
   /** What was said of it before, by a refusal that stands or by metadata; null where a name is not mapped. */
-  readonly told: Pick<Answered, 'state' | 'asked_at' | 'request'> | null
+  readonly told: Pick<WindowAnswer, 'state' | 'asked_at' | 'request'> | null
 }
 
 /** The very object that `fetch` executes and `plan` prints. */
@@ -232,7 +223,7 @@ function missingWindows(
 ): Window[] {
   const { answers = [], points = 0 } = known ?? {}
   const tolerance = toleranceOf(endpoint, interval)
-  const age = (answer: Answered) =>
+  const age = (answer: WindowAnswer) =>
     now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval, weekStart), interval, -1), interval)
   if (gapsOnly) {
     const gaps = answers.filter((answer) => (isHole(answer) ? age(answer) > tolerance : isAlarm(answer, points)))
@@ -244,12 +235,12 @@ function missingWindows(
   )
 }
 
-function isHole(answer: Answered): boolean {
+function isHole(answer: WindowAnswer): boolean {
   return answer.state === 'covered' && answer.reason !== null
 }
 
 /** Whether points of a series that has some were refused here. */
-function isAlarm({ state, reason }: Answered, points: number): boolean {
+function isAlarm({ state, reason }: WindowAnswer, points: number): boolean {
   return points > 0 && (state === 'failed' || state === 'unsupported') && isOfHeld(reason)
 }
 
@@ -266,7 +257,7 @@ interface Against {
 }
 
 /** Whether an answer stands for now; one of a far future (a clock was wrong) does not. */
-function isSettled(answer: Answered, against: Against): boolean {
+function isSettled(answer: WindowAnswer, against: Against): boolean {
   const { age, tolerance, now, points } = against
   const since = Math.abs(now - answer.asked_at)
   switch (answer.state) {
@@ -289,7 +280,7 @@ function isSettled(answer: Answered, against: Against): boolean {
 }
 
 /** Whether a series was refused as one that never had points. */
-function isStale({ reason }: Answered): boolean {
+function isStale({ reason }: WindowAnswer): boolean {
   const refusal = readRefusal(reason)
   return refusal !== null && refusal.scope !== 'range' && refusal.since === null
 }

@@ -1,8 +1,8 @@
 import { commit, type Version } from '../ledger/commit.ts'
 import { readFindings, readKeys, readTexts } from './held.ts'
 import { unseen } from './layers.ts'
-import { type Change, newChange, writeSettled, writeStep } from './steps.ts'
-import { type Finding, type Memory, settle, type Settled, suspects } from './history.ts'
+import { type Change, newChange, writeFolded, writeStep } from './steps.ts'
+import { type Finding, type Memory, fold, type Folded, suspects } from './history.ts'
 import { draftPoll, recordsAfter } from './draft.ts'
 import type { FinishedPoll, PollContext } from './finished-poll.ts'
 import { registryState } from './state.ts'
@@ -21,15 +21,15 @@ export interface Committed {
 }
 
 /** A poll that was folded into steps: their lines are written. */
-export interface SettledPoll {
+export interface FoldedPoll {
   readonly memory: Memory
   readonly change: Change
   readonly findings: readonly Finding[]
-  readonly newKeys: Settled['newKeys']
+  readonly newKeys: Folded['newKeys']
 }
 
 /** Folds a poll into steps of history, upon what the lake holds. */
-export async function settlePoll(context: PollContext, finished: FinishedPoll): Promise<SettledPoll> {
+export async function foldPoll(context: PollContext, finished: FinishedPoll): Promise<FoldedPoll> {
   const { ledger, withEngine, resources } = context
   const { poll, lines } = finished
   const wanted = finished.whole === null ? suspects(poll) : union(suspects(poll), unseen(poll))
@@ -39,15 +39,15 @@ export async function settlePoll(context: PollContext, finished: FinishedPoll): 
     keys: await readKeys(ledger, engine),
   }))
   const change = newChange()
-  const settled = settle(poll, memory, (step) => writeStep(lines, change, step))
-  const findings = await newFindings(context, [...settled.findings, ...disagreements(finished)])
-  writeSettled(lines, change, { ...settled, findings })
-  return { memory, change, findings, newKeys: settled.newKeys }
+  const folded = fold(poll, memory, (step) => writeStep(lines, change, step))
+  const findings = await newFindings(context, [...folded.findings, ...disagreements(finished)])
+  writeFolded(lines, change, { ...folded, findings })
+  return { memory, change, findings, newKeys: folded.newKeys }
 }
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
 export async function commitPoll(context: PollContext, finished: FinishedPoll): Promise<Committed> {
-  const { memory, change, findings, newKeys } = await settlePoll(context, finished)
+  const { memory, change, findings, newKeys } = await foldPoll(context, finished)
   const records = recordsAfter(registryState(context.ledger), change)
   let date: string | null = null
   const version = await commit(

@@ -142,7 +142,7 @@ function cascade(poll: Poll, product: string): void {
   }
 }
 
-/** The entities whose held texts must be at hand before the poll can be settled. */
+/** The entities whose held texts must be at hand before the poll can be folded. */
 export function suspects(poll: Poll): Map<string, Set<string>> {
   const wanted = new Map<string, Set<string>>()
   const want = (resource: string, id: string): void => {
@@ -198,7 +198,7 @@ export interface Finding {
 }
 
 /** What a poll comes to beside its steps. */
-export interface Settled {
+export interface Folded {
   readonly absorbed: readonly Absorbed[]
   readonly newKeys: readonly { readonly resource: string; readonly path: string; readonly initial: boolean }[]
   readonly findings: readonly Finding[]
@@ -220,13 +220,13 @@ const latest = Number.POSITIVE_INFINITY
  * a record before what it embeds. Idempotent: the same poll upon its own
  * result gives nothing. Order of keys and additive keys make no versions.
  */
-export function settle(poll: Poll, memory: Memory, onStep: (step: Step) => void): Settled {
+export function fold(poll: Poll, memory: Memory, onStep: (step: Step) => void): Folded {
   const sink: Sink = { poll, memory, onStep, absorbed: [], newKeys: [], findings: [], ofProduct: null }
   for (const resource of memory.resources.values()) {
     const outlooks = poll.outlook.get(resource.name)
     for (const id of [...(outlooks?.keys() ?? [])].toSorted()) {
       const outlook = outlooks?.get(id)
-      if (outlook) settleOne(sink, resource, id, outlook)
+      if (outlook) foldOne(sink, resource, id, outlook)
     }
   }
   const { absorbed, newKeys, findings } = sink
@@ -238,13 +238,13 @@ interface Sink {
   readonly memory: Memory
   readonly onStep: (step: Step) => void
   readonly absorbed: Absorbed[]
-  readonly newKeys: Settled['newKeys'][number][]
+  readonly newKeys: Folded['newKeys'][number][]
   readonly findings: Finding[]
   /** Deployments by the end of the poll, by product; made when first needed. */
   ofProduct: ReadonlyMap<string, readonly Pick<Incoming, 'id' | 'text'>[]> | null
 }
 
-function settleOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): void {
+function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): void {
   const { name } = resource
   const known = sink.poll.held.get(name)?.get(id)
   const incoming = outlook.incoming?.bare === true ? dressed(sink, outlook.incoming) : outlook.incoming

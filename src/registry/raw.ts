@@ -29,7 +29,12 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
   const { spool, ledger } = context
   const name = fileName(drafting)
   const next: Record<string, Tags[string]> = { ...tags }
-  for (const body of raws) if (body.known) listAgain(drafting, 'raw', tags[body.address]?.raw ?? '')
+  for (const { known, address } of raws) {
+    if (!known) continue
+    const held = tags[address]
+    if (!held) throw new RangeError(`no body of ${address} is held`)
+    listAgain(drafting, 'raw', held.raw)
+  }
   const received = raws.filter((body) => !body.known)
   if (received.length === 0) return next
   if (whole === null || whole === 'lists') {

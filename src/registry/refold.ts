@@ -9,7 +9,7 @@ import type { Spool } from '../ledger/sweep.ts'
 import { type Read, readPage, readSnapshot, type Resources } from './bodies.ts'
 import { cutApart } from './cut.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
-import { settlePoll } from './commit.ts'
+import { foldPoll } from './commit.ts'
 import { draftPoll } from './draft.ts'
 import { enginesOf } from './engines.ts'
 import { eventTaker } from './events.ts'
@@ -49,7 +49,7 @@ export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
   const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
   using lines = new Lines(spool)
   const finished = await pollAgain(again, context, newPoll(held), lines)
-  const { memory, change } = await settlePoll(context, finished)
+  const { memory, change } = await foldPoll(context, finished)
   const { draft } = await draftPoll({ context, finished, memory, change }, { lake, version, committed_at })
   return draft.add ?? []
 }

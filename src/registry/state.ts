@@ -1,6 +1,8 @@
 import type { Json } from '../ledger/entry.ts'
 import { heldSoft, heldState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { proven } from '../ledger/row.ts'
+import { type Check, mapOf, oneOf, orNull, real, shape, text } from '../ledger/shape.ts'
 import type { Layers } from './layers.ts'
 
 /** The last snapshot that was applied. */
@@ -31,38 +33,48 @@ export interface RegistryState {
   readonly records: Readonly<Record<string, number>>
 }
 
+const snapshot = shape({ date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') })
+const layer = shape({ base: text, base_at: real, delta: orNull(text), rows: orNull(real) })
+
+type Reading = <T>(key: string, check: Check<T>) => T | null
+
 /** The cursor of the last commit. */
 export function committedCursor(ledger: Ledger): string | null {
-  return (heldState(ledger, 'registry.cursor') as string | null | undefined) ?? null
+  return stateOf(ledger)('cursor', text)
+}
+
+function stateOf(ledger: Ledger): Reading {
+  return (key, check) => provenOr(check, heldState(ledger, `registry.${key}`), key)
+}
+
+function provenOr<T>(check: Check<T>, value: Json | undefined, key: string): T | null {
+  return value === undefined || value === null ? null : proven(check, value, `registry.${key}`)
 }
 
 /** Reads the committed state; the cursor is that of a later poll which brought no news, where there was one. */
 export function registryState(ledger: Ledger): RegistryState {
-  const read = <T>(key: string, otherwise: T): T => (heldState(ledger, `registry.${key}`) as T | undefined) ?? otherwise
+  const read = stateOf(ledger)
   const committed = committedCursor(ledger)
   const { further } = softFacts(ledger)
   return {
     cursor: further !== null && further.after === committed ? further.cursor : committed,
-    epoch: Number(read('epoch', '0')),
-    first: read<LastSnapshot | null>('first_snapshot', null),
-    last: read<LastSnapshot | null>('last_snapshot', null),
-    layers: read<RegistryState['layers']>('layers', {}),
-    records: read<RegistryState['records']>('records', {}),
+    epoch: Number(read('epoch', text) ?? 0),
+    first: read('first_snapshot', snapshot),
+    last: read('last_snapshot', snapshot),
+    layers: read('layers', mapOf(layer)) ?? {},
+    records: read('records', mapOf(real)) ?? {},
   }
 }
 
 /** The state as a commit names it. */
-export function stateDraft(state: Partial<RegistryState>): { [key: string]: Json } {
-  const named: Readonly<Record<string, unknown>> = {
-    'registry.cursor': state.cursor,
-    'registry.epoch': state.epoch === undefined ? undefined : String(state.epoch),
-    'registry.first_snapshot': state.first,
-    'registry.last_snapshot': state.last,
-    'registry.layers': state.layers,
-    'registry.records': state.records,
-  }
-  const set = Object.entries(named).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(set) as { [key: string]: Json }
+export function stateDraft({ epoch, first, last, ...rest }: Partial<RegistryState>): { [key: string]: Json } {
+  const counted = epoch === undefined ? undefined : String(epoch)
+  return named({ ...rest, epoch: counted, first_snapshot: first, last_snapshot: last })
+}
+
+function named(facts: Readonly<Record<string, unknown>>): { [key: string]: Json } {
+  const set = Object.entries(facts).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(set.map(([key, value]) => [`registry.${key}`, value])) as { [key: string]: Json }
 }
 
 /** The entity tags of answers, by path and query, with the raw file that holds the body. */
@@ -84,28 +96,18 @@ export interface SoftFacts {
 
 /** Reads the facts that make no version. */
 export function softFacts(ledger: Ledger): SoftFacts {
-  const read = <T>(key: string, otherwise: T): T =>
-    (heldSoft(ledger, `registry.${key}`)?.value as T | undefined) ?? otherwise
+  const read: Reading = (key, check) => provenOr(check, heldSoft(ledger, `registry.${key}`)?.value, key)
   return {
-    further: read<SoftFacts['further']>('further', null),
-    tags: read<Tags>('tags', {}),
-    polled: read<number | null>('polled', null),
-    limits: read<SoftFacts['limits']>('limits', {}),
-    snapshotLimit: read<number | null>('snapshot_limit', null),
-    notModified: read('not_modified', 0),
+    further: read('further', shape({ after: orNull(text), cursor: text })),
+    tags: read('tags', mapOf(shape({ etag: text, raw: text }))) ?? {},
+    polled: read('polled', real),
+    limits: read('limits', mapOf(text)) ?? {},
+    snapshotLimit: read('snapshot_limit', real),
+    notModified: read('not_modified', real) ?? 0,
   }
 }
 
 /** The facts as a commit notes them. */
-export function softDraft(facts: Partial<SoftFacts>): { [key: string]: Json } {
-  const named: Readonly<Record<string, unknown>> = {
-    'registry.further': facts.further,
-    'registry.tags': facts.tags,
-    'registry.polled': facts.polled,
-    'registry.limits': facts.limits,
-    'registry.snapshot_limit': facts.snapshotLimit,
-    'registry.not_modified': facts.notModified,
-  }
-  const set = Object.entries(named).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(set) as { [key: string]: Json }
+export function softDraft({ snapshotLimit, notModified, ...rest }: Partial<SoftFacts>): { [key: string]: Json } {
+  return named({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
 }

@@ -1,4 +1,4 @@
-import type { Settled, Step } from './history.ts'
+import type { Folded, Step } from './history.ts'
 import type { Lines } from './lines.ts'
 
 /** What a poll comes to, while its lines are written. */
@@ -31,7 +31,7 @@ export function writeStep(lines: Lines, change: Change, step: Step): void {
 }
 
 /** Writes what a poll came to beside its steps. */
-export function writeSettled(lines: Lines, change: Change, { absorbed, newKeys, findings }: Settled): void {
+export function writeFolded(lines: Lines, change: Change, { absorbed, newKeys, findings }: Folded): void {
   for (const { resource, id, text, hash } of absorbed) {
     note(change, resource, id, text)
     lines.add('absorbed', { resource, id, hash, record: text })

@@ -59,7 +59,7 @@ export async function compact(root: string, deps: RewriteDeps & JobDeps): Promis
     await archiveRows(ledger, deps, undefined, id)
     await dissolve(ledger, deps, { run: id, job: 'compact' }, outcome)
     const left = outcome.stopped || outcome.abandoned.length > 0
-    const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, settled))
+    const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, isMerged))
     const choice = { run: id, job: 'compact', measure: true, portion: portionRows, chosen }
     const summary = await mergeParts(ledger, deps, choice, outcome)
     await foldJournal(ledger, deps)
@@ -108,7 +108,7 @@ export function dueMerges(ledger: Ledger): number {
 }
 
 /** A file that was written by a whole merge needs no other. */
-function settled(file: HeldFile): boolean {
+function isMerged(file: HeldFile): boolean {
   return measuredEncoding(file) !== undefined
 }
 

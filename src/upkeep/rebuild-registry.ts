@@ -33,17 +33,17 @@ export async function rebuildRegistry(
   const done: string[] = []
   if (lost.length === 0 || resources === undefined) return { done, beyond }
   await using spool = await openSpool(ledger.root, `doctor-registry-${ledger.head().version}`, deps)
-  const work: Work = { root: ledger.root, resources, deps, spool, sound: new Set(), tried: new Map(), done }
+  const rebuilding: Rebuilding = { root: ledger.root, resources, deps, spool, sound: new Set(), tried: new Map(), done }
   for (const file of lost.toSorted((a, b) => a.added_version - b.added_version)) {
-    const why = await supplied(work, ledger, file)
+    const why = await supplied(rebuilding, ledger, file)
     if (why !== null) beyond.set(file.path, why)
   }
   return { done, beyond }
 }
 
-async function supplied(work: Work, ledger: Ledger, file: HeldFile): Promise<string | null> {
+async function supplied(rebuilding: Rebuilding, ledger: Ledger, file: HeldFile): Promise<string | null> {
   try {
-    await supply(work, ledger, file)
+    await supply(rebuilding, ledger, file)
     return null
   } catch (error) {
     if (error instanceof Unfoldable) return error.message
@@ -51,7 +51,7 @@ async function supplied(work: Work, ledger: Ledger, file: HeldFile): Promise<str
   }
 }
 
-interface Work {
+interface Rebuilding {
   readonly root: string
   readonly resources: Resources
   readonly deps: CommitDeps
@@ -69,18 +69,18 @@ function isMade({ path, table }: HeldFile): boolean {
 }
 
 /** Makes every file of a version that is not as it should be; gives why not, if not. */
-async function versionAgain(work: Work, version: number): Promise<string | null> {
-  const known = work.tried.get(version)
+async function versionAgain(rebuilding: Rebuilding, version: number): Promise<string | null> {
+  const known = rebuilding.tried.get(version)
   if (known !== undefined) return known
-  const why = await attempt(work, version)
-  work.tried.set(version, why)
+  const why = await attempt(rebuilding, version)
+  rebuilding.tried.set(version, why)
   return why
 }
 
-async function attempt(work: Work, version: number): Promise<string | null> {
+async function attempt(rebuilding: Rebuilding, version: number): Promise<string | null> {
   using indexes = new DisposableStack()
   const at = async (until: number): Promise<Ledger> => {
-    const index = indexes.use(await Ledger.inMemory(work.root, until))
+    const index = indexes.use(await Ledger.inMemory(rebuilding.root, until))
     if (index.head().version !== until) throw new Unfoldable(`the journal cannot be read as of version ${until}`)
     return index
   }
@@ -88,14 +88,14 @@ async function attempt(work: Work, version: number): Promise<string | null> {
     const [before, after] = [await at(version - 1), await at(version)]
     const own = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
     for (const file of liveFiles(before).filter((held) => isMade(held))) {
-      const held = await supply(work, before, file)
+      const held = await supply(rebuilding, before, file)
       if (held[0] !== file) listInstead(before, file, held)
     }
     for (const acceptShrink of [false, true]) {
-      const made = await foldAgain({ ...work, before, after, acceptShrink })
+      const made = await foldAgain({ ...rebuilding, before, after, acceptShrink })
       for (const staged of made)
-        for (const file of own) if (file.path === staged.path) await put(work, file, staged.temporary)
-      if (own.every(({ path }) => work.sound.has(path))) break
+        for (const file of own) if (file.path === staged.path) await put(rebuilding, file, staged.temporary)
+      if (own.every(({ path }) => rebuilding.sound.has(path))) break
     }
     return null
   } catch (error) {
@@ -107,20 +107,21 @@ async function attempt(work: Work, version: number): Promise<string | null> {
 class Unfoldable extends Error {}
 
 /** The sound files that hold what a file held: itself, made first where it is lost, or those that it was merged from. */
-async function supply(work: Work, index: Ledger, file: HeldFile): Promise<readonly HeldFile[]> {
-  if (await isSound(work, file)) return [file]
+async function supply(rebuilding: Rebuilding, index: Ledger, file: HeldFile): Promise<readonly HeldFile[]> {
+  if (await isSound(rebuilding, file)) return [file]
   const inputs = mergedFrom(index, file)
   if (inputs.length > 0) {
     const held: HeldFile[] = []
-    for (const input of inputs) held.push(...(await supply(work, index, input)))
+    for (const input of inputs) held.push(...(await supply(rebuilding, index, input)))
     return held
   }
-  const why = await versionAgain(work, dataVersion(file.path) ?? 0)
-  if (!work.sound.has(file.path)) throw new Unfoldable(why ?? `${file.path} comes out with other bytes than it had`)
+  const why = await versionAgain(rebuilding, dataVersion(file.path) ?? 0)
+  if (!rebuilding.sound.has(file.path))
+    throw new Unfoldable(why ?? `${file.path} comes out with other bytes than it had`)
   return [file]
 }
 
-async function isSound({ root, sound }: Work, { path, bytes, sha256 }: HeldFile): Promise<boolean> {
+async function isSound({ root, sound }: Rebuilding, { path, bytes, sha256 }: HeldFile): Promise<boolean> {
   if (sound.has(path)) return true
   const full = inLake(root, path)
   if ((await statOf(full))?.size !== bytes || (await sha256File(full)) !== sha256) return false
@@ -129,9 +130,9 @@ async function isSound({ root, sound }: Work, { path, bytes, sha256 }: HeldFile)
 }
 
 /** Puts a file in its place that is byte for byte what the journal names; a damaged one there is set aside. */
-async function put(work: Work, file: HeldFile, temporary: string | null): Promise<void> {
-  const { root, deps, done, sound } = work
-  if (temporary === null || (await isSound(work, file))) return
+async function put(rebuilding: Rebuilding, file: HeldFile, temporary: string | null): Promise<void> {
+  const { root, deps, done, sound } = rebuilding
+  if (temporary === null || (await isSound(rebuilding, file))) return
   const made = inLake(root, temporary)
   if ((await sha256File(made)) !== file.sha256) return
   const disk = deps.disk ?? realDisk

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { readPage, readSnapshot, type Records } from '../../src/registry/bodies.ts'
-import { type Held, newPoll, observeEvent, settle } from '../../src/registry/history.ts'
+import { type Held, newPoll, observeEvent, fold } from '../../src/registry/history.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type Alone, inFolder, withProvider } from './registry-alone.ts'
 import { fullBody, pagesOf, sampleOf, type World } from './registry-bodies.ts'
@@ -144,7 +144,7 @@ async function foldAlone(text: string, pages: readonly string[]): Promise<Cost &
       const version = records.get(resource)?.get(id)?.text
       return version === undefined ? undefined : { version, latest: version }
     }
-    settle(poll, { resources, texts, keys: new Map() }, () => steps++)
+    fold(poll, { resources, texts, keys: new Map() }, () => steps++)
   })
   return { ...cost, steps }
 }

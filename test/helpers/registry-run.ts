@@ -1,5 +1,5 @@
 import { catalogue } from './sandbox-client.ts'
-import { registrySync } from '../../src/registry/jobs.ts'
+import { registrySync } from '../../src/registry/snapshot-and-sync.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
 import { setTimeout } from 'node:timers/promises'
 

@@ -5,8 +5,8 @@ import {
   type HeldEntity,
   type HeldTexts,
   type Poll,
-  settle,
-  type Settled,
+  fold,
+  type Folded,
   type Step,
 } from '../../src/registry/history.ts'
 import { addKey, type KnownKeys, noKeys } from '../../src/registry/keys.ts'
@@ -82,14 +82,14 @@ function textOf(value: Value | undefined): string {
 }
 
 /** What a poll comes to, its steps in their order. */
-export interface Outcome extends Settled {
+export interface Outcome extends Folded {
   readonly steps: readonly Step[]
 }
 
 /** Settles a poll upon a memory that stays as it is. */
 export function outcomeOf(poll: Poll, memory: Memory): Outcome {
   const steps: Step[] = []
-  const rest = settle(poll, { resources, texts: memory.texts, keys: memory.keys() }, (step) => steps.push(step))
+  const rest = fold(poll, { resources, texts: memory.texts, keys: memory.keys() }, (step) => steps.push(step))
   return { ...rest, steps }
 }
 
@@ -125,9 +125,9 @@ export class Memory {
     return this.held
   }
 
-  apply(settled: Outcome, at: number): void {
-    for (const { resource, path } of settled.newKeys) this.#keys.push({ resource, path, at })
-    for (const { table, id, op, closedBy, hash, text, product, child } of settled.steps) {
+  apply(folded: Outcome, at: number): void {
+    for (const { resource, path } of folded.newKeys) this.#keys.push({ resource, path, at })
+    for (const { table, id, op, closedBy, hash, text, product, child } of folded.steps) {
       this.steps.push({ at, table, id, op, closedBy, hash: child?.content_hash ?? hash })
       if (child) continue
       const entities = this.held.get(table) ?? new Map<string, HeldEntity>()
@@ -135,7 +135,7 @@ export class Memory {
       if (text === null) this.#texts.delete(`${table} ${id}`)
       else this.#texts.set(`${table} ${id}`, { version: text, latest: text })
     }
-    for (const { resource, id, text, hash } of settled.absorbed) {
+    for (const { resource, id, text, hash } of folded.absorbed) {
       const entity = this.held.get(resource)?.get(id)
       if (entity) this.held.get(resource)?.set(id, { ...entity, hash, at })
       const version = this.#texts.get(`${resource} ${id}`)?.version ?? text

@@ -4,7 +4,8 @@ import type { Rule } from '../../src/catalog/availability.ts'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
-import { type Answered, type Limits, type Plan, plan } from '../../src/metrics/plan.ts'
+import type { WindowAnswer } from '../../src/ledger/entry.ts'
+import { type Limits, type Plan, plan } from '../../src/metrics/plan.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, longestSeconds, step } from '../../src/time.ts'
 
 const catalogue = loadCatalogue()
@@ -36,7 +37,7 @@ function want(selection: Partial<Selection> = {}, change: Partial<Endpoint> = {}
   return { ...first, endpoint: { ...first.endpoint, ...change } }
 }
 
-function planned(wanted: Wanted, answers: readonly Answered[], change: Partial<Limits> = {}, when = now): Plan {
+function planned(wanted: Wanted, answers: readonly WindowAnswer[], change: Partial<Limits> = {}, when = now): Plan {
   return plan(
     [wanted],
     new Map([[wanted.series.id, { metric: wanted.endpoint.path, points: 1, answers, settled: null }]]),
@@ -45,7 +46,7 @@ function planned(wanted: Wanted, answers: readonly Answered[], change: Partial<L
   )
 }
 
-function answer(since: string, until: string, rest: Partial<Answered> = {}): Answered {
+function answer(since: string, until: string, rest: Partial<WindowAnswer> = {}): WindowAnswer {
   return {
     since: at(since),
     until: at(until),
@@ -77,10 +78,10 @@ interface Case {
   readonly now: Instant
   readonly since: Instant | null
   readonly until: Instant | null
-  readonly answers: readonly Answered[]
+  readonly answers: readonly WindowAnswer[]
 }
 
-function standsFor(slot: Answered, c: Case): boolean {
+function standsFor(slot: WindowAnswer, c: Case): boolean {
   const last = step(slot.until, c.interval, -1)
   const age = c.now - (end(last, c.interval) + c.lag)
   const tolerance = Math.max(2 * day, 3 * longestSeconds(c.interval))
@@ -124,7 +125,7 @@ const cases: fc.Arbitrary<Case> = fc
     const total = pieces.reduce((sum, piece) => sum + piece.length, 0)
     let t = step(floor(when, interval), interval, -Math.min(start, 150) - total)
     const origin = t
-    const answers: Answered[] = []
+    const answers: WindowAnswer[] = []
     for (const { length, state, asked } of pieces) {
       const until = step(t, interval, length)
       const hole = state === 'awaiting' || state === 'gap'
@@ -224,11 +225,11 @@ test('the overlap holds stored points only and is five at most', () => {
   ).toEqual([['2024-03-07 .. 2024-03-11', '2024-03-10 .. 2024-03-11']])
 })
 
-const lastYear = (rest: Partial<Answered>) => answer('2023-01-01', '2023-02-01', rest)
+const lastYear = (rest: Partial<WindowAnswer>) => answer('2023-01-01', '2023-02-01', rest)
 const winter = want({ since: at('2023-01-01'), until: at('2023-02-01') })
 const daysAgo = (n: number) => ({ asked_at: now - n * day })
 
-test.each<[string, boolean, Partial<Answered>]>([
+test.each<[string, boolean, Partial<WindowAnswer>]>([
   ['covered', false, daysAgo(300)],
   ['failed just now', true, { state: 'failed', asked_at: now }],
   ['unsupported, 29 days', false, { state: 'unsupported', reason: '404', ...daysAgo(29) }],
@@ -241,7 +242,7 @@ test.each<[string, boolean, Partial<Answered>]>([
   expect(planned(winter, [lastYear(rest)]).asks).toHaveLength(again ? 1 : 0)
 })
 
-const recent = (since: string, rest: Partial<Answered>) =>
+const recent = (since: string, rest: Partial<WindowAnswer>) =>
   planned(want({ since: at(since) }, { rules: lagRules(0) }), [answer(since, '2024-03-10', rest)]).asks.length
 
 test('a young empty or awaiting tail is due at once, an older one is a gap and due weekly', () => {
