@@ -154,6 +154,12 @@ test(
       const { code, out } = await pitlake('lookahead', file, '--cutoffs', '20', '--json')
       expect({ code, ...(JSON.parse(out) as object) }).toMatchObject({ code: 4, verdict: 'leak' })
 
+      // Lost with all that stood there, its files are made again from the bodies of the polls.
+      rmSync(join(root, 'registry/history.funds'), { recursive: true })
+      expect(await pitlake('doctor')).toMatchObject({ code: 4 })
+      expect(await pitlake('doctor', '--repair')).toMatchObject({ code: 0 })
+      expect(await rows(`${typed} funds ORDER BY id`)).toEqual(now)
+
       // The lists, where the snapshot is refused, and everything that rewrites files or looks at them.
       small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
       expect(await json('registry', 'snapshot')).toMatchObject({ source: 'lists', updated: 0, closed: 0 })
