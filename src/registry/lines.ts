@@ -1,6 +1,6 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
 import type { Ticket } from '../ledger/commit.ts'
 import { type Engine, quote } from '../store/engine.ts'
+import { type BlockFile, openBlocks } from '../store/files.ts'
 import type { Column } from './columns.ts'
 import { statement } from './sql.ts'
 import type { Spool } from '../ledger/sweep.ts'
@@ -12,7 +12,7 @@ const blockBytes = 1 << 18
 
 interface OpenFile {
   readonly file: string
-  readonly handle: number
+  readonly handle: BlockFile
   readonly block: Buffer
   used: number
   rows: number
@@ -36,7 +36,7 @@ export class Lines {
     if (!open) {
       const file = this.#spool.file(`${name}.jsonl`)
       const block = Buffer.allocUnsafeSlow(blockBytes)
-      open = { file, handle: openSync(file, 'w', 0o600), block, used: 0, rows: 0, bytes: 0, longest: 0 }
+      open = { file, handle: openBlocks(file), block, used: 0, rows: 0, bytes: 0, longest: 0 }
       this.#files.set(name, open)
     }
     const bytes = append(open, JSON.stringify(row))
@@ -70,7 +70,7 @@ export class Lines {
   [Symbol.dispose](): void {
     for (const open of this.#files.values()) {
       flush(open)
-      closeSync(open.handle)
+      open.handle.close()
     }
     this.#files.clear()
   }
@@ -83,7 +83,7 @@ function append(open: OpenFile, line: string): number {
   if (most > blockBytes - open.used) flush(open)
   if (most > blockBytes) {
     const bytes = Buffer.from(`${line}\n`)
-    writeAll(open.handle, bytes)
+    open.handle.write(bytes)
     return bytes.length
   }
   const bytes = open.block.write(line, open.used)
@@ -93,13 +93,8 @@ function append(open: OpenFile, line: string): number {
 }
 
 function flush(open: OpenFile): void {
-  writeAll(open.handle, open.block.subarray(0, open.used))
+  open.handle.write(open.block.subarray(0, open.used))
   open.used = 0
-}
-
-function writeAll(handle: number, bytes: Buffer): void {
-  let at = 0
-  while (at < bytes.length) at += writeSync(handle, bytes, at)
 }
 
 /** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */

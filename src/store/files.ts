@@ -1,10 +1,13 @@
 import {
+  closeSync,
   createReadStream,
   createWriteStream,
   existsSync,
-  realpathSync,
+  openSync,
   type ReadStream,
+  realpathSync,
   type WriteStream,
+  writeSync,
 } from 'node:fs'
 import { appendFile, copyFile, lstat, mkdtemp, open, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -82,6 +85,23 @@ export function readStream(path: string, start = 0): ReadStream {
 /** Takes the bytes of a new file for the owner alone; `a` adds them to one that is there. */
 export function writeStream(path: string, flags: 'w' | 'a' = 'w'): WriteStream {
   return createWriteStream(path, { ...ownerOnly, flags })
+}
+
+/** A file that takes its bytes at once: for what is written in blocks amid long work, without waiting for a turn. */
+export interface BlockFile {
+  write(bytes: Buffer): void
+  close(): void
+}
+
+/** Opens a new file for the owner alone. */
+export function openBlocks(path: string): BlockFile {
+  const handle = openSync(path, 'w', ownerOnly.mode)
+  return {
+    write: (bytes) => {
+      for (let at = 0; at < bytes.length; ) at += writeSync(handle, bytes, at)
+    },
+    close: () => closeSync(handle),
+  }
 }
 
 /** How many bytes a file has. */

@@ -12,8 +12,6 @@ const files = [
   'src/config/settings.ts',
   'src/commands/',
   'src/sandbox/',
-  // Blocks of a registry of millions of lines are written in one thread of thought.
-  'src/registry/lines.ts',
 ]
 
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
