@@ -45,7 +45,7 @@ function latestAhead(ledger: Ledger, now: Micros): Micros | null {
   return at > now + tolerated ? at : null
 }
 
-/** What doctor says of a clock that was far ahead. Of a synthetic lake a simulated clock may be meant. */
+/** What doctor says of a clock that was far ahead. Of a synthetic lake a simulated clock may be meant; a run alone dates nothing. */
 export function checkClock(ledger: Ledger, now: Micros): Damage[] {
   const [first] = versionsAhead(ledger, now).wrong
   const latest = first?.committed_at ?? latestAhead(ledger, now)
@@ -54,7 +54,7 @@ export function checkClock(ledger: Ledger, now: Micros): Damage[] {
   return [
     {
       kind: 'clock_ahead',
-      severity: ledger.head().provider?.synthetic === true ? 'notice' : 'damage',
+      severity: first === undefined || ledger.head().provider?.synthetic === true ? 'notice' : 'damage',
       path: places.journal,
       found: `${first === undefined ? 'a run was at work' : `version ${first.version} was committed`} at ${at}, which has not come yet`,
       remedy: 'see that the clock of this machine is right, then run pitlake doctor --repair',

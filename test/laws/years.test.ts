@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
+import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import { registryState } from '../../src/registry/state.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { verify } from '../../src/upkeep/verify.ts'
 import { Engine } from '../../src/store/engine.ts'
@@ -10,7 +11,10 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { settingsAt, depsAt } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
 
 const day = 86_400
 const hour = 3600
@@ -37,6 +41,8 @@ type Fault =
   | { readonly kind: 'refusal'; readonly status: 400 | 403 | 404; readonly path: string | null }
   | { readonly kind: 'stale'; readonly ago: number; readonly told: boolean }
   | { readonly kind: 'clock'; readonly off: number }
+  /** The clock is ahead and the answers tell no time: nobody can know it then. */
+  | { readonly kind: 'ahead'; readonly off: number }
   | { readonly kind: 'rewrite'; readonly n: number }
 
 /** The provider's own history, and what happens to its answers. */
@@ -47,6 +53,10 @@ class World {
   fault: Fault = { kind: 'none' }
   /** Days up to which every point was answered in full on a day without faults. */
   sound = 0
+  /** Runs until somebody asks doctor to mend what a clock ahead has dated; null while nothing of the future stands there. */
+  mendIn: number | null = null
+  /** A few records of the other API. */
+  readonly registry = new SmallRegistry()
   #left = 0
   answers = 0
 
@@ -72,7 +82,10 @@ class World {
     const stale = fault.kind === 'stale' ? fault.ago : fault.kind === 'midway' && this.answers++ > 0 ? 5 * day : 0
     const made = now - stale
     const date = new Date(made * 1000).toUTCString()
-    const headers = { date, ...(fault.kind === 'stale' && fault.told && { age: String(stale) }) }
+    const headers = {
+      date: fault.kind === 'ahead' ? '' : date,
+      ...(fault.kind === 'stale' && fault.told && { age: String(stale) }),
+    }
     if (path === 'assets') return { status: 404, headers }
     if (fault.kind === 'outage') return { status: 503, headers }
     if (fault.kind === 'refusal' && (fault.path ?? path) === path) return { status: fault.status, text: 'no', headers }
@@ -105,7 +118,8 @@ class World {
     else if (draw < 0.4) {
       const offs = [50 * 365 * day, 40 * day, 2 * hour, 1800, -1800, -2 * hour, -3 * day]
       this.fault = { kind: 'clock', off: offs[Math.floor(random() * offs.length)] ?? 0 }
-    } else if (draw < 0.5 && this.sound === n - 1 && n > 20 && !paths.some((path) => this.late.has(`${path} ${n - 4}`)))
+    } else if (draw < 0.42) this.fault = { kind: 'ahead', off: random() < 0.5 ? 50 * 365 * day : 40 * day }
+    else if (draw < 0.52 && this.sound === n - 1 && n > 20 && !paths.some((path) => this.late.has(`${path} ${n - 4}`)))
       this.fault = { kind: 'rewrite', n: n - 4 }
     else this.fault = { kind: 'none' }
     if (random() < 0.15) {
@@ -163,14 +177,35 @@ async function proveCoverage(own: OwnProvider, points: readonly Point[]): Promis
 
 const selection = { assets: ['BTC'], paths, since: start }
 
+function offOf({ fault }: World): number {
+  return fault.kind === 'clock' || fault.kind === 'ahead' ? fault.off : 0
+}
+
+/** What becomes of the registry: changes that the feed tells, and once an epoch in whose blind window more changed. */
+function tellRegistry({ registry }: World, n: number, random: () => number): void {
+  const any = (most: number): number => Math.floor(random() * most)
+  registry.world.put('products', `p${any(25)}`, { name: `Product of day ${n}`, issuer_id: `i${any(30)}` })
+  if (random() < 0.3) registry.world.put('deployments', `d${any(40)}`, null)
+  if (n < days / 2 || registry.epoch > 0) return
+  registry.epoch = 1
+  registry.world.put('products', `p${any(25)}`, null)
+}
+
+/** The names of its products, as the provider has them. */
+function productsOf({ registry }: World): string[] {
+  const held = [...registry.world.rows].filter(([key]) => key.startsWith('products '))
+  return held.map(([key, { name }]) => `${key.slice('products '.length)} ${String(name)}`).toSorted()
+}
+
 /** One run on one day; runs that refuse to date anything by a wrong clock are what is wanted of them. */
 async function fetchToday(own: OwnProvider, world: World): Promise<void> {
-  const off = world.fault.kind === 'clock' ? world.fault.off : 0
+  const off = offOf(world)
   const local = (): number => own.clock.now + off
   const begun = performance.now()
   const ms = (): number => local() * 1000 + (performance.now() - begun)
   const deps = { now: ms, nowMicros: () => Math.floor(ms() * 1000) }
-  const refused = Math.abs(off) > hour || (world.fault.kind === 'stale' && !world.fault.told)
+  const refused =
+    (world.fault.kind === 'clock' && Math.abs(off) > hour) || (world.fault.kind === 'stale' && !world.fault.told)
   const run = own.fetch(selection, { deps, input: { now: Math.floor(local()) } })
   if (!refused) {
     await run
@@ -210,52 +245,106 @@ async function upkeep(own: OwnProvider, n: number, world: World): Promise<void> 
     )
 }
 
+/** What a person does who reads what doctor says. */
+async function mend(own: OwnProvider): Promise<Diagnosis> {
+  return await examine(
+    { data: own.root, thorough: true, rebuildLedger: false, repair: true, forgetLost: false },
+    {
+      ...depsAt({ root: own.root, url: own.url, now: () => own.clock.now }),
+      views: async () => await Promise.resolve(),
+      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+    },
+  )
+}
+
+/** A year of days; `registry` polls the other API beside it. */
+async function live(own: OwnProvider, world: World, registry: RegistryTestBench, random: () => number) {
+  let rewrites = 0
+  for (let n = 1; n <= days; n++) {
+    own.clock.now = start + n * day + 2 * hour + Math.floor(random() * 6 * hour)
+    // A machine that is off now and then.
+    if (random() < 0.5) continue
+    world.begin(n)
+    const ahead = world.fault.kind === 'ahead'
+    if (!ahead && world.mendIn !== null && world.mendIn-- <= 0) {
+      await mend(own)
+      world.mendIn = null
+    }
+    if (world.fault.kind === 'rewrite') rewrites++
+    await fetchToday(own, world)
+    if (n % 9 === 4 || ahead) {
+      tellRegistry(world, n, random)
+      registry.clock.now = own.clock.now + (ahead ? offOf(world) : 0)
+      await registry.sync({ root: own.root })
+    }
+    if (ahead) world.mendIn = Math.floor(random() * 3)
+    if (world.fault.kind === 'none' && world.mendIn === null) world.sound = n
+    await upkeep(own, n, world)
+    if (n % 20 === 0 && world.mendIn === null) await proveCoverage(own, await stored(own.root))
+  }
+  return rewrites
+}
+
 test(`${days} days with whatever may happen (seed ${seed})`, { timeout: 600_000 }, async () =>
   withProvider(start + day + 2 * hour, async (own) => {
     const random = chance(seed)
     const world = new World(random)
     own.answer((path, query) => world.answer(own, path, query))
-    let rewrites = 0
-    for (let n = 1; n <= days; n++) {
-      own.clock.now = start + n * day + 2 * hour + Math.floor(random() * 6 * hour)
-      // A machine that is off now and then.
-      if (random() < 0.45) continue
-      world.begin(n)
-      if (world.fault.kind === 'rewrite') rewrites++
-      await fetchToday(own, world)
-      if (world.fault.kind === 'none') world.sound = n
-      await upkeep(own, n, world)
-      if (n % 20 === 0) await proveCoverage(own, await stored(own.root))
-    }
-    // Then all is well again: gaps are asked weekly.
-    world.fault = { kind: 'none' }
-    for (let n = 1; n <= 10; n++) {
-      own.clock.now += day
-      await own.fetch(selection)
-    }
-    await own.fetch(selection, { input: { gapsOnly: true } })
-    const points = await stored(own.root)
-    await proveCoverage(own, points)
-    const truth = paths
-      .toSorted()
-      .flatMap((path) => world.shown(path, own.clock.now).map((n) => `${path} ${n} ${world.value(path, n)}`))
-    expect(points.map(({ path, n, v }) => `${path} ${n} ${v}`).toSorted()).toEqual(truth.toSorted())
-    // Only what was hidden when it was due came late.
-    const late = points.filter(({ basis }) => basis === 'observed').map(({ path, n }) => `${path} ${n}`)
-    expect(late.filter((point) => !world.late.has(point))).toEqual([])
-    const ledger = await Ledger.openToRead(own.root)
-    const violations = heldViolations(ledger).map(({ stored: was, offered }) => Number(offered) - Number(was))
-    ledger.close()
-    expect(violations.every((difference) => difference === 0.5)).toBe(true)
-    expect(violations.length > 0).toBe(rewrites > 0)
-    const diagnosis = await examine(
-      { data: own.root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false },
-      {
-        ...depsAt({ root: own.root, url: own.url, now: () => own.clock.now }),
-        views: async () => await Promise.resolve(),
-        space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+    await withRegistryBench(
+      start,
+      async (registry) => {
+        const rewrites = await live(own, world, registry, random)
+        // Then all is well again: gaps are asked weekly.
+        world.fault = { kind: 'none' }
+        await mend(own)
+        for (let n = 1; n <= 10; n++) {
+          own.clock.now += day
+          await own.fetch(selection)
+        }
+        await own.fetch(selection, { input: { gapsOnly: true } })
+        registry.clock.now = own.clock.now
+        await registry.sync({ root: own.root })
+        await proveYear(own, world, rewrites)
       },
+      { instead: world.registry.answer },
     )
-    expect(diagnosis.findings.filter(({ kind }) => kind !== 'views_missing')).toEqual([])
   }),
 )
+
+/** At the end the lake is what the providers have, and says of itself that it is sound. */
+async function proveYear(own: OwnProvider, world: World, rewrites: number): Promise<void> {
+  const points = await stored(own.root)
+  await proveCoverage(own, points)
+  const truth = paths
+    .toSorted()
+    .flatMap((path) => world.shown(path, own.clock.now).map((n) => `${path} ${n} ${world.value(path, n)}`))
+  expect(points.map(({ path, n, v }) => `${path} ${n} ${v}`).toSorted()).toEqual(truth.toSorted())
+  // Only what was hidden when it was due came late.
+  const late = points.filter(({ basis }) => basis === 'observed').map(({ path, n }) => `${path} ${n}`)
+  expect(late.filter((point) => !world.late.has(point))).toEqual([])
+  await makeViews(own.root)
+  const now = `make_timestamptz(${(own.clock.now + hour) * 1_000_000}::BIGINT)`
+  await withViews(own.root, async (engine) => {
+    const products = await engine.rows<{ told: string }>(`SELECT id || ' ' || name AS told FROM products ORDER BY told`)
+    expect(products.map(({ told }) => told).toSorted()).toEqual(productsOf(world))
+    // No instant of a clock ahead is left, and nothing that is missing is silent.
+    for (const [view, column] of Object.entries({
+      points: 'observed_at',
+      versions: 'committed_at',
+      'history.products': 'valid_from',
+    }))
+      expect([view, await engine.rows(`SELECT count(*) AS n FROM ${view} WHERE ${column} > ${now}`)]).toEqual([
+        view,
+        [{ n: 0n }],
+      ])
+    expect(await engine.rows('FROM gaps')).toEqual([])
+  })
+  using ledger = await Ledger.openToRead(own.root)
+  expect(registryState(ledger).epoch).toBe(2)
+  const clocks = ledger.statement("SELECT count(*) AS n FROM clock_findings WHERE kind = 'clock_ahead'").get()
+  expect(clocks?.['n']).not.toBe(0)
+  const violations = heldViolations(ledger).map(({ stored: was, offered }) => Number(offered) - Number(was))
+  expect(violations.every((difference) => difference === 0.5)).toBe(true)
+  expect(violations.length > 0).toBe(rewrites > 0)
+  expect((await mend(own)).findings).toEqual([])
+}
