@@ -100,10 +100,13 @@ function freshness(
   return { fresh: 'behind', overdue: Math.max(0, now - dueAt(endpoint, unasked, interval)) }
 }
 
-/** The end of the answers that follow on one another from an instant on; failed ones answer nothing. */
+/** The end of the answers that follow on one another from an instant on: failed ones answer nothing, but for a refusal. */
 function lastAsked(rows: readonly CoverageRow[], from: Instant): Instant {
   let at = from
-  for (const row of rows) if (row.state !== 'failed' && row.since <= at && row.until > at) at = row.until
+  for (const row of rows) {
+    const answers = row.state !== 'failed' || isOfHeld(row.reason)
+    if (answers && row.since <= at && row.until > at) at = row.until
+  }
   return at
 }
 

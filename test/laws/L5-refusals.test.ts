@@ -90,7 +90,10 @@ test.each([
     expect(verdict(refused)).toMatchObject({ kind: 'incomplete', message: expect.stringContaining('refused') })
     const alarm = ['0..40 covered ', `40..41 failed refused since ${since}: ${words}`]
     expect(await coverage(own)).toEqual(alarm)
-    const { trust, reasons, refused: told } = await standing(own)
+    const { trust, reasons, refused: told, freshness } = await standing(own)
+    // It was asked for.
+    expect(freshness).toMatchObject({ behind: 0, awaited: 1 })
+    expect(reasons.map(({ word }) => word).filter((word) => word !== null)).toEqual(['look'])
     expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0 }])
     expect(reasons[0]?.text).toBe(`1 series that has points is refused since ${since}: ${words}`)
     const made = await versions(own)

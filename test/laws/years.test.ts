@@ -263,7 +263,7 @@ async function live(own: OwnProvider, world: World, registry: RegistryTestBench,
   for (let n = 1; n <= days; n++) {
     own.clock.now = start + n * day + 2 * hour + Math.floor(random() * 6 * hour)
     // A machine that is off now and then.
-    if (random() < 0.5) continue
+    if (random() < 0.6) continue
     world.begin(n)
     const ahead = world.fault.kind === 'ahead'
     if (!ahead && world.mendIn !== null && world.mendIn-- <= 0) {
@@ -272,7 +272,7 @@ async function live(own: OwnProvider, world: World, registry: RegistryTestBench,
     }
     if (world.fault.kind === 'rewrite') rewrites++
     await fetchToday(own, world)
-    if (n % 9 === 4 || ahead) {
+    if (n % 18 === 4 || (ahead && world.mendIn === null)) {
       tellRegistry(world, n, random)
       registry.clock.now = own.clock.now + (ahead ? offOf(world) : 0)
       await registry.sync({ root: own.root })
