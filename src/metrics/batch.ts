@@ -241,6 +241,8 @@ function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[
   const askedAt = Math.floor(request.asked_at / 1_000_000)
   const prior = coverage
     .filter((row) => row.state === 'covered' || row.state === 'empty')
+    // One of the future is none: a clock was wrong.
+    .filter((row) => row.asked_at <= askedAt + endingSeconds)
     .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
   return {
     file: body.file,

@@ -4,10 +4,12 @@ import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { clockNote } from '../../src/upkeep/clock-ahead.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { heldCoverage, heldVersions, versionAt } from '../../src/ledger/held.ts'
+import { heldCoverage, heldVersions, liveFiles, versionAt } from '../../src/ledger/held.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { readPoints } from '../../src/views/relations.ts'
 import { depsAt, withBench } from '../helpers/fetching.ts'
+import { withProvider } from '../helpers/provider.ts'
 import { makeViews } from '../helpers/views.ts'
 
 const day = 86_400
@@ -98,4 +100,27 @@ test('vacuum, compact and stamp say that the last commit lies ahead of their clo
         expect([argv[0], off, err.includes('the clock of this machine says')]).toEqual([argv[0], off, off < 0])
       }
     }
+  }))
+
+test('an answer of the future is no witness that points came late', async () =>
+  withProvider(start + 10 * day + 7200, async (own) => {
+    own.answer((path, query) => {
+      if (path === 'assets') return { status: 404, headers: { date: '' } }
+      const days = Array.from({ length: Math.floor((own.clock.now - start) / day) }, (_, n) => start + n * day)
+      const asked = days.filter((t) => t >= Number(query.get('s')) && t < Number(query.get('u')))
+      // It tells no time.
+      return { body: asked.map((t) => ({ t, v: t })), headers: { date: '' } }
+    })
+    const one = { assets: ['BTC'], paths: [count], since: start }
+    const ahead = (): number => (own.clock.now + 50 * 365 * day) * 1000 + performance.now()
+    const far = { now: ahead, nowMicros: () => Math.floor(ahead() * 1000) }
+    await own.fetch(one, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
+    own.clock.now += 3 * day
+    // Before anybody has mended it.
+    expect(await own.fetch(one)).toMatchObject({ points_added: 3 })
+    using ledger = await Ledger.openToRead(own.root)
+    using engine = await Engine.open()
+    const files = liveFiles(ledger, { table: 'points' })
+    const bases = await engine.rows(`SELECT DISTINCT basis FROM ${readPoints(own.root, files)}`)
+    expect(bases.map(({ basis }) => basis)).not.toContain('observed')
   }))

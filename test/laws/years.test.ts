@@ -263,7 +263,7 @@ async function live(own: OwnProvider, world: World, registry: RegistryTestBench,
   for (let n = 1; n <= days; n++) {
     own.clock.now = start + n * day + 2 * hour + Math.floor(random() * 6 * hour)
     // A machine that is off now and then.
-    if (random() < 0.6) continue
+    if (random() < 0.5) continue
     world.begin(n)
     const ahead = world.fault.kind === 'ahead'
     if (!ahead && world.mendIn !== null && world.mendIn-- <= 0) {
