@@ -194,7 +194,7 @@ function tellRegistry({ registry }: World, n: number, random: () => number): voi
 /** The names of its products, as the provider has them. */
 function productsOf({ registry }: World): string[] {
   const held = [...registry.world.rows].filter(([key]) => key.startsWith('products '))
-  return held.map(([key, { name }]) => `${key.slice('products '.length)} ${String(name)}`).toSorted()
+  return held.map(([key, { name }]) => `${key.slice('products '.length)} ${JSON.stringify(name)}`).toSorted()
 }
 
 /** One run on one day; runs that refuse to date anything by a wrong clock are what is wanted of them. */
@@ -305,6 +305,7 @@ test(`${days} days with whatever may happen (seed ${seed})`, { timeout: 600_000 
         registry.clock.now = own.clock.now
         await registry.sync({ root: own.root })
         await proveYear(own, world, rewrites)
+        expect((await mend(own)).findings).toEqual([])
       },
       { instead: world.registry.answer },
     )
@@ -325,7 +326,7 @@ async function proveYear(own: OwnProvider, world: World, rewrites: number): Prom
   await makeViews(own.root)
   const now = `make_timestamptz(${(own.clock.now + hour) * 1_000_000}::BIGINT)`
   await withViews(own.root, async (engine) => {
-    const products = await engine.rows<{ told: string }>(`SELECT id || ' ' || name AS told FROM products ORDER BY told`)
+    const products = await engine.rows<{ told: string }>(`SELECT concat(id, ' ', to_json(name)) AS told FROM products`)
     expect(products.map(({ told }) => told).toSorted()).toEqual(productsOf(world))
     // No instant of a clock ahead is left, and nothing that is missing is silent.
     for (const [view, column] of Object.entries({
@@ -346,5 +347,4 @@ async function proveYear(own: OwnProvider, world: World, rewrites: number): Prom
   const violations = heldViolations(ledger).map(({ stored: was, offered }) => Number(offered) - Number(was))
   expect(violations.every((difference) => difference === 0.5)).toBe(true)
   expect(violations.length > 0).toBe(rewrites > 0)
-  expect((await mend(own)).findings).toEqual([])
 }
