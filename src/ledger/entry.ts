@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
-import type { Instant, Interval, Micros } from '../time.ts'
+import type { Instant, Micros } from '../time.ts'
+import type * as shapes from './entry-shape.ts'
 import { checkEntry } from './entry-shape.ts'
-import type { Json } from './shape.ts'
+import type { Json, Shaped } from './shape.ts'
 
 export type { Json }
 
@@ -12,94 +13,20 @@ export const journalSchema = 2
 /** The schema that written footers name. */
 export const footerSchema = String(journalSchema)
 
-/** Who answered: one identity per API, and whether the data are made up. */
-export interface Provider {
-  readonly metrics?: string | undefined
-  readonly registry?: string | undefined
-  readonly synthetic: boolean
-}
-
-/** One file of the lake. The same path may be listed again under another label, for instance a snapshot date. */
-export interface FileEntry {
-  /** Relative to the lake, with forward slashes. */
-  readonly path: string
-  /** `points`, `raw`, or the registry table. */
-  readonly table: string
-  /** '' for points; for registry tables whatever tells listings of one file apart. */
-  readonly label: string
-  readonly metric: string | null
-  readonly interval: Interval | null
-  readonly rows: number
-  readonly bytes: number
-  /** First and last `t` inside; null where the table has none. */
-  readonly min_t: Instant | null
-  readonly max_t: Instant | null
-  /** Order-independent digest of the content, as the converter computed it; null where it computes none. */
-  readonly digest: string | null
-  /** SHA-256 of the bytes, hex. */
-  readonly sha256: string
-  /** Whatever else its writer wants to find again (level of merging, smallest lag, columns …). */
-  readonly meta: { readonly [key: string]: Json }
-}
-
-/** A series as the journal first names it. */
-export interface SeriesRow {
-  readonly id: string
-  readonly metric: string
-  readonly asset: string
-  /** For endpoints without intervals null in the id's terms; `settled` then holds the observed spacing. */
-  readonly interval: Interval | null
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
-  readonly params: { readonly [key: string]: string }
-  /** The interval under which its points are stored. */
-  readonly settled: Interval | null
-}
-
-/** Points that this commit added to a series (negative: that were lost); counts add up, bounds only widen. */
-export interface Progress {
-  readonly series: string
-  readonly points: number
-  readonly first_t: Instant
-  readonly last_t: Instant
-}
-
-export type CoverageState = 'covered' | 'empty' | 'unsupported' | 'failed'
-
-/** What is known about the half-open window of a series; it replaces what was said about that window before. */
-export interface CoverageRow {
-  readonly series: string
-  readonly since: Instant
-  readonly until: Instant
-  readonly state: CoverageState
-  /** Why, or `awaiting` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
-  readonly reason: string | null
-  readonly asked_at: Instant
-  readonly request: string | null
-}
-
-/** The same where the series is said elsewhere. */
-export type WindowAnswer = Omit<CoverageRow, 'series'>
-
-/** An upstream value that contradicts the stored one; unique per series, t, kind and offered value. */
-export interface Violation {
-  readonly series: string
-  readonly t: Instant
-  readonly kind: string
-  /** Both values as JSON text, so that no double is lost; null where there is none. */
-  readonly stored: string | null
-  readonly offered: string | null
-  readonly stored_at: Micros | null
-  readonly offered_at: Micros
-  readonly request: string | null
-}
-
-/** A violation, or a refusal of a series that has points, of which a person took note. */
-export interface Accepted extends Pick<Violation, 'series' | 't' | 'kind' | 'offered'> {
-  readonly id: string
-  readonly why: string
-}
+export type Provider = Shaped<typeof shapes.providerFields>
+export type FileEntry = Shaped<typeof shapes.fileFields>
+export type SeriesRow = Shaped<typeof shapes.seriesFields>
+export type Progress = Shaped<typeof shapes.progressFields>
+export type WindowAnswer = Shaped<typeof shapes.windowFields>
+export type CoverageRow = WindowAnswer & { readonly series: string }
+export type CoverageState = CoverageRow['state']
+export type Violation = Shaped<typeof shapes.violationFields>
+export type Accepted = Shaped<typeof shapes.acceptedFields>
+export type Finding = Shaped<typeof shapes.findingFields>
+export type RequestRow = Shaped<typeof shapes.requestFields>
+export type Stamp = Shaped<typeof shapes.stampFields>
+export type Verified = Shaped<typeof shapes.verifiedFields>
+export type Rules = Shaped<typeof shapes.ruleFields>
 
 /** The name of a violation for people: the same wherever it is seen, another one for each offered value. */
 export function violationId({
@@ -109,64 +36,6 @@ export function violationId({
   offered,
 }: Pick<Violation, 'series' | 't' | 'kind' | 'offered'>): string {
   return sha256(JSON.stringify([series, t, kind, offered])).slice(0, 12)
-}
-
-/** A contradiction of clocks; unique per series, t and kind. */
-export interface Finding {
-  readonly series: string
-  readonly t: Instant
-  readonly kind: string
-  readonly detail: Json
-  readonly at: Micros
-}
-
-/** One request to an API: the facts, never the key. */
-export interface RequestRow {
-  readonly id: string
-  readonly run: string
-  readonly api: 'metrics' | 'registry'
-  readonly path: string
-  readonly query: { readonly [key: string]: string }
-  readonly series: string | null
-  readonly since: Instant | null
-  readonly until: Instant | null
-  readonly status: number | null
-  readonly outcome: string
-  readonly points: number | null
-  readonly bytes: number | null
-  readonly credits: number | null
-  readonly attempts: number
-  readonly asked_at: Micros
-  readonly seconds: number | null
-  readonly detail: Json
-  /** The provider's `Date` and `Age`, in seconds; left out where it showed none. */
-  readonly clock?: { readonly date: Instant; readonly age: number }
-}
-
-/** A result that was stamped: `vacuum` keeps the files of its version. */
-export interface Stamp {
-  readonly id: string
-  readonly version: number
-  readonly digest: string
-  readonly query_digest: string
-  readonly path: string | null
-  readonly at: Micros
-  readonly detail: Json
-}
-
-/** A window that was asked again and compared. */
-export interface Verified {
-  readonly series: string
-  readonly since: Instant
-  readonly until: Instant
-  readonly at: Micros
-  readonly result: string
-}
-
-/** The availability rules in force from this commit on. */
-export interface Rules {
-  readonly digest: string
-  readonly rules: Json
 }
 
 /** One commit. Keys that this program does not know are kept. */

@@ -1,9 +1,9 @@
 import { type Interval, type Weekday, weekdayAt, type Micros } from '../time.ts'
 import { refusedOfHeld } from './refusals.ts'
 import { answerOf } from './apply.ts'
-import { fileFields, providerShape, ruleFields, seriesFields, stampFields, violationFields } from './entry-shape.ts'
+import { fileFields, providerFields, ruleFields, seriesFields, stampFields, violationFields } from './entry-shape.ts'
 import { type Cell, type Index, parsed, proven, read, type Row, rowOf } from './row.ts'
-import { type Check, count, interval, orNull, real, text } from './shape.ts'
+import { type Check, count, interval, orNull, real, shape, text } from './shape.ts'
 import { type ArchivedState, fromState } from './archive.ts'
 import {
   type CoverageRow,
@@ -263,7 +263,7 @@ const versionOf = rowOf({
   run: orNull(text),
   program: text,
   digest: text,
-  provider: providerShape,
+  provider: shape(providerFields),
   files_added: count,
   files_removed: count,
   files_dropped: count,

@@ -19,9 +19,9 @@ import { isWritable, realDisk } from '../store/disk.ts'
 import { decodeEntry, type Provider } from './entry.ts'
 import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { providerShape } from './entry-shape.ts'
+import { providerFields } from './entry-shape.ts'
 import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
-import { type Check, real, text, whole } from './shape.ts'
+import { type Check, real, shape, text, whole } from './shape.ts'
 import { type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { damaged, explain } from '../store/sqlite-errors.ts'
@@ -215,7 +215,7 @@ export class Ledger implements Index {
       schema: this.#meta('journal_schema', whole) ?? 1,
       digest: this.#meta('digest', text) ?? null,
       committed_at: this.#meta('committed_at', whole) ?? 0,
-      provider: this.#meta('provider', providerShape) ?? null,
+      provider: this.#meta('provider', shape(providerFields)) ?? null,
     }
   }
 
