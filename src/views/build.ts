@@ -38,6 +38,7 @@ import { scriptText } from './script.ts'
  *   {{lags}}                       map {'metric|interval': smallest available_at minus end of interval, microseconds}
  *   {{resource}}                   a file that holds it makes one object for each resource of the registry
  *   {{fields RESOURCE}}            the resource's typed columns, quoted, a comma behind each
+ *   {{series_comments VIEW}}       COMMENT ON COLUMN for metric, asset, currency, exchange and network
  *   {{field_comments OBJECT}}      COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name
  *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
  *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals

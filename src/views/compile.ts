@@ -67,12 +67,22 @@ export function compile(sources: Sources): Statements {
   return { root, version, lake, objects, tables: Object.fromEntries(named) as Statements['tables'] }
 }
 
+/** What the columns say by which series are told apart. */
+const seriesColumns: readonly Column[] = [
+  ['metric', 'VARCHAR', 'path of the endpoint, as in the catalogue'],
+  ['asset', 'VARCHAR', 'asset id of the metrics API'],
+  ['currency', 'VARCHAR', 'native or usd; NULL where the endpoint takes none'],
+  ['exchange', 'VARCHAR', 'exchange id; NULL where the endpoint takes none'],
+  ['network', 'VARCHAR', 'network; NULL where the endpoint takes none'],
+]
+
 /** The session's instants and switches, and the clocks of a stored point. */
 const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   as_of: () => instantSql('as_of'),
   observed_as_of: () => instantSql('observed_as_of'),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
+  series_comments: (view) => commentsOn(view, seriesColumns),
   variable: (name) => `getvariable(${quote(name)})`,
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
@@ -109,7 +119,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     intervals: () => intervalsSql(catalogue, points),
     lags: () => lagsSql(points),
     fields: (table) => columnList(fieldsOf(catalogue, table)),
-    field_comments: (object) => fieldComments(catalogue, object),
+    field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
     version: () => String(head.version),
     committed_at: () => `make_timestamptz(${head.committed_at})`,
     digest: () => literal(head.digest),
@@ -206,8 +216,9 @@ function columnList(columns: readonly Column[]): string {
   return columns.map(([name]) => `${quoteName(name)},`).join(' ')
 }
 
-function fieldComments(catalogue: Catalogue, object: string): string {
-  return fieldsOf(catalogue, object)
-    .map(([name, , about = '']) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(about)};`)
-    .join('\n')
+function commentsOn(object: string, columns: readonly Column[]): string {
+  const lines = columns.map(
+    ([name, , about = '']) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(about)};`,
+  )
+  return lines.join('\n')
 }

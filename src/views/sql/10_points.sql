@@ -18,12 +18,8 @@ WHERE ({{as_of}} IS NULL OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.ava
   AND ({{variable proof_hidden}} IS NULL OR len(list_filter(CAST({{variable proof_hidden}} AS BIGINT[]), lambda proof_edge:
     proof_edge < epoch_us(CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END))) % 2 = 0);
 COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
-COMMENT ON COLUMN points.metric IS 'path of the endpoint, as in the catalogue';
-COMMENT ON COLUMN points.asset IS 'asset id of the metrics API';
+{{series_comments points}}
 COMMENT ON COLUMN points."interval" IS '10m, 1h, 24h, 1w (from Monday) or 1month, by the UTC calendar';
-COMMENT ON COLUMN points.currency IS 'native or usd; NULL where the endpoint takes none';
-COMMENT ON COLUMN points.exchange IS 'exchange id; NULL where the endpoint takes none';
-COMMENT ON COLUMN points.network IS 'network; NULL where the endpoint takes none';
 COMMENT ON COLUMN points.t IS 'start of the interval that the point describes; not when it was known';
 COMMENT ON COLUMN points.available_at IS 'earliest instant at which a live user could have known the point';
 COMMENT ON COLUMN points.observed_at IS 'when this lake first held the point';

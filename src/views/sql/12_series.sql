@@ -9,12 +9,8 @@ SELECT metric, asset, "interval", currency, exchange, network,
 FROM ({{points}}) AS points
 GROUP BY metric, asset, "interval", currency, exchange, network;
 COMMENT ON VIEW series IS 'One row per series: what is known of it at as_of.';
-COMMENT ON COLUMN series.metric IS 'path of the endpoint';
-COMMENT ON COLUMN series.asset IS 'asset id of the metrics API';
+{{series_comments series}}
 COMMENT ON COLUMN series."interval" IS '10m, 1h, 24h, 1w or 1month';
-COMMENT ON COLUMN series.currency IS 'native or usd; NULL where the endpoint takes none';
-COMMENT ON COLUMN series.exchange IS 'exchange id; NULL where the endpoint takes none';
-COMMENT ON COLUMN series.network IS 'network; NULL where the endpoint takes none';
 COMMENT ON COLUMN series.first_t IS 'start of the first interval with a point';
 COMMENT ON COLUMN series.last_t IS 'start of the last interval with a point';
 COMMENT ON COLUMN series.points IS 'how many points are known';

@@ -10,12 +10,8 @@ FROM {{ledger coverage}}
 WHERE CASE WHEN {{observed_as_of}} IS NULL THEN removed_at IS NULL
   ELSE added_at <= {{observed_as_of}} AND (removed_at IS NULL OR removed_at > {{observed_as_of}}) END;
 COMMENT ON VIEW coverage IS 'Every requested window and its state. Windows of one series are disjoint.';
-COMMENT ON COLUMN coverage.metric IS 'path of the endpoint';
-COMMENT ON COLUMN coverage.asset IS 'asset id of the metrics API';
+{{series_comments coverage}}
 COMMENT ON COLUMN coverage."interval" IS 'interval under which the points stand';
-COMMENT ON COLUMN coverage.currency IS 'native or usd; NULL where the endpoint takes none';
-COMMENT ON COLUMN coverage.exchange IS 'exchange id; NULL where the endpoint takes none';
-COMMENT ON COLUMN coverage.network IS 'network; NULL where the endpoint takes none';
 COMMENT ON COLUMN coverage.since IS 'start of the window';
 COMMENT ON COLUMN coverage.until IS 'end of the window, exclusive';
 COMMENT ON COLUMN coverage.state IS 'covered, empty, unsupported or failed';

@@ -9,12 +9,8 @@ SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, 
 FROM {{ledger violations}}
 WHERE {{observed_as_of}} IS NULL OR added_at <= {{observed_as_of}};
 COMMENT ON VIEW violations IS 'Upstream values that differ from the stored ones, which stay as they are.';
-COMMENT ON COLUMN violations.metric IS 'path of the endpoint';
-COMMENT ON COLUMN violations.asset IS 'asset id of the metrics API';
+{{series_comments violations}}
 COMMENT ON COLUMN violations."interval" IS 'interval under which the points stand';
-COMMENT ON COLUMN violations.currency IS 'native or usd; NULL where the endpoint takes none';
-COMMENT ON COLUMN violations.exchange IS 'exchange id; NULL where the endpoint takes none';
-COMMENT ON COLUMN violations.network IS 'network; NULL where the endpoint takes none';
 COMMENT ON COLUMN violations.t IS 'start of the interval';
 COMMENT ON COLUMN violations.kind IS 'what differs';
 COMMENT ON COLUMN violations.stored IS 'the stored value, JSON';
