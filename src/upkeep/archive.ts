@@ -135,7 +135,7 @@ async function fileOf(
   const name = `${String(ticket.version).padStart(10, '0')}-${label === '' ? 'all' : label}`
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
-  await writeLines(text, lines(ledger, condition), '')
+  await writeLines(text, lines(ledger, condition))
   const footer = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
   await engine.run(copySql(text, spool.file(temporary), columns, footer))
   const source = parquet([spool.file(temporary)])

@@ -132,8 +132,10 @@ async function exportAll(
   ledger: Ledger,
   { catalogue, deps, mark }: Exporting,
 ): Promise<{ paths: Map<string, string>; written: number }> {
-  using engine = await Engine.open(':memory:', { threads: 1 })
-  const tools = { engine, disk: deps.disk ?? realDisk, mark }
+  using stack = new DisposableStack()
+  let engine: Promise<Engine> | undefined
+  const opened = async (): Promise<Engine> => stack.use(await Engine.open(':memory:', { threads: 1 }))
+  const tools = { engine: async () => await (engine ??= opened()), disk: deps.disk ?? realDisk, mark }
   const paths = new Map<string, string>()
   let written = 0
   for (const [table, exported] of Object.entries(exportedTables(catalogue))) {

@@ -20,7 +20,8 @@ export interface ExportedFile {
 
 /** What writing exports needs. */
 export interface ExportDeps {
-  readonly engine: Engine
+  /** Opened with the first table that is written. */
+  readonly engine: () => Promise<Engine>
   readonly disk: Disk
   /** Different for every builder at work. */
   readonly mark: string
@@ -40,17 +41,25 @@ export async function exportTable(
   await makeFolder(disk, folder)
   const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
   const temporary = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.parquet`)
+  const digest = digestOf(lines(ledger), columns)
+  const held = await heldExport(ledger.root, table, digest)
+  if (held !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
   try {
-    const digest = (await writeLines(text, lines(ledger), JSON.stringify(columns))).slice(0, 16)
-    const held = await heldExport(ledger.root, table, digest)
-    if (held !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
-    await engine.run(copySql(text, temporary, columns))
+    await writeLines(text, lines(ledger))
+    await (await engine()).run(copySql(text, temporary, columns))
     const name = await placeExport(ledger, table, digest, temporary, disk)
     return { path: inLake(ledger.root, `${exportsFolder}/${name}`), written: true }
   } finally {
     await disk.remove(text)
     await disk.remove(temporary)
   }
+}
+
+/** What rows with these columns are known by; most tables are as they were, and writing them out would be for nothing. */
+function digestOf(lines: Iterable<string>, columns: Exported['columns']): string {
+  const hash = createHash('sha256').update(JSON.stringify(columns))
+  for (const block of blocksOf(lines)) hash.update(block)
+  return hash.digest('hex').slice(0, 16)
 }
 
 /**
@@ -88,23 +97,21 @@ export function isExport(name: string): boolean {
 
 const blockCharacters = 1 << 20
 
-/** Writes one line a row and returns the SHA-256 of everything, hex. */
-export async function writeLines(path: string, lines: Iterable<string>, head: string): Promise<string> {
-  const hash = createHash('sha256').update(head)
-  function* blocks(): Generator<string> {
-    let block = ''
-    for (const line of lines) {
-      block += `${line}\n`
-      if (block.length < blockCharacters) continue
-      hash.update(block)
-      yield block
-      block = ''
-    }
-    hash.update(block)
+/** Writes one line a row. */
+export async function writeLines(path: string, lines: Iterable<string>): Promise<void> {
+  await pipeline(blocksOf(lines), writeStream(path))
+}
+
+/** The lines, each with its end, in texts of some size. */
+function* blocksOf(lines: Iterable<string>): Generator<string> {
+  let block = ''
+  for (const line of lines) {
+    block += `${line}\n`
+    if (block.length < blockCharacters) continue
     yield block
+    block = ''
   }
-  await pipeline(blocks, writeStream(path))
-  return hash.digest('hex')
+  yield block
 }
 
 /** The statement that makes Parquet of written lines; instants stand in them as microseconds. */
