@@ -1,3 +1,4 @@
+import type * as promises from 'node:fs/promises'
 import { StatementSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
@@ -10,7 +11,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 const work = vi.hoisted(() => ({ statements: 0, files: 0 }))
 
 vi.mock('node:fs/promises', async (original) => {
-  const real = await original<typeof import('node:fs/promises')>()
+  const real = await original<typeof promises>()
   const counting = (name: 'readFile' | 'open') =>
     (async (...args: unknown[]) => {
       work.files++

@@ -42,7 +42,7 @@ async function built(root: string) {
     const fresh = files().filter((name) => !before.has(name))
     const tables = ran
       .filter((sql) => sql.startsWith('COPY'))
-      .map((sql) => /-([a-z_]+)\.parquet/.exec(sql.slice(sql.indexOf(' TO ')))?.[1])
+      .map((sql) => /-([a-z_]+)\.parquet/.exec(sql.slice(sql.indexOf(' TO ')))?.[1] ?? '')
     return { value, ran, engines, fresh, tables: tables.toSorted(), moved: moved.length }
   } finally {
     Engine.prototype.run = run
