@@ -9,18 +9,7 @@ import type {
 import { type Data, type DataType, makeData } from 'apache-arrow'
 import { typeIds } from '../store/engine.ts'
 import { arrowType } from './arrow-types.ts'
-
-type Numbers =
-  | Int8Array
-  | Int16Array
-  | Int32Array
-  | Uint8Array
-  | Uint16Array
-  | Uint32Array
-  | Float32Array
-  | Float64Array
-  | BigInt64Array
-  | BigUint64Array
+import { bitsOf, inside, isSet, type Numbers } from './vectors.ts'
 
 /** Gathers the values of one column from vectors and gives them out as Arrow data. */
 export interface ColumnBuilder {
@@ -70,27 +59,6 @@ const widths: Readonly<Record<number, new (length: number) => Numbers>> = {
   [typeIds.TIMESTAMP_MS]: BigInt64Array,
   [typeIds.TIMESTAMP_NS]: BigInt64Array,
   [typeIds.TIMESTAMP_TZ]: BigInt64Array,
-}
-
-/** What a vector keeps inside: the values side by side, and which of them are there. */
-interface Inside {
-  readonly items: Numbers
-  /** Types that overlay another one have none. */
-  readonly validity?: { readonly data: BigUint64Array | null }
-}
-
-function inside(vector: DuckDBVector): Inside {
-  return vector as unknown as Inside
-}
-
-/** Which values are there, one bit each; null where all are. */
-function bitsOf(vector: DuckDBVector): Uint8Array | null {
-  const data = inside(vector).validity?.data ?? null
-  return data === null ? null : new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-}
-
-function isSet(bits: Uint8Array | null, index: number): boolean {
-  return bits === null || ((bits[index >> 3] ?? 0) & (1 << (index & 7))) !== 0
 }
 
 /** One bit a value, set where there is one; remembers how many there are. */

@@ -7,12 +7,13 @@ import { usage } from '../errors.ts'
 import { type Cell, type Chunk, Engine, quote, quoteName, type Stream } from '../store/engine.ts'
 import { type OutFile, streamTo } from '../store/output.ts'
 import { carry } from './carry.ts'
+import { jsonLines } from './json-lines.ts'
 import { type Empty, Filled } from './filled.ts'
 import { projected } from './projection.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
 import { layTable } from './table.ts'
-import { csvField, distinctNames, jsonForm } from './text-forms.ts'
+import { csvField, distinctNames } from './text-forms.ts'
 
 /** The forms that a result can be written in. */
 export const formats = ['table', 'csv', 'json', 'jsonl', 'arrow', 'parquet'] as const
@@ -238,29 +239,17 @@ async function writeJson(
   sink: Sink,
   { format, by }: Pick<WriteOptions, 'format' | 'by'>,
 ): Promise<Written> {
-  const { names, chunks, filled } = watched(await engine.stream(ready.text), by)
-  const keys = distinctNames(names).map((name) => JSON.stringify(name))
-  const isJson = ready.columns.map(({ type }) => type.alias === 'JSON')
-  const line = (row: readonly Cell[]): string =>
-    `{${row.map((cell, k) => `${keys[k] ?? ''}:${jsonForm(cell, isJson[k] ?? false)}`).join(',')}}`
-  if (format === 'jsonl') {
-    const lines = await eachChunk(chunks, sink, line)
-    return { rows: lines, more: false, empty: filled.empty() }
+  const names = distinctNames(ready.columns.map(({ name }) => name))
+  const filled = new Filled(names, by)
+  const keys = names.map((name) => JSON.stringify(name))
+  const lines = await jsonLines(engine, ready.text, ready.columns, keys, filled)
+  const [before, between, after] = format === 'jsonl' ? ['', '\n', '\n'] : ['[\n', ',\n', '\n]\n']
+  for await (const some of lines) {
+    const first = filled.rows === some.length
+    await sink(`${first ? before : between}${some.join(between)}`)
   }
-  let first = true
-  await sink('[')
-  const rows = await eachChunk(
-    chunks,
-    sink,
-    (row) => {
-      const text = `${first ? '\n' : ',\n'}${line(row)}`
-      first = false
-      return text
-    },
-    '',
-  )
-  await sink(first ? ']\n' : '\n]\n')
-  return { rows, more: false, empty: filled.empty() }
+  await sink(filled.rows > 0 ? after : format === 'jsonl' ? '' : '[]\n')
+  return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
 async function eachChunk(

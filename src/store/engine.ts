@@ -353,7 +353,8 @@ function bound(value: Parameter): DuckDBValue {
 }
 
 /** A DuckDB value as plain data, without loss: what JavaScript has no exact form for becomes text. */
-function cell(value: DuckDBValue): Cell {
+/** A value of DuckDB's as the rows and streams of an engine give it. */
+export function cell(value: DuckDBValue): Cell {
   if (value === null || typeof value !== 'object') return value
   if (value instanceof DuckDBTimestampTZValue) return isoMicros(value.micros, 'Z')
   if (value instanceof DuckDBTimestampValue) return isoMicros(value.micros, '')
