@@ -353,7 +353,6 @@ function bound(value: Parameter): DuckDBValue {
 }
 
 /** A DuckDB value as plain data, without loss: what JavaScript has no exact form for becomes text. */
-/** A value of DuckDB's as the rows and streams of an engine give it. */
 export function cell(value: DuckDBValue): Cell {
   if (value === null || typeof value !== 'object') return value
   if (value instanceof DuckDBTimestampTZValue) return isoMicros(value.micros, 'Z')

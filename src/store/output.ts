@@ -27,8 +27,8 @@ export function outFile(file: string, folder: string | null, flag = '--out'): Ou
   const link = lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink() === true
   const there = statSync(target, { throwIfNoEntry: false })
   if (there?.isDirectory() === true) throw usage(flag, { expected: 'a file', got: `the folder ${target}` })
-  // /dev/stdout and its like are links of the system to whatever is open.
-  if (home === '/dev' || home.startsWith('/dev/') || (there !== undefined && !there.isFile()))
+  // /dev/stdout and its like are links of the system to whatever is open; /dev/shm is a folder of files like others.
+  if (home === '/dev' || home === '/dev/fd' || (there !== undefined && !there.isFile()))
     return { path: target, finish: async () => undefined, discard: () => undefined }
   if (link)
     throw usage(flag, {
