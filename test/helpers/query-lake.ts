@@ -42,7 +42,9 @@ WHERE (${asOf} IS NULL OR available_at <= ${asOf})`)
   await engine.run(`CREATE VIEW products AS SELECT 'p1' AS id`)
   await engine.run(`CREATE SCHEMA history`)
   await engine.run(`CREATE VIEW history.products AS SELECT 'p1' AS id, CAST('infinity' AS TIMESTAMPTZ) AS valid_to`)
-  await engine.run(`CREATE VIEW universe AS SELECT 'p1' AS product_id, 'active' AS status, ${asOf} AS seen WHERE getvariable('registry_backfill') IS NULL`)
+  await engine.run(
+    `CREATE VIEW universe AS SELECT 'p1' AS product_id, 'active' AS status, ${asOf} AS seen WHERE getvariable('registry_backfill') IS NULL`,
+  )
   await engine.run(`CREATE VIEW registry_start AS SELECT CAST('2024-02-01T00:00:00Z' AS TIMESTAMPTZ) AS known_since`)
   await engine.run(`CREATE MACRO calendar(since, until, step) AS TABLE
 SELECT make_timestamptz(n) AS ts FROM range(epoch_us(CAST(since AS TIMESTAMP)), epoch_us(CAST(until AS TIMESTAMP)), epoch_us(step)) AS grid(n)`)
