@@ -1,3 +1,4 @@
+import { fileOf } from './conversion.ts'
 import { statement } from './sql.ts'
 import { bodySql, forget, gridOf, type Loading, statsOf } from './stage.ts'
 import { quoteList } from '../store/engine.ts'
@@ -26,7 +27,7 @@ type FaultRow = { readonly body: number; readonly fault: string; readonly faults
 async function fillTable(loading: Loading, bodies: readonly number[]): Promise<void> {
   const { engine, files, copies, poison } = loading
   const fill = (some: readonly number[]): Promise<number> => {
-    const paths = some.map((body) => copies.get(body) ?? files[body] ?? '')
+    const paths = some.map((body) => copies.get(body) ?? fileOf(files, body))
     return engine.run(statement('by_value_load', { body: bodySql(some), files: quoteList(paths) }))
   }
   try {
@@ -36,7 +37,7 @@ async function fillTable(loading: Loading, bodies: readonly number[]): Promise<v
       try {
         await fill([body])
       } catch (error) {
-        poison.set(body, plainWords(error, copies.get(body) ?? files[body] ?? ''))
+        poison.set(body, plainWords(error, copies.get(body) ?? fileOf(files, body)))
       }
     }
   }

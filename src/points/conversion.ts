@@ -129,3 +129,10 @@ export interface ConvertResult {
   readonly violations: readonly Violation[]
   readonly findings: readonly Finding[]
 }
+
+/** The file of a body by its place: what has none is no body. */
+export function fileOf(files: readonly string[], body: number): string {
+  const file = files[body]
+  if (file === undefined) throw new RangeError(`no file of body ${body}`)
+  return file
+}

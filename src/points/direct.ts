@@ -7,7 +7,7 @@ import { fewRows } from '../store/compression.ts'
 import { contradictsConvention } from './clocks.ts'
 import type { Tally } from './compare.ts'
 import { expectedRange, findHoles } from './holes.ts'
-import type { Existing, PartJob, WrittenFile } from './conversion.ts'
+import { fileOf, type Existing, type PartJob, type WrittenFile } from './conversion.ts'
 import { type Ordered, paramsText } from './order.ts'
 import { Proof } from './proof.ts'
 import { type Shape, shapeOf } from './shape.ts'
@@ -126,7 +126,7 @@ async function bring(session: Engine, job: PartJob, batch: Batch): Promise<Broug
   const { ordered, full, shape, lexed } = batch
   const files = ordered.map(({ body }) => body.file)
   const proof = new Proof(files, shape, lexed)
-  const sizes = await Promise.all(full.map(async (i) => await sizeOf(files[i] ?? '')))
+  const sizes = await Promise.all(full.map(async (i) => await sizeOf(fileOf(files, i))))
   const few = sizes.reduce((sum, size) => sum + size, 0) <= fewRows * shortestPoint
   const source = { source: `(${sourceSql(job, batch)})`, place: 'body', sorted: true, late: false, minusZero: false }
   const [copied, bytesRead] = await Promise.allSettled([

@@ -1,3 +1,4 @@
+import { fileOf } from './conversion.ts'
 import { readStream, writeStream } from '../store/files.ts'
 import { pipeline } from 'node:stream/promises'
 import { lexBody } from './lexer.ts'
@@ -36,5 +37,5 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
       offset += chunk.length
     }
   }
-  await pipeline(readStream(loading.files[body] ?? ''), spelled, writeStream(copy))
+  await pipeline(readStream(fileOf(loading.files, body)), spelled, writeStream(copy))
 }

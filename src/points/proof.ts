@@ -1,3 +1,4 @@
+import { fileOf } from './conversion.ts'
 import { type ByteCounts, countBytes, hasNegativeZero } from './byte-counts.ts'
 import { isNested, isNumbers, kindBits, type Lexed, lexBody } from './lexer.ts'
 import type { Shape } from './shape.ts'
@@ -19,7 +20,7 @@ export class Proof {
   /** Reads the bytes, to be done while DuckDB reads them too: numbers are counted, nested values need a strict reading. */
   async read(bodies: readonly number[]): Promise<void> {
     for (const body of bodies) {
-      const file = this.#files[body] ?? ''
+      const file = fileOf(this.#files, body)
       if (this.#shape.kind === 'numbers') this.#counted.set(body, await countBytes(file))
       else this.#lexed.set(file, await lexBody(file))
     }
@@ -27,7 +28,7 @@ export class Proof {
 
   /** Whether the body holds just what was read. */
   async holds(body: number, part: Part): Promise<boolean> {
-    const file = this.#files[body] ?? ''
+    const file = fileOf(this.#files, body)
     const counted = this.#counted.get(body)
     if (counted && (await this.#countedAgree(counted, part, file))) return true
     const seen = this.#lexed.get(file) ?? (await lexBody(file))

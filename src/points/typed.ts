@@ -1,3 +1,4 @@
+import { fileOf } from './conversion.ts'
 import { isNested, isNumbers, kindBits, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
 import { bodySql, forget, gridOf, type Loading, statsOf } from './stage.ts'
@@ -6,7 +7,7 @@ import { quoteList } from '../store/engine.ts'
 /** Stages bodies whose points hold nothing but t, computed_at and one kind of value; returns the others. */
 export async function loadTyped(loading: Loading, bodies: readonly number[]): Promise<number[]> {
   const { engine, files, lexed, staged, circumstances } = loading
-  const seen = (body: number): Lexed | undefined => lexed.get(files[body] ?? '')
+  const seen = (body: number): Lexed | undefined => lexed.get(fileOf(files, body))
   const flat = bodies.filter((body) => hasKinds(seen(body), 'flat'))
   const nested = bodies.filter((body) => !flat.includes(body) && hasKinds(seen(body), 'nested'))
   await engine.run(statement('points', gridOf(circumstances)))
@@ -47,6 +48,6 @@ const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'`
 /** Reads bodies into the table `typed`, all or none. */
 async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
   if (bodies.length === 0) return
-  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? loading.files[body] ?? ''))
+  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
   await loading.engine.run(statement('typed', { ...columns, body: bodySql(bodies), files })).catch(() => undefined)
 }

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { RunEnd } from '../../src/ledger/job.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { requestTotals } from '../../src/ledger/held-runs.ts'
 import { runLog } from '../../src/store/layout.ts'
@@ -79,6 +80,27 @@ describe('what a registry job writes down of itself', () => {
       ledger.close()
       expect(totals.day).toBeGreaterThan(1)
       expect(totals.busiest_minute).toBe(0)
+    }))
+
+  test('what follows it is told of its requests and versions', async () =>
+    withRegistryBench(now, async (bench) => {
+      const ends: unknown[] = []
+      const atEnd = async ({ run, commits, requests }: RunEnd): Promise<void> =>
+        await Promise.resolve(void ends.push({ run, commits, requests }))
+      const told = []
+      let before = 0
+      for (const take of [bench.snapshot, bench.sync, bench.sync]) {
+        const { run, requests, version } = await take({ deps: { atEnd } })
+        told.push({ run, commits: version - before, requests })
+        before = version
+        bench.clock.now++
+      }
+      expect(ends).toEqual(told)
+      expect(told.map(({ commits, requests }) => [commits, requests > 0])).toEqual([
+        [1, true],
+        [0, true],
+        [0, true],
+      ])
     }))
 
   test('each request, answer and commit in a log of its own, without the key', async () =>
