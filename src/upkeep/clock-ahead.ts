@@ -1,5 +1,5 @@
 import { type LakeError, usage } from '../errors.ts'
-import { clocked } from '../ledger/apply.ts'
+import { clocked, type ClockMended } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
 import type { Damage } from './damage.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
@@ -8,6 +8,8 @@ import { places } from '../store/layout.ts'
 import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { reobserveFile } from './instants-points.ts'
+import { redatedLabel } from '../ledger/redated.ts'
+import { relisted } from './redate.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'
@@ -107,8 +109,9 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         rows = registry.rows
         const clock_mended = { version: ticket.version, at: ticket.committed_at, before: good?.committed_at ?? 0 }
         const archive = await mendArchive(rewriting, { ...clock_mended, wrong, from: files.length + registry.files })
-        add.push(...registry.add, ...archive.add)
-        remove.push(...registry.remove, ...archive.remove)
+        const datings = datingsBack(ledger, now, clock_mended)
+        add.push(...registry.add, ...archive.add, ...datings)
+        remove.push(...registry.remove, ...archive.remove, ...datings.map(({ path }) => path))
         const state = { ...registry.state, ...archive.state, clock_mended }
         return { ...draft, state, soft: registry.soft, uncovered }
       },
@@ -118,6 +121,12 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
   })
   const seen = [`${points} points`, ...(rows === 0 ? [] : [`${rows} rows of the registry and of assets`])].join(' and ')
   return [`${wrong.length} versions were dated by a clock far ahead: ${seen} are now seen at their mending`]
+}
+
+/** Earlier datings that a change of rules by the wrong clock has ended: they ended when its version is mended. */
+function datingsBack(ledger: Ledger, now: Micros, { version, at }: ClockMended): StagedFile[] {
+  const wrong = liveFiles(ledger, { table: 'redated' }).filter(({ label }) => Number(label) > now + tolerated)
+  return wrong.map((file) => relisted(file, redatedLabel(at - (version - file.added_version))))
 }
 
 /** Runs of the wrong clock that made no version: the index sets their instants back, by a version that brings nothing. */

@@ -114,7 +114,7 @@ function draftOf(rewriting: Rewriting, catalogue: Catalogue, ticket: Ticket, mad
 }
 
 /** The same bytes under another name of table: what the points were dated until then. */
-function relisted(file: HeldFile, label: string): StagedFile {
+export function relisted(file: HeldFile, label: string): StagedFile {
   const { path, metric, interval, rows, min_t, max_t, digest, meta } = file
   return { temporary: null, path, table: 'redated', label, metric, interval, rows, min_t, max_t, digest, meta }
 }

@@ -6,9 +6,11 @@ import { heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { archiveRows } from '../../src/upkeep/archive.ts'
 import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import { redate } from '../../src/upkeep/redate.ts'
 import { verify } from '../../src/upkeep/verify.ts'
 import { type Bench, depsAt, settingsAt, withBench } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
+import { withLag } from '../helpers/lags.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -219,4 +221,28 @@ test('a clock beyond what can be held begins no run and makes no version', async
     expect((await doctor(bench, false)).findings.filter(({ severity }) => severity === 'damage')).toMatchObject([
       { kind: 'views_missing' },
     ])
+  }))
+
+test('a change of rules that a wrong clock has dated is one of the mending', async () =>
+  withBench(start + 20 * day + 7200, async (bench) => {
+    const { clock, root } = bench
+    const one = 'supply/current_pit'
+    await bench.fetch(selection)
+    const when = `SELECT max(available_at - t) FROM points WHERE metric = '${one}'`
+    await makeViews(root)
+    const before = await seen(bench, when)
+    clock.now += day
+    await redate(root, withLag(one, 40 * 3600, 'rule'), deps(bench, 50 * 365 * day))
+    await makeViews(root)
+    const after = await seen(bench, when)
+    expect(after).not.toEqual(before)
+    clock.now += 3600
+    expect(aheadIn(await doctor(bench, true))).toBe(0)
+    await makeViews(root)
+    expect(await seen(bench, when)).toEqual(after)
+    expect(await seen(bench, when, clock.now + 1)).toEqual(after)
+    expect(await seen(bench, when, clock.now - 1)).toEqual(before)
+    expect(await seen(bench, `SELECT count(*) FROM points`, clock.now - 1)).toEqual(
+      await seen(bench, `SELECT count(*) FROM points`),
+    )
   }))
