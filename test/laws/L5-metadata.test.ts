@@ -120,6 +120,12 @@ test('after seven days they are read again: unchanged they make no version, a wi
     await bench.fetch(selection, told)
     expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 2 }, {}])
     expect(await versions(bench.root)).toBe(before)
+    // Another list that leaves it out, too: its one row keeps the date on which it first was left out.
+    bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH+SOL`)
+    bench.clock.now += 7 * day + 60
+    await bench.fetch({ assets: ['BTC'], paths: [active], since, until: since + 40 * day }, told)
+    expect((await windows(bench.root))[`${active} BTC`]).toEqual([expect.stringMatching(new RegExp(` ${unlisted}$`))])
+    expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 1 }, {}])
     bench.faults()
     bench.clock.now += 7 * day + 60
     await bench.fetch(selection, told)
@@ -154,6 +160,8 @@ test('what lies before the beginning is empty and never asked, until the beginni
     const begun = formatDate(Number((await bench.stored())[0]?.split(' ')[6]))
     expect(begun >= formatDate(since + 31 * day)).toBe(true)
     await bench.fetch(selection, told)
+    const earliest = bench.sandbox.requests().map(({ query }) => Number(query['s'] ?? Infinity))
+    expect(Math.min(...earliest)).toBe(since + 31 * day)
     bench.clock.now += 8 * day
     await bench.fetch(selection, told)
     const window = bench.sandbox
