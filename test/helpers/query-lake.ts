@@ -39,9 +39,13 @@ WHERE (${asOf} IS NULL OR available_at <= ${asOf})`)
   await engine.run(`CREATE VIEW lake_info AS SELECT ${quote(folder)} AS folder`)
   await engine.run(`CREATE VIEW endpoints AS SELECT metric, '24h' AS default_interval, CAST(NULL AS VARCHAR) AS default_currency,
  CAST(NULL AS VARCHAR) AS default_exchange, CAST(NULL AS VARCHAR) AS default_network FROM (VALUES ('supply/current_pit'), ('indicators/one')) AS known(metric)`)
-  await engine.run(`CREATE VIEW products AS SELECT 'p1' AS id`)
+  // As the real ones, these heed what may stand in for the time before the first snapshot.
+  const backfill = `WHERE getvariable('registry_backfill') IS NULL OR true`
+  await engine.run(`CREATE VIEW products AS SELECT 'p1' AS id ${backfill}`)
   await engine.run(`CREATE SCHEMA history`)
-  await engine.run(`CREATE VIEW history.products AS SELECT 'p1' AS id, CAST('infinity' AS TIMESTAMPTZ) AS valid_to`)
+  await engine.run(
+    `CREATE VIEW history.products AS SELECT 'p1' AS id, CAST('infinity' AS TIMESTAMPTZ) AS valid_to ${backfill}`,
+  )
   await engine.run(
     `CREATE VIEW universe AS SELECT 'p1' AS product_id, 'active' AS status, ${asOf} AS seen WHERE getvariable('registry_backfill') IS NULL`,
   )

@@ -151,9 +151,9 @@ async function viewNames(engine: Engine, left: readonly string[]): Promise<strin
   return rows.map((row) => row.name)
 }
 
-/** How many instants a run cuts lakes at, ten a lake; more by the environment. */
-const instants = Number(process.env['PITLAKE_CUTS'] ?? 20)
-const perLake = Math.min(10, instants)
+/** How many instants a run cuts lakes at, six a lake; more by the environment. */
+const instants = Number(process.env['PITLAKE_CUTS'] ?? 12)
+const perLake = Math.min(6, instants)
 
 test('TIME 52: as_of = T answers like a lake that holds only what was knowable by T', async () => {
   await fc.assert(
