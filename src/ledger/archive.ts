@@ -1,6 +1,6 @@
 import type { Json } from './entry.ts'
 import { proven } from './row.ts'
-import { real, shape } from './shape.ts'
+import { type Proven, real, shape } from './shape.ts'
 import type { Micros } from '../time.ts'
 
 /** What of the ledger's own rows has left it for Parquet files of the lake: these tables, in this order. */
@@ -9,13 +9,10 @@ export const archived = ['requests', 'coverage', 'runs', 'versions'] as const
 /** A table whose old rows stand in files of the lake. */
 export type Archived = (typeof archived)[number]
 
-/** The state that says so: rows of before this instant are in files. */
-export interface ArchivedState {
-  readonly before: Micros
-  /** How many requests have gone there, and what they cost. */
-  readonly requests: number
-  readonly credits: number
-}
+const archivedShape = shape({ before: real, requests: real, credits: real })
+
+/** The state that says so: rows of before this instant (microseconds) are in files, so many requests among them. */
+export type ArchivedState = Proven<typeof archivedShape>
 
 const stateKey = 'archived'
 const month = 30 * 86_400_000_000
@@ -44,8 +41,6 @@ export function archivable(table: Archived, before: Micros): string {
 export function toState(state: ArchivedState): { readonly [key: string]: Json } {
   return { [stateKey]: { ...state } }
 }
-
-const archivedShape = shape({ before: real, requests: real, credits: real })
 
 /** What an entry or the index says of it; undefined where nothing went yet. */
 export function fromState(state: (key: string) => Json | undefined): ArchivedState | undefined {

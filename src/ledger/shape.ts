@@ -13,13 +13,14 @@ export interface Check<T> {
 
 type Checks = Readonly<Record<string, Check<unknown>>>
 
-type Value<C> = C extends Check<infer T> ? T : never
-type Missing<S> = { [K in keyof S]: undefined extends Value<S[K]> ? K : never }[keyof S]
+/** What a check proves a value to be. */
+export type Proven<C> = C extends Check<infer T> ? T : never
+type Missing<S> = { [K in keyof S]: undefined extends Proven<S[K]> ? K : never }[keyof S]
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
 /** What these checks prove an object to be. */
 export type Shaped<S extends Checks> = Plain<
-  { [K in Exclude<keyof S, Missing<S>>]: Value<S[K]> } & { [K in Missing<S>]?: Value<S[K]> }
+  { [K in Exclude<keyof S, Missing<S>>]: Proven<S[K]> } & { [K in Missing<S>]?: Proven<S[K]> }
 >
 
 function nested(check: (value: unknown) => string | undefined): Check<never> {

@@ -2,18 +2,13 @@ import type { Json } from '../ledger/entry.ts'
 import { heldSoft, heldState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { proven } from '../ledger/row.ts'
-import { type Check, mapOf, oneOf, orNull, real, shape, text } from '../ledger/shape.ts'
+import { type Check, mapOf, oneOf, orNull, type Proven, real, shape, text } from '../ledger/shape.ts'
 import type { Layers } from './layers.ts'
 
-/** The last snapshot that was applied. */
-export interface LastSnapshot {
-  /** `YYYY-MM-DD`, UTC. */
-  readonly date: string
-  /** Microseconds. */
-  readonly observed_at: number
-  readonly as_of: string | null
-  readonly source: 'snapshot' | 'lists'
-}
+const snapshot = shape({ date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') })
+
+/** The last snapshot that was applied, by its date (`YYYY-MM-DD`, UTC) and the microsecond at which it was observed. */
+export type LastSnapshot = Proven<typeof snapshot>
 
 /**
  * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what
@@ -33,7 +28,6 @@ export interface RegistryState {
   readonly records: Readonly<Record<string, number>>
 }
 
-const snapshot = shape({ date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') })
 const layer = shape({ base: text, base_at: real, delta: orNull(text), rows: orNull(real) })
 
 type Reading = <T>(key: string, check: Check<T>) => T | null
