@@ -146,8 +146,10 @@ export function instant(sql: string): string {
 async function movedScript(folder: string): Promise<string | undefined> {
   const text = isWritable(folder) ? undefined : await textOf(inLake(folder, places.script))
   if (text === undefined) return undefined
-  const { folder: built = folder } = (await readManifest(folder, ['script'])) ?? {}
-  if (built === folder && isThere(inLake(folder, places.database))) return undefined
+  const manifest = await readManifest(folder, ['script'])
+  // No manifest can be made anew here; what a script was made for stands in its first line, too.
+  const built = manifest?.folder ?? /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
+  if (built === undefined || (built === folder && isThere(inLake(folder, places.database)))) return undefined
   return text.replaceAll(built.replaceAll("'", "''"), () => folder.replaceAll("'", "''"))
 }
 

@@ -321,6 +321,8 @@ describe.runIf(mayMount)('L2: a copy on a file system that cannot be written', (
     ['as it was', () => undefined],
     ['without its ledger', withoutLedger],
     ['without lake.duckdb', (root: string) => rmSync(join(root, 'lake.duckdb'))],
+    ['without a manifest, as it was made before', (root: string) => rmSync(join(root, 'lake.manifest.json'))],
+    ['with a torn manifest', (root: string) => writeFileSync(join(root, 'lake.manifest.json'), '{"schema_version":')],
   ])('%s: no false alarm, and it can be read there', async (_, does) => {
     const place = mkdtempSync(join(tmpdir(), 'pitlake-read-only-'))
     const mount = (options: string) => spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', place]).status
