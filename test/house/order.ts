@@ -26,6 +26,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/views/': 8,
   'src/upkeep/': 9,
   'src/query/': 10,
+  'src/publish/': 10,
   'src/report/': 11,
   'src/index.ts': 12,
   'src/sandbox/': 3,

@@ -1,0 +1,73 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Destination } from '../../src/publish/destination.ts'
+import { destinationOf } from '../../src/publish/open.ts'
+import { realDisk } from '../../src/store/disk.ts'
+import { powerDisk } from '../helpers/power.ts'
+
+let home = ''
+const opened = (mark: string, disk = realDisk): Destination => destinationOf(join(home, 'out'), { disk, mark })
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-destination-'))
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+test('of several who create one file one wins, and its bytes stay', async () => {
+  const writers = Array.from({ length: 8 }, (_, i) => opened(`w${i}`))
+  const ends = await Promise.all(writers.map(async (to, i) => await to.create('log/0.json', `{"by":${i}}\n`)))
+  expect(ends.filter((end) => end === 'created')).toHaveLength(1)
+  const kept = (await opened('r').read('log/0.json'))?.toString()
+  expect(kept).toBe(`{"by":${ends.indexOf('created')}}\n`)
+  expect(readdirSync(join(home, 'out/log'))).toEqual(['0.json'])
+})
+
+test('a data file is there whole, and listed with its size at any depth', async () => {
+  const to = opened('a')
+  writeFileSync(join(home, 'local'), 'data')
+  await to.put('t/group=x/one.parquet', join(home, 'local'))
+  await to.replace('t/hint', 'old')
+  await to.replace('t/hint', 'new')
+  const files = await to.list('t')
+  expect(files.map(({ path, bytes }) => `${path} ${bytes}`).toSorted()).toEqual(['t/group=x/one.parquet 4', 't/hint 3'])
+  expect(readFileSync(join(home, 'out/t/hint'), 'utf8')).toBe('new')
+  await to.remove('t/hint')
+  await to.remove('t/hint')
+  expect(await to.read('t/hint')).toBeUndefined()
+  expect(await to.read('t/group=x')).toBeUndefined()
+  expect(await to.list('nowhere')).toEqual([])
+})
+
+test('when the power goes after the last step nothing is lost, at any step before nothing is half there', async () => {
+  const act = async (to: Destination): Promise<void> => {
+    writeFileSync(join(home, 'local'), 'data')
+    await to.put('t/one.parquet', join(home, 'local'))
+    await to.create('t/log/0.json', 'whole')
+  }
+  const whole = powerDisk()
+  await act(opened('a', whole))
+  whole.survivors(join(home, 'out'), join(home, 'kept'))
+  expect(readFileSync(join(home, 'kept/t/log/0.json'), 'utf8')).toBe('whole')
+  expect(readFileSync(join(home, 'kept/t/one.parquet'), 'utf8')).toBe('data')
+  for (let step = 1; step <= whole.steps(); step++) {
+    rmSync(join(home, 'out'), { recursive: true })
+    rmSync(join(home, 'kept'), { recursive: true, force: true })
+    mkdirSync(join(home, 'out'))
+    const dying = powerDisk(step)
+    await act(opened('a', dying)).catch(() => undefined)
+    dying.survivors(join(home, 'out'), join(home, 'kept'))
+    for (const file of readdirSync(join(home, 'kept'), { recursive: true, withFileTypes: true })) {
+      if (!file.isFile() || file.name.startsWith('.tmp-')) continue
+      const text = readFileSync(join(file.parentPath, file.name), 'utf8')
+      expect(text).toBe(file.name === '0.json' ? 'whole' : 'data')
+      if (file.name === '0.json')
+        expect(readFileSync(join(dirname(file.parentPath), 'one.parquet'), 'utf8')).toBe('data')
+    }
+  }
+})
+
+test.each(['', 'gs://bucket/x', 'https://host/x'])('%j is no destination', (text) => {
+  expect(() => destinationOf(text, { disk: realDisk, mark: 'a' })).toThrow(/expected a folder or s3:\/\//)
+})
