@@ -1,4 +1,4 @@
-import { isFolder, touch } from '../store/files.ts'
+import { copy, isFolder, isThere, readText, touch } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
@@ -9,12 +9,12 @@ import { inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Lock, tryLock } from '../store/lock.ts'
 import { earlierDatings } from '../ledger/redated.ts'
-import { compile, type Statements } from './compile.ts'
+import { compile, type Compiled, type Statements } from './compile.ts'
 import { exportedTables } from './ledger-tables.ts'
 import { exportsFolder, exportTable, isExport } from './exports.ts'
 import { type Manifest, manifestOf, namedByViews, readManifest, scriptDigest } from './manifest.ts'
 import { noteProved, readByViews } from './proved.ts'
-import { scriptText } from './script.ts'
+import { changedObjects, scriptText } from './script.ts'
 
 /*
  * The objects are the templates `src/views/sql/NN_name.sql`, one object a file in the order of their numbers: header
@@ -90,7 +90,8 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
     const before = await readManifest(into)
     const had = await namedByViews(ledger.root)
     const made = options.force === true || !(await isBuilt(into, before, script))
-    const manifest = made ? await replaceAll(into, statements, script, deps, mark) : before
+    const earlier = before && options.force !== true ? await readText(inLake(into, places.script)) : ''
+    const manifest = made ? await replaceAll(into, statements, { script, earlier, deps, mark }) : before
     if (into === ledger.root) {
       await dropExports(into, had, deps)
       await noteProved(into, readByViews(ledger, manifest), deps.disk ?? realDisk, mark)
@@ -176,19 +177,27 @@ async function dropExports(root: string, wasNamed: (path: string) => boolean, de
 
 const temporaryPrefix = '.tmp-views-'
 
+interface Replacing {
+  readonly script: string
+  /** The script that the database in place was made by; empty where that is not known, or not to be relied on. */
+  readonly earlier: string
+  readonly deps: CommitDeps
+  readonly mark: string
+}
+
 /** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
 async function replaceAll(
   root: string,
   statements: Statements,
-  script: string,
-  deps: CommitDeps,
-  mark: string,
+  { script, earlier, deps, mark }: Replacing,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
   const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
   const [database, text, list] = [made('duckdb'), made('sql'), made('json')]
   try {
-    await makeObjects(database, statements)
+    const changed = changedObjects(statements.objects, earlier)
+    if (changed) await copy(inLake(root, places.database), database)
+    await makeObjects(database, changed ?? statements.objects)
     await disk.sync(database)
     await disk.write(text, script)
     const manifest = manifestOf(statements, scriptDigest(script), await sha256File(database))
@@ -203,15 +212,20 @@ async function replaceAll(
   }
 }
 
-async function makeObjects(database: string, { objects }: Statements): Promise<void> {
-  using engine = await Engine.open(database, { threads: 1 })
-  // Hundreds of statements: one transaction spares as many waits for the disk.
-  await engine.run('BEGIN')
-  for (const object of objects) await runObject(engine, object)
-  await engine.run('COMMIT; CHECKPOINT')
+/** Every commit is then the file itself: there is no log beside it that would say all twice. */
+const noLog = "SET checkpoint_threshold = '1b'"
+
+async function makeObjects(database: string, objects: readonly Compiled[]): Promise<void> {
+  {
+    using engine = await Engine.open(database, { threads: 1 })
+    await engine.run(`${noLog}; BEGIN`)
+    for (const object of objects) await runObject(engine, object)
+    await engine.run('COMMIT')
+  }
+  if (isThere(`${database}.wal`)) throw new Error('the views were written beside their database, not into it')
 }
 
-async function runObject(engine: Engine, object: Statements['objects'][number]): Promise<void> {
+async function runObject(engine: Engine, object: Compiled): Promise<void> {
   try {
     await engine.run(object.sql)
   } catch (cause) {

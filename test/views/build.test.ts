@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import { Engine, type Row } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
@@ -131,5 +131,74 @@ test('exports are shared between versions while their rows are the same', async 
     const names = readdirSync(join(root, 'exports'))
     expect(names.filter((name) => name.startsWith('coverage'))).toEqual(before)
     expect(names.filter((name) => name.startsWith('versions'))).toHaveLength(2)
+  })
+}, 300_000)
+
+/** All that a database says of its own objects, comments too. DuckDB writes the names behind EXCLUDE in any order. */
+async function objectsOf(engine: Engine): Promise<readonly string[]> {
+  const said = [
+    `SELECT schema_name, view_name, comment, sql AS text FROM duckdb_views()`,
+    `SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns()`,
+    `SELECT schema_name, function_name, parameters, comment, macro_definition AS text FROM duckdb_functions()`,
+  ]
+  const rows: Row[] = []
+  for (const sql of said) rows.push(...(await engine.rows(`${sql} WHERE NOT internal ORDER BY ALL`)))
+  const sorted = (_: string, names: string): string => `EXCLUDE (${names.split(', ').toSorted().join(', ')})`
+  return rows.map((row) => JSON.stringify(row).replaceAll(/EXCLUDE \(([^)]*)\)/g, sorted))
+}
+
+/** The objects of a database that the script alone has made, read from its file as the other is. */
+async function fromScript(root: string): ReturnType<typeof objectsOf> {
+  const path = join(root, 'spool', 'anew.duckdb')
+  rmSync(path, { force: true })
+  {
+    using engine = await Engine.open(path)
+    await engine.run(readFileSync(join(root, 'lake.sql'), 'utf8'))
+  }
+  using engine = await Engine.open(path, { readOnly: true })
+  return await objectsOf(engine)
+}
+
+test('whatever changed since the views before, the database holds just what the script says', async () => {
+  await inFolder(async (root) => {
+    const products = (id: string): NonNullable<Step['tables']> => ({
+      'history.products': [{ id, op: 'created', record: '{}' }],
+      snapshots: [{ resource: 'products' }],
+    })
+    const { resources } = catalogue
+    const renamed = [...resources.values()].map((one) => (one.name === 'venues' ? { ...one, name: 'places' } : one))
+    const other = { ...catalogue, resources: new Map(renamed.map((one) => [one.name, one])) }
+    const spied = vi.spyOn(Engine.prototype, 'run')
+    /** How many objects a build made. */
+    const built = async (options: Parameters<typeof makeViews>[1] = {}): Promise<number> => {
+      spied.mockClear()
+      expect(await makeViews(root, options)).toMatchObject({ made: true })
+      const made = spied.mock.calls.filter(([sql]) => sql.startsWith('CREATE'))
+      const [objects, anew] = [await withViews(root, objectsOf), await fromScript(root)]
+      expect(objects.length).toBe(anew.length)
+      // The texts are long: the first difference is enough.
+      const first = anew.findIndex((object, i) => objects[i] !== object)
+      expect(objects[first]).toBe(anew[first])
+      expect(existsSync(join(root, 'lake.duckdb.wal'))).toBe(false)
+      return made.length
+    }
+    await makeLake(root, [stepAt(1)])
+    const all = await built()
+    await makeLake(root, [stepAt(2)])
+    expect(await built()).toBeLessThan(all / 2)
+    await makeLake(root, [{ ...stepAt(3), tables: products('p1') }])
+    expect(await built()).toBeLessThan(all)
+    await makeLake(root, [{ at: '2024-04-04', tables: products('p2') }])
+    expect(await built()).toBeLessThan(all)
+    // Objects of other names: the whole is made anew.
+    expect(await built({ catalogue: other })).toBe(all)
+    await makeLake(root, [stepAt(5)])
+    expect(await built({ catalogue: other })).toBeLessThan(all / 2)
+    expect(await built({ force: true })).toBe(all)
+    // A database that is not the one of the manifest is not built upon.
+    await makeLake(root, [stepAt(6)])
+    appendFileSync(join(root, 'lake.duckdb'), 'x')
+    expect(await built()).toBe(all)
+    spied.mockRestore()
   })
 }, 300_000)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -80,7 +80,7 @@ test('it says which object reads which files, and to which script and database i
         '',
       )
       const tables = manifest.objects[name] ?? ['none']
-      const named = all.filter((path) => text.includes(path.split('/').at(-1) ?? ''))
+      const named = all.filter((path) => text.includes(`/${basename(path)}`))
       expect(
         tables.flatMap((table) => manifest.tables[table] ?? []),
         name,
