@@ -320,7 +320,8 @@ export function givenKeys(env: Sources['env']): string[] {
     const file = env[`${name}_FILE`]
     return [env[name]?.trim() ?? '', file ? readQuietly(file).trim() : '']
   })
-  return [...new Set(found.filter((key) => key !== ''))]
+  const aws = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'].map((name) => env[name]?.trim() ?? '')
+  return [...new Set([...found, ...aws].filter((key) => key !== ''))]
 }
 
 function readQuietly(file: string): string {

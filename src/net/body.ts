@@ -178,7 +178,8 @@ const diskCodes = new Set([
   'ENOTDIR',
 ])
 
-function isDiskError(error: unknown): boolean {
+/** Whether an error is the file system's, not the connection's. */
+export function isDiskError(error: unknown): boolean {
   const { code, syscall } = error as { code?: string; syscall?: string }
   return code !== undefined && diskCodes.has(code) && syscall !== 'connect' && syscall !== 'getaddrinfo'
 }

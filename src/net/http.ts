@@ -94,11 +94,14 @@ export function createHttp(options: HttpOptions): Http {
   }
 }
 
-function timeoutsOf(options: HttpOptions): Timeouts {
+function timeoutsOf(options: Pick<HttpOptions, 'timeouts'>): Timeouts {
   return { ...usualTimeouts, ...options.timeouts }
 }
 
-function createDispatcher(options: HttpOptions): Dispatcher {
+/** Connections to one origin through the proxy that is set for it; none to this machine goes through one. */
+export function createDispatcher(
+  options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>,
+): Dispatcher {
   const { protocol, hostname } = new URL(options.base)
   const { proxy } = options
   const timeouts = timeoutsOf(options)
@@ -122,7 +125,7 @@ function isLoopback(hostname: string): boolean {
 }
 
 /** Passwords of proxies are secrets like the key. */
-function proxySecrets(proxy: ProxySettings): string[] {
+export function proxySecrets(proxy: ProxySettings): string[] {
   return [proxy.http, proxy.https, proxy.all].flatMap((address) => {
     if (!address || !URL.canParse(address)) return []
     const { password } = new URL(address)
@@ -253,7 +256,8 @@ function fault(flight: Flight, error: unknown, status: number | null): Outcome {
   }
 }
 
-function rootOf(error: unknown): { code: string; message: string } {
+/** The code and the words of the error that all others around it come from. */
+export function rootOf(error: unknown): { code: string; message: string } {
   const first = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as unknown) : error
   const { code, message } = first as { code?: unknown; message?: unknown }
   return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' }

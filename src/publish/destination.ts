@@ -1,3 +1,4 @@
+import type { AskingDeps } from '../ledger/connection.ts'
 import type { Instant } from '../time.ts'
 import type { Disk } from '../store/disk.ts'
 
@@ -15,6 +16,8 @@ export interface Destination {
   readonly uri: string
   /** The bytes of a small file; undefined where there is none. */
   read(path: string): Promise<Buffer | undefined>
+  /** Brings a file of any size to this machine; false where there is none. */
+  get(path: string, file: string): Promise<boolean>
   /** Every file below a folder at any depth, in any order; none where the folder is not there. */
   list(folder: string): Promise<readonly Published[]>
   /** Makes a file with these bytes, whole and durable, or leaves the one that bears the name as it is. */
@@ -32,4 +35,12 @@ export interface Reach {
   readonly disk: Disk
   /** Part of the names of what is on the way; no other process uses it. */
   readonly mark: string
+  /** Left out where only folders can be meant. */
+  readonly web?: Web
+}
+
+/** What asking a bucket needs of the world. */
+export interface Web extends Pick<AskingDeps, 'now' | 'wait' | 'random' | 'signal' | 'proxy'> {
+  /** Where keys, region and address are said, as AWS's own programs read them. */
+  readonly env: Readonly<Record<string, string | undefined>>
 }

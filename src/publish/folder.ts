@@ -34,6 +34,11 @@ export function folderAt(text: string, { disk, mark }: Reach): Destination {
   return {
     uri: root,
     read: async (path) => ((await statOf(at(path)))?.isFile() === true ? await readBytes(at(path)) : undefined),
+    get: async (path, file) => {
+      if ((await statOf(at(path)))?.isFile() !== true) return false
+      await copy(at(path), file)
+      return true
+    },
     list: async (folder) => {
       const files: Published[] = []
       for await (const file of filesBelow(root, folder)) files.push(file)

@@ -1,0 +1,117 @@
+import { usage } from '../errors.ts'
+import { sizeOf } from '../store/files.ts'
+import { instantOf } from '../time.ts'
+import type { Destination, Published, Web } from './destination.ts'
+import { onTheWay } from './folder.ts'
+import { type Asking, askS3, settled } from './s3-ask.ts'
+import { putParts } from './s3-parts.ts'
+import { codeIn, type Refused, tag } from './s3-refusal.ts'
+import { parseS3 } from './s3-settings.ts'
+
+/** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
+export const partBytes = 64 << 20
+
+/** Made once: whoever may create it twice asks a server that does not keep the rule on which commits rest. */
+const createOnly = `${onTheWay}create-only`
+
+/** A bucket, or what bears a prefix in one; `partSize` is for tests. */
+export function s3At(text: string, web: Web, partSize = partBytes): Destination {
+  const { bucket, prefix } = parseS3(text)
+  const asking = askS3(text, web)
+  const { ask, refuse } = asking
+  const writing = 'writing to'
+  const good = async (answer: Refused, doing: string): Promise<Refused> => {
+    if (answer.status >= 200 && answer.status < 300) return answer
+    throw await refuse(answer, doing)
+  }
+  const read = async (path: string): Promise<Buffer | undefined> => {
+    const answer = await ask('reading', { method: 'GET', path })
+    return isMissing(answer) ? undefined : (await good(answer, 'reading')).body
+  }
+  let proved: Promise<void> | undefined
+  return {
+    uri: `s3://${bucket}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`,
+    read,
+    get: async (path, file) => {
+      const answer = await ask('reading', { method: 'GET', path, into: file })
+      if (isMissing(answer)) return false
+      await good(answer, 'reading')
+      return true
+    },
+    list: async (folder) => await listBelow(asking, prefix, folder),
+    create: async (path, body) => {
+      await (proved ??= prove(asking))
+      return await createOnce(asking, path, Buffer.from(body))
+    },
+    put: async (path, file) => {
+      const bytes = await sizeOf(file)
+      if (bytes > partSize) return await putParts(asking, path, { file, bytes }, partSize)
+      await good(await ask(writing, { method: 'PUT', path, body: { file, start: 0, bytes } }), writing)
+    },
+    replace: async (path, body) =>
+      void (await good(await ask(writing, { method: 'PUT', path, body: Buffer.from(body) }), writing)),
+    remove: async (path) => {
+      const answer = await ask('removing from', { method: 'DELETE', path })
+      if (!isMissing(answer)) await good(answer, 'removing from')
+    },
+  }
+}
+
+function isMissing(answer: Refused): boolean {
+  return answer.status === 404 && codeIn(answer) === 'NoSuchKey'
+}
+
+/** A server that knows no create-only writes would let one publisher write over another's commit: it is refused. */
+async function prove(asking: Asking): Promise<void> {
+  const body = Buffer.from('pitlake: this object can be made once only\n')
+  for (let times = 0; times < 2; times++) if ((await createOnce(asking, createOnly, body, true)) === 'exists') return
+  throw usage(`destination s3://${(await asking.settings()).bucket}`, {
+    expected: 'an S3 that heeds If-None-Match: *',
+    got: 'one that writes over what is there',
+    next: 'publish to a folder, or update that server',
+  })
+}
+
+/**
+ * Makes an object that is not there. Where a try ended without an answer it may have made it all the same: what stands
+ * there then is compared, and is ours if it is the same. `bare`: an object of the same bytes is another's.
+ */
+async function createOnce(asking: Asking, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
+  let unsure = false
+  return await asking.persist('writing to', async () => {
+    const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
+    const answer = settled(got)
+    if (answer?.status === 200) return { done: 'created' }
+    const taken = answer?.status === 412
+    if (answer && !taken) throw await asking.refuse(answer, 'writing to')
+    if (taken && (!unsure || bare)) return { done: 'exists' }
+    unsure = true
+    const there = settled(await asking.once({ method: 'GET', path }))
+    if (!there || isMissing(there)) return { again: got }
+    if (there.status !== 200) throw await asking.refuse(there, 'reading')
+    return { done: there.body.equals(body) ? 'created' : 'exists' }
+  })
+}
+
+async function listBelow({ ask, refuse }: Asking, prefix: string, folder: string): Promise<Published[]> {
+  const files: Published[] = []
+  const below = folder === '' ? prefix : `${prefix}${folder}/`
+  for (let next: string | undefined, more = true; more; more = next !== undefined) {
+    const query = {
+      'list-type': '2',
+      prefix: below,
+      ...(next !== undefined && { 'continuation-token': next }),
+    }
+    const answer = await ask('listing', { method: 'GET', query })
+    if (answer.status !== 200) throw await refuse(answer, 'listing')
+    const xml = answer.body.toString()
+    for (const [, item = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+      const key = tag(item, 'Key') ?? ''
+      if (!key.startsWith(below) || key.endsWith('/')) continue
+      const modified = Math.floor(instantOf(tag(item, 'LastModified') ?? ''))
+      files.push({ path: key.slice(prefix.length), bytes: Number(tag(item, 'Size')), modified })
+    }
+    next = tag(xml, 'IsTruncated') === 'true' ? tag(xml, 'NextContinuationToken') : undefined
+  }
+  return files
+}
