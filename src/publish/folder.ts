@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
-import { codeOf, entriesIn, makeFolder, statOf } from '../store/disk.ts'
+import { codeOf, type Disk, entriesIn, makeFolder, statOf } from '../store/disk.ts'
 import { copy, readBytes } from '../store/files.ts'
 import { inLake } from '../store/layout.ts'
 import type { Destination, Published, Reach } from './destination.ts'
@@ -56,21 +56,21 @@ export function folderAt(text: string, { disk, mark }: Reach): Destination {
       ),
     put: async (path, file) => {
       await disk.sync(file)
-      await place(path, async (temporary) => await bring(file, temporary), disk.move)
+      await place(path, async (temporary) => await bring(disk, file, temporary), disk.move)
     },
     replace: async (path, body) => await place(path, async (temporary) => await disk.write(temporary, body), disk.move),
     remove: async (path) => await disk.remove(at(path)),
   }
+}
 
-  /** A rename where one disk holds both, else a copy. */
-  async function bring(file: string, temporary: string): Promise<void> {
-    try {
-      await disk.move(file, temporary)
-    } catch (error) {
-      if (codeOf(error) !== 'EXDEV') throw error
-      await copy(file, temporary)
-      await disk.sync(temporary)
-    }
+/** A rename where one disk holds both, else a copy. */
+async function bring(disk: Disk, file: string, temporary: string): Promise<void> {
+  try {
+    await disk.move(file, temporary)
+  } catch (error) {
+    if (codeOf(error) !== 'EXDEV') throw error
+    await copy(file, temporary)
+    await disk.sync(temporary)
   }
 }
 
