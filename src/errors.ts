@@ -28,6 +28,9 @@ export interface Complaint {
   readonly cause?: unknown
 }
 
+/** Adds one complaint to those that are told together. */
+export type Complain = (subject: string, expected: string, got: string, next?: string) => void
+
 /** The endings after which a person has to do something about the lake: their messages name the next command. */
 type AdvisedKind = 'integrity' | 'incomplete' | 'busy'
 type Advised = Complaint & { readonly next: string }

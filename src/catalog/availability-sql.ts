@@ -1,6 +1,7 @@
 import { endSql } from '../intervals-sql.ts'
-import { day, type Interval, minute } from '../time.ts'
+import type { Interval } from '../time.ts'
 import type { Rule } from './availability.ts'
+import { countedSeconds, ruleKinds } from './rule-kinds.ts'
 
 /** Every function here takes and returns the text of an SQL expression over BIGINT Unix seconds, free of time zones. */
 type Sql = string
@@ -26,40 +27,19 @@ export function trustedSql(rules: readonly Rule[], t: Sql): Sql {
 }
 
 function instant(rule: Rule, t: Sql, interval: Interval): Sql {
-  const close = endSql(t, interval)
-  if (rule.kind === 'lag') return `(${close} + ${rule.seconds})`
-  return `greatest(${close}, ${midnightSql(t)} + ${clockOf(rule)})`
-}
-
-/** Seconds after the midnight before `t`. */
-function clockOf(rule: Rule & { readonly kind: 'clock' }): number {
-  return rule.days * day + rule.minuteOfDay * minute
-}
-
-function midnightSql(t: Sql): Sql {
-  return `(${t} - ((${t} % ${day}) + ${day}) % ${day})`
-}
-
-/** A rule as columns: in force where `t` lies in `[begins, ends)`; a lag after the interval's end, or a clock time after midnight. */
-export interface RuleRow {
-  readonly begins: number
-  readonly ends: number
-  readonly lag: number | null
-  readonly clock: number | null
-  readonly basis: Rule['basis']
-  readonly trusted: boolean
+  return ruleKinds[rule.kind].sql(t, endSql(t, interval), String(countedSeconds(rule)))
 }
 
 /** Beyond every `t`. */
 const always = 1_000_000_000_000
 
-/** The rules as rows, each `t` in exactly one of them. */
-export function ruleRows(rules: readonly Rule[]): RuleRow[] {
+/** The rules as rows: in force where `t` lies in `[begins, ends)`, each `t` in exactly one of them. */
+export function ruleRows(rules: readonly Rule[]) {
   let begins = -always
   return rules.map((rule) => {
     const ends = rule.until ?? always
-    const [lag, clock] = rule.kind === 'lag' ? [rule.seconds, null] : [null, clockOf(rule)]
-    const row = { begins, ends, lag, clock, basis: rule.basis, trusted: rule.trust === 'rule' }
+    const { kind, basis } = rule
+    const row = { begins, ends, kind, seconds: countedSeconds(rule), basis, trusted: rule.trust === 'rule' }
     begins = Math.max(begins, ends)
     return row
   })
@@ -67,7 +47,8 @@ export function ruleRows(rules: readonly Rule[]): RuleRow[] {
 
 /** The instant from which `t`, whose interval ends at `close`, counts as knowable by the rule in the row's columns. */
 export function rowInstantSql(t: Sql, close: Sql): Sql {
-  return `(CASE WHEN clock IS NULL THEN ${close} + lag ELSE greatest(${close}, ${midnightSql(t)} + clock) END)`
+  const branches = Object.entries(ruleKinds).map(([kind, { sql }]) => `WHEN '${kind}' THEN ${sql(t, close, 'seconds')}`)
+  return `(CASE kind ${branches.join(' ')} END)`
 }
 
 /** One expression where all rules give the same text, else a CASE over their `until`. */

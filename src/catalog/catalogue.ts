@@ -1,5 +1,15 @@
 import type { Instant, Interval } from '../time.ts'
 import type { Rule } from './availability.ts'
+import type { Wire } from './wire.ts'
+
+/** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
+export const dimensions = [
+  { one: 'interval', many: 'intervals' },
+  { one: 'currency', many: 'currencies' },
+  { one: 'exchange', many: 'exchanges' },
+  { one: 'network', many: 'networks' },
+] as const
+export type Dimension = (typeof dimensions)[number]
 
 /** The dimension values that stand in where a selection or a join names none. */
 export interface Defaults {
@@ -70,29 +80,6 @@ export interface RegistryField {
   readonly to: string | null
   readonly source: string
 }
-
-/** How the two APIs spell things. */
-export interface Wire {
-  readonly metricsPrefix: string
-  readonly assetsPath: string
-  /** Where the metadata of a path (`{path}`) stand, and the keys in them; null: they are not asked for. */
-  readonly metadata: Readonly<Record<'template' | 'parameters' | 'timerange' | 'min', string>> | null
-  readonly queryKeys: Readonly<Record<QueryKey, string>>
-}
-
-/** The parameters whose query key the API description leaves open, and the two it names. */
-export const queryKeys = [
-  'asset',
-  'since',
-  'until',
-  'interval',
-  'format',
-  'currency',
-  'exchange',
-  'network',
-  'timestamp_format',
-] as const
-export type QueryKey = (typeof queryKeys)[number]
 
 /** A hand-made link between an asset of the metrics API and a registry product or contract. */
 export interface Link {

@@ -1,46 +1,15 @@
-import { type Interval, intervals } from '../time.ts'
-import { describeRule, type Rule } from './availability.ts'
-import type { Catalogue, Endpoint } from './catalogue.ts'
+import { intervals } from '../time.ts'
+import type { Rule } from './availability.ts'
+import { type Catalogue, dimensions, type Endpoint } from './catalogue.ts'
+import { describeRule } from './rule-kinds.ts'
 import { seriesId } from './series.ts'
 
-/** An availability rule as scripts read it. */
-export interface ExportedRule {
-  readonly rule: string
-  readonly lag_seconds?: number
-  readonly basis: Rule['basis']
-  readonly quote?: string
-  readonly reason?: string
-  readonly until?: number
-}
-
-/** One endpoint as scripts read it; names are relied on. */
-export interface ExportedEndpoint {
-  readonly path: string
-  readonly intervals: readonly Interval[]
-  readonly currencies: readonly string[]
-  readonly exchanges: readonly string[]
-  readonly networks: readonly string[]
-  readonly since: boolean
-  readonly until: boolean
-  readonly format: boolean
-  readonly timestamp_format: boolean
-  readonly availability: ExportedRule
-  /** Every rule of every interval, those with dates included. */
-  readonly availability_by_interval: Readonly<Record<string, readonly ExportedRule[]>>
-  readonly about: string
-  readonly params: Readonly<Record<string, string>>
-  readonly default: Endpoint['defaults']
-  readonly tolerance: number | null
-  readonly overlap: Endpoint['overlap']
-  readonly extra: Readonly<Record<string, unknown>>
-}
-
-/** The whole catalogue with every value set spelled out. */
-export function exportCatalogue(catalogue: Catalogue): ExportedEndpoint[] {
+/** The whole catalogue with every value set spelled out, as scripts read it; names are relied on. */
+export function exportCatalogue(catalogue: Catalogue) {
   return [...catalogue.endpoints.values()].map(exportEndpoint)
 }
 
-function exportEndpoint(endpoint: Endpoint): ExportedEndpoint {
+function exportEndpoint(endpoint: Endpoint) {
   const own = endpoint.intervals.length === 0 ? intervals : endpoint.intervals
   const standard = endpoint.rules[endpoint.defaults.interval ?? '24h'].at(-1)
   if (!standard) throw new RangeError(`${endpoint.path} has no availability rule`)
@@ -55,6 +24,7 @@ function exportEndpoint(endpoint: Endpoint): ExportedEndpoint {
     format: endpoint.format,
     timestamp_format: endpoint.timestampFormat,
     availability: exportRule(standard),
+    // Every rule of every interval, those with dates included.
     availability_by_interval: Object.fromEntries(
       own.map((interval) => [interval, endpoint.rules[interval].map(exportRule)]),
     ),
@@ -67,7 +37,7 @@ function exportEndpoint(endpoint: Endpoint): ExportedEndpoint {
   }
 }
 
-function exportRule(rule: Rule): ExportedRule {
+function exportRule(rule: Rule) {
   return {
     rule: describeRule(rule),
     ...(rule.kind === 'lag' ? { lag_seconds: rule.seconds } : {}),
@@ -83,16 +53,11 @@ export function exampleRequest(catalogue: Catalogue, endpoint: Endpoint): string
   const { wire } = catalogue
   const keys = wire.queryKeys
   const query = new URLSearchParams({ [keys.asset]: 'BTC' })
-  const { interval, currency, exchange, network } = endpoint.defaults
   if (endpoint.since) query.set(keys.since, String(Date.UTC(2024, 0, 1) / 1000))
   if (endpoint.until) query.set(keys.until, String(Date.UTC(2024, 1, 1) / 1000))
-  for (const [key, value] of [
-    [keys.interval, interval],
-    [keys.currency, currency],
-    [keys.exchange, exchange],
-    [keys.network, network],
-  ] as const) {
-    if (value !== null) query.set(key, value)
+  for (const { one } of dimensions) {
+    const value = endpoint.defaults[one]
+    if (value !== null) query.set(keys[one], value)
   }
   for (const [key, value] of Object.entries(endpoint.params)) query.set(key, value)
   return `GET {base}${wire.metricsPrefix}${endpoint.ask}?${query.toString()}`

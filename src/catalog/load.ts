@@ -4,10 +4,10 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
 import { type Complaint, LakeError, usage } from '../errors.ts'
-import { assemble, type SourceFile } from './assemble.ts'
+import { assemble } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
 import { describeIssues, readYaml } from './document.ts'
-import { catalogueFile } from './schema.ts'
+import { catalogueFile, type SourceFile } from './schema.ts'
 
 /** The built-in catalogue's folder: beside `src` in the repository, beside `dist` in the package. */
 export const builtinFolder = fileURLToPath(new URL('../../catalog/', import.meta.url))
@@ -46,9 +46,11 @@ export function parseCatalogue(texts: readonly { name: string; text: string }[])
   }
   const digest = createHash('sha256')
   for (const { name, text } of texts) digest.update(`${basename(name)}\0${text}\0`)
-  const catalogue = assemble(files, digest.digest('hex'), complaints)
-  if (complaints.length > 0) throw new LakeError('usage', complaints)
-  return catalogue
+  const assembled = assemble(files, complaints)
+  const wire = files.find(({ content }) => content.wire)?.content.wire
+  if (!wire) complaints.push({ subject: 'catalog/wire.yaml', expected: 'the key `wire`', got: 'none' })
+  if (!wire || complaints.length > 0) throw new LakeError('usage', complaints)
+  return { ...assembled, wire, digest: digest.digest('hex') }
 }
 
 /** The file without the top-level keys or rows that hold a problem, so that the rest can still be checked. */

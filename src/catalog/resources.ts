@@ -1,15 +1,6 @@
-import type { Complaint } from '../errors.ts'
+import type { Complain } from '../errors.ts'
 import type { Catalogue, RegistryField, Resource } from './catalogue.ts'
-import type { YamlText } from './document.ts'
-import type { CatalogueFile, ResourceRow } from './schema.ts'
-
-/** One parsed file and the means to point into it. */
-interface SourceFile {
-  readonly yaml: YamlText
-  readonly content: CatalogueFile
-}
-
-type Complain = (complaint: Complaint) => void
+import type { ResourceRow, SourceFile } from './schema.ts'
 
 /** A resource as written, and where in its file its parts stand. */
 interface Placed {
@@ -44,17 +35,12 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): C
     for (const word of new Set([name, entity, path])) {
       const before = taken.get(word.toLowerCase())
       if (before === undefined) taken.set(word.toLowerCase(), source)
-      else
-        complain({
-          subject: at().subject,
-          expected: 'each name and path once',
-          got: `${word}, which is that of ${before}`,
-        })
+      else complain(at().subject, 'each name and path once', `${word}, which is that of ${before}`)
     }
     const [held, own] = [true, false].map((is) => Object.entries(embeds).filter(([, table]) => names.has(table) === is))
     for (const [key, table] of held ?? [])
       if (`${name} ${key} ${table}` !== 'products deployments deployments')
-        complain({ subject: at('embeds', key).subject, expected: 'a table of its own', got: `the resource ${table}` })
+        complain(at('embeds', key).subject, 'a table of its own', `the resource ${table}`)
     const fields = Object.keys(row.fields).map((field) => [
       field,
       fieldOf({ name, row, at }, field, sets, names, complain),
@@ -89,10 +75,9 @@ function fieldOf(
   const { source, subject } = at('fields', field)
   const set = values === undefined ? undefined : sets.get(values)
   if (values !== undefined && !set)
-    complain({ subject, expected: `a value set of registry_sets (${[...sets.keys()].join(', ')})`, got: values })
-  if ((kind === 'reference') !== (to !== null))
-    complain({ subject, expected: '`to` with kind reference and only there', got: kind })
-  if (to !== null && !names.has(to)) complain({ subject, expected: `a resource (${[...names].join(', ')})`, got: to })
+    complain(subject, `a value set of registry_sets (${[...sets.keys()].join(', ')})`, values)
+  if ((kind === 'reference') !== (to !== null)) complain(subject, '`to` with kind reference and only there', kind)
+  if (to !== null && !names.has(to)) complain(subject, `a resource (${[...names].join(', ')})`, to)
   return { keys, kind, values: set?.values ?? [], open: set?.open ?? true, to, source }
 }
 
@@ -101,11 +86,9 @@ function setsOf(files: readonly SourceFile[], rows: readonly Placed[], complain:
   const used = new Set(rows.flatMap(({ row }) => Object.values(row.fields).map(({ values }) => values)))
   for (const { yaml, content } of files)
     for (const set of Object.keys(content.registry_sets ?? {}))
-      if (!used.has(set))
-        complain({
-          subject: `${yaml.where(['registry_sets', set])}: registry_sets.${set}`,
-          expected: 'a value set that a field refers to',
-          got: 'one that nobody reads',
-        })
+      if (!used.has(set)) {
+        const where = yaml.where(['registry_sets', set])
+        complain(`${where}: registry_sets.${set}`, 'a value set that a field refers to', 'one that nobody reads')
+      }
   return new Map(files.flatMap(({ content }) => Object.entries(content.registry_sets ?? {})))
 }

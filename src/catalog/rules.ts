@@ -1,7 +1,7 @@
 import { type Interval, intervals } from '../time.ts'
 import type { Rule } from './availability.ts'
 import { globTest } from './globs.ts'
-import type { AvailabilityRow } from './schema.ts'
+import { type AvailabilityRow, timeOf } from './schema.ts'
 
 /** A rule of the catalogue with the place where it stands, ready to be matched. */
 export interface PlacedRule {
@@ -29,22 +29,11 @@ export function placeRule(row: AvailabilityRow, where: string): PlacedRule {
     trust: 'provider' as const,
   }
   return {
-    rule: { ...frame, ...ruleTime(row) },
+    rule: { ...frame, ...timeOf(row) },
     intervals: row.intervals ?? null,
     patterns: row.paths.map((text) => ({ text, matches: globTest(text) })),
     where,
   }
-}
-
-/** The time part of a rule: `lag`, or `daily_at` with `days`. */
-export function ruleTime(row: {
-  lag?: number | undefined
-  daily_at?: string | undefined
-  days?: number | undefined
-}): { kind: 'lag'; seconds: number } | { kind: 'clock'; minuteOfDay: number; days: number } {
-  if (row.daily_at === undefined) return { kind: 'lag', seconds: row.lag ?? 0 }
-  const [hours, minutes] = row.daily_at.split(':').map(Number)
-  return { kind: 'clock', minuteOfDay: (hours ?? 0) * 60 + (minutes ?? 0), days: row.days ?? 1 }
 }
 
 /**

@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import { intervals, parseDuration, parseInstant } from '../time.ts'
-import { queryKeys } from './catalogue.ts'
+import { day, intervals, parseDuration, parseInstant } from '../time.ts'
+import type { YamlText } from './document.ts'
 import { metricPath } from './listing.ts'
+import type { RuleTime } from './rule-kinds.ts'
+import { wireRow } from './wire.ts'
 
 /** `20m`, `2h`, `3d` as seconds. */
 export const duration = z
@@ -15,20 +17,49 @@ export const instant = z
   .refine((value) => parseInstant(String(value)) !== undefined, 'a date such as 2024-06-01 or an instant with Z')
   .transform((value) => parseInstant(String(value)) ?? Number.NaN)
 
-const clockTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
 const interval = z.enum(intervals)
 const word = z.string().min(1)
 const words = z.array(word)
 const setOrList = z.union([word, words])
 
+const longestLag = 366 * day
+
+/** How the time of an availability rule is written, in the catalogue and in the config. */
+export const ruleTimeKeys = {
+  lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional(),
+  daily_at: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
+    .optional(),
+  days: z.number().int().min(1).max(366).optional(),
+}
+
+type WrittenTime = { readonly [K in keyof typeof ruleTimeKeys]?: z.output<(typeof ruleTimeKeys)[K]> }
+
+/** Whether a row states a time. */
+export function isTimed({ lag, daily_at: clock }: WrittenTime): boolean {
+  return lag !== undefined || clock !== undefined
+}
+
+/** The time that a row states. */
+export function timeOf({ lag = 0, daily_at: clock, days = 1 }: WrittenTime): RuleTime {
+  if (clock === undefined) return { kind: 'lag', seconds: lag }
+  const [hours = 0, minutes = 0] = clock.split(':').map(Number)
+  return { kind: 'clock', minuteOfDay: hours * 60 + minutes, days }
+}
+
+/** What is wrong with the time of a row, where it must have one; null when nothing is. */
+export function wrongTime({ lag, daily_at: clock, days }: WrittenTime): string | null {
+  if ((lag === undefined) === (clock === undefined)) return 'either `lag` or `daily_at` with `days`'
+  return days !== undefined && clock === undefined ? '`days` only with `daily_at`' : null
+}
+
 /** An availability rule as written: a lag after the interval's end, or a clock time some days after `t`. */
 const availabilityRow = z
   .strictObject({
+    ...ruleTimeKeys,
     paths: words.min(1),
     intervals: z.array(interval).min(1).optional(),
-    lag: duration.optional(),
-    daily_at: clockTime.optional(),
-    days: z.number().int().min(1).max(366).optional(),
     basis: z.enum(['stated', 'assumed']),
     quote: word.optional(),
     reason: word.optional(),
@@ -36,8 +67,8 @@ const availabilityRow = z
   })
   .superRefine((rule, context) => {
     const fail = (message: string) => context.addIssue({ code: 'custom', message })
-    if ((rule.lag === undefined) === (rule.daily_at === undefined)) fail('either `lag` or `daily_at` with `days`')
-    if ((rule.daily_at === undefined) !== (rule.days === undefined)) fail('`daily_at` and `days` together')
+    const wrong = wrongTime(rule)
+    if (wrong !== null) fail(wrong)
     if (rule.basis === 'stated' && rule.quote === undefined) fail('a `quote` for basis stated')
     if (rule.basis === 'assumed' && rule.reason === undefined) fail('a `reason` for basis assumed')
   })
@@ -86,17 +117,6 @@ const resourceRow = z.strictObject({
   filters: words,
 })
 
-/** Where the metadata of a path stand, and the keys in them that planning reads. */
-export const metadataWire = z.strictObject({
-  template: z
-    .string()
-    .startsWith('/')
-    .refine((text) => text.split('{path}').length === 2, 'an address with {path} in it, once'),
-  parameters: word,
-  timerange: word,
-  min: word,
-})
-
 const sets = z.record(word, words.min(1))
 
 /** One catalogue file; any file may hold any of the top-level keys. */
@@ -109,16 +129,7 @@ export const catalogueFile = z.strictObject({
   placeholders: z.strictObject({ words, exchanges: words }).optional(),
   availability: z.array(availabilityRow).optional(),
   endpoints: z.array(endpointRow).optional(),
-  wire: z
-    .strictObject({
-      metrics_prefix: z.string().startsWith('/').endsWith('/'),
-      assets_path: word,
-      metadata: metadataWire,
-      query_keys: z.strictObject(
-        Object.fromEntries(queryKeys.map((key) => [key, word])) as Record<(typeof queryKeys)[number], typeof word>,
-      ),
-    })
-    .optional(),
+  wire: wireRow.optional(),
   registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
   resources: z.record(name, resourceRow).optional(),
   links: z
@@ -143,6 +154,15 @@ export const catalogueFile = z.strictObject({
 })
 
 export type CatalogueFile = z.infer<typeof catalogueFile>
+
+/** One parsed file and the means to point into it. */
+export interface SourceFile {
+  readonly yaml: YamlText
+  readonly content: CatalogueFile
+  /** The number of a list's row in the text, of which rows with problems may have been left out. */
+  readonly row: (key: 'availability' | 'endpoints', index: number) => number
+}
+
 export type ResourceRow = z.infer<typeof resourceRow>
 export type EndpointRow = z.infer<typeof endpointRow>
 export type AvailabilityRow = z.infer<typeof availabilityRow>

@@ -1,6 +1,6 @@
 import { type LakeError, usage } from '../errors.ts'
 import { formatInstant, type Instant, type Interval, isInterval } from '../time.ts'
-import type { Catalogue, Endpoint } from './catalogue.ts'
+import { type Catalogue, type Dimension, dimensions, type Endpoint } from './catalogue.ts'
 import { didYouMean, hint, nearPaths } from '../suggestion.ts'
 import { globTest } from './globs.ts'
 
@@ -134,32 +134,14 @@ export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endp
   return [...catalogue.endpoints.values()].filter((endpoint) => tests.some((test) => test(endpoint.path)))
 }
 
-function* seriesOf(endpoint: Endpoint, selection: Selection): Iterable<Series> {
-  const { defaults } = endpoint
-  const intervals = chosen(endpoint.intervals, selection.intervals, defaults.interval)
-  const currencies = chosen(endpoint.currencies, selection.currencies, defaults.currency)
-  const exchanges = chosen(endpoint.exchanges, selection.exchanges, defaults.exchange)
-  const networks = chosen(endpoint.networks, selection.networks, defaults.network)
-  for (const asset of selection.assets) {
-    for (const interval of intervals) {
-      for (const currency of currencies) {
-        for (const exchange of exchanges) {
-          for (const network of networks) {
-            const identity = {
-              metric: endpoint.path,
-              asset,
-              interval,
-              currency,
-              exchange,
-              network,
-              params: endpoint.params,
-            }
-            yield { id: seriesId(identity), ...identity }
-          }
-        }
-      }
-    }
+function seriesOf({ path: metric, params, ...endpoint }: Endpoint, selection: Selection): Series[] {
+  const none = { interval: null, currency: null, exchange: null, network: null }
+  let found = selection.assets.map((asset): Omit<Series, 'id'> => ({ metric, asset, ...none, params }))
+  for (const { one, many } of dimensions) {
+    const values = chosen<string>(endpoint[many], selection[many], endpoint.defaults[one])
+    found = found.flatMap((series) => values.map((value) => ({ ...series, [one]: value })))
   }
+  return found.map((series) => ({ id: seriesId(series), ...series }))
 }
 
 /** The values of one dimension; `[null]` where the endpoint does not take it, so that a filter on it is ignored. */
@@ -176,8 +158,10 @@ function chosen<T extends string>(
 
 /** Known paths and known values that no endpoint combines: asking for nothing in silence would hide the slip. */
 function emptySelection(selection: Selection): LakeError {
-  const named = (['intervals', 'currencies', 'exchanges', 'networks'] as const).filter((key) => selection[key])
-  const wanted = named.map((key) => `${key} ${(selection[key] ?? []).join(', ')}`).join('; ')
+  const wanted = dimensions
+    .filter(({ many }) => selection[many])
+    .map(({ many }) => `${many} ${(selection[many] ?? []).join(', ')}`)
+    .join('; ')
   return usage(`paths: ${(selection.paths ?? ['*']).join(', ')}`, {
     expected: 'an endpoint that takes what is selected',
     got: `none for ${wanted}`,
@@ -190,28 +174,30 @@ function checkValues(catalogue: Catalogue, selection: Selection): void {
   const { since, until } = selection
   if (since !== undefined && until !== undefined && since >= until)
     throw usage('since', { expected: `an instant before until, ${formatInstant(until)}`, got: formatInstant(since) })
-  const dimensions = ['intervals', 'currencies', 'exchanges', 'networks'] as const
-  for (const key of ['assets', 'paths', ...dimensions] as const) {
+  for (const key of ['assets', 'paths', ...dimensions.map(({ many }) => many)] as const) {
     if (selection[key]?.length === 0) throw usage(key, { expected: 'at least one value', got: 'an empty list' })
   }
-  for (const dimension of dimensions) {
-    const given = (selection[dimension] ?? []).filter((value) => value !== '*')
-    if (given.length === 0) continue
-    const known = new Set(
-      [...catalogue.endpoints.values()].flatMap((endpoint) => endpoint[dimension] as readonly string[]),
-    )
-    for (const value of given.filter((v) => !known.has(v))) {
-      throw usage(`${dimension}: ${value}`, {
-        expected: `one of ${[...known].join(', ')}`,
-        got: value,
-        next: hint(value, [...known]),
-      })
-    }
+  for (const { many } of dimensions) {
+    const given = (selection[many] ?? []).filter((value) => value !== '*')
+    refuseUnknown(many, given, knownValues(catalogue, many))
   }
   for (const asset of selection.assets) {
     if (asset === '' || !asset.isWellFormed())
       throw usage('assets', { expected: 'asset ids', got: JSON.stringify(asset) })
   }
+}
+
+/** Every value that some endpoint takes. */
+export function knownValues({ endpoints }: Catalogue, many: Dimension['many']): readonly string[] {
+  return [...new Set([...endpoints.values()].flatMap((endpoint): readonly string[] => endpoint[many]))]
+}
+
+/** A value that nothing takes is a mistake; `what` says of which list or flag. */
+export function refuseUnknown(what: string, given: readonly string[], known: readonly string[]): void {
+  const wrong = given.find((value) => !known.includes(value))
+  if (wrong === undefined) return
+  const expected = `one of ${known.join(', ')}`
+  throw usage(`${what}: ${wrong}`, { expected, got: wrong, next: hint(wrong, known) })
 }
 
 function hull(a: Pick<Wanted, 'since' | 'until'>, b: Pick<Wanted, 'since' | 'until'>): Pick<Wanted, 'since' | 'until'> {

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import { describeRule } from '../catalog/availability.ts'
-import type { Catalogue, Endpoint, Link, Resource } from '../catalog/catalogue.ts'
+import { type Catalogue, dimensions, type Endpoint, type Link, type Resource } from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
-import { expand, matchPaths } from '../catalog/series.ts'
-import { type LakeError, usage } from '../errors.ts'
-import { didYouMean, hint, nearPaths, suggestion } from '../suggestion.ts'
+import { describeRule } from '../catalog/rule-kinds.ts'
+import { expand, knownValues, matchPaths, refuseUnknown } from '../catalog/series.ts'
+import { usage } from '../errors.ts'
+import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval } from '../time.ts'
 import { checkedCatalogue, readContext } from './context.ts'
 import { json, table } from './print.ts'
@@ -108,31 +108,18 @@ function describeLink(link: Link): string {
 
 function filtered(catalogue: Catalogue, input: Input): Endpoint[] {
   const groups = listOption(input, 'group')
-  const given = (['intervals', 'currencies', 'exchanges', 'networks'] as const).map(
-    (key) => [key, listOption(input, key)] as const,
-  )
+  const given = dimensions.map(({ many }) => ({ many, values: listOption(input, many) }))
   const found = matchPaths(catalogue, input.args.length > 0 ? input.args : ['*'])
-  const all = [...catalogue.endpoints.values()]
-  for (const [key, values] of given) {
-    const known = [...new Set(all.flatMap((endpoint) => endpoint[key] as readonly string[]))]
-    const wrong = values?.find((value) => !known.includes(value))
-    if (wrong !== undefined) throw unknownValue(`--${key}`, wrong, known)
-  }
-  const known = [...new Set(all.map(groupOf))]
-  const wrong = groups?.find((group) => !known.includes(group))
-  if (wrong !== undefined) throw unknownValue('--group', wrong, known)
+  for (const { many, values = [] } of given) refuseUnknown(`--${many}`, values, knownValues(catalogue, many))
+  refuseUnknown('--group', groups ?? [], [...new Set([...catalogue.endpoints.values()].map(groupOf))])
   return found.filter(
     (endpoint) =>
       (groups === undefined || groups.includes(groupOf(endpoint))) &&
-      given.every(
-        ([key, values]) =>
-          values === undefined || values.some((value) => (endpoint[key] as readonly string[]).includes(value)),
-      ),
+      given.every(({ many, values }) => {
+        const own: readonly string[] = endpoint[many]
+        return values === undefined || values.some((value) => own.includes(value))
+      }),
   )
-}
-
-function unknownValue(flag: string, wrong: string, known: readonly string[]): LakeError {
-  return usage(flag, { expected: `one of ${known.join(', ')}`, got: wrong, next: hint(wrong, known) })
 }
 
 function groupOf(endpoint: Endpoint): string {
@@ -158,13 +145,8 @@ function describeStandard(endpoint: Endpoint): string {
 }
 
 function extras(endpoint: Endpoint): string {
-  const parts = [
-    endpoint.currencies.length > 0 ? 'currency' : '',
-    endpoint.exchanges.length > 0 ? 'exchange' : '',
-    endpoint.networks.length > 0 ? 'network' : '',
-  ]
-  const missing = endpoint.since && endpoint.until ? '' : 'whole series'
-  return [...parts, missing].filter((part) => part !== '').join(' ')
+  const parts = dimensions.flatMap(({ one, many }) => (one !== 'interval' && endpoint[many].length > 0 ? [one] : []))
+  return [...parts, ...(endpoint.since && endpoint.until ? [] : ['whole series'])].join(' ')
 }
 
 function description(catalogue: Catalogue, endpoint: Endpoint): string {
@@ -175,16 +157,12 @@ function description(catalogue: Catalogue, endpoint: Endpoint): string {
     endpoint.format && 'format',
     endpoint.timestampFormat && 'timestamp format',
   ]
-  const dimension = (name: string, values: readonly string[], standard: string | null) =>
-    values.length === 0 ? [] : [[name, `${values.join(', ')}  (default ${standard})`] as const]
   const rows: (readonly [string, string])[] = [
     ['about', endpoint.about],
-    ...(endpoint.intervals.length === 0
-      ? [['intervals', 'none; the whole series comes each time'] as const]
-      : dimension('intervals', endpoint.intervals, defaults.interval)),
-    ...dimension('currencies', endpoint.currencies, defaults.currency),
-    ...dimension('exchanges', endpoint.exchanges, defaults.exchange),
-    ...dimension('networks', endpoint.networks, defaults.network),
+    ...(endpoint.intervals.length === 0 ? [['intervals', 'none; the whole series comes each time'] as const] : []),
+    ...dimensions
+      .filter(({ many }) => endpoint[many].length > 0)
+      .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
     ['takes', takes.filter((name) => name !== false).join(', ')],
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),

@@ -5,14 +5,14 @@ import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { refuseClashes } from '../views/clashes.ts'
-import { parseInstant } from '../time.ts'
+import { intervals, parseInstant } from '../time.ts'
 import { type Deps, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions: readonly OptionSpec[] = [
   { flags: '--paths LIST', about: 'endpoints, by comma, `*` as a glob' },
   { flags: '--assets LIST', about: 'asset ids, by comma' },
-  { flags: '--intervals LIST', about: "10m, 1h, 24h, 1w, 1month or '*' (default: 24h, else the coarsest)" },
+  { flags: '--intervals LIST', about: `${intervals.join(', ')} or '*' (default: 24h, else the coarsest)` },
   { flags: '--currencies LIST', about: "native, usd or '*' (default: native)" },
   { flags: '--exchanges LIST', about: "exchange ids or '*' (default: aggregated, else the first)" },
   { flags: '--networks LIST', about: "networks or '*' (default: eth)" },

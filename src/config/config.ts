@@ -1,54 +1,39 @@
 import { z } from 'zod'
 import { globTest } from '../catalog/globs.ts'
-import { queryKeys } from '../catalog/catalogue.ts'
 import { describeIssues, readYaml, type YamlText } from '../catalog/document.ts'
-import { duration, instant, metadataWire } from '../catalog/schema.ts'
+import { instant, isTimed, ruleTimeKeys, wrongTime } from '../catalog/schema.ts'
+import { metadataWire, queryKeys } from '../catalog/wire.ts'
 import { type Complaint, LakeError } from '../errors.ts'
-import { day, intervals, weekdays } from '../time.ts'
+import { type Interval, intervals, weekdays } from '../time.ts'
 
 const word = z.string().min(1)
 const ids = z.array(word).min(1)
-const longestLag = 366 * day
-const ruleKeys = {
-  lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional(),
-  daily_at: z
-    .string()
-    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
-    .optional(),
-  days: z.number().int().min(1).max(366).optional(),
-  until: instant.optional(),
-  trust: z.enum(['provider', 'rule']).optional(),
-}
-const timed = 'either `lag` or `daily_at` with `days`'
-const isTimed = (rule: { lag?: number | undefined; daily_at?: string | undefined }): boolean =>
-  (rule.lag === undefined) !== (rule.daily_at === undefined)
-const clocked = '`days` only with `daily_at`'
-const isClocked = (rule: { days?: number | undefined; daily_at?: string | undefined }): boolean =>
-  rule.days === undefined || rule.daily_at !== undefined
+const ruleKeys = { ...ruleTimeKeys, until: instant.optional(), trust: z.enum(['provider', 'rule']).optional() }
 
 /** The rule of one interval. */
-const intervalRule = z.strictObject(ruleKeys).refine(isTimed, timed).refine(isClocked, clocked).optional()
+const intervalRule = z
+  .strictObject(ruleKeys)
+  .superRefine((row, { addIssue }) => {
+    const message = wrongTime(row)
+    if (message !== null) addIssue({ code: 'custom', message })
+  })
+  .optional()
 /** One rule for all intervals or those in `intervals`, a rule for each interval under its name, or both. */
 const override = z
   .strictObject({
     ...ruleKeys,
     intervals: z.array(z.enum(intervals)).min(1).optional(),
-    '10m': intervalRule,
-    '1h': intervalRule,
-    '24h': intervalRule,
-    '1w': intervalRule,
-    '1month': intervalRule,
+    ...(Object.fromEntries(intervals.map((one) => [one, intervalRule])) as Record<Interval, typeof intervalRule>),
   })
-  .refine(
-    (row) => isTimed(row) || (intervals.some((one) => row[one]) && row.lag === undefined),
-    `${timed}, or a rule for each interval`,
-  )
-  .refine(isClocked, clocked)
-  .refine(
-    (row) => isTimed(row) || [row.intervals, row.until, row.trust].every((value) => value === undefined),
-    '`intervals`, `until` and `trust` only beside `lag` or `daily_at`',
-  )
-  .refine((row) => !row.intervals?.some((one) => row[one]), 'each interval once')
+  .superRefine((row, { addIssue }) => {
+    const fail = (message: string) => addIssue({ code: 'custom', message })
+    const wrong = wrongTime(row)
+    if (isTimed(row) || !intervals.some((one) => row[one])) {
+      if (wrong !== null) fail(`${wrong}, or a rule for each interval`)
+    } else if ([row.days, row.intervals, row.until, row.trust].some((value) => value !== undefined))
+      fail('`days`, `intervals`, `until` and `trust` only beside `lag` or `daily_at`')
+    if (row.intervals?.some((one) => row[one])) fail('each interval once')
+  })
 
 const metrics = z.strictObject({
   url: word.optional(),

@@ -1,9 +1,11 @@
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from '../catalog/availability.ts'
-import { type Catalogue, type Endpoint, type QueryKey, type Wire } from '../catalog/catalogue.ts'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import type { QueryKey, Wire } from '../catalog/wire.ts'
 import { globTest } from '../catalog/globs.ts'
-import { type PlacedRule, resolveRules, ruleTime } from '../catalog/rules.ts'
+import { type PlacedRule, resolveRules } from '../catalog/rules.ts'
+import { isTimed, timeOf } from '../catalog/schema.ts'
 import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, usage } from '../errors.ts'
@@ -168,7 +170,7 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
       const rule = row[interval]
       return rule === undefined ? [] : [{ rule: overrideRule(rule), intervals: [interval], patterns, where }]
     })
-    if (row.lag === undefined && row.daily_at === undefined) return own
+    if (!isTimed(row)) return own
     return [{ rule: overrideRule(row), intervals: row.intervals ?? null, patterns, where }, ...own]
   })
   checkPaths(catalogue, settings)
@@ -216,7 +218,7 @@ function overrideRule(row: Omit<Override, 'intervals' | Interval>): Rule {
     until: row.until ?? null,
     trust: row.trust ?? 'provider',
   }
-  return { ...frame, ...ruleTime(row) }
+  return { ...frame, ...timeOf(row) }
 }
 
 /** Mapped paths exist in the catalogue, and no two of its endpoints ask the provider for one path. */

@@ -1,5 +1,5 @@
-import type { Endpoint, Wire } from '../catalog/catalogue.ts'
-import { queryKeys } from '../catalog/catalogue.ts'
+import { dimensions, type Endpoint } from '../catalog/catalogue.ts'
+import { queryKeys, type Wire } from '../catalog/wire.ts'
 import type { Series } from '../catalog/series.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Access } from '../ledger/connection.ts'
@@ -30,14 +30,8 @@ export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
   }
   add(endpoint.since, keys.since, window?.since ?? null)
   add(endpoint.until, keys.until, window?.until ?? null)
-  add(endpoint.intervals.length > 0, keys.interval, series.interval)
-  add(endpoint.currencies.length > 0, keys.currency, series.currency)
-  add(
-    endpoint.exchanges.length > 0,
-    keys.exchange,
-    series.exchange === null ? null : (ask.wireExchange ?? series.exchange),
-  )
-  add(endpoint.networks.length > 0, keys.network, series.network)
+  const spelt = { ...series, exchange: series.exchange === null ? null : (ask.wireExchange ?? series.exchange) }
+  for (const { one, many } of dimensions) add(endpoint[many].length > 0, keys[one], spelt[one])
   add(endpoint.format, keys.format, 'json')
   for (const [key, value] of Object.entries(series.params)) add(true, key, value)
   return `${pathUrl(base, wire, ask.wirePath ?? endpoint.ask)}?${encodeQuery(query)}`
@@ -58,10 +52,9 @@ export function knownParameters(wire: Wire): { name: string; key: string }[] {
   return queryKeys.map((name) => ({ name, key: wire.queryKeys[name] }))
 }
 
-/** The metrics API for what no lake has to hold. */
-export function metricsBeside(settings: Settings): Access {
-  const { concurrency: connections } = settings.metrics
-  return { name: 'metrics', settings, keyHeader: 'X-Api-Key', connections, maxBytes: 50_000_000 }
+/** How the metrics API is spoken to; `maxBytes` is of what no lake has to hold unless said. */
+export function metricsAccess(settings: Settings, maxBytes = 50_000_000): Access {
+  return { name: 'metrics', settings, keyHeader: 'X-Api-Key', connections: settings.metrics.concurrency, maxBytes }
 }
 
 /** An address as logs, errors and the ledger may show it: no credentials, no key parameters, no secrets. */

@@ -3,7 +3,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { compareListing, type Drift } from '../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../catalog/listing.ts'
 import { LakeError } from '../errors.ts'
-import { assetsUrl, metricsBeside } from './api.ts'
+import { assetsUrl, metricsAccess } from './api.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import { askBeside, type BesideDeps } from '../ledger/beside.ts'
@@ -32,7 +32,7 @@ export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Dr
 async function askListing({ settings, catalogue, path }: DriftInput, deps: BesideDeps): Promise<ListedEndpoint[]> {
   const next = 'set it, or compare with a saved listing: --file FILE'
   const manner = { perMinute: settings.metrics.requestsPerMinute, next }
-  return await askBeside(metricsBeside(settings), deps, manner, async ({ ask, base, file }) => {
+  return await askBeside(metricsAccess(settings), deps, manner, async ({ ask, base, file }) => {
     const url = assetsUrl(base, { ...catalogue.wire, assetsPath: path.replace(/^\/+/, '') })
     const { outcome } = await ask({ id: 'listing', url, file: file('listing.json') })
     if (outcome.kind !== 'body') throw noListing(outcome, path)

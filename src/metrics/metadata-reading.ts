@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Wire } from '../catalog/catalogue.ts'
+import type { Wire } from '../catalog/wire.ts'
 import { type Instant, parseInstant } from '../time.ts'
 
 /** What a provider says of a path: the values that each parameter takes, by query key, and where history begins. */

@@ -1,4 +1,5 @@
-import type { Endpoint, Wire } from '../catalog/catalogue.ts'
+import { dimensions, type Endpoint } from '../catalog/catalogue.ts'
+import type { Wire } from '../catalog/wire.ts'
 import type { Series } from '../catalog/series.ts'
 import type { RefusalAnswer } from '../ledger/refusals.ts'
 import { formatDate, type Instant } from '../time.ts'
@@ -27,19 +28,15 @@ export function saidOf(
   exchanges: Readonly<Record<string, string>>,
 ): DatedSaid {
   const spelt = (name: string): string => exchanges[name] ?? name
-  const taken: readonly (readonly [keyof Wire['queryKeys'], string | null, readonly string[]])[] = [
-    ['asset', series.asset, []],
-    ['interval', series.interval, endpoint.intervals],
-    ['currency', series.currency, endpoint.currencies],
-    ['exchange', series.exchange === null ? null : spelt(series.exchange), endpoint.exchanges.map(spelt)],
-    ['network', series.network, endpoint.networks],
-  ]
-  const listed = taken.every(([name, own, known]) => {
+  const names = (name: keyof Wire['queryKeys'], own: string | null, known: readonly string[]): boolean => {
     const key = queryKeys[name]
     const list = Object.hasOwn(parameters, key) ? (parameters[key] ?? []) : []
     const says = known.length === 0 ? list.length > 0 : known.some((one) => list.includes(one))
     return own === null || !says || list.includes(own)
-  })
+  }
+  const own = { ...series, exchange: series.exchange === null ? null : spelt(series.exchange) }
+  const known = { ...endpoint, exchanges: endpoint.exchanges.map(spelt) }
+  const listed = names('asset', own.asset, []) && dimensions.every(({ one, many }) => names(one, own[one], known[many]))
   return { listed, start: min, at }
 }
 

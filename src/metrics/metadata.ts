@@ -1,6 +1,7 @@
 import { readText, sizeOf } from '../store/files.ts'
 import pLimit from 'p-limit'
-import type { Catalogue, Endpoint, Wire } from '../catalog/catalogue.ts'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import type { Wire } from '../catalog/wire.ts'
 import { matchPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { type Described, readMetadata } from './metadata-reading.ts'

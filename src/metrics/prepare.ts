@@ -1,5 +1,5 @@
 import { isThere } from '../store/files.ts'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, type Dimension, dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { checkSelections, expand, matchPaths, type Selection, type Series } from '../catalog/series.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { runName } from '../ledger/job.ts'
@@ -11,7 +11,7 @@ import { providerAt } from '../ledger/provider.ts'
 import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
-import { metricsBeside } from './api.ts'
+import { metricsAccess } from './api.ts'
 import { withListedAssets } from './assets.ts'
 import { askBeside, type BesideDeps } from '../ledger/beside.ts'
 import {
@@ -76,7 +76,7 @@ async function askedNow(
   const run = runName(asking, 'plan')
   const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
   let sandbox: string | null | undefined
-  const answers = await askBeside(metricsBeside(settings), asking, manner, async (beside) => {
+  const answers = await askBeside(metricsAccess(settings), asking, manner, async (beside) => {
     const asked = { ...beside, run, wire: catalogue.wire, concurrency }
     return await askMetadata(asked, due, (first) => {
       for (const { outcome } of first) if (outcome.kind === 'body') sandbox ??= outcome.sandbox
@@ -127,10 +127,9 @@ export async function heldSelections({ data }: Settings, catalogue: Catalogue): 
       ...(answers.get(id)?.answers ?? []).map(({ since }) => since),
     ]
     const since = Math.min(...begins)
-    const { asset, metric, interval, currency, exchange, network } = series
-    const one = (value: string | null) => (value === null ? undefined : [value])
-    const rest = { paths: [metric], intervals: one(interval), currencies: one(currency), exchanges: one(exchange) }
-    const selection = { ...rest, networks: one(network), since }
+    const { asset, metric } = series
+    const own = dimensions.map(({ one, many }) => [many, series[one] === null ? undefined : [series[one]]])
+    const selection = { paths: [metric], ...(Object.fromEntries(own) as Partial<Selection>), since }
     // What the catalogue no longer has cannot be asked.
     if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
     const key = JSON.stringify(selection)
@@ -142,15 +141,12 @@ export async function heldSelections({ data }: Settings, catalogue: Catalogue): 
 }
 
 /** Whether the endpoint has every value of the series' dimensions. */
-function takes(endpoint: Endpoint | undefined, series: Pick<Series, 'interval' | 'currency' | 'exchange' | 'network'>) {
-  const has = (allowed: readonly string[] = [], value: string | null) => value === null || allowed.includes(value)
-  return (
-    endpoint !== undefined &&
-    has(endpoint.intervals, series.interval) &&
-    has(endpoint.currencies, series.currency) &&
-    has(endpoint.exchanges, series.exchange) &&
-    has(endpoint.networks, series.network)
-  )
+function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['one']>): boolean {
+  if (endpoint === undefined) return false
+  return dimensions.every(({ one, many }) => {
+    const allowed: readonly string[] = endpoint[many]
+    return series[one] === null || allowed.includes(series[one])
+  })
 }
 
 /** Whether the folder holds a lake. */

@@ -2,6 +2,7 @@ import { type AskingDeps, accessTo, type Connection, withConnection } from '../l
 import { type Result, type Run, withLake } from '../ledger/job.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { Engine } from '../store/engine.ts'
+import { metricsAccess } from './api.ts'
 import { maxBodyBytes } from './asking.ts'
 import { type Listed, refreshAssets } from './assets.ts'
 import type { BatchResult } from './batch.ts'
@@ -68,10 +69,9 @@ export async function withMetrics<T>(
 /** Connects the run with the API. */
 export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise<void>): Promise<void> {
   const { input, deps } = run
-  const { concurrency: connections, requestsPerMinute: perMinute } = input.settings.metrics
   const { settings, maxRequests, providerMoved } = input
-  const limits = { connections, perMinute, maxRequests, maxBytes: maxBodyBytes }
-  const api = { name: 'metrics', keyHeader: 'X-Api-Key', settings, providerMoved, patient: true, ...limits } as const
+  const { requestsPerMinute: perMinute } = settings.metrics
+  const api = { ...metricsAccess(settings, maxBodyBytes), perMinute, maxRequests, providerMoved, patient: true }
   const { onEvent } = deps
   const listeners = {
     onAsk: (event: Extract<IngestEvent, { kind: 'asking' }>['event']) => onEvent({ kind: 'asking', event }),

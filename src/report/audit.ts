@@ -1,4 +1,5 @@
-import { availableAt, describeRule, type Rule } from '../catalog/availability.ts'
+import { availableAt, type Rule } from '../catalog/availability.ts'
+import { describeRule } from '../catalog/rule-kinds.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type Arrivals, heldArrivals } from './arrivals.ts'

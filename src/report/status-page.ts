@@ -1,12 +1,12 @@
 import type { Rule } from '../catalog/availability.ts'
-import { ruleFor } from '../catalog/availability.ts'
+import { availableAt, ruleFor } from '../catalog/availability.ts'
 import { parseSeriesId } from '../catalog/series.ts'
 import { heldCoverage, heldSeries, heldVersions, heldViolations } from '../ledger/held.ts'
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { EndpointFacts, FreshCounts, Lag, LagBin, Page, Silent, ViolationFact } from './page/facts.ts'
 import { heldArrivals } from './arrivals.ts'
-import { day, end, type Instant, type Interval, minute, monthIndex } from '../time.ts'
+import { end, floor, type Instant, type Interval, monthIndex } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
 import { type Judged, runFact, type StatusInput } from './status.ts'
@@ -172,7 +172,6 @@ async function readLags(ledger: Ledger, { catalogue, now }: StatusInput): Promis
 
 /** The rule as seconds after the end of an interval; a clock time counts from the interval's own length. */
 function lagOf(rule: Rule, interval: Interval, now: Instant): number {
-  if (rule.kind === 'lag') return rule.seconds
-  const start = Math.floor(now / day) * day
-  return Math.max(0, rule.days * day + rule.minuteOfDay * minute - (end(start, interval) - start))
+  const start = floor(now, '24h')
+  return availableAt([{ ...rule, until: null }], start, interval) - end(start, interval)
 }

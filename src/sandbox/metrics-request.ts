@@ -1,4 +1,5 @@
-import { type Catalogue, type Endpoint, type QueryKey, queryKeys } from '../catalog/catalogue.ts'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type QueryKey, queryKeys } from '../catalog/wire.ts'
 import { type Interval, longestSeconds } from '../time.ts'
 import { worldAssets } from './world/assets.ts'
 import { assetHas, type WorldSeries } from './world/points.ts'

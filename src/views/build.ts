@@ -33,12 +33,9 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
  *                                  it is a relation
  *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`
- *   {{defaults DIMENSION}}         map {metric: default} of interval, currency, exchange or network
- *   {{intervals}}                  map {metric: [the intervals under which it has points, and those of the catalogue]}
- *   {{lags}}                       map {'metric|interval': smallest available_at minus end of interval, microseconds}
  *   {{resource}}                   a file that holds it makes one object for each resource of the registry
  *   {{fields RESOURCE}}            the resource's typed columns, quoted, a comma behind each
- *   {{series_comments VIEW}}       COMMENT ON COLUMN for metric, asset, currency, exchange and network
+ *   {{series_comments VIEW}}       COMMENT ON COLUMN for metric, asset, interval, currency, exchange and network
  *   {{field_comments OBJECT}}      COMMENT ON COLUMN for each of them; OBJECT ends in the resource's name
  *   {{pattern NAME}}               the full path of a file of the lake, as a literal for glob()
  *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { type Complaint, LakeError } from '../errors.ts'
+import { type Complain, type Complaint, LakeError } from '../errors.ts'
 import { fieldColumns, ownNames } from '../registry/columns.ts'
 import { type ObjectText, readObjects } from './objects.ts'
 
@@ -12,8 +12,7 @@ const viewColumns = ['valid_from', 'valid_to', 'snapshot_date', 'assumed', 'file
  */
 export function refuseClashes({ resources }: Catalogue): void {
   const complaints: Complaint[] = []
-  const complain = (subject: string, expected: string, got: string): void =>
-    void complaints.push({ subject, expected, got })
+  const complain: Complain = (subject, expected, got) => complaints.push({ subject, expected, got })
   const objects = readObjects([])
   const tables = new Set([...ownNames.tables, ...objects.map(({ name }) => name)])
   for (const { name, source, fields, embeds } of resources.values()) {

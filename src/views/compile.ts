@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { intervals, type Weekday } from '../time.ts'
-import { quote, quoteList, quoteName } from '../store/engine.ts'
+import { quote, quoteName } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Head } from '../ledger/ledger.ts'
@@ -71,6 +71,7 @@ export function compile(sources: Sources): Statements {
 const seriesColumns: readonly Column[] = [
   ['metric', 'VARCHAR', 'path of the endpoint, as in the catalogue'],
   ['asset', 'VARCHAR', 'asset id of the metrics API'],
+  ['interval', 'VARCHAR', `interval under which the points stand: ${intervals.join(', ')}, by the UTC calendar`],
   ['currency', 'VARCHAR', 'native or usd; NULL where the endpoint takes none'],
   ['exchange', 'VARCHAR', 'exchange id; NULL where the endpoint takes none'],
   ['network', 'VARCHAR', 'network; NULL where the endpoint takes none'],
@@ -115,9 +116,6 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     },
     points: (metric) => pointsOf(metric),
     view: (name) => body(name),
-    defaults: (dimension) => defaultsSql(catalogue, dimension),
-    intervals: () => intervalsSql(catalogue, points),
-    lags: () => lagsSql(points),
     fields: (table) => columnList(fieldsOf(catalogue, table)),
     field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
     version: () => String(head.version),
@@ -158,51 +156,6 @@ function found<T>(value: T | undefined, name: string): T {
 
 function literal(text: string | null | undefined): string {
   return text === null || text === undefined ? 'CAST(NULL AS VARCHAR)' : quote(text)
-}
-
-const dimensions = ['interval', 'currency', 'exchange', 'network'] as const
-
-/** Constant, so that a join's default folds and prunes the partitions of all other metrics. */
-function defaultsSql(catalogue: Catalogue, name: string): string {
-  const dimension = found(
-    dimensions.find((one) => one === name),
-    name,
-  )
-  const pairs = [...catalogue.endpoints.values()].flatMap(({ path, defaults }) => {
-    const value = defaults[dimension]
-    return value === null ? [] : [`${quote(path)}: ${quote(value)}`]
-  })
-  return mapSql(pairs, 'VARCHAR')
-}
-
-function intervalsSql(catalogue: Catalogue, files: readonly HeldFile[]): string {
-  const held = new Map<string, Set<string>>()
-  for (const { path, intervals: own } of catalogue.endpoints.values()) held.set(path, new Set(own))
-  for (const { metric, interval } of files.flatMap(sharesOf)) {
-    const own = held.get(metric) ?? new Set()
-    held.set(metric, own.add(interval))
-  }
-  const sorted = (own: ReadonlySet<string>): string[] => intervals.filter((interval) => own.has(interval))
-  return mapSql(
-    [...held].map(([metric, own]) => `${quote(metric)}: ${quoteList(sorted(own))}`),
-    'VARCHAR[]',
-  )
-}
-
-function lagsSql(files: readonly HeldFile[]): string {
-  const lags = new Map<string, number>()
-  for (const { metric, interval, min_lag: lag } of files.flatMap(sharesOf)) {
-    const key = `${metric}|${interval}`
-    if (lag !== null) lags.set(key, Math.min(lag, lags.get(key) ?? lag))
-  }
-  return mapSql(
-    [...lags].map(([key, lag]) => `${quote(key)}: CAST(${lag} AS BIGINT)`),
-    'BIGINT',
-  )
-}
-
-function mapSql(pairs: readonly string[], type: string): string {
-  return `CAST(MAP {${pairs.join(', ')}} AS MAP(VARCHAR, ${type}))`
 }
 
 /** `issuers` or `history.issuers`: the part behind the last dot names the table. */

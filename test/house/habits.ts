@@ -158,7 +158,7 @@ export function undocumentedCommands(files: Files): readonly string[] {
   )
 }
 
-const catalogueTypes = ['src/catalog/catalogue.ts', 'src/catalog/availability.ts']
+const catalogueTypes = ['src/catalog/catalogue.ts', 'src/catalog/availability.ts', 'src/catalog/wire.ts']
 
 /** Keys of the catalogue's records that no code reads: neither `.key` nor `{ key }`, outside their file and the loader. */
 export function unreadKeys(files: Files): readonly string[] {
@@ -172,8 +172,8 @@ export function unreadKeys(files: Files): readonly string[] {
   return catalogueTypes.flatMap((home) => {
     const readers = sources(files, 'src/').filter(([path]) => path !== home && !loaders.includes(path))
     const code = readers.map(([, text]) => codeOnly(text)).join('\n')
-    const keys = [...codeOnly(files.get(home) ?? '').matchAll(/\breadonly\s+(\w+)\??\s*:/g)].map(
-      (match) => match[1] ?? '',
+    const keys = [...codeOnly(files.get(home) ?? '').matchAll(/\breadonly\s+(\w+)\??\s*:|\b(\w+): row\./g)].map(
+      (match) => match[1] ?? match[2] ?? '',
     )
     return [...new Set(keys)]
       .filter((key) => !new RegExp(String.raw`\.\s*${key}\b|\{[^{}]*\b${key}\b[^{}]*\}\s*(?:=[^=>]|:\s*\w)`).test(code))

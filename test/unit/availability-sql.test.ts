@@ -94,7 +94,7 @@ test('so it does where rule and interval stand in columns', async () => {
 
 function table(rows: readonly object[]): string {
   const types = `[{"n": "BIGINT", "t": "BIGINT", "interval": "VARCHAR", "begins": "BIGINT", "ends": "BIGINT",
-    "lag": "BIGINT", "clock": "BIGINT", "basis": "VARCHAR", "trusted": "BOOLEAN"}]`
+    "kind": "VARCHAR", "seconds": "BIGINT", "basis": "VARCHAR", "trusted": "BOOLEAN"}]`
   const own = Object.keys(rows[0] ?? {}).map((name) => `"${name}"`)
   return `(SELECT ${own.join(', ')} FROM (SELECT unnest(from_json('${JSON.stringify(rows)}', '${types}'), recursive := true)))`
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Endpoint, Wire } from '../../src/catalog/catalogue.ts'
+import type { Endpoint } from '../../src/catalog/catalogue.ts'
+import type { Wire } from '../../src/catalog/wire.ts'
 import type { Series } from '../../src/catalog/series.ts'
 import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/metrics/api.ts'
 

@@ -19,7 +19,6 @@ WHERE ({{as_of}} IS NULL OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.ava
     proof_edge < epoch_us(CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END))) % 2 = 0);
 COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
 {{series_comments points}}
-COMMENT ON COLUMN points."interval" IS '10m, 1h, 24h, 1w (from Monday) or 1month, by the UTC calendar';
 COMMENT ON COLUMN points.t IS 'start of the interval that the point describes; not when it was known';
 COMMENT ON COLUMN points.available_at IS 'earliest instant at which a live user could have known the point';
 COMMENT ON COLUMN points.observed_at IS 'when this lake first held the point';

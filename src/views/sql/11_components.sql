@@ -44,7 +44,6 @@ FROM (
 WHERE leaf.value IS NULL OR regexp_matches(leaf.value, '^-?[0-9]');
 COMMENT ON VIEW components IS 'Leaves of object and array values: one row per numeric or null leaf. Text and booleans stay in points.o.';
 {{series_comments components}}
-COMMENT ON COLUMN components."interval" IS '10m, 1h, 24h, 1w or 1month';
 COMMENT ON COLUMN components.t IS 'start of the interval that the point describes';
 COMMENT ON COLUMN components.available_at IS 'earliest instant at which the point could be known';
 COMMENT ON COLUMN components.observed_at IS 'when this lake first held the point';

@@ -10,7 +10,6 @@ FROM ({{points}}) AS points
 GROUP BY metric, asset, "interval", currency, exchange, network;
 COMMENT ON VIEW series IS 'One row per series: what is known of it at as_of.';
 {{series_comments series}}
-COMMENT ON COLUMN series."interval" IS '10m, 1h, 24h, 1w or 1month';
 COMMENT ON COLUMN series.first_t IS 'start of the first interval with a point';
 COMMENT ON COLUMN series.last_t IS 'start of the last interval with a point';
 COMMENT ON COLUMN series.points IS 'how many points are known';

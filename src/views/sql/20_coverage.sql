@@ -11,7 +11,6 @@ WHERE CASE WHEN {{observed_as_of}} IS NULL THEN removed_at IS NULL
   ELSE added_at <= {{observed_as_of}} AND (removed_at IS NULL OR removed_at > {{observed_as_of}}) END;
 COMMENT ON VIEW coverage IS 'Every requested window and its state. Windows of one series are disjoint.';
 {{series_comments coverage}}
-COMMENT ON COLUMN coverage."interval" IS 'interval under which the points stand';
 COMMENT ON COLUMN coverage.since IS 'start of the window';
 COMMENT ON COLUMN coverage.until IS 'end of the window, exclusive';
 COMMENT ON COLUMN coverage.state IS 'covered, empty, unsupported or failed';

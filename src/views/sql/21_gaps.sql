@@ -10,7 +10,6 @@ WHERE state = 'covered' AND reason = 'gap'
   OR state IN ('failed', 'unsupported') AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %');
 COMMENT ON VIEW gaps IS 'Windows without points that should have some: the provider has none, or refuses a series that has points.';
 {{series_comments gaps}}
-COMMENT ON COLUMN gaps."interval" IS 'interval under which the points stand';
 COMMENT ON COLUMN gaps.since IS 'start of the first interval without a point';
 COMMENT ON COLUMN gaps.until IS 'end of the last one, exclusive';
 COMMENT ON COLUMN gaps.missing IS 'how many intervals have no point';

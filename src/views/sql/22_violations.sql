@@ -10,7 +10,6 @@ FROM {{ledger violations}}
 WHERE {{observed_as_of}} IS NULL OR added_at <= {{observed_as_of}};
 COMMENT ON VIEW violations IS 'Upstream values that differ from the stored ones, which stay as they are.';
 {{series_comments violations}}
-COMMENT ON COLUMN violations."interval" IS 'interval under which the points stand';
 COMMENT ON COLUMN violations.t IS 'start of the interval';
 COMMENT ON COLUMN violations.kind IS 'what differs';
 COMMENT ON COLUMN violations.stored IS 'the stored value, JSON';

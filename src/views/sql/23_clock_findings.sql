@@ -7,7 +7,6 @@ FROM {{ledger clock_findings}}
 WHERE {{observed_as_of}} IS NULL OR added_at <= {{observed_as_of}};
 COMMENT ON VIEW clock_findings IS 'Contradictions of clocks: computed before the end, before a stated time, start or end of interval.';
 {{series_comments clock_findings}}
-COMMENT ON COLUMN clock_findings."interval" IS 'interval under which the points stand';
 COMMENT ON COLUMN clock_findings.t IS 'start of the interval; of a whole body its first';
 COMMENT ON COLUMN clock_findings.kind IS 'before_end, before_stated or convention';
 COMMENT ON COLUMN clock_findings.detail IS 'the instants that contradict each other, JSON, microseconds';
