@@ -1,4 +1,4 @@
-import { dimensions, type Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { queryKeys, type Wire } from '../catalog/wire.ts'
 import type { Series } from '../catalog/series.ts'
 import type { Settings } from '../config/settings.ts'
@@ -52,8 +52,14 @@ export function knownParameters(wire: Wire): { name: string; key: string }[] {
   return queryKeys.map((name) => ({ name, key: wire.queryKeys[name] }))
 }
 
+/** Whom to ask, and how things are spelt there. */
+export interface MetricsProvider {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+}
+
 /** How the metrics API is spoken to; `maxBytes` is of what no lake has to hold unless said. */
-export function metricsAccess(settings: Settings, maxBytes = 50_000_000): Access {
+export function metricsAccess({ settings }: MetricsProvider, maxBytes = 50_000_000): Access {
   return { name: 'metrics', settings, keyHeader: 'X-Api-Key', connections: settings.metrics.concurrency, maxBytes }
 }
 

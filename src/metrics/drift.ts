@@ -1,17 +1,14 @@
 import { readText } from '../store/files.ts'
-import type { Catalogue } from '../catalog/catalogue.ts'
 import { compareListing, type Drift } from '../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../catalog/listing.ts'
 import { LakeError } from '../errors.ts'
-import { assetsUrl, metricsAccess } from './api.ts'
+import { assetsUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import type { Outcome } from '../net/outcome.ts'
-import { isLoopback, type Settings } from '../config/settings.ts'
+import { isLoopback } from '../config/settings.ts'
 import { askBeside, type BesideDeps } from '../ledger/beside.ts'
 
 /** What is compared with what. */
-export interface DriftInput {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
+export interface DriftInput extends MetricsProvider {
   /** The text of a listing and its name; null: ask the provider. */
   readonly file: { readonly name: string; readonly text: string } | null
   /** Where below the API's prefix the provider lists its endpoints. */
@@ -29,10 +26,11 @@ export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Dr
   return compareListing(catalogue, listing, { paths, exchanges, placeholders, all })
 }
 
-async function askListing({ settings, catalogue, path }: DriftInput, deps: BesideDeps): Promise<ListedEndpoint[]> {
+async function askListing(input: DriftInput, deps: BesideDeps): Promise<ListedEndpoint[]> {
+  const { settings, catalogue, path } = input
   const next = 'set it, or compare with a saved listing: --file FILE'
   const manner = { perMinute: settings.metrics.requestsPerMinute, next }
-  return await askBeside(metricsAccess(settings), deps, manner, async ({ ask, base, file }) => {
+  return await askBeside(metricsAccess(input), deps, manner, async ({ ask, base, file }) => {
     const url = assetsUrl(base, { ...catalogue.wire, assetsPath: path.replace(/^\/+/, '') })
     const { outcome } = await ask({ id: 'listing', url, file: file('listing.json') })
     if (outcome.kind !== 'body') throw noListing(outcome, path)

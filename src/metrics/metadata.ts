@@ -1,12 +1,12 @@
 import { readText, sizeOf } from '../store/files.ts'
 import pLimit from 'p-limit'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import type { Endpoint } from '../catalog/catalogue.ts'
 import type { Wire } from '../catalog/wire.ts'
 import { matchPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { type Described, readMetadata } from './metadata-reading.ts'
 import type { DatedMetadata } from './metadata-said.ts'
-import { metadataUrl } from './api.ts'
+import { metadataUrl, type MetricsProvider } from './api.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
@@ -79,9 +79,7 @@ export function metadataDue(
 }
 
 /** What is selected, of whom. */
-export interface MetadataInput {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
+export interface MetadataInput extends MetricsProvider {
   readonly selections: readonly Selection[]
 }
 

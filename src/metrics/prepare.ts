@@ -21,6 +21,7 @@ import {
   mergeMetadata,
   type Metadata,
   type MetadataAnswer,
+  type MetadataInput,
   metadataDue,
   metadataPerMinute,
   metadataRetries,
@@ -29,10 +30,7 @@ import {
 import { saidOf } from './metadata-said.ts'
 
 /** What a plan is made of beside the ledger. */
-export interface PlanInput {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
-  readonly selections: readonly Selection[]
+export interface PlanInput extends MetadataInput {
   readonly gapsOnly: boolean
   readonly now: Instant
 }
@@ -76,7 +74,7 @@ async function askedNow(
   const run = runName(asking, 'plan')
   const manner = { perMinute: metadataPerMinute, retry: metadataRetries, run }
   let sandbox: string | null | undefined
-  const answers = await askBeside(metricsAccess(settings), asking, manner, async (beside) => {
+  const answers = await askBeside(metricsAccess(input), asking, manner, async (beside) => {
     const asked = { ...beside, run, wire: catalogue.wire, concurrency }
     return await askMetadata(asked, due, (first) => {
       for (const { outcome } of first) if (outcome.kind === 'body') sandbox ??= outcome.sandbox
