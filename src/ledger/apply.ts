@@ -1,9 +1,16 @@
 import { LakeError } from '../errors.ts'
 import { dropArchived } from './archive.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
-import type { CoverageRow, Entry, RequestRow, SeriesRow, Verified } from './entry.ts'
+import {
+  type CoverageRow,
+  type Entry,
+  type RequestRow,
+  type SeriesRow,
+  type Stamp,
+  type Verified,
+  windowFields,
+} from './entry.ts'
 import type { Sealed } from './journal.ts'
-import { windowFields } from './entry-shape.ts'
 import { type Cell, type Index, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../time.ts'
@@ -19,17 +26,29 @@ export function applyEntry(index: Index, sealed: Sealed): void {
   for (const request of entry.requests) applyRequest(index, request)
   for (const verified of entry.verified) applyVerified(index, verified)
   for (const [key, value] of Object.entries(entry.state))
-    index
-      .statement('INSERT OR REPLACE INTO state (key, value, version) VALUES (?, ?, ?)')
-      .run(key, JSON.stringify(value), entry.version)
+    insert(index, 'OR REPLACE INTO state', { key, value: JSON.stringify(value), version: entry.version })
   const mended = entry.state['clock_mended'] as Partial<ClockMended> | undefined
   if (mended === undefined) dropArchived(index, entry.state)
   else applyMendedClock(index, mended)
-  if (entry.rules)
-    index
-      .statement('INSERT INTO rules (version, digest, rules) VALUES (?, ?, ?)')
-      .run(entry.version, entry.rules.digest, JSON.stringify(entry.rules.rules))
+  if (entry.rules) {
+    const { digest, rules } = entry.rules
+    insert(index, 'INTO rules', { version: entry.version, digest, rules: JSON.stringify(rules) })
+  }
   applyVersion(index, sealed)
+}
+
+/** The texts of statements, by what they insert into: each place has one set of columns. */
+const insertions = new Map<string, string>()
+
+/** Adds a row. */
+function insert(index: Index, into: string, cells: Readonly<Record<string, Cell>>): void {
+  let sql = insertions.get(into)
+  if (sql === undefined) {
+    const columns = Object.keys(cells)
+    sql = `INSERT ${into} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+    insertions.set(into, sql)
+  }
+  index.statement(sql).run(...Object.values(cells))
 }
 
 /** The state that says that a clock far ahead was mended: by which version, when, and when the last one before it was. */
@@ -71,26 +90,20 @@ export function within(at: Micros): Micros {
 }
 
 function applyVersion(index: Index, { entry, digest }: Sealed): void {
-  let points = 0
-  for (const step of entry.progress) points += step.points
-  index
-    .statement(
-      `INSERT INTO versions (version, committed_at, job, run, program, digest, provider, files_added, files_removed,
-       files_dropped, points_added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    .run(
-      entry.version,
-      entry.committed_at,
-      entry.job,
-      entry.run,
-      entry.program,
-      digest,
-      JSON.stringify(entry.provider),
-      entry.files.add.length,
-      entry.files.remove.length,
-      entry.files.drop.length,
-      points,
-    )
+  const { version, committed_at, job, run, program, provider, files } = entry
+  insert(index, 'INTO versions', {
+    version,
+    committed_at,
+    job,
+    run,
+    program,
+    digest,
+    provider: JSON.stringify(provider),
+    files_added: files.add.length,
+    files_removed: files.remove.length,
+    files_dropped: files.drop.length,
+    points_added: pointsOf(entry),
+  })
   setMeta(index, 'lake', entry.lake)
   setMeta(index, 'version', entry.version)
   setMeta(index, 'digest', digest)
@@ -100,9 +113,14 @@ function applyVersion(index: Index, { entry, digest }: Sealed): void {
   if (entry.schema_version > 1) setMeta(index, 'journal_schema', entry.schema_version)
 }
 
+/** How many points an entry brought. */
+export function pointsOf({ progress }: Pick<Entry, 'progress'>): number {
+  return progress.reduce((sum, { points }) => sum + points, 0)
+}
+
 /** Sets a fact about the index itself. */
 export function setMeta(index: Index, key: string, value: unknown): void {
-  index.statement('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)').run(key, JSON.stringify(value))
+  insert(index, 'OR REPLACE INTO meta', { key, value: JSON.stringify(value) })
 }
 
 function applySeries(index: Index, entry: Entry): void {
@@ -132,27 +150,20 @@ function applyFiles(index: Index, entry: Entry): void {
   for (const path of entry.files.remove) remove.run(entry.version, path)
   const drop = index.statement('UPDATE files SET dropped_version = ? WHERE path = ? AND dropped_version IS NULL')
   for (const path of entry.files.drop) drop.run(entry.version, path)
-  const add = index.statement(
-    `INSERT INTO files (path, label, tbl, metric, interval, rows, bytes, min_t, max_t, digest, sha256, meta, added_version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
-  for (const f of entry.files.add) {
-    const range: Cell[] = [f.rows, f.bytes, f.min_t, f.max_t, f.digest, f.sha256, JSON.stringify(f.meta)]
-    add.run(f.path, f.label, f.table, f.metric, f.interval, ...range, entry.version)
+  for (const { table, path, label, metric, interval, rows, bytes, ...rest } of entry.files.add) {
+    const { min_t, max_t, digest, sha256, meta } = rest
+    const what = { path, label, tbl: table, metric, interval, rows, bytes, min_t, max_t, digest, sha256 }
+    insert(index, 'INTO files', { ...what, meta: JSON.stringify(meta), added_version: entry.version })
   }
 }
 
 /** Windows of which nothing is known any more, because what was said of them was wrong. */
 function applyUncovered(index: Index, entry: Entry): void {
-  for (const { series, since, until } of entry.uncovered ?? []) {
-    const n = seriesNumber(index, series)
-    if (n === undefined) throw unnamed(entry, series)
-    index
-      .statement(
-        'UPDATE coverage SET removed_version = ? WHERE series = ? AND since >= ? AND until <= ? AND removed_version IS NULL',
-      )
-      .run(entry.version, n, since, until)
-  }
+  const end = index.statement(
+    'UPDATE coverage SET removed_version = ? WHERE series = ? AND since >= ? AND until <= ? AND removed_version IS NULL',
+  )
+  for (const { series, since, until } of entry.uncovered ?? [])
+    end.run(entry.version, named(index, entry, series), since, until)
 }
 
 function applyCoverage(index: Index, entry: Entry): void {
@@ -214,32 +225,27 @@ export function seriesNumber(index: Index, id: string): number | undefined {
 }
 
 function applyObservations(index: Index, entry: Entry): void {
-  const violation = index.statement(
-    `INSERT OR IGNORE INTO violations (series, t, kind, stored, offered, offered_key, stored_at, offered_at, request,
-     added_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
-  for (const v of entry.violations) {
-    const values: Cell[] = [v.stored, v.offered, v.offered ?? '', v.stored_at, v.offered_at, v.request]
-    violation.run(named(index, entry, v.series), v.t, v.kind, ...values, entry.version)
+  const added_version = entry.version
+  for (const { series, t, kind, stored, offered, stored_at, offered_at, request } of entry.violations) {
+    const what = { series: named(index, entry, series), t, kind, stored, offered, offered_key: offered ?? '' }
+    insert(index, 'OR IGNORE INTO violations', { ...what, stored_at, offered_at, request, added_version })
   }
-  const accept = index.statement(
-    'INSERT OR IGNORE INTO accepted (id, series, t, kind, offered_key, why, at, added_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-  )
-  for (const a of entry.accepted ?? []) {
-    const what: Cell[] = [a.t, a.kind, a.offered ?? '', a.why]
-    accept.run(a.id, named(index, entry, a.series), ...what, entry.committed_at, entry.version)
+  for (const { id, series, t, kind, offered, why } of entry.accepted ?? []) {
+    const what = { id, series: named(index, entry, series), t, kind, offered_key: offered ?? '', why }
+    insert(index, 'OR IGNORE INTO accepted', { ...what, at: entry.committed_at, added_version })
   }
-  const finding = index.statement(
-    'INSERT OR IGNORE INTO clock_findings (series, t, kind, detail, at, added_version) VALUES (?, ?, ?, ?, ?, ?)',
-  )
-  for (const f of entry.findings)
-    finding.run(named(index, entry, f.series), f.t, f.kind, JSON.stringify(f.detail), f.at, entry.version)
-  const stamp = index.statement(
-    `INSERT OR REPLACE INTO stamps (id, version, digest, query_digest, path, at, detail, added_version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
-  for (const s of entry.stamps)
-    stamp.run(s.id, s.version, s.digest, s.query_digest, s.path, s.at, JSON.stringify(s.detail), entry.version)
+  for (const { series, t, kind, detail, at } of entry.findings) {
+    const what = { series: named(index, entry, series), t, kind, detail: JSON.stringify(detail), at }
+    insert(index, 'OR IGNORE INTO clock_findings', { ...what, added_version })
+  }
+  for (const stamp of entry.stamps) applyStamp(index, stamp, added_version)
+}
+
+/** Brings a stamp into the index; `added_version` is that of its entry, or where a note tells of it the one that it pins. */
+export function applyStamp(index: Index, stamp: Stamp, added_version: number): void {
+  const { id, version, digest, query_digest, path, at, detail } = stamp
+  const what = { id, version, digest, query_digest, path, at, detail: JSON.stringify(detail) }
+  insert(index, 'OR REPLACE INTO stamps', { ...what, added_version })
 }
 
 function named(index: Index, entry: Entry, id: string): number {
@@ -317,10 +323,8 @@ function applyRequest(index: Index, r: RequestRow): void {
     )
 }
 
-function applyVerified(index: Index, v: Verified): void {
-  index
-    .statement('INSERT OR IGNORE INTO verified (series, since, until, at, result) VALUES (?, ?, ?, ?, ?)')
-    .run(v.series, v.since, v.until, within(v.at), v.result)
+function applyVerified(index: Index, { series, since, until, at, result }: Verified): void {
+  insert(index, 'OR IGNORE INTO verified', { series, since, until, at: within(at), result })
 }
 
 function applyRun(index: Index, run: RunFacts): void {

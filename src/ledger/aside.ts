@@ -19,9 +19,8 @@ export interface Unfit {
  * before could commit such a one; no command opens the lake while it stands there.
  */
 export async function unfitEntry(root: string): Promise<Unfit | undefined> {
-  const { entries, checkpoints } = await listJournal(root)
-  const version = entries.at(-1) ?? 0
-  if (version === 0 || (checkpoints.at(-1) ?? 0) >= version) return undefined
+  const { newest: version, folded } = await listJournal(root)
+  if (folded >= version) return undefined
   const text = (await textOf(inLake(root, entryFile(version)))) ?? ''
   const digest = soundDigest(text, version)
   if (digest === undefined) return undefined

@@ -6,7 +6,7 @@ import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { LakeError } from '../errors.ts'
 import type { Cell, Index, Row } from './row.ts'
 import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
-import { journalSchema, refuseNewer } from './entry.ts'
+import { journalSchema, putItBack, refuseNewer } from './entry.ts'
 import { checkpointFile, inLake, places } from '../store/layout.ts'
 import { isFromNote } from './stamps.ts'
 
@@ -68,7 +68,7 @@ export async function readCheckpoint(
   try {
     for (const table of index.tables()) index.exec(`DELETE FROM ${table}`)
     let first = true
-    for await (const line of provedLines(inLake(root, name), name)) {
+    for await (const line of provedLines(root, name)) {
       takeLine(index, line, first, version)
       first = false
     }
@@ -83,17 +83,17 @@ export async function readCheckpoint(
 export async function checkpointHeader(root: string, version: number): Promise<string> {
   const name = checkpointFile(version)
   let header: string | undefined
-  for await (const line of provedLines(inLake(root, name), name)) header ??= line
+  for await (const line of provedLines(root, name)) header ??= line
   if (header === undefined) throw torn(name)
   return header
 }
 
 /** All lines but the last, which must be the SHA-256 of those before it. */
-async function* provedLines(path: string, name: string): AsyncGenerator<string> {
+async function* provedLines(root: string, name: string): AsyncGenerator<string> {
   const hash = createHash('sha256')
   let held: string | undefined
   try {
-    for await (const line of checkpointLines(path)) {
+    for await (const line of checkpointLines(inLake(root, name))) {
       if (held !== undefined) {
         hash.update(`${held}\n`)
         yield held
@@ -136,15 +136,16 @@ async function* unpacked(path: string): AsyncGenerator<Buffer> {
 
 function takeLine(index: Index, line: string, first: boolean, version: number): void {
   const read = JSON.parse(line) as { schema_version?: unknown; version?: unknown } | [string, Record<string, Cell>]
-  if (first) {
-    const header = read as { schema_version?: unknown; version?: unknown }
-    refuseNewer(header.schema_version, checkpointFile(version))
-    if (header.version !== version) throw torn(checkpointFile(version))
+  const name = checkpointFile(version)
+  if (first === Array.isArray(read)) throw torn(name)
+  if (!Array.isArray(read)) {
+    refuseNewer(read.schema_version, name)
+    if (read.version !== version) throw torn(name)
     return
   }
-  const [table, row] = read as [string, Record<string, Cell>]
+  const [table, row] = read
   const columns = Object.keys(row)
-  if (![table, ...columns].every((name) => /^[a-z_0-9]+$/.test(name))) throw torn(checkpointFile(version))
+  if (![table, ...columns].every((word) => /^[a-z_0-9]+$/.test(word))) throw torn(name)
   index
     .statement(`INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
     .run(...Object.values(row))
@@ -156,9 +157,5 @@ function isPacked(error: unknown): boolean {
 }
 
 function torn(name: string, cause?: unknown): LakeError {
-  return new LakeError('integrity', {
-    subject: `checkpoint ${name} is damaged`,
-    next: 'run pitlake doctor, or put the file back from a copy of the lake',
-    cause,
-  })
+  return new LakeError('integrity', { subject: `checkpoint ${name} is damaged`, next: putItBack, cause })
 }

@@ -11,7 +11,7 @@ import { entryFile, inLake } from '../store/layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker, setMarker } from '../store/marker.ts'
-import { within } from './apply.ts'
+import { pointsOf, within } from './apply.ts'
 import { migration } from './migrate.ts'
 import { conflict, isNews, newsOf } from './news.ts'
 import { makeLakeFolder } from '../store/private.ts'
@@ -147,13 +147,11 @@ async function takeBack(root: string, disk: Disk, version: number, moved: readon
 }
 
 function resultOf(entry: Entry): Version {
-  let points = 0
-  for (const step of entry.progress) points += step.points
   return {
     made: true,
     version: entry.version,
     committed_at: entry.committed_at,
-    points_added: points,
+    points_added: pointsOf(entry),
     files_added: entry.files.add.length,
     files_removed: entry.files.remove.length,
     violations_added: entry.violations.length,

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
-import type { Instant, Micros } from '../time.ts'
-import type * as shapes from './entry-shape.ts'
-import { checkEntry } from './entry-shape.ts'
+import { count, flag, interval, json, listOf, mapOf, maybe, oneOf, orNull, real, shape, text, whole } from './shape.ts'
 import type { Json, Shaped } from './shape.ts'
 
 export type { Json }
@@ -13,20 +11,174 @@ export const journalSchema = 2
 /** The schema that written footers name. */
 export const footerSchema = String(journalSchema)
 
-export type Provider = Shaped<typeof shapes.providerFields>
-export type FileEntry = Shaped<typeof shapes.fileFields>
-export type SeriesRow = Shaped<typeof shapes.seriesFields>
-export type Progress = Shaped<typeof shapes.progressFields>
-export type WindowAnswer = Shaped<typeof shapes.windowFields>
+/** Who answered: one identity per API, and whether the data are made up. */
+export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
+
+/** One file of the lake. The same path may be listed again under another label, for instance a snapshot date. */
+export const fileFields = {
+  /** Relative to the lake, with forward slashes. */
+  path: text,
+  /** `points`, `raw`, or the registry table. */
+  table: text,
+  /** '' for points; for registry tables whatever tells listings of one file apart. */
+  label: text,
+  metric: orNull(text),
+  interval,
+  rows: count,
+  bytes: count,
+  /** First and last `t` inside, in seconds; null where the table has none. */
+  min_t: orNull(real),
+  max_t: orNull(real),
+  /** Order-independent digest of the content, as the converter computed it; null where it computes none. */
+  digest: orNull(text),
+  /** SHA-256 of the bytes, hex. */
+  sha256: text,
+  /** Whatever else its writer wants to find again (level of merging, smallest lag, columns …). */
+  meta: mapOf(json),
+}
+
+/** A series as the journal first names it. */
+export const seriesFields = {
+  id: text,
+  metric: text,
+  asset: text,
+  /** For endpoints without intervals null in the id's terms; `settled` then holds the observed spacing. */
+  interval,
+  currency: orNull(text),
+  exchange: orNull(text),
+  network: orNull(text),
+  params: mapOf(text),
+  /** The interval under which its points are stored. */
+  settled: interval,
+}
+
+/** Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. */
+export const progressFields = { series: text, points: whole, first_t: real, last_t: real }
+
+/** What is known about the half-open window (seconds) of a series; it replaces what was said about that window before. */
+export const windowFields = {
+  since: whole,
+  until: whole,
+  state: oneOf('covered', 'empty', 'unsupported', 'failed'),
+  /** Why, or `awaiting` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
+  reason: orNull(text),
+  /** Seconds. */
+  asked_at: real,
+  request: orNull(text),
+}
+
+/** What tells a contradiction upstream apart from every other: `t` in seconds, the offered value as JSON text. */
+const contradiction = { series: text, t: real, kind: text, offered: orNull(text) }
+
+/** An upstream value that contradicts the stored one, which is JSON text, too; instants in microseconds. */
+export const violationFields = {
+  ...contradiction,
+  stored: orNull(text),
+  stored_at: orNull(real),
+  offered_at: real,
+  request: orNull(text),
+}
+
+/** A violation, or a refusal of a series that has points, of which a person took note. */
+export const acceptedFields = { ...contradiction, id: text, why: text }
+
+/** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
+export const findingFields = { series: text, t: real, kind: text, detail: json, at: real }
+
+/** One request to an API: the facts, never the key. Ranges in seconds, `asked_at` in microseconds. */
+export const requestFields = {
+  id: text,
+  run: text,
+  api: oneOf('metrics', 'registry'),
+  path: text,
+  query: mapOf(text),
+  series: orNull(text),
+  since: orNull(real),
+  until: orNull(real),
+  status: orNull(whole),
+  outcome: text,
+  points: orNull(count),
+  bytes: orNull(count),
+  credits: orNull(real),
+  attempts: count,
+  asked_at: real,
+  seconds: orNull(real),
+  detail: json,
+  /** The provider's `Date` and `Age`, in seconds; left out where it showed none. */
+  clock: maybe(shape({ date: real, age: real })),
+}
+
+/** A window (seconds) that was asked again and compared, `at` in microseconds. */
+export const verifiedFields = { series: text, since: whole, until: whole, at: real, result: text }
+
+/** A result that was stamped (microseconds): `vacuum` keeps the files of its version. */
+export const stampFields = {
+  id: text,
+  version: count,
+  digest: text,
+  query_digest: text,
+  path: orNull(text),
+  at: real,
+  detail: json,
+}
+
+/** The availability rules in force from a commit on. */
+export const ruleFields = { digest: text, rules: json }
+
+/** One commit. Keys that this program does not know are kept. */
+const entryFields = {
+  schema_version: count,
+  /** Identity of the lake: the same in every entry. */
+  lake: text,
+  version: count,
+  /** SHA-256 of the entry before; null for the first. */
+  previous: orNull(text),
+  /** SHA-256 of the entry of this number that was set aside because it could not be applied. */
+  replaces: maybe(text),
+  /** Strictly increasing from version to version, even if the clock steps back. */
+  committed_at: whole,
+  /** Name and version of the program that wrote it. */
+  program: text,
+  job: text,
+  run: orNull(text),
+  provider: shape(providerFields),
+  /** `remove`: paths that leave the view, whose bytes stay until vacuum; `drop`: paths whose bytes vacuum takes away. */
+  files: shape({ add: listOf(shape(fileFields)), remove: listOf(text), drop: listOf(text) }),
+  series: listOf(shape(seriesFields)),
+  progress: listOf(shape(progressFields)),
+  /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
+  uncovered: maybe(listOf(shape({ series: text, since: whole, until: whole }))),
+  coverage: listOf(shape({ series: text, ...windowFields })),
+  violations: listOf(shape(violationFields)),
+  /** Left out by entries before schema 2 and where there are none. */
+  accepted: maybe(listOf(shape(acceptedFields))),
+  findings: listOf(shape(findingFields)),
+  requests: listOf(shape(requestFields)),
+  verified: listOf(shape(verifiedFields)),
+  /** Of older lakes: a stamp is a note beside the journal now. */
+  stamps: listOf(shape(stampFields)),
+  rules: orNull(shape(ruleFields)),
+  /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
+  state: mapOf(json),
+}
+
+export type Provider = Shaped<typeof providerFields>
+export type FileEntry = Shaped<typeof fileFields>
+export type SeriesRow = Shaped<typeof seriesFields>
+export type Progress = Shaped<typeof progressFields>
+export type WindowAnswer = Shaped<typeof windowFields>
 export type CoverageRow = WindowAnswer & { readonly series: string }
 export type CoverageState = CoverageRow['state']
-export type Violation = Shaped<typeof shapes.violationFields>
-export type Accepted = Shaped<typeof shapes.acceptedFields>
-export type Finding = Shaped<typeof shapes.findingFields>
-export type RequestRow = Shaped<typeof shapes.requestFields>
-export type Stamp = Shaped<typeof shapes.stampFields>
-export type Verified = Shaped<typeof shapes.verifiedFields>
-export type Rules = Shaped<typeof shapes.ruleFields>
+export type Violation = Shaped<typeof violationFields>
+export type Accepted = Shaped<typeof acceptedFields>
+export type Finding = Shaped<typeof findingFields>
+export type RequestRow = Shaped<typeof requestFields>
+export type Stamp = Shaped<typeof stampFields>
+export type Verified = Shaped<typeof verifiedFields>
+export type Rules = Shaped<typeof ruleFields>
+export type Entry = Shaped<typeof entryFields> & { readonly [unknown: string]: unknown }
+
+const checkShape = shape(entryFields)
 
 /** The name of a violation for people: the same wherever it is seen, another one for each offered value. */
 export function violationId({
@@ -38,48 +190,8 @@ export function violationId({
   return sha256(JSON.stringify([series, t, kind, offered])).slice(0, 12)
 }
 
-/** One commit. Keys that this program does not know are kept. */
-export interface Entry {
-  readonly schema_version: number
-  /** Identity of the lake: the same in every entry. */
-  readonly lake: string
-  readonly version: number
-  /** SHA-256 of the entry before; null for the first. */
-  readonly previous: string | null
-  /** SHA-256 of the entry of this number that was set aside because it could not be applied. */
-  readonly replaces?: string
-  /** Strictly increasing from version to version, even if the clock steps back. */
-  readonly committed_at: Micros
-  /** Name and version of the program that wrote it. */
-  readonly program: string
-  readonly job: string
-  readonly run: string | null
-  readonly provider: Provider
-  readonly files: {
-    readonly add: readonly FileEntry[]
-    /** Paths that leave the view; their bytes stay until vacuum. */
-    readonly remove: readonly string[]
-    /** Paths whose bytes vacuum takes away. */
-    readonly drop: readonly string[]
-  }
-  readonly series: readonly SeriesRow[]
-  readonly progress: readonly Progress[]
-  /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
-  readonly uncovered?: readonly { readonly series: string; readonly since: Instant; readonly until: Instant }[]
-  readonly coverage: readonly CoverageRow[]
-  readonly violations: readonly Violation[]
-  /** Left out by entries before schema 2 and where there are none. */
-  readonly accepted?: readonly Accepted[]
-  readonly findings: readonly Finding[]
-  readonly requests: readonly RequestRow[]
-  readonly verified: readonly Verified[]
-  /** Of older lakes: a stamp is a note beside the journal now. */
-  readonly stamps: readonly Stamp[]
-  readonly rules: Rules | null
-  /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
-  readonly state: { readonly [key: string]: Json }
-  readonly [unknown: string]: unknown
-}
+/** What to do about a file of the journal that is damaged or gone. */
+export const putItBack = 'run pitlake doctor, or put the file back from a copy of the lake'
 
 /** A JSON object as a file of its own: the document begins with the SHA-256 of the rest of itself. */
 export function seal(body: string): { text: string; digest: string } {
@@ -115,6 +227,18 @@ export function decodeEntry(text: string, name: string): { entry: Entry; digest:
   return { entry, digest }
 }
 
+/** Refuses what is no entry: its shape is what every reader and the index rely on. `name` is used in messages. */
+function checkEntry(value: unknown, name: string): void {
+  const wrong = checkShape(value)
+  if (wrong === undefined) return
+  throw new LakeError('integrity', {
+    subject: `journal entry ${name}`,
+    expected: 'the shape of an entry',
+    got: wrong,
+    next: 'run pitlake doctor',
+  })
+}
+
 /** Refuses what a newer program wrote. */
 export function refuseNewer(schema: unknown, name: string): void {
   if (typeof schema === 'number' && schema <= journalSchema) return
@@ -131,7 +255,7 @@ function torn(name: string, got: string): LakeError {
     subject: `${name} is damaged`,
     expected: 'a document with its checksum',
     got,
-    next: 'run pitlake doctor, or put the file back from a copy of the lake',
+    next: putItBack,
   })
 }
 

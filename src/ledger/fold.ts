@@ -14,8 +14,8 @@ const longest = 128
 
 /** Folds the journal into a checkpoint when many entries have come since the last one; the entries stay. */
 export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number = longest): Promise<number | null> {
-  const { entries, checkpoints } = await listJournal(ledger.root)
-  if ((entries.at(-1) ?? 0) - (checkpoints.at(-1) ?? 0) < most) return null
+  const { newest, folded } = await listJournal(ledger.root)
+  if (newest - folded < most) return null
   await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   await ledger.catchUp()
   return await writeCheckpoint(deps.disk ?? realDisk, ledger)
@@ -26,12 +26,11 @@ export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number
  * is relied on is read first: a damaged one frees nothing.
  */
 export async function foldedBefore(ledger: Ledger, before: Micros): Promise<string[]> {
-  const { entries, checkpoints } = await listJournal(ledger.root)
-  const newest = checkpoints.at(-1) ?? 0
-  const until = Math.min(newest, versionAt(ledger, before))
+  const { entries, checkpoints, folded } = await listJournal(ledger.root)
+  const until = Math.min(folded, versionAt(ledger, before))
   const old = entries.filter((version) => version <= until)
-  const beaten = until === newest ? checkpoints.filter((version) => version < newest) : []
-  using held = newest === 0 ? undefined : await soundly(ledger.root, newest)
+  const beaten = until === folded ? checkpoints.filter((version) => version < folded) : []
+  using held = folded === 0 ? undefined : await soundly(ledger.root, folded)
   if (!held) return []
   const runs = await foldedRuns(held, until, before)
   return [...old.map(entryFile), ...beaten.map(checkpointFile), ...runs]

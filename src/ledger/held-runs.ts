@@ -1,8 +1,7 @@
 import { archivedState } from './held.ts'
-import type { Verified } from './entry.ts'
-import { verifiedFields } from './entry-shape.ts'
+import { type Verified, verifiedFields } from './entry.ts'
 import { type Index, rowOf } from './row.ts'
-import { json, orNull, real, text, whole } from './shape.ts'
+import { count, json, orNull, real, text, whole } from './shape.ts'
 import type { Micros } from '../time.ts'
 
 const runOf = rowOf({
@@ -31,39 +30,25 @@ export function heldRuns(index: Index, most: number): HeldRun[] {
   return rows.all(most).map((row) => ({ ...runOf(row), ...costOf(row) }))
 }
 
+const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: real, busiest_minute: count })
+
 /** What all requests cost together. */
-export interface RequestTotals {
-  readonly total: number
-  readonly credits: number
-  readonly day: number
-  readonly day_credits: number
-  readonly busiest_minute: number
-}
+export type RequestTotals = ReturnType<typeof totalsOf>
 
 /**
  * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of the metrics API, whose
  * pace is what the configuration sets.
  */
 export function requestTotals(index: Index, now: Micros): RequestTotals {
-  const since = now - 86_400_000_000
-  const all = index.statement('SELECT count(*) AS n, coalesce(sum(credits), 0) AS c FROM requests').get()
-  const day = index
-    .statement('SELECT count(*) AS n, coalesce(sum(credits), 0) AS c FROM requests WHERE asked_at >= ?')
-    .get(since)
-  const busiest = index
-    .statement(
-      `SELECT coalesce(max(n), 0) AS n FROM
-       (SELECT sum(attempts) AS n FROM requests WHERE api = 'metrics' AND asked_at >= ? GROUP BY asked_at / 60000000)`,
-    )
-    .get(since)
+  const rows = index.statement(
+    `SELECT count(*) + ?1 AS total, coalesce(sum(credits), 0) + ?2 AS credits, count(*) FILTER (WHERE asked_at >= ?3) AS day,
+       coalesce(sum(credits) FILTER (WHERE asked_at >= ?3), 0) AS day_credits,
+       (SELECT coalesce(max(n), 0) FROM (SELECT sum(attempts) AS n FROM requests
+         WHERE api = 'metrics' AND asked_at >= ?3 GROUP BY asked_at / 60000000)) AS busiest_minute
+     FROM requests`,
+  )
   const gone = archivedState(index)
-  return {
-    total: Number(all?.['n'] ?? 0) + gone.requests,
-    credits: Number(all?.['c'] ?? 0) + gone.credits,
-    day: Number(day?.['n'] ?? 0),
-    day_credits: Number(day?.['c'] ?? 0),
-    busiest_minute: Number(busiest?.['n'] ?? 0),
-  }
+  return totalsOf(rows.get(gone.requests, gone.credits, now - 86_400_000_000) ?? {})
 }
 
 const verifiedOf = rowOf(verifiedFields)
@@ -76,6 +61,17 @@ export function heldVerified(index: Index): Map<string, Verified[]> {
     held.set(next.series, [...(held.get(next.series) ?? []), next])
   }
   return held
+}
+
+const verifiedTotalsOf = rowOf({ windows: count, differing: count, last_at: orNull(real) })
+
+/** How many windows were asked again, of how many series one differed, and when the last was (microseconds). */
+export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf> {
+  const rows = index.statement(
+    `SELECT count(*) AS windows, max(at) AS last_at,
+       count(DISTINCT series) FILTER (WHERE result NOT IN ('identical', 'appended')) AS differing FROM verified`,
+  )
+  return verifiedTotalsOf(rows.get() ?? {})
 }
 
 /** The latest verify of one scope: when its round began, and whether that run came to its end. */

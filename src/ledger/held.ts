@@ -1,29 +1,34 @@
 import { type Interval, type Weekday, weekdayAt, type Micros } from '../time.ts'
 import { refusedOfHeld } from './refusals.ts'
 import { answerOf } from './apply.ts'
-import { fileFields, providerFields, ruleFields, seriesFields, stampFields, violationFields } from './entry-shape.ts'
-import { type Cell, type Index, parsed, proven, read, type Row, rowOf } from './row.ts'
-import { type Check, count, interval, orNull, real, shape, text } from './shape.ts'
-import { type ArchivedState, fromState } from './archive.ts'
 import {
   type CoverageRow,
-  type CoverageState,
-  type FileEntry,
   type Json,
   type Rules,
-  type SeriesRow,
   type Stamp,
   type Violation,
   violationId,
   type WindowAnswer,
+  fileFields,
+  providerFields,
+  ruleFields,
+  seriesFields,
+  stampFields,
+  violationFields,
 } from './entry.ts'
+import { type Cell, type Index, parsed, proven, read, type Row, rowOf } from './row.ts'
+import { type Check, count, interval, orNull, real, shape, text } from './shape.ts'
+import { type ArchivedState, fromState } from './archive.ts'
+
+const heldFile = rowOf({
+  ...fileFields,
+  added_version: count,
+  removed_version: orNull(count),
+  dropped_version: orNull(count),
+})
 
 /** A file with the versions between which it is in the view. */
-export interface HeldFile extends FileEntry {
-  readonly added_version: number
-  readonly removed_version: number | null
-  readonly dropped_version: number | null
-}
+export type HeldFile = ReturnType<typeof heldFile>
 
 /** Which files are wanted; what is left out means all, and the newest version. */
 export interface FileFilter {
@@ -78,21 +83,11 @@ export function listInstead(index: Index, merged: HeldFile, originals: readonly 
 }
 
 const ofFile = '*, tbl AS "table"'
-const heldFile = rowOf({
-  ...fileFields,
-  added_version: count,
-  removed_version: orNull(count),
-  dropped_version: orNull(count),
-})
-
-/** A series with what is stored of it. */
-export interface HeldSeries extends SeriesRow {
-  readonly points: number
-  readonly first_t: number | null
-  readonly last_t: number | null
-}
 
 const seriesOf = rowOf({ ...seriesFields, points: count, first_t: orNull(real), last_t: orNull(real) })
+
+/** A series with what is stored of it. */
+export type HeldSeries = ReturnType<typeof seriesOf>
 
 /** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
 export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
@@ -172,13 +167,6 @@ export function heldCoverage(index: Index, series?: readonly string[]): Map<stri
   return held
 }
 
-/** A violation on record, with when a person accepted it and why; null where nobody has. */
-export interface HeldViolation extends Violation {
-  readonly added_version: number
-  readonly accepted_at: Micros | null
-  readonly why: string | null
-}
-
 /** Joins a violation `v` with its acceptance `a`. */
 export const acceptedToo = 'a.series = v.series AND a.t = v.t AND a.kind = v.kind AND a.offered_key = v.offered_key'
 
@@ -188,6 +176,9 @@ const violationOf = rowOf({
   accepted_at: orNull(real),
   why: orNull(text),
 })
+
+/** A violation on record, with when a person accepted it and why; null where nobody has. */
+export type HeldViolation = ReturnType<typeof violationOf>
 
 /** The violations on record, in the order of their commits. */
 export function heldViolations(index: Index, series?: string): HeldViolation[] {
@@ -291,55 +282,40 @@ export function heldStamps(index: Index): Stamp[] {
   return index.statement('SELECT * FROM stamps ORDER BY added_version, id').all().map(stampOf)
 }
 
-/** What `status` counts. */
-export interface Summary {
-  readonly version: number
-  readonly series: number
-  readonly points: number
-  readonly files: number
-  readonly bytes: number
-  readonly windows: Readonly<Record<CoverageState, number>>
-  readonly gaps: number
-  readonly awaiting: number
+const summaryOf = rowOf({
+  version: count,
+  series: count,
+  points: real,
+  files: count,
+  bytes: real,
+  windows: shape({ covered: count, empty: count, unsupported: count, failed: count }),
+  gaps: count,
+  awaiting: count,
   /** Those that nobody has accepted, and those that somebody has. */
-  readonly violations: number
-  readonly accepted: number
-  readonly findings: number
+  violations: count,
+  accepted: count,
+  findings: count,
   /** The largest stored `t`, in seconds. */
-  readonly newest: number | null
-}
+  newest: orNull(real),
+})
+
+/** What `status` counts. */
+export type Summary = ReturnType<typeof summaryOf>
 
 /** The counts of the newest version in the index. */
 export function summary(index: Index): Summary {
-  const one = (sql: string): Row => index.statement(sql).get() ?? {}
-  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
-  const states = index.statement('SELECT state, count(*) AS n FROM coverage WHERE removed_version IS NULL GROUP BY 1')
-  for (const row of states.all()) windows[row['state'] as CoverageState] = Number(row['n'])
-  const missing = one(
-    `SELECT count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps, count(*) FILTER (WHERE reason = 'awaiting') AS awaiting
-     FROM coverage WHERE removed_version IS NULL`,
+  const rows = index.statement(
+    `SELECT (SELECT coalesce(max(version), 0) FROM versions) AS version, series.*, files.*, windows.*, violations.*,
+       (SELECT count(*) FROM clock_findings) AS findings
+     FROM (SELECT count(*) AS series, coalesce(sum(points), 0) AS points, max(last_t) AS newest FROM series) series,
+       (SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM
+         (SELECT max(bytes) AS bytes FROM files WHERE removed_version IS NULL GROUP BY path)) files,
+       (SELECT json_object('covered', count(*) FILTER (WHERE state = 'covered'), 'empty', count(*) FILTER (WHERE state = 'empty'),
+           'unsupported', count(*) FILTER (WHERE state = 'unsupported'), 'failed', count(*) FILTER (WHERE state = 'failed')) AS windows,
+         count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps,
+         count(*) FILTER (WHERE reason = 'awaiting') AS awaiting FROM coverage WHERE removed_version IS NULL) windows,
+       (SELECT count(*) FILTER (WHERE a.id IS NULL) AS violations, count(a.id) AS accepted
+         FROM violations v LEFT JOIN accepted a ON ${acceptedToo}) violations`,
   )
-  const violations = one(
-    `SELECT count(*) FILTER (WHERE a.id IS NULL) AS open, count(a.id) AS accepted
-     FROM violations v LEFT JOIN accepted a ON ${acceptedToo}`,
-  )
-  const series = one('SELECT count(*) AS n, coalesce(sum(points), 0) AS points, max(last_t) AS newest FROM series')
-  const files = one(
-    `SELECT count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM
-     (SELECT path, max(bytes) AS bytes FROM files WHERE removed_version IS NULL GROUP BY path)`,
-  )
-  return {
-    version: Number(one('SELECT coalesce(max(version), 0) AS n FROM versions')['n']),
-    series: Number(series['n']),
-    points: Number(series['points']),
-    files: Number(files['n']),
-    bytes: Number(files['bytes']),
-    windows,
-    gaps: Number(missing['gaps']),
-    awaiting: Number(missing['awaiting']),
-    violations: Number(violations['open']),
-    accepted: Number(violations['accepted']),
-    findings: Number(one('SELECT count(*) AS n FROM clock_findings')['n']),
-    newest: series['newest'] === null ? null : Number(series['newest']),
-  }
+  return summaryOf(rows.get() ?? {})
 }

@@ -1,7 +1,7 @@
 import { readText } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { type Disk, entriesIn, makeFolder, namesIn } from '../store/disk.ts'
-import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
+import { decodeEntry, type Entry, encodeEntry, putItBack } from './entry.ts'
 import { checkpointFile, entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
 
 /** An entry with the SHA-256 that its successor names. */
@@ -10,25 +10,36 @@ export interface Sealed {
   readonly digest: string
 }
 
-/** The versions that the journal's folder holds, ascending. */
-export async function listJournal(root: string): Promise<{ entries: number[]; checkpoints: number[] }> {
-  const entries: number[] = []
-  const checkpoints: number[] = []
+/** What the journal's folder holds. */
+interface Listing {
+  /** Versions, ascending. */
+  readonly entries: readonly number[]
+  readonly checkpoints: readonly number[]
+  /** The newest version that has a file, and the newest that a checkpoint holds; 0 for none. */
+  readonly newest: number
+  readonly folded: number
+}
+
+/** The versions that the journal's folder holds. */
+export async function listJournal(root: string): Promise<Listing> {
+  const found: Record<'entry' | 'checkpoint', number[]> = { entry: [], checkpoint: [] }
   for (const entry of await entriesIn(inLake(root, places.journal))) {
     // A folder of such a name is nobody's entry.
     const parsed = entry.isDirectory() ? undefined : parseJournalName(entry.name)
-    if (parsed) (parsed.kind === 'entry' ? entries : checkpoints).push(parsed.version)
+    if (parsed) found[parsed.kind].push(parsed.version)
   }
-  return { entries: entries.toSorted((a, b) => a - b), checkpoints: checkpoints.toSorted((a, b) => a - b) }
+  const entries = found.entry.toSorted((a, b) => a - b)
+  const checkpoints = found.checkpoint.toSorted((a, b) => a - b)
+  const folded = checkpoints.at(-1) ?? 0
+  return { entries, checkpoints, newest: Math.max(entries.at(-1) ?? 0, folded), folded }
 }
 
 /** The files of the journal that its newest checkpoint makes superfluous. */
 export async function foldedFiles(root: string): Promise<string[]> {
-  const { entries, checkpoints } = await listJournal(root)
-  const newest = checkpoints.at(-1) ?? 0
+  const { entries, checkpoints, folded } = await listJournal(root)
   return [
-    ...entries.filter((version) => version <= newest).map(entryFile),
-    ...checkpoints.filter((version) => version < newest).map(checkpointFile),
+    ...entries.filter((version) => version <= folded).map(entryFile),
+    ...checkpoints.filter((version) => version < folded).map(checkpointFile),
   ]
 }
 
@@ -36,7 +47,7 @@ export async function foldedFiles(root: string): Promise<string[]> {
 export async function readEntry(root: string, version: number): Promise<Sealed> {
   const file = entryFile(version)
   const text = await readText(inLake(root, file)).catch((cause: unknown) => {
-    throw lost(version, cause)
+    throw new LakeError('integrity', { subject: `journal entry ${file} cannot be read`, next: putItBack, cause })
   })
   const sealed = decodeEntry(text, file)
   if (sealed.entry.version !== version) throw broken(version, `version ${version}`, `${sealed.entry.version}`)
@@ -102,19 +113,7 @@ export async function asideDigest(root: string, version: number): Promise<string
   return digests.at(-1) ?? null
 }
 
-function lost(version: number, cause: unknown): LakeError {
-  return new LakeError('integrity', {
-    subject: `journal entry ${entryFile(version)} cannot be read`,
-    next: 'run pitlake doctor, or put the file back from a copy of the lake',
-    cause,
-  })
-}
-
 function broken(version: number, expected: string, got: string): LakeError {
-  return new LakeError('integrity', {
-    subject: `journal entry ${entryFile(version)} does not follow the one before`,
-    expected,
-    got,
-    next: 'run pitlake doctor, or put the files back from a copy of the lake',
-  })
+  const subject = `journal entry ${entryFile(version)} does not follow the one before`
+  return new LakeError('integrity', { subject, expected, got, next: putItBack })
 }

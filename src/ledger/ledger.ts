@@ -16,10 +16,9 @@ import {
   versionLeft,
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
-import { decodeEntry, type Provider } from './entry.ts'
+import { decodeEntry, type Provider, providerFields } from './entry.ts'
 import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { providerFields } from './entry-shape.ts'
 import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
 import { type Check, real, shape, text, whole } from './shape.ts'
 import { type PlacedFacts, readFacts } from './run-facts.ts'
@@ -58,9 +57,8 @@ export class Ledger implements Index {
   static async open(root: string): Promise<Ledger> {
     try {
       const path = inLake(root, places.ledger)
-      const { entries, checkpoints } = await listJournal(root)
-      const begun = entries.length + checkpoints.length > 0
-      if (!isThere(path) && begun) throw damaged('is missing', undefined)
+      const begun = (await listJournal(root)).newest > 0
+      if (!isThere(path) && begun) throw damaged('is missing')
       const seen = begun ? undefined : versionLeft(path)
       if (!begun && (seen ?? 0) === 0) await refuseStranger(root, seen === 0)
       const ledger = new Ledger(root, openDatabase(path))
@@ -82,42 +80,24 @@ export class Ledger implements Index {
         next: 'run pitlake fetch to begin one, or name another folder with --data',
       })
     if (isWritable(root)) return await Ledger.open(root)
-    return (isThere(path) ? await Ledger.#asItStands(root) : undefined) ?? (await Ledger.inMemory(root))
+    return (await Ledger.#asItStands(root)) ?? (await Ledger.inMemory(root))
   }
 
   /** The index of a folder that cannot be written, if it is not behind the journal. */
   static async #asItStands(root: string): Promise<Ledger | undefined> {
-    const url = pathToFileURL(inLake(root, places.ledger))
-    url.searchParams.set('immutable', '1')
-    let ledger: Ledger | undefined
-    try {
-      ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
-      const { entries, checkpoints } = await listJournal(root)
-      const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
-      if (ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema && ledger.head().version === newest)
-        return ledger
-    } catch {
-      // what SQLite cannot read without writing is made anew from the journal
-    }
+    const ledger = Ledger.glance(root)
+    if (ledger?.head().version === (await listJournal(root)).newest) return ledger
     ledger?.close()
     return undefined
   }
 
   /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */
   static glance(root: string): Ledger | undefined {
-    const path = inLake(root, places.ledger)
-    if (!isThere(path)) return undefined
-    let ledger: Ledger | undefined
-    try {
+    return Ledger.#ifSound(root, (path) => {
       const url = pathToFileURL(path)
       if (!isWritable(root)) url.searchParams.set('immutable', '1')
-      ledger = new Ledger(root, new DatabaseSync(url, { readOnly: true }))
-      if (ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema) return ledger
-    } catch {
-      // whoever needs the index finds out what is wrong with it
-    }
-    ledger?.close()
-    return undefined
+      return new DatabaseSync(url, { readOnly: true })
+    })
   }
 
   /** An index in memory, made from the journal alone (up to a version, if one is given). */
@@ -133,16 +113,25 @@ export class Ledger implements Index {
    * keeps the lake from being opened.
    */
   static asLeft(root: string): Ledger | undefined {
+    return Ledger.#ifSound(root, (path) => {
+      const database = new DatabaseSync(path, { timeout: busyMilliseconds })
+      if (database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok') return database
+      database.close()
+      return undefined
+    })
+  }
+
+  /** What stands where the index belongs, if it is one of this program's shape. */
+  static #ifSound(root: string, open: (path: string) => DatabaseSync | undefined): Ledger | undefined {
     const path = inLake(root, places.ledger)
-    if (!isThere(path)) return undefined
     let database: DatabaseSync | undefined
     try {
-      database = new DatabaseSync(path, { timeout: busyMilliseconds })
-      const ledger = new Ledger(root, database)
-      const sound = ledger.statement('PRAGMA quick_check(1)').get()?.['quick_check'] === 'ok'
-      if (sound && ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema) return ledger
+      database = isThere(path) ? open(path) : undefined
+      const ledger = database && new Ledger(root, database)
+      const own = ledger && ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema
+      if (own && ledger.head().version >= 0) return ledger
     } catch {
-      // what SQLite cannot read is no index
+      // what SQLite cannot read is no index; whoever needs one finds out what is wrong, or makes it anew
     }
     database?.close()
     return undefined
@@ -221,8 +210,7 @@ export class Ledger implements Index {
 
   /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
   async catchUp(until: number = Number.POSITIVE_INFINITY, own?: Sealed): Promise<Head> {
-    const { entries, checkpoints } = await listJournal(this.root)
-    const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
+    const { entries, checkpoints, newest } = await listJournal(this.root)
     if (this.head().version > newest) throw ahead(this.head().version, newest)
     const goal = Math.min(newest, until)
     await this.#startFromCheckpoint(goal, entries, checkpoints)
@@ -314,7 +302,7 @@ export class Ledger implements Index {
     const { entries } = await listJournal(this.root)
     if (head.version === 0 || !entries.includes(head.version)) return
     const { digest } = await readEntry(this.root, head.version)
-    if (digest !== head.digest) throw damaged('does not belong to the journal beside it', undefined)
+    if (digest !== head.digest) throw damaged('does not belong to the journal beside it')
   }
 
   /**

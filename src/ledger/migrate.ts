@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.ts'
  * lake. A lake of an older schema is read as it is, by every reading command; the first commit of a newer program makes
  * a version of its own before anything else is written (job `migrate`), which names each step of the list below.
  *
- *   - A new key of an entry or of its rows: optional in entry.ts and in entry-shape.ts (older entries lack it), told in
+ *   - A new key of an entry or of its rows: optional in entry.ts (older entries lack it), told in
  *     one word in `about` of the newest step.
  *   - A new table, column or key of the index: src/ledger/sql, and one more for `indexSchema` (ledger.ts); it is made
  *     anew from the journal, in every lake, without a commit.

@@ -19,7 +19,7 @@ export interface Index {
 }
 
 function refuse(column: string, wrong: string): never {
-  throw damaged(`holds ${wrong} in ${column}`, undefined)
+  throw damaged(`holds ${wrong} in ${column}`)
 }
 
 /** A cell as what the index keeps in its column, and nothing else. */

@@ -1,4 +1,5 @@
 import { readText } from '../store/files.ts'
+import { applyStamp } from './apply.ts'
 import { LakeError } from '../errors.ts'
 import type { Index } from './row.ts'
 import { type Disk, exists, makeFolder, namesIn } from '../store/disk.ts'
@@ -76,16 +77,10 @@ export async function takeStamps(
   head: { lake: string | null; version: number },
 ): Promise<void> {
   const known = index.statement('SELECT 1 FROM stamps WHERE id = ?')
-  const take = index.statement(
-    `INSERT OR IGNORE INTO stamps (id, version, digest, query_digest, path, at, detail, added_version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
   for (const id of await listStamps(root)) {
     if (known.get(id)) continue
     const stamp = await readStamp(root, id).catch(() => undefined)
-    if (!stamp || stamp.lake !== head.lake || stamp.version > head.version) continue
-    const { version, digest, query_digest, path, at, detail } = stamp
-    take.run(id, version, digest, query_digest, path, at, JSON.stringify(detail), version)
+    if (stamp?.lake === head.lake && stamp.version <= head.version) applyStamp(index, stamp, stamp.version)
   }
 }
 

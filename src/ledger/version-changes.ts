@@ -1,76 +1,51 @@
-import type { Index } from './row.ts'
-import type { Micros } from '../time.ts'
+import { type Index, rowOf } from './row.ts'
+import { count, orNull, type Proven, real, shape, text } from './shape.ts'
+
+const change = shape({ files: count, rows: count, bytes: count })
 
 /** Files, rows and bytes of one kind of change. */
-export interface Change {
-  readonly files: number
-  readonly rows: number
-  readonly bytes: number
-}
+export type Change = Proven<typeof change>
 
-/** What one commit changed. */
-export interface VersionChange {
-  readonly version: number
-  readonly committed_at: Micros
-  readonly job: string
-  readonly run: string | null
-  readonly points_added: number
-  readonly added: Change
+const changesOf = rowOf({
+  version: count,
+  /** Microseconds. */
+  committed_at: count,
+  job: text,
+  run: orNull(text),
+  points_added: real,
+  added: change,
   /** Left the view: other files of the same version hold their rows. */
-  readonly replaced: Change
+  replaced: change,
   /** Their bytes were taken away by a vacuum. */
-  readonly removed: Change
-  readonly violations: number
-  readonly stamps: number
-  /** Whether availability rules came into force with it. */
-  readonly rules: boolean
-}
+  removed: change,
+  violations: count,
+  stamps: count,
+  rules: count,
+})
+
+/** What one commit changed; `rules`: whether availability rules came into force with it. */
+export type VersionChange = Omit<ReturnType<typeof changesOf>, 'rules'> & { readonly rules: boolean }
 
 /** What every commit added, replaced and removed, oldest first. */
 export function versionChanges(index: Index): VersionChange[] {
-  const added = changesBy(index, 'min(added_version)')
-  const replaced = changesBy(index, 'min(removed_version)')
-  const removed = changesBy(index, 'min(dropped_version)')
-  const violations = countsBy(index, 'violations', 'added_version')
-  const stamps = countsBy(index, 'stamps', 'added_version')
-  const rules = countsBy(index, 'rules', 'version')
-  const rows = index.statement('SELECT version, committed_at, job, run, points_added FROM versions ORDER BY version')
-  return rows.all().map((row) => {
-    const version = Number(row['version'])
-    return {
-      version,
-      committed_at: Number(row['committed_at']),
-      job: String(row['job']),
-      run: row['run'] === null ? null : String(row['run']),
-      points_added: Number(row['points_added']),
-      added: added.get(version) ?? nothing,
-      replaced: replaced.get(version) ?? nothing,
-      removed: removed.get(version) ?? nothing,
-      violations: violations.get(version) ?? 0,
-      stamps: stamps.get(version) ?? 0,
-      rules: rules.has(version),
-    }
-  })
-}
-
-const nothing: Change = { files: 0, rows: 0, bytes: 0 }
-
-/** A path counts once, when it first came or went, under however many labels it is listed. */
-function changesBy(index: Index, first: string): Map<number, Change> {
+  const changes = (of: string): string =>
+    `LEFT JOIN (SELECT ${of}_in AS version, json_object('files', count(*), 'rows', sum(rows), 'bytes', sum(bytes)) AS ${of}
+       FROM path GROUP BY 1) USING (version)`
+  const counted = (table: string, column = 'added_version'): string =>
+    `LEFT JOIN (SELECT ${column} AS version, count(*) AS ${table} FROM ${table} GROUP BY 1) USING (version)`
+  const nothing = `'{"files":0,"rows":0,"bytes":0}'`
+  // A path counts once, when it first came or went, under however many labels it is listed.
   const rows = index.statement(
-    `SELECT version, count(*) AS files, sum(rows) AS rows, sum(bytes) AS bytes FROM
-       (SELECT ${first} AS version, max(rows) AS rows, max(bytes) AS bytes FROM files GROUP BY path)
-     WHERE version IS NOT NULL GROUP BY version`,
+    `WITH path AS MATERIALIZED (SELECT min(added_version) AS added_in, min(removed_version) AS replaced_in,
+         min(dropped_version) AS removed_in, max(rows) AS rows, max(bytes) AS bytes FROM files GROUP BY path)
+     SELECT version, committed_at, job, run, points_added, coalesce(added, ${nothing}) AS added,
+       coalesce(replaced, ${nothing}) AS replaced, coalesce(removed, ${nothing}) AS removed,
+       coalesce(violations, 0) AS violations, coalesce(stamps, 0) AS stamps, coalesce(rules, 0) AS rules
+     FROM versions ${['added', 'replaced', 'removed'].map(changes).join(' ')}
+       ${counted('violations')} ${counted('stamps')} ${counted('rules', 'version')} ORDER BY version`,
   )
-  return new Map(
-    rows.all().map((row) => {
-      const change = { files: Number(row['files']), rows: Number(row['rows']), bytes: Number(row['bytes']) }
-      return [Number(row['version']), change]
-    }),
-  )
-}
-
-function countsBy(index: Index, table: string, column: string): Map<number, number> {
-  const rows = index.statement(`SELECT ${column} AS version, count(*) AS n FROM ${table} GROUP BY 1`).all()
-  return new Map(rows.map((row) => [Number(row['version']), Number(row['n'])]))
+  return rows.all().map((row) => {
+    const { rules, ...rest } = changesOf(row)
+    return { ...rest, rules: rules > 0 }
+  })
 }

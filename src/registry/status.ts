@@ -5,15 +5,27 @@ import { recordTables } from './columns.ts'
 import { readCounts, readEventCounts } from './held.ts'
 import { registryState, softFacts } from './state.ts'
 
-/** Where the registry stands; instants are ISO text, UTC. Names are relied on by scripts. */
-export interface RegistryStatus {
+/** Where the registry stands by what its jobs committed; instants are ISO text, UTC. Names are relied on by scripts. */
+export interface RegistryFacts {
   readonly first_snapshot: string | null
   readonly last_snapshot: string | null
-  readonly last_snapshot_source: string | null
+  /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
   readonly epoch: number
   /** The last poll of the feed that came to its tail. */
   readonly feed_at: string | null
-  /** Seconds since that poll. */
+}
+
+/** Reads them. */
+export function registryFacts(ledger: Ledger): RegistryFacts {
+  const { first, last, epoch } = registryState(ledger)
+  const { polled } = softFacts(ledger)
+  return { first_snapshot: first?.date ?? null, last_snapshot: last?.date ?? null, epoch, feed_at: iso(polled) }
+}
+
+/** The same with what the files and the last answers tell. */
+export interface RegistryStatus extends RegistryFacts {
+  readonly last_snapshot_source: string | null
+  /** Seconds since the poll of `feed_at`. */
   readonly cursor_age: number | null
   readonly cursor: string | null
   /** Whether the provider's feed has gone on since; null where it was not asked or does not answer. */
@@ -57,11 +69,8 @@ export async function registryStatus(
   }
   const blocked = soft.snapshotLimit !== null && soft.snapshotLimit > now ? soft.snapshotLimit : null
   return {
-    first_snapshot: state.first?.date ?? null,
-    last_snapshot: state.last?.date ?? null,
+    ...registryFacts(ledger),
     last_snapshot_source: state.last?.source ?? null,
-    epoch: state.epoch,
-    feed_at: iso(soft.polled),
     cursor_age: soft.polled === null ? null : Math.max(0, Math.round((now - soft.polled) / 1000)),
     cursor: state.cursor,
     behind,

@@ -1,15 +1,14 @@
-import type { Rule } from '../catalog/availability.ts'
-import { availableAt, ruleFor } from '../catalog/availability.ts'
+import { availableAt, type Rule, ruleFor } from '../catalog/availability.ts'
 import { parseSeriesId } from '../catalog/series.ts'
 import { heldCoverage, heldSeries, heldVersions, heldViolations } from '../ledger/held.ts'
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { EndpointFacts, FreshCounts, Lag, LagBin, Page, Silent, ViolationFact } from './page/facts.ts'
+import type { EndpointFacts, Lag, LagBin, Page, Silent, ViolationFact } from './page/facts.ts'
 import { heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
-import { type Judged, runFact, type StatusInput } from './status.ts'
+import { countFresh, type Judged, runFact, type StatusInput } from './status.ts'
 
 const shownViolations = 200
 const shownRuns = 12
@@ -77,15 +76,9 @@ interface Frame {
 }
 
 function endpointRows(series: readonly SeriesStanding[], frame: Frame): EndpointFacts[] {
-  const byMetric = new Map<string, SeriesStanding[]>()
-  for (const one of series) {
-    if (one.due === null) continue
-    const list = byMetric.get(one.metric)
-    if (list) list.push(one)
-    else byMetric.set(one.metric, [one])
-  }
+  const judged = series.filter(({ due }) => due !== null)
   const place = new Map(frame.order.map((metric, index) => [metric, index]))
-  return [...byMetric]
+  return [...Map.groupBy(judged, ({ metric }) => metric)]
     .map(([metric, own]) => endpointRow(metric, own, frame))
     .toSorted(
       (a, b) => (place.get(a.metric) ?? Infinity) - (place.get(b.metric) ?? Infinity) || (a.metric < b.metric ? -1 : 1),
@@ -93,21 +86,15 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame): Endpoint
 }
 
 function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame): EndpointFacts {
-  const fresh: Record<keyof FreshCounts, number> = { fresh: 0, awaited: 0, behind: 0, stopped: 0 }
+  const { overdue_seconds: overdue, ...fresh } = countFresh(own)
   const byMonth = { due: zeros(frame.months), held: zeros(frame.months), failed: zeros(frame.months) }
-  let points = 0
-  let newest: Instant | null = null
-  let overdue = 0
-  for (const one of own) {
-    points += one.points
-    overdue = Math.max(overdue, one.overdue)
-    if (one.newest !== null) newest = Math.max(newest ?? one.newest, one.newest)
-    if (one.fresh !== null) fresh[one.fresh]++
-    if (one.due === null) continue
-    addByMonth(byMonth.due, frame.firstMonth, [one.due], one.interval)
-    addByMonth(byMonth.held, frame.firstMonth, one.held, one.interval)
-    addByMonth(byMonth.failed, frame.firstMonth, one.failed, one.interval)
+  for (const { due, held, failed, interval } of own) {
+    addByMonth(byMonth.due, frame.firstMonth, due === null ? [] : [due], interval)
+    addByMonth(byMonth.held, frame.firstMonth, held, interval)
+    addByMonth(byMonth.failed, frame.firstMonth, failed, interval)
   }
+  const points = own.reduce((sum, one) => sum + one.points, 0)
+  const newest = own.reduce<Instant | null>((last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity), null)
   const lag = frame.lags.get(metric) ?? null
   return { metric, series: own.length, points, ...byMonth, fresh, overdue, newest, lag }
 }

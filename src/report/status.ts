@@ -10,17 +10,17 @@ import {
   type Summary,
   summary,
 } from '../ledger/held.ts'
-import { heldRuns, heldVerified, type HeldRun, requestTotals } from '../ledger/held-runs.ts'
+import { heldRuns, heldVerified, type HeldRun, requestTotals, verifiedTotals } from '../ledger/held-runs.ts'
 import { inLake } from '../store/layout.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { readRefusal } from '../ledger/refusals.ts'
-import type { FreshCounts } from './page/facts.ts'
-import type { CoverageCounts, Registry, RunFact, Standing } from './page/standing.ts'
+import type { CoverageCounts, RunCost, RunFact, Standing } from './page/standing.ts'
 import type { Settings } from '../config/settings.ts'
-import { count, formatInstant, type Instant } from '../time.ts'
+import { formatInstant, type Instant } from '../time.ts'
 import { countIn, judgeSeries, type SeriesStanding } from './freshness.ts'
-import { registryState, softFacts } from '../registry/state.ts'
+import { registryState } from '../registry/state.ts'
+import { registryFacts } from '../registry/status.ts'
 import { reasonsOf, trustOf } from './trust.ts'
 
 /** What a status is made of. */
@@ -41,23 +41,18 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
   const { settings, catalogue, now } = input
   const head = ledger.head()
   const counts = summary(ledger)
-  const series = judgeSeries(
-    heldSeries(ledger).values(),
-    heldCoverage(ledger),
-    heldVerified(ledger),
-    catalogue,
-    now,
-    heldWeekStart(ledger),
-  )
+  const coverage = heldCoverage(ledger)
+  const verified = heldVerified(ledger)
+  const series = judgeSeries(heldSeries(ledger).values(), coverage, verified, catalogue, now, heldWeekStart(ledger))
   const facts = {
     ...who(head),
     ...plain(counts, head),
     coverage: shareOf(countCoverage(series)),
     freshness: countFresh(series),
     verified: verifiedOf(ledger),
-    refused: refusedOf(heldCoverage(ledger)),
+    refused: refusedOf(coverage),
     requests: { ...requestTotals(ledger, now * 1_000_000), per_minute: settings.metrics.requestsPerMinute },
-    registry: registryOf(ledger),
+    registry: { ...registryFacts(ledger), records: registryState(ledger).records },
     stamps: heldStamps(ledger).length,
     files_damaged: await damagedFiles(ledger),
     running: await runningJobs(ledger.root),
@@ -90,16 +85,13 @@ function isoMicros(at: number): string {
 
 /** Intervals due, held and verified over all series. */
 function countCoverage(series: readonly SeriesStanding[]): CoverageCounts {
-  let due = 0
-  let held = 0
-  let verified = 0
-  for (const one of series) {
-    if (one.due === null) continue
-    due += count(one.due.since, one.due.until, one.interval)
-    held += countIn(one.held, one.interval)
-    verified += countIn(one.verified, one.interval)
+  const counts = { due: 0, held: 0, verified: 0 }
+  for (const { due, held, verified, interval } of series) {
+    counts.due += countIn(due === null ? [] : [due], interval)
+    counts.held += countIn(held, interval)
+    counts.verified += countIn(verified, interval)
   }
-  return { due, held, verified }
+  return counts
 }
 
 function shareOf(counts: CoverageCounts): Standing['coverage'] {
@@ -107,14 +99,14 @@ function shareOf(counts: CoverageCounts): Standing['coverage'] {
   return { ...counts, share: share(counts.held, counts.due), verified_share: share(counts.verified, counts.held) }
 }
 
-function countFresh(series: readonly SeriesStanding[]): Standing['freshness'] {
-  const counts: Record<keyof FreshCounts, number> = { fresh: 0, awaited: 0, behind: 0, stopped: 0 }
-  let overdue = 0
-  for (const one of series) {
-    if (one.fresh !== null) counts[one.fresh]++
-    overdue = Math.max(overdue, one.overdue)
+/** How far the newest points of these series are from what is due. */
+export function countFresh(series: readonly SeriesStanding[]): Standing['freshness'] {
+  const counts = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
+  for (const { fresh, overdue } of series) {
+    if (fresh !== null) counts[fresh]++
+    counts.overdue_seconds = Math.max(counts.overdue_seconds, overdue)
   }
-  return { ...counts, overdue_seconds: overdue }
+  return counts
 }
 
 /** The series that have points and are refused, and those that were withdrawn. */
@@ -138,32 +130,8 @@ function refusedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): Stand
 }
 
 function verifiedOf(ledger: Ledger): Standing['verified'] {
-  const row = ledger
-    .statement(
-      `SELECT count(*) AS windows, max(at) AS last,
-         (SELECT count(DISTINCT series) FROM verified WHERE result NOT IN ('identical', 'appended')) AS differing
-       FROM verified`,
-    )
-    .get()
-  const last = row?.['last'] ?? null
-  return {
-    windows: Number(row?.['windows'] ?? 0),
-    differing: Number(row?.['differing'] ?? 0),
-    last_at: last === null ? null : isoMicros(Number(last)),
-  }
-}
-
-/** Where the registry stands by what its jobs committed. */
-function registryOf(ledger: Ledger): Registry {
-  const { first, last, epoch, records } = registryState(ledger)
-  const { polled } = softFacts(ledger)
-  return {
-    first_snapshot: first?.date ?? null,
-    last_snapshot: last?.date ?? null,
-    epoch,
-    feed_at: polled === null ? null : new Date(polled).toISOString(),
-    records,
-  }
+  const { last_at, ...counts } = verifiedTotals(ledger)
+  return { ...counts, last_at: last_at === null ? null : isoMicros(last_at) }
 }
 
 /** The jobs at work now. A lock is only touched where somebody once said his name, so that no starting job is disturbed. */
@@ -201,23 +169,17 @@ export function runFact(run: HeldRun): RunFact {
     started_at: started_at === null ? null : isoMicros(started_at),
     seconds: started_at === null || ended_at === null ? null : Math.round((ended_at - started_at) / 1000) / 1000,
     stopped_by: run.stopped_by,
-    plan: {
-      requests: numberIn(run.plan, 'requests'),
-      points: numberIn(run.plan, 'points'),
-      credits: numberIn(run.plan, 'credits'),
-    },
-    actual: {
-      requests: numberIn(run.actual, 'requests') ?? run.requests,
-      points: numberIn(run.actual, 'points') ?? run.points,
-      credits: numberIn(run.actual, 'credits') ?? run.credits,
-    },
+    plan: costIn(run.plan, { requests: null, points: null, credits: null }),
+    actual: costIn(run.actual, run),
   }
 }
 
-function numberIn(value: Json, key: string): number | null {
-  const found =
-    value !== null && typeof value === 'object' && !Array.isArray(value)
-      ? (value as { readonly [key: string]: Json })[key]
-      : undefined
-  return typeof found === 'number' ? found : null
+/** What a plan or a summary tells of a cost, and else `otherwise`. */
+function costIn(told: Json, otherwise: RunCost): RunCost {
+  const facts: { readonly [key: string]: unknown } = typeof told === 'object' && told !== null ? { ...told } : {}
+  const numberOf = (key: 'requests' | 'points' | 'credits'): number | null => {
+    const value = facts[key]
+    return typeof value === 'number' ? value : otherwise[key]
+  }
+  return { requests: numberOf('requests'), points: numberOf('points'), credits: numberOf('credits') }
 }

@@ -1,4 +1,5 @@
 import type { Reason, Standing } from './page/standing.ts'
+import { several } from './page/words.ts'
 import { formatDuration, type Instant, instantOf } from '../time.ts'
 
 type Facts = Omit<Standing, 'trust' | 'reasons'>
@@ -95,10 +96,6 @@ function remarks(facts: Facts): Reason[] {
     )
   if (facts.coverage.held > 0 && facts.verified.windows === 0) note('nothing was verified yet', 'pitlake verify')
   return found
-}
-
-function several(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
 }
 
 /** A span as people say it: rounded to minutes, hours or days. */

@@ -29,7 +29,7 @@ function systemCode(path: string): string | undefined {
 }
 
 /** The complaint about an index that is lost or cannot be read. */
-export function damaged(what: string, cause: unknown): LakeError {
+export function damaged(what: string, cause?: unknown): LakeError {
   return new LakeError('integrity', {
     subject: `${places.ledger} ${what}`,
     next: 'run pitlake doctor --rebuild-ledger',

@@ -13,8 +13,8 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
     if (size < offset) missing.set(name, offset)
   }
   if (missing.size === 0) return []
-  const newest = (await listJournal(ledger.root)).checkpoints.at(-1)
-  const held = newest === undefined ? undefined : await soundly(ledger.root, newest)
+  const { folded } = await listJournal(ledger.root)
+  const held = folded === 0 ? undefined : await soundly(ledger.root, folded)
   const kept = held ? offsetsOf(held) : new Map<string, number>()
   held?.close()
   const [first, ...others] = [...missing].filter(([name, offset]) => (kept.get(name) ?? 0) < offset)

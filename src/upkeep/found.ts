@@ -23,8 +23,7 @@ export interface Found {
 
 /** What stands in a folder whose journal and ledger are both lost; undefined where either is there, or no data. */
 export async function lostLake(root: string): Promise<Found | undefined> {
-  const { entries, checkpoints } = await listJournal(root)
-  if (entries.length + checkpoints.length > 0) return undefined
+  if ((await listJournal(root)).newest > 0) return undefined
   const left = Ledger.asLeft(root)
   const seen = left?.head().version
   left?.close()

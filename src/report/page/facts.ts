@@ -1,17 +1,5 @@
 import type { UniverseStep } from '../../registry/universe.ts'
-import type { RunFact, Standing } from './standing.ts'
-
-/** How far the newest points of the series of an endpoint are from what the rule makes due now. */
-export interface FreshCounts {
-  /** Everything that is due is held. */
-  readonly fresh: number
-  /** Asked since it became due, not there yet. */
-  readonly awaited: number
-  /** Due, and not asked since. */
-  readonly behind: number
-  /** Asked in vain for longer than the endpoint's tolerance. */
-  readonly stopped: number
-}
+import type { FreshCounts, RunFact, Standing } from './standing.ts'
 
 /** Publication lag of the points whose arrival is known, in seconds after the end of their interval. */
 export interface Lag {

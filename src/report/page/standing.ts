@@ -1,3 +1,19 @@
+import type { Summary } from '../../ledger/held.ts'
+import type { RequestTotals } from '../../ledger/held-runs.ts'
+import type { RegistryFacts } from '../../registry/status.ts'
+
+/** How far the newest points of some series are from what the rule makes due now. */
+export interface FreshCounts {
+  /** Everything that is due is held. */
+  readonly fresh: number
+  /** Asked since it became due, not there yet. */
+  readonly awaited: number
+  /** Due, and not asked since. */
+  readonly behind: number
+  /** Asked in vain for longer than the endpoint's tolerance. */
+  readonly stopped: number
+}
+
 /** Intervals since the first point of each series: due by the rule, held, and asked again with the same answer. */
 export interface CoverageCounts {
   readonly due: number
@@ -5,16 +21,11 @@ export interface CoverageCounts {
   readonly verified: number
 }
 
-/** The registry side of the lake. */
-export interface Registry {
-  readonly first_snapshot: string | null
-  readonly last_snapshot: string | null
-  /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
-  readonly epoch: number
-  /** When the change feed was last read to its end, RFC 3339. */
-  readonly feed_at: string | null
-  /** Open rows by table. */
-  readonly records: Readonly<Record<string, number>>
+/** What a run costs and brings; null where nobody says. */
+export interface RunCost {
+  readonly requests: number | null
+  readonly points: number | null
+  readonly credits: number | null
 }
 
 /** One run: its plan against what it did. */
@@ -26,8 +37,8 @@ export interface RunFact {
   readonly started_at: string | null
   readonly seconds: number | null
   readonly stopped_by: string | null
-  readonly plan: { readonly requests: number | null; readonly points: number | null; readonly credits: number | null }
-  readonly actual: { readonly requests: number | null; readonly points: number | null; readonly credits: number | null }
+  readonly plan: RunCost
+  readonly actual: RunCost
 }
 
 /** One reason not to trust the lake blindly, and what to type. */
@@ -41,41 +52,19 @@ export interface Reason {
 }
 
 /** What `status --json` prints; names are relied on by scripts. */
-export interface Standing {
+export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
   /** Who answered, as the lake wrote it down; null while nothing is committed. */
   readonly provider: string | null
   readonly providers: { readonly metrics: string | null; readonly registry: string | null }
   readonly synthetic: boolean
-  readonly version: number
   /** RFC 3339; null while there is no version. */
   readonly committed_at: string | null
-  readonly series: number
-  readonly points: number
-  readonly files: number
-  readonly bytes: number
-  readonly windows: {
-    readonly covered: number
-    readonly empty: number
-    readonly unsupported: number
-    readonly failed: number
-  }
-  readonly gaps: number
-  readonly awaiting: number
-  /** Those that nobody has accepted, and those that somebody has. */
-  readonly violations: number
-  readonly accepted: number
   readonly clock_findings: number
   /** The largest stored `t`, RFC 3339. */
   readonly newest: string | null
   readonly coverage: CoverageCounts & { readonly share: number | null; readonly verified_share: number | null }
-  readonly freshness: {
-    readonly fresh: number
-    readonly awaited: number
-    readonly behind: number
-    readonly stopped: number
-    /** How long the most overdue point that was not asked for has been due, in seconds. */
-    readonly overdue_seconds: number
-  }
+  /** How long the most overdue point that was not asked for has been due, in seconds. */
+  readonly freshness: FreshCounts & { readonly overdue_seconds: number }
   readonly verified: { readonly windows: number; readonly differing: number; readonly last_at: string | null }
   /** Series that have points and are refused now (with their windows and the first refusal), and withdrawn ones. */
   readonly refused: {
@@ -86,16 +75,10 @@ export interface Standing {
     readonly words: string | null
     readonly withdrawn: number
   }
-  readonly requests: {
-    readonly total: number
-    readonly credits: number
-    readonly day: number
-    readonly day_credits: number
-    /** The busiest minute of the last 24 hours, and what the configuration allows. */
-    readonly busiest_minute: number
-    readonly per_minute: number
-  }
-  readonly registry: Registry
+  /** `per_minute` is what the configuration allows. */
+  readonly requests: RequestTotals & { readonly per_minute: number }
+  /** `records`: open rows by table. */
+  readonly registry: RegistryFacts & { readonly records: Readonly<Record<string, number>> }
   readonly stamps: number
   /** Live files that are not there or have another size. */
   readonly files_damaged: number
