@@ -140,6 +140,23 @@ export async function sha256File(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
+/** A file of the lake as its bytes were committed. */
+export type CommittedBytes = Pick<FileEntry, 'path' | 'bytes' | 'sha256'>
+
+/** What is wrong with the bytes of a file, all of them read if `thorough`; undefined where they are as committed. */
+export async function bytesProblem(
+  root: string,
+  { path, bytes, sha256 }: CommittedBytes,
+  thorough = true,
+): Promise<{ readonly kind: 'file_lost' | 'file_torn' | 'file_changed'; readonly found: string } | undefined> {
+  const full = inLake(root, path)
+  const size = (await statOf(full))?.size
+  if (size === undefined) return { kind: 'file_lost', found: 'it is not there' }
+  if (size !== bytes) return { kind: 'file_torn', found: `${size} bytes, expected ${bytes}` }
+  if (!thorough || (await sha256File(full)) === sha256) return undefined
+  return { kind: 'file_changed', found: 'its bytes do not match their checksum on record' }
+}
+
 /** Once the entry is visible its files are the lake's, whatever failed afterwards. */
 async function takeBack(root: string, disk: Disk, version: number, moved: readonly string[]): Promise<void> {
   if (moved.length === 0 || (await exists(inLake(root, entryFile(version))).catch(() => true))) return

@@ -1,6 +1,5 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CoverageRow, Json } from '../ledger/entry.ts'
-import { statOf } from '../store/disk.ts'
 import {
   heldCoverage,
   heldSeries,
@@ -11,7 +10,6 @@ import {
   summary,
 } from '../ledger/held.ts'
 import { heldRuns, heldVerified, type HeldRun, requestTotals, verifiedTotals } from '../ledger/held-runs.ts'
-import { inLake } from '../store/layout.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { readRefusal } from '../ledger/refusals.ts'
@@ -22,6 +20,7 @@ import { countIn, judgeSeries, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/state.ts'
 import { registryFacts } from '../registry/status.ts'
 import { reasonsOf, trustOf } from './trust.ts'
+import { bytesProblem } from '../ledger/commit.ts'
 
 /** What a status is made of. */
 export interface StatusInput {
@@ -154,8 +153,8 @@ function isHeld(root: string, api: string): boolean {
 /** How many live files are not where they should be, or not as long; the bytes themselves are not read. */
 async function damagedFiles(ledger: Ledger): Promise<number> {
   let damaged = 0
-  const seen = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
-  for (const [path, bytes] of seen) if ((await statOf(inLake(ledger.root, path)))?.size !== bytes) damaged++
+  const live = new Map(liveFiles(ledger).map((file) => [file.path, file]))
+  for (const file of live.values()) if (await bytesProblem(ledger.root, file, false)) damaged++
   return damaged
 }
 

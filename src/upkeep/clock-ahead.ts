@@ -1,7 +1,7 @@
 import { type LakeError, usage } from '../errors.ts'
 import { clocked, type ClockMended } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
-import type { Damage } from './damage.ts'
+import { type Damage, finding } from './damage.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
 import { heldCoverage, heldSeries, heldVersions, liveFiles } from '../ledger/held.ts'
 import { places } from '../store/layout.ts'
@@ -53,15 +53,9 @@ export function checkClock(ledger: Ledger, now: Micros): Damage[] {
   const latest = first?.committed_at ?? latestAhead(ledger, now)
   if (latest === null) return []
   const at = formatInstant(Math.floor(latest / 1_000_000))
-  return [
-    {
-      kind: 'clock_ahead',
-      severity: first === undefined || ledger.head().provider?.synthetic === true ? 'notice' : 'damage',
-      path: places.journal,
-      found: `${first === undefined ? 'a run was at work' : `version ${first.version} was committed`} at ${at}, which has not come yet`,
-      remedy: 'see that the clock of this machine is right, then run pitlake doctor --repair',
-    },
-  ]
+  const severity = first === undefined || ledger.head().provider?.synthetic === true ? 'notice' : 'damage'
+  const what = first === undefined ? 'a run was at work' : `version ${first.version} was committed`
+  return [finding('clock_ahead', places.journal, `${what} at ${at}, which has not come yet`, { severity })]
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Counted, countSeries, footersOf } from '../store/footers.ts'
 import { paramsText } from '../points/order.ts'
-import { type Damage, lostIn } from './damage.ts'
+import { type Damage, finding } from './damage.ts'
 import { Engine } from '../store/engine.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles } from '../ledger/held.ts'
@@ -18,8 +18,6 @@ export interface Contents {
   readonly series: number
   readonly points: number
 }
-
-const rebuild = 'run pitlake doctor --rebuild-ledger; if it stays, put the file back from a copy of the lake'
 
 /**
  * Reads the footers of all live files and counts the points of every series in them: each must be what the ledger says,
@@ -65,18 +63,11 @@ async function checkFooters(engine: Engine, ledger: Ledger, files: readonly Held
     // What a stamp keeps are copies of the lake's own tables: their checksum is all that the journal knows.
     if (footer === undefined || table === 'stamp' || findings.has(path)) continue
     const named = footer.lake ?? (table === 'points' ? 'no lake' : lake)
-    if (named !== lake || Number(footer.version ?? 0) > added_version)
-      findings.set(
-        path,
-        lostIn(
-          'footer_differs',
-          path,
-          `its footer names ${named === lake ? 'this lake' : named} at version ${footer.version}, the ledger version ${added_version}`,
-          rebuild,
-        ),
-      )
-    else if (footer.rows !== rows)
-      findings.set(path, lostIn('rows_differ', path, `it holds ${footer.rows} rows, the ledger says ${rows}`, rebuild))
+    if (named !== lake || Number(footer.version ?? 0) > added_version) {
+      const names = `its footer names ${named === lake ? 'this lake' : named} at version ${footer.version}`
+      findings.set(path, finding('footer_differs', path, `${names}, the ledger version ${added_version}`))
+    } else if (footer.rows !== rows)
+      findings.set(path, finding('rows_differ', path, `it holds ${footer.rows} rows, the ledger says ${rows}`))
   }
   return [...findings.values()]
 }
@@ -91,20 +82,11 @@ function checkSeries(known: readonly HeldSeries[], counted: readonly Counted[]):
     const { points, first, last } = found.get(key) ?? { points: 0, first: null, last: null }
     found.delete(key)
     const outside = first !== null && ((series.first_t ?? first) > first || (series.last_t ?? 0) < (last ?? 0))
-    if (points !== series.points || outside)
-      findings.push(
-        lostIn(
-          'series_differs',
-          series.id,
-          `its files hold ${points} points, the ledger says ${series.points}`,
-          rebuild,
-        ),
-      )
+    const text = `its files hold ${points} points, the ledger says ${series.points}`
+    if (points !== series.points || outside) findings.push(finding('series_differs', series.id, text))
   }
-  for (const one of found.values())
-    findings.push(
-      lostIn('series_differs', `${one.metric} ${one.asset}`, `${one.points} points that no series names`, rebuild),
-    )
+  for (const { metric, asset, points } of found.values())
+    findings.push(finding('series_differs', `${metric} ${asset}`, `${points} points that no series names`))
   return findings
 }
 
@@ -123,7 +105,7 @@ function checkCalendar(all: Facts['series'], coverage: Facts['coverage']): Damag
     const due = lived.reduce((sum, { since, until }) => sum + count(since, until, interval), 0)
     if (due === series.points) continue
     const text = `${series.points} points where the calendar has ${due} covered intervals`
-    findings.push(lostIn('calendar_differs', series.id, text, 'run pitlake fetch --gaps, then pitlake verify again'))
+    findings.push(finding('calendar_differs', series.id, text))
   }
   return findings
 }

@@ -1,6 +1,6 @@
 import { archived } from '../ledger/archive.ts'
-import { sha256File } from '../ledger/commit.ts'
-import { type Damage, lostIn, notice } from './damage.ts'
+import { bytesProblem, sha256File } from '../ledger/commit.ts'
+import { type Damage, finding } from './damage.ts'
 import { isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
 import { filesOnDisk, type HeldFile } from '../ledger/held.ts'
@@ -35,25 +35,11 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
   const damaged: DamagedFile[] = []
   let bytes = 0
   for (const file of byPath.values()) {
-    const problem = await fileProblem(ledger.root, file, thorough)
+    const problem = await bytesProblem(ledger.root, file, thorough)
     bytes += file.bytes
-    if (problem) damaged.push({ file, damage: { ...problem, ...weightOf(file), path: file.path } })
+    if (problem) damaged.push({ file, damage: finding(problem.kind, file.path, problem.found, weightOf(file)) })
   }
   return { damaged, files: byPath.size, bytes }
-}
-
-async function fileProblem(
-  root: string,
-  file: HeldFile,
-  thorough: boolean,
-): Promise<Pick<Damage, 'kind' | 'found'> | undefined> {
-  const path = inLake(root, file.path)
-  const size = (await statOf(path))?.size
-  if (size === undefined) return { kind: 'file_lost', found: 'it is not there' }
-  if (size !== file.bytes) return { kind: 'file_torn', found: `${size} bytes, expected ${file.bytes}` }
-  if (thorough && (await sha256File(path)) !== file.sha256)
-    return { kind: 'file_changed', found: 'its bytes do not match the checksum in the journal' }
-  return undefined
 }
 
 /** A file that left the view is only needed by stamped results of its time. */
@@ -77,17 +63,10 @@ export function isForgettable(file: HeldFile): boolean {
 
 /** Files that no entry names and that no living run owns. */
 export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
-  const orphans = await findOrphans(ledger)
-  const [first] = orphans
+  const [first, ...others] = await findOrphans(ledger)
   if (first === undefined) return []
-  return [
-    notice(
-      'orphans',
-      first,
-      `${orphans.length} ${orphans.length === 1 ? 'file that no version names' : 'files that no version names'}`,
-      'nothing reads them; the next fetch or pitlake doctor --repair sweeps them away',
-    ),
-  ]
+  const what = others.length === 0 ? 'file that no version names' : 'files that no version names'
+  return [finding('orphans', first, `${others.length + 1} ${what}`)]
 }
 
 /** A marker that is not this lake's: nothing is committed or swept beside it. */
@@ -95,14 +74,8 @@ export async function checkMarker(ledger: Ledger): Promise<Damage[]> {
   const { lake, version } = ledger.head()
   if (version === 0 || (await markerOf(ledger.root, lake)) !== 'other') return []
   const named = await readMarker(ledger.root)
-  return [
-    lostIn(
-      'marker_differs',
-      places.marker,
-      `it names ${named === null ? 'no lake' : `the lake ${named}`}, the journal ${lake}`,
-      'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are what the journal names, pitlake doctor --repair writes lake.json anew',
-    ),
-  ]
+  const found = `it names ${named === null ? 'no lake' : `the lake ${named}`}, the journal ${lake}`
+  return [finding('marker_differs', places.marker, found)]
 }
 
 /** Names of holders whose lock nobody holds: left behind by a process that was killed. */
@@ -120,14 +93,7 @@ export async function staleLocks(root: string): Promise<string[]> {
 export async function checkLocks(root: string): Promise<Damage[]> {
   const found: Damage[] = []
   for (const name of await staleLocks(root))
-    found.push(
-      notice(
-        'stale_lock',
-        holderFile(name),
-        `left by ${describeHolder(await holderOf(root, name))}`,
-        'it holds nothing back; pitlake doctor --repair removes the note',
-      ),
-    )
+    found.push(finding('stale_lock', holderFile(name), `left by ${describeHolder(await holderOf(root, name))}`))
   return found
 }
 
@@ -137,40 +103,31 @@ export async function checkLocks(root: string): Promise<Damage[]> {
  */
 export async function checkViews(ledger: Ledger, root: string, thorough: boolean): Promise<Damage[]> {
   if (ledger.head().version === 0) return []
-  const remedy = 'run pitlake views'
   // Where nothing can be written, readers make them in memory.
   const severity = isWritable(root) ? 'damage' : 'notice'
   for (const path of [places.database, places.script])
-    if (!(await statOf(inLake(root, path))))
-      return [{ kind: 'views_missing', severity, path, found: 'it is not there', remedy }]
+    if (!(await statOf(inLake(root, path)))) return [finding('views_missing', path, 'it is not there', { severity })]
   if (!(await readsWell(inLake(root, places.database))))
-    return [{ kind: 'views_torn', severity: 'damage', path: places.database, found: 'it cannot be read', remedy }]
+    return [finding('views_torn', places.database, 'it cannot be read')]
   const manifest = await readManifest(root)
   if (!manifest) {
     const found = 'it is not there, or not that of lake.sql and lake.duckdb: what they name is not known'
-    return [{ kind: 'views_missing', severity: 'notice', path: places.manifest, found, remedy }]
+    return [finding('views_missing', places.manifest, found, { severity: 'notice' })]
   }
   if (manifest.folder === root) return await checkExports(root, manifest, thorough)
-  return [
-    {
-      kind: 'views_moved',
-      severity,
-      path: places.database,
-      found: `it names files in ${manifest.folder}: the lake was moved or copied`,
-      remedy,
-    },
-  ]
+  const found = `it names files in ${manifest.folder}: the lake was moved or copied`
+  return [finding('views_moved', places.database, found, { severity })]
 }
 
 /** The name of an export begins with the checksum of its bytes. */
 async function checkExports(root: string, manifest: Manifest, thorough: boolean): Promise<Damage[]> {
   const found: Damage[] = []
-  const damage = { severity: 'damage', remedy: 'run pitlake views' } as const
+  const remedy = 'run pitlake views'
   for (const { path, checksum } of exportsOf(manifest)) {
     const file = inLake(root, path)
-    if (!(await statOf(file))) found.push({ ...damage, kind: 'views_missing', path, found: 'it is not there' })
+    if (!(await statOf(file))) found.push(finding('views_missing', path, 'it is not there'))
     else if (thorough && !(await sha256File(file)).startsWith(checksum))
-      found.push({ ...damage, kind: 'file_changed', path, found: 'its bytes do not match the checksum in its name' })
+      found.push(finding('file_changed', path, 'its bytes do not match the checksum in its name', { remedy }))
   }
   return found
 }

@@ -1,7 +1,6 @@
-import { sha256File } from '../ledger/commit.ts'
-import type { Damage } from './damage.ts'
-import { statOf } from '../store/disk.ts'
-import { inLake, places } from '../store/layout.ts'
+import { bytesProblem } from '../ledger/commit.ts'
+import { type Damage, finding } from './damage.ts'
+import { places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../ledger/stamps.ts'
 
@@ -13,23 +12,10 @@ export async function checkStamps(ledger: Ledger, thorough: boolean): Promise<Da
   const { root } = ledger
   const found: Damage[] = []
   for (const id of await lostStamps(ledger, root))
-    found.push({
-      kind: 'stamp_lost',
-      severity: 'damage',
-      path: stampFile(id),
-      found: 'it is not there, and the ledger knows it',
-      remedy: 'put it back from a copy; pitlake doctor --rebuild-ledger forgets it, and vacuum what it pins',
-    })
+    found.push(finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))
   const copied = new Map<string, StampedFile>()
   for (const id of await listStamps(root)) {
-    const torn = (what: string): void =>
-      void found.push({
-        kind: 'stamp_torn',
-        severity: 'damage',
-        path: stampFile(id),
-        found: what,
-        remedy: 'put it back from a copy, or remove it if its result is no longer needed: vacuum waits for it',
-      })
+    const torn = (what: string): void => void found.push(finding('stamp_torn', stampFile(id), what))
     try {
       const { lake, files } = await readStamp(root, id)
       if (lake !== ledger.head().lake) torn(`it is of lake ${lake}`)
@@ -38,28 +24,10 @@ export async function checkStamps(ledger: Ledger, thorough: boolean): Promise<Da
       torn('it cannot be read')
     }
   }
+  const remedy = 'put it back from a copy; only stamped results need it'
   for (const file of copied.values()) {
-    const problem = await copyProblem(root, file, thorough)
-    if (problem)
-      found.push({
-        ...problem,
-        severity: 'damage',
-        path: file.path,
-        remedy: 'put it back from a copy; only stamped results need it',
-      })
+    const problem = await bytesProblem(root, file, thorough)
+    if (problem) found.push(finding(problem.kind, file.path, problem.found, { remedy }))
   }
   return found
-}
-
-async function copyProblem(
-  root: string,
-  { path, bytes, sha256 }: StampedFile,
-  thorough: boolean,
-): Promise<Pick<Damage, 'kind' | 'found'> | undefined> {
-  const size = (await statOf(inLake(root, path)))?.size
-  if (size === undefined) return { kind: 'file_lost', found: 'it is not there' }
-  if (size !== bytes) return { kind: 'file_torn', found: `${size} bytes, expected ${bytes}` }
-  if (thorough && (await sha256File(inLake(root, path))) !== sha256)
-    return { kind: 'file_changed', found: 'its bytes do not match the checksum in its note' }
-  return undefined
 }

@@ -1,40 +1,48 @@
-import { LakeError } from '../errors.ts'
-import { strayFolders, type Unfit } from '../ledger/aside.ts'
-import { checkpointHeader } from '../ledger/checkpoint.ts'
-import { journalSchema } from '../ledger/entry.ts'
-import { listJournal, readEntry, type Sealed } from '../ledger/journal.ts'
-import { checkpointFile, entryFile, places } from '../store/layout.ts'
+const rebuild = 'run pitlake doctor --rebuild-ledger'
+const orCopy = `${rebuild}; if it stays, put the file back from a copy of the lake`
+const entry = 'put it back from a copy of the lake; while the ledger is sound, pitlake doctor --repair does without it'
+const views = 'run pitlake views'
 
-/** What can be wrong with a lake. */
-export type DamageKind =
-  | 'ledger_lost'
-  | 'ledger_torn'
-  | 'ledger_differs'
-  | 'entry_lost'
-  | 'entry_torn'
-  | 'journal_lost'
-  | 'entry_unfit'
-  | 'entry_stray'
-  | 'checkpoint_torn'
-  | 'newer_version'
-  | 'file_lost'
-  | 'file_torn'
-  | 'file_changed'
-  | 'footer_differs'
-  | 'rows_differ'
-  | 'series_differs'
-  | 'runs_lost'
-  | 'stamp_lost'
-  | 'stamp_torn'
-  | 'calendar_differs'
-  | 'orphans'
-  | 'stale_lock'
-  | 'views_missing'
-  | 'views_torn'
-  | 'views_moved'
-  | 'disk_full'
-  | 'clock_ahead'
-  | 'marker_differs'
+/** What can be wrong with a lake, and what to do about it where the finding says nothing else. */
+const remedies = {
+  ledger_lost: rebuild,
+  ledger_torn: rebuild,
+  ledger_differs: rebuild,
+  entry_lost: entry,
+  entry_torn: entry,
+  entry_unfit:
+    'run pitlake doctor --repair: it moves this one entry to journal/aside/, and what it brought is asked for again',
+  entry_stray: 'nothing reads it; pitlake doctor --repair moves it to journal/aside/',
+  journal_lost:
+    'put journal/ back from a copy of the lake; without one pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun, and pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others; neither removes anything',
+  checkpoint_torn: 'run pitlake doctor --repair',
+  newer_version: 'this lake was written by a newer pitlake: update the program',
+  file_lost: 'put it back from a copy of the lake',
+  file_torn: 'put it back from a copy of the lake',
+  file_changed: 'put it back from a copy of the lake',
+  footer_differs: orCopy,
+  rows_differ: orCopy,
+  series_differs: orCopy,
+  calendar_differs: 'run pitlake fetch --gaps, then pitlake verify again',
+  runs_lost:
+    'put them back from a copy; while the ledger is sound, pitlake doctor --repair keeps what it knows. No point is lost',
+  stamp_lost: 'put it back from a copy; pitlake doctor --rebuild-ledger forgets it, and vacuum what it pins',
+  stamp_torn: 'put it back from a copy, or remove it if its result is no longer needed: vacuum waits for it',
+  marker_differs:
+    'put the one that came from elsewhere, lake.json or journal/, back from a copy; where all data here are what the journal names, pitlake doctor --repair writes lake.json anew',
+  orphans: 'nothing reads them; the next fetch or pitlake doctor --repair sweeps them away',
+  stale_lock: 'it holds nothing back; pitlake doctor --repair removes the note',
+  views_missing: views,
+  views_torn: views,
+  views_moved: views,
+  disk_full: 'make room: pitlake vacuum removes what no kept version needs',
+  clock_ahead: 'see that the clock of this machine is right, then run pitlake doctor --repair',
+} as const
+
+export type DamageKind = keyof typeof remedies
+
+/** What costs nothing, or not yet. */
+const notices: ReadonlySet<DamageKind> = new Set(['entry_stray', 'orphans', 'stale_lock', 'disk_full'])
 
 /** One thing that is wrong, where, and what to do about it. */
 export interface Damage {
@@ -47,136 +55,12 @@ export interface Damage {
   readonly remedy: string
 }
 
-/** The finding of something that is lost or unreadable. */
-export function lostIn(kind: DamageKind, path: string, found: string, remedy: string): Damage {
-  return { kind, severity: 'damage', path, found, remedy }
-}
-
-/** The finding of something that costs nothing, or not yet. */
-export function notice(kind: DamageKind, path: string, found: string, remedy: string): Damage {
-  return { kind, severity: 'notice', path, found, remedy }
-}
-
-/** The journal as it can be read. */
-export interface JournalHealth {
-  readonly findings: readonly Damage[]
-  /** The newest version that any name in the journal speaks of. */
-  readonly newest: number
-  /** Versions that are needed to rebuild the ledger and cannot be read. */
-  readonly broken: readonly number[]
-  /** Damaged files of the journal, relative to the lake. */
-  readonly torn: readonly string[]
-  /** Written by a newer program: nothing further can be judged. */
-  readonly newer: boolean
-}
-
-const fromCopy = 'put it back from a copy of the lake'
-
-/** Reads every entry and checkpoint, proves each, and finds what is missing between them. */
-export async function checkJournal(root: string): Promise<JournalHealth> {
-  const { entries, checkpoints } = await listJournal(root)
-  const findings: Damage[] = []
-  const torn: string[] = []
-  let newer = false
-  let folded = 0
-  for (const version of checkpoints) {
-    const found = await checkpointProblem(root, version)
-    if (found === undefined) folded = Math.max(folded, version)
-    else if (found.newer) newer = note(findings, newerFinding(checkpointFile(version), found.text))
-    else {
-      torn.push(checkpointFile(version))
-      findings.push(lostIn('checkpoint_torn', checkpointFile(version), found.text, 'run pitlake doctor --repair'))
-    }
-  }
-  const read = await readAll(root, entries)
-  const newest = Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0)
-  const broken: number[] = []
-  let before: Sealed | undefined
-  for (let version = Math.min(entries[0] ?? newest, folded + 1); version <= newest; version++) {
-    const one = read.get(version)
-    const file = entryFile(version)
-    const needed = version > folded
-    if (one === undefined) {
-      before = undefined
-      if (!needed) continue
-      broken.push(version)
-      findings.push(lostIn('entry_lost', file, 'it is not there', remedyFor()))
-    } else if ('problem' in one) {
-      before = undefined
-      if (one.newer) newer = note(findings, newerFinding(file, one.problem))
-      else {
-        if (needed) broken.push(version)
-        torn.push(file)
-        findings.push(lostIn('entry_torn', file, one.problem, remedyFor()))
-      }
-    } else {
-      if (before && one.entry.previous !== before.digest) {
-        broken.push(version)
-        torn.push(file)
-        findings.push(lostIn('entry_torn', file, 'it does not follow the entry before it', remedyFor()))
-      }
-      before = one
-    }
-  }
-  return { findings, newest, broken, torn, newer }
-}
-
-function remedyFor(): string {
-  return `${fromCopy}; while the ledger is sound, pitlake doctor --repair does without it`
-}
-
-function note(findings: Damage[], damage: Damage): true {
-  findings.push(damage)
-  return true
-}
-
-function newerFinding(path: string, found: string): Damage {
-  const remedy = 'this lake was written by a newer pitlake: update the program'
-  return lostIn('newer_version', path, found, remedy)
-}
-
-type Read = Sealed | { readonly problem: string; readonly newer: boolean }
-
-async function readAll(root: string, versions: readonly number[]): Promise<Map<number, Read>> {
-  const read = new Map<number, Read>()
-  for (const version of versions) {
-    try {
-      read.set(version, await readEntry(root, version))
-    } catch (error) {
-      if (!(error instanceof LakeError)) throw error
-      const [complaint] = error.complaints
-      const problem = complaint?.got === undefined ? 'it cannot be read' : `found ${complaint.got}`
-      read.set(version, { problem, newer: error.kind === 'usage' })
-    }
-  }
-  return read
-}
-
-/** What is wrong with a checkpoint's bytes; undefined when they are as they were written. */
-async function checkpointProblem(root: string, version: number): Promise<{ text: string; newer: boolean } | undefined> {
-  let header: { schema_version: number; version: number }
-  try {
-    header = JSON.parse(await checkpointHeader(root, version)) as typeof header
-  } catch (error) {
-    const known = error instanceof LakeError || error instanceof SyntaxError
-    return { text: known ? 'its bytes do not match its checksum' : 'it cannot be read', newer: false }
-  }
-  if (header.schema_version > journalSchema)
-    return { text: `found schema_version ${header.schema_version}`, newer: true }
-  return header.version === version ? undefined : { text: `it holds version ${header.version}`, newer: false }
-}
-
-/** The finding of an unfit entry. */
-export function unfitDamage({ version, found }: Unfit): Damage {
-  const remedy =
-    'run pitlake doctor --repair: it moves this one entry to journal/aside/, and what it brought is asked for again'
-  return lostIn('entry_unfit', entryFile(version), found, remedy)
-}
-
-/** The findings of `strayFolders`. */
-export async function checkStrays(root: string): Promise<Damage[]> {
-  const remedy = 'nothing reads it; pitlake doctor --repair moves it to journal/aside/'
-  return (await strayFolders(root)).map((name) =>
-    notice('entry_stray', `${places.journal}/${name}`, 'a folder stands where an entry will', remedy),
-  )
+/** A finding, of the weight and with the remedy of its kind where it says no other. */
+export function finding(
+  kind: DamageKind,
+  path: string,
+  found: string,
+  own: Partial<Pick<Damage, 'severity' | 'remedy'>> = {},
+): Damage {
+  return { kind, severity: notices.has(kind) ? 'notice' : 'damage', path, found, remedy: remedies[kind], ...own }
 }

@@ -3,13 +3,12 @@ import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { unfitEntry } from '../ledger/aside.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
-import { checkJournal, checkStrays, type Damage, type JournalHealth, lostIn, notice, unfitDamage } from './damage.ts'
+import { type Damage, finding } from './damage.ts'
 import { checkFiles, checkLocks, checkMarker, checkOrphans, checkViews, type FilesHealth } from './damage-files.ts'
 import { isWritable } from '../store/disk.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Row } from '../ledger/row.ts'
-import { checkRuns } from './damage-runs.ts'
 import { checkStamps } from './damage-stamps.ts'
 import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
@@ -20,6 +19,7 @@ import { clearJournal } from './repair-aside.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
 import { type RebuiltRegistry, rebuildRegistry } from './rebuild-registry.ts'
 import { keepRuns, lostBeyond, mendJournal, mendMarker, rebuildLedger, restoreMerged, tidy } from './repair.ts'
+import { checkStrays, type JournalHealth, checkJournal, checkRuns } from './damage-journal.ts'
 
 /** What the doctor is asked to look at and to mend. */
 export interface DoctorInput {
@@ -150,7 +150,7 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
   if (journal.newer) return { diagnosis: told(undefined, nothing, journal.findings, input), journal, files: nothing }
   const unfit = await unfitEntry(root)
   const index = unfit
-    ? { ledger: Ledger.asLeft(root), findings: [unfitDamage(unfit)] }
+    ? { ledger: Ledger.asLeft(root), findings: [finding('entry_unfit', entryFile(unfit.version), unfit.found)] }
     : await openAnyhow(root, journal)
   using ledger = index.ledger
   const before = journal.findings.filter(({ path }) => !unfit || path !== entryFile(unfit.version))
@@ -192,9 +192,7 @@ async function openAnyhow(
   journal: JournalHealth,
 ): Promise<{ ledger: Ledger | undefined; findings: Damage[] }> {
   const findings: Damage[] = []
-  const remedy = 'run pitlake doctor --rebuild-ledger'
-  const damage = (kind: Damage['kind'], found: string, what = remedy) =>
-    findings.push(lostIn(kind, places.ledger, found, what))
+  const damage = (kind: Damage['kind'], found: string) => findings.push(finding(kind, places.ledger, found))
   if (!isWritable(root))
     return {
       ledger: journal.broken.length > 0 ? undefined : await ifSound(async () => await Ledger.openToRead(root), true),
@@ -229,15 +227,17 @@ async function openAnyhow(
 async function ahead(ledger: Ledger, version: number, newest: number): Promise<Damage> {
   const lost = await lostBeyond(ledger, newest)
   const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
-  const other = 'while the ledger is sound, pitlake doctor --repair does without them'
-  const remedy = `put the missing entries back from a copy; ${other}`
-  if (lost.length === 0) return lostIn('entry_lost', places.journal, found, remedy)
-  return lostIn(
-    'entry_lost',
-    places.journal,
-    `${found}, and ${lost.length} of the files that it names beyond that are not here`,
-    `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
-  )
+  const [what, remedy] =
+    lost.length === 0
+      ? [
+          found,
+          'put the missing entries back from a copy; while the ledger is sound, pitlake doctor --repair does without them',
+        ]
+      : [
+          `${found}, and ${lost.length} of the files that it names beyond that are not here`,
+          `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
+        ]
+  return finding('entry_lost', places.journal, what, { remedy })
 }
 
 /** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */
@@ -276,12 +276,5 @@ async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promis
   const wanted = Math.max(leastFree, bytes / 10)
   if (free >= wanted) return []
   const megabytes = (count: number) => `${Math.round(count / 1e6).toLocaleString('en-US')} MB`
-  return [
-    notice(
-      'disk_full',
-      '.',
-      `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`,
-      'make room: pitlake vacuum removes what no kept version needs',
-    ),
-  ]
+  return [finding('disk_full', '.', `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`)]
 }

@@ -2,7 +2,7 @@ import { isThere } from '../store/files.ts'
 import { dataPlaces, newestData, ownFilesBelow } from '../store/begin.ts'
 import { footersOf } from '../store/footers.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
-import type { Damage } from './damage.ts'
+import { type Damage, finding } from './damage.ts'
 import { makeFolder, realDisk, statOf } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
 import { listJournal } from '../ledger/journal.ts'
@@ -51,14 +51,8 @@ export async function lostLake(root: string): Promise<Found | undefined> {
 /** The finding of a lost lake. */
 export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
-  return {
-    kind: 'journal_lost',
-    severity: 'damage',
-    path: places.journal,
-    found: `${files} data files (${bytes.toLocaleString('en-US')} bytes) ${whose}, up to version ${version}, without journal and ledger`,
-    remedy:
-      'put journal/ back from a copy of the lake; without one pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun, and pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others; neither removes anything',
-  }
+  const what = `${files} data files (${bytes.toLocaleString('en-US')} bytes) ${whose}, up to version ${version}`
+  return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
 }
 
 /** What a lake leaves in its folder beside locks, which die with their processes. */

@@ -1,9 +1,9 @@
 import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
 import { endSql } from '../intervals-sql.ts'
 import { LakeError } from '../errors.ts'
-import { sha256File } from '../ledger/commit.ts'
+import { bytesProblem } from '../ledger/commit.ts'
 import { digestSql } from '../points/write.ts'
-import { diskError, exists, realDisk } from '../store/disk.ts'
+import { diskError, realDisk } from '../store/disk.ts'
 import { type Engine, quoteList, quoteName } from '../store/engine.ts'
 import { type FileEntry, journalSchema, type Json } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
@@ -70,9 +70,9 @@ export async function inSession<T>(
 /** A file whose bytes are not those that were committed; merging it would make the damage permanent. */
 export async function unlikeLedger(job: Pick<MergeJob, 'root' | 'files'>): Promise<string | undefined> {
   for (const file of job.files) {
-    const path = inLake(job.root, file.path)
-    if (!(await exists(path))) return `${file.path} is missing; run pitlake doctor`
-    if ((await sha256File(path)) !== file.sha256) return `${file.path} does not match its checksum; run pitlake verify`
+    const problem = await bytesProblem(job.root, file)
+    if (problem?.kind === 'file_lost') return `${file.path} is missing; run pitlake doctor`
+    if (problem) return `${file.path} does not match its checksum; run pitlake verify`
   }
   return undefined
 }

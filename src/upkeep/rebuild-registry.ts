@@ -1,8 +1,8 @@
 import { dirname } from 'node:path'
 import { LakeError } from '../errors.ts'
-import { type CommitDeps, sha256File } from '../ledger/commit.ts'
+import { type CommitDeps, sha256File, bytesProblem } from '../ledger/commit.ts'
 import type { DamagedFile } from './damage-files.ts'
-import { exists, realDisk, statOf } from '../store/disk.ts'
+import { exists, realDisk } from '../store/disk.ts'
 import { type HeldFile, listInstead, liveFiles, mergedFrom } from '../ledger/held.ts'
 import { dataVersion, inLake, parseRegistryFile } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -121,11 +121,10 @@ async function supply(rebuilding: Rebuilding, index: Ledger, file: HeldFile): Pr
   return [file]
 }
 
-async function isSound({ root, sound }: Rebuilding, { path, bytes, sha256 }: HeldFile): Promise<boolean> {
-  if (sound.has(path)) return true
-  const full = inLake(root, path)
-  if ((await statOf(full))?.size !== bytes || (await sha256File(full)) !== sha256) return false
-  sound.add(path)
+async function isSound({ root, sound }: Rebuilding, file: HeldFile): Promise<boolean> {
+  if (sound.has(file.path)) return true
+  if (await bytesProblem(root, file)) return false
+  sound.add(file.path)
   return true
 }
 

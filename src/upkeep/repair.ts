@@ -1,9 +1,8 @@
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
-import { commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
-import type { JournalHealth } from './damage.ts'
+import { commit, type CommitDeps, type StagedFile, bytesProblem } from '../ledger/commit.ts'
+import { checkRuns, type JournalHealth } from './damage-journal.ts'
 import { checkMarker, type DamagedFile, staleLocks } from './damage-files.ts'
-import { checkRuns } from './damage-runs.ts'
-import { realDisk, statOf } from '../store/disk.ts'
+import { realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, mergedFrom } from '../ledger/held.ts'
 import { entryFile, holderFile, inLake, parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -56,11 +55,8 @@ async function dropTornLast(root: string, { newest, broken, torn }: JournalHealt
 /** The files of versions that only the ledger knows and that are not there as they were: it is a copy's, and too young. */
 export async function lostBeyond(ledger: Ledger, newest: number): Promise<string[]> {
   const lost: string[] = []
-  for (const { path, added_version, bytes, sha256 } of filesOnDisk(ledger)) {
-    if (added_version <= newest) continue
-    const full = inLake(ledger.root, path)
-    if ((await statOf(full))?.size !== bytes || (await sha256File(full)) !== sha256) lost.push(path)
-  }
+  for (const file of filesOnDisk(ledger))
+    if (file.added_version > newest && (await bytesProblem(ledger.root, file))) lost.push(file.path)
   return lost
 }
 
@@ -132,9 +128,8 @@ export async function restoreMerged(
 async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFile[]> {
   const found: HeldFile[] = []
   for (const file of mergedFrom(ledger, merged)) {
-    const full = inLake(ledger.root, file.path)
     const usable = file.dropped_version === null || parseRegistryFile(file.path) !== undefined
-    const sound = usable && (await statOf(full)) !== undefined && (await sha256File(full)) === file.sha256
+    const sound = usable && !(await bytesProblem(ledger.root, file))
     const instead = sound ? [file] : await soundOriginals(ledger, file)
     if (instead.length === 0) return []
     found.push(...instead)

@@ -1,0 +1,112 @@
+import { LakeError } from '../errors.ts'
+import { strayFolders } from '../ledger/aside.ts'
+import { checkpointHeader } from '../ledger/checkpoint.ts'
+import { journalSchema } from '../ledger/entry.ts'
+import { soundly } from '../ledger/fold.ts'
+import { listJournal, readEntry, type Sealed } from '../ledger/journal.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { statOf } from '../store/disk.ts'
+import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
+import { type Damage, finding } from './damage.ts'
+
+/** The journal as it can be read. */
+export interface JournalHealth {
+  readonly findings: readonly Damage[]
+  /** The newest version that any name in the journal speaks of. */
+  readonly newest: number
+  /** Versions that are needed to rebuild the ledger and cannot be read. */
+  readonly broken: readonly number[]
+  /** Damaged files of the journal, relative to the lake. */
+  readonly torn: readonly string[]
+  /** Written by a newer program: nothing further can be judged. */
+  readonly newer: boolean
+}
+
+/** What is wrong with a file of the journal. */
+type Problem = Pick<Damage, 'kind' | 'found'>
+
+/** Reads every entry and checkpoint, proves each, and finds what is missing between them. */
+export async function checkJournal(root: string): Promise<JournalHealth> {
+  const { entries, checkpoints, newest } = await listJournal(root)
+  const findings: Damage[] = []
+  const broken: number[] = []
+  const note = (path: string, { kind, found }: Problem): void => void findings.push(finding(kind, path, found))
+  let folded = 0
+  for (const version of checkpoints) {
+    const problem = await checkpointProblem(root, version)
+    if (problem) note(checkpointFile(version), problem)
+    else folded = version
+  }
+  const there = new Set(entries)
+  let before: Sealed | undefined
+  for (let version = Math.min(entries[0] ?? newest, folded + 1); version <= newest; version++) {
+    const one = there.has(version) ? await entryOrProblem(root, version) : lost
+    const follows = !before || 'kind' in one || one.entry.previous === before.digest
+    const problem = 'kind' in one ? one : follows ? undefined : unlinked
+    before = 'kind' in one ? undefined : one
+    if (!problem || (problem === lost && version <= folded)) continue
+    note(entryFile(version), problem)
+    if (version > folded && problem.kind !== 'newer_version') broken.push(version)
+  }
+  const torn = findings.filter(({ kind }) => kind.endsWith('_torn')).map(({ path }) => path)
+  return { findings, newest, broken, torn, newer: findings.some(({ kind }) => kind === 'newer_version') }
+}
+
+const lost: Problem = { kind: 'entry_lost', found: 'it is not there' }
+const unlinked: Problem = { kind: 'entry_torn', found: 'it does not follow the entry before it' }
+
+async function entryOrProblem(root: string, version: number): Promise<Sealed | Problem> {
+  try {
+    return await readEntry(root, version)
+  } catch (error) {
+    if (!(error instanceof LakeError)) throw error
+    const [complaint] = error.complaints
+    const found = complaint?.got === undefined ? 'it cannot be read' : `found ${complaint.got}`
+    return { kind: error.kind === 'usage' ? 'newer_version' : 'entry_torn', found }
+  }
+}
+
+/** What is wrong with a checkpoint's bytes; undefined when they are as they were written. */
+async function checkpointProblem(root: string, version: number): Promise<Problem | undefined> {
+  const torn = (found: string): Problem => ({ kind: 'checkpoint_torn', found })
+  let header: { schema_version: number; version: number }
+  try {
+    header = JSON.parse(await checkpointHeader(root, version)) as typeof header
+  } catch (error) {
+    const known = error instanceof LakeError || error instanceof SyntaxError
+    return torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
+  }
+  if (header.schema_version > journalSchema)
+    return { kind: 'newer_version', found: `found schema_version ${header.schema_version}` }
+  return header.version === version ? undefined : torn(`it holds version ${header.version}`)
+}
+
+/** The findings of `strayFolders`. */
+export async function checkStrays(root: string): Promise<Damage[]> {
+  const found = 'a folder stands where an entry will'
+  return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
+}
+
+/** Files of runs that the ledger has read, that are not there any more, and that no sound checkpoint stands in for. */
+export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
+  const missing = new Map<string, number>()
+  for (const [name, offset] of offsetsOf(ledger)) {
+    const size = (await statOf(inLake(ledger.root, `${places.runs}/${name}`)))?.size ?? 0
+    if (size < offset) missing.set(name, offset)
+  }
+  if (missing.size === 0) return []
+  const { folded } = await listJournal(ledger.root)
+  const held = folded === 0 ? undefined : await soundly(ledger.root, folded)
+  const kept = held ? offsetsOf(held) : new Map<string, number>()
+  held?.close()
+  const lost = [...missing].filter(([name, offset]) => (kept.get(name) ?? 0) < offset).map(([name]) => name)
+  if (lost[0] === undefined) return []
+  const what = `${lost.length} ${lost.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`
+  const found = `${what}: only the ledger knows their requests, and what was asked again`
+  return [finding('runs_lost', `${places.runs}/${lost[0]}`, found)]
+}
+
+function offsetsOf(ledger: Ledger): Map<string, number> {
+  const rows = ledger.statement('SELECT name, offset FROM run_files ORDER BY name').all()
+  return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
+}
