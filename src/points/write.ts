@@ -38,7 +38,7 @@ export function literalDating({ rules, interval }: PartJob, ordered: readonly Or
     params: perBody(({ series }) => paramsText(series.params)),
     available: availableSql(rules, 't', interval),
     floor: floorSql(rules, 't', interval),
-    backfill: String(backfillAfter(interval)),
+    backfill: `${backfillAfter(interval)}::BIGINT`,
     basis: basisSql(rules, 't'),
     trusted: trustedSql(rules, 't'),
   }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertPart, ConvertResult } from '../../src/points/conversion.ts'
 import { type Engine, quote, type Row } from '../../src/store/engine.ts'
-import { day, type Interval, step } from '../../src/time.ts'
+import { day, end, floor, type Interval, intervals, step } from '../../src/time.ts'
 import { at, Converting, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
@@ -160,6 +160,29 @@ function listening(told: string[]): Engine {
     })
   return listen(made.engine)
 }
+
+test.for([...intervals])(
+  'long bodies of %s, with and without computed_at, are written without staging',
+  async (interval) => {
+    const t = floor(t1, interval)
+    const told = (shift: number): string =>
+      JSON.stringify(
+        [0, 1, 2].map((n) => ({
+          t: step(t, interval, n),
+          v: n,
+          computed_at: end(step(t, interval, n), interval) + shift,
+        })),
+      )
+    const bare = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), v: n })))
+    const nested = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), o: { a: n } })))
+    const texts = [told(60), told(400 * day), bare, nested]
+    const parts = await Promise.all(texts.map(async (text, n) => part(n, [await made.body(text)], { interval })))
+    const statements: string[] = []
+    const { bodies } = await batch(parts, { longBytes: 0, engine: listening(statements) })
+    expect(bodies.map(({ added }) => added)).toEqual(texts.map(() => 3))
+    expect(statements.filter((sql) => sql.includes('CREATE TEMP TABLE'))).toEqual([])
+  },
+)
 
 /** The statements of a top-up: a held point, compared, and a new one for each of so many partitions, in both levels. */
 async function statementsOf(count: number): Promise<string[]> {
