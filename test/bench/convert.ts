@@ -7,6 +7,7 @@ import type { Rule } from '../../src/catalog/availability.ts'
 import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertJob } from '../../src/points/conversion.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
+import { type Measured, median } from './measured.ts'
 
 /** What is used of parquetjs-lite, which comes without types. */
 interface RowWise {
@@ -23,12 +24,6 @@ interface RowWise {
   }
 }
 const parquet = createRequire(import.meta.url)('parquetjs-lite') as RowWise
-
-/** A measured line and whether it is within its bound. */
-interface Measured {
-  readonly line: string
-  readonly within: boolean
-}
 
 const hour = 3600
 const start = 1_500_000_000 - (1_500_000_000 % hour)
@@ -319,10 +314,6 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   const from = performance.now()
   await work()
   return (performance.now() - from) / 1000
-}
-
-function median(times: readonly number[]): number {
-  return times.toSorted((a, b) => a - b)[times.length >> 1] ?? Number.NaN
 }
 
 if (process.argv[1] === import.meta.filename) await convertAlone(process.argv[2] ?? '', Number(process.argv[3]))

@@ -19,17 +19,12 @@ import { fetchKey, withBench } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { fixedWindow, type Limiter, slidingWindow, tokenBucket } from '../unit/limiters.ts'
+import type { Measured } from './measured.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 0, 1, 12) / 1000
 const minuteMs = 60_000
 const catalogue = loadCatalogue()
-
-/** A measured line and whether it is within its bound. */
-interface Measured {
-  readonly line: string
-  readonly within: boolean
-}
 
 /** Everything about a whole fetch: use of the limit, runs without news, planning, memory. */
 export async function benchFetch(): Promise<Measured[]> {

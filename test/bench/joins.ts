@@ -6,6 +6,7 @@ import type { HeldFile } from '../../src/ledger/held.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { joinObjects } from '../helpers/joins.ts'
+import { median } from './measured.ts'
 
 /** One comparison: medians in seconds, and the ratio that must not be above the bound. */
 export interface JoinRatio {
@@ -95,10 +96,6 @@ async function timed(engine: Engine, sql: string): Promise<[number, string]> {
     `SELECT count(*) AS n, count(t) AS known, CAST(sum(CAST(hash(id, metric, t, available_at, v) AS HUGEINT)) AS VARCHAR) AS digest FROM answer`,
   )
   return [seconds, JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))]
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 async function compare(

@@ -6,6 +6,7 @@ import { type Limits, plan } from '../../src/metrics/plan.ts'
 import type { JoinRatio } from './joins.ts'
 import type { PolarsRatio } from './polars.ts'
 import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
+import { median } from './measured.ts'
 
 /** Two ways to the same result, timed in turn; equal results are asserted before any time is believed. */
 interface Pair {
@@ -31,7 +32,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   },
   convert: async () => tell(await (await import('./convert.ts')).benchConvert()),
   fetch: async () => tell(await (await import('./fetch.ts')).benchFetch()),
-  topup: async () => tell(await (await import('./topup.ts')).benchTopUp()),
+  topup: async () => await (await import('./topup.ts')).benchTopUp(tell),
   views: async () => say(await (await import('./views.ts')).benchViews()),
   joins: async () => {
     const ratios = await (await import('./joins.ts')).benchJoins()
@@ -42,7 +43,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
     tell(ratios.map((ratio) => ({ line: polarsLine(ratio), within: ratio.ours <= ratio.whole })))
   },
   rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
-  compact: async () => say(await (await import('./compact.ts')).benchCompact()),
+  lived: async () => tell(await (await import('./lived.ts')).benchLived()),
   registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
   'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),
 }
@@ -164,11 +165,6 @@ async function timed(work: () => Promise<string>): Promise<[number, string]> {
   const start = performance.now()
   const result = await work()
   return [performance.now() - start, result]
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
 await main()

@@ -9,6 +9,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
 import { makeViews } from '../helpers/views.ts'
 import { changed, start, type World } from './registry-bodies.ts'
+import { type Measured, median } from './measured.ts'
 
 const day = 86_400
 
@@ -62,12 +63,6 @@ async function bytesOf(root: string): Promise<Bytes> {
   } finally {
     ledger.close()
   }
-}
-
-/** A figure, and whether it is within its bound. */
-export interface Measured {
-  readonly line: string
-  readonly within: boolean
 }
 
 const slower = 1.5
@@ -152,10 +147,4 @@ async function timed(engine: Engine, sql: string): Promise<[number, string]> {
   const at = performance.now()
   const rows = await engine.rows(sql)
   return [performance.now() - at, JSON.stringify(rows)]
-}
-
-/** The middle one. */
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

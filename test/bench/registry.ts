@@ -7,7 +7,8 @@ import { type Held, newPoll, observeEvent, fold } from '../../src/registry/histo
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type Alone, inFolder, withProvider } from './registry-alone.ts'
 import { fullBody, pagesOf, sampleOf, type World } from './registry-bodies.ts'
-import { benchYear, type Bytes, daily, type Measured, median } from './registry-year.ts'
+import { benchYear, type Bytes, daily } from './registry-year.ts'
+import { type Measured, median } from './measured.ts'
 
 const { resources } = catalogue
 

@@ -1,185 +1,187 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { Engine, quote } from '../../src/store/engine.ts'
+import { judged, type Measured, median } from './measured.ts'
+import {
+  cache,
+  download,
+  earlierProgram,
+  fetchWith,
+  type Program,
+  samePoints,
+  type Took,
+  type Wish,
+} from './programs.ts'
+import { benchConfig, type Provider, root, since, withDailyProvider } from './provider.ts'
 
 /*
- * What comes every day: a whole `pitlake fetch`, start and views included, that brings one point to each of many series,
- * against the program before batches were converted in one pass; and the first fetch of the same series against dlt.
- * All ask the same provider on 127.0.0.1. `PITLAKE_BENCH_BEFORE` names a checkout of the earlier program.
+ * What comes every day: whole runs of `pitlake fetch`, start and views included, that bring one point to each of many
+ * series, against the program before batches were converted in one pass; the first fetch against dlt and against the
+ * plain download; long bodies. All ask the same provider on 127.0.0.1.
  */
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const cache = join(root, '.cache')
-/** The last commit whose unit of work was the partition. */
-const before = '9e122b1'
 const day = 86_400
-const since = Date.UTC(2023, 0, 1) / 1000
-/** Days that the first fetch brings. */
+/** Days that the first fetch brings, and the intervals of the series of ten minutes. */
 const history = 1050
 const rounds = 5
-/** A top-up takes at most this part of the time that it took. */
-const share = 1 / 5
+/** Seconds of whole runs, and parts of the time of the earlier program. */
+const bounds = { few: 2, share: 1 / 5, many: 5, tens: 1.5, cpu: 1.5, long: 1, memory: 1.05 }
 /** The first fetch is at least so many times as fast as dlt's. */
 const faster = 4
 
-interface Measured {
-  readonly line: string
-  readonly within: boolean
-}
+const all = [...loadCatalogue().endpoints.values()]
+/** What a provider can be asked without names of one's own. */
+const free = all.filter(({ placeholders, exchanges }) => placeholders.length === 0 && exchanges.length === 0)
+const pathsOf = (endpoints: typeof all, interval: '24h' | '10m'): string[] =>
+  endpoints.filter(({ intervals }) => intervals.includes(interval)).map(({ path }) => path)
 
-/** A provider process and its address. */
-interface Provider {
-  readonly url: string
-  readonly process: ChildProcess
-}
-
-/** One program with the lake that it keeps. */
-interface Program {
+/** One provider, a folder for lakes, and the configuration of them all. */
+interface Place {
+  readonly provider: Provider
   readonly folder: string
-  readonly lake: string
+  readonly config: string
 }
 
-/** Top-ups of 92 endpoints for two assets, A B A B, then the first fetch against dlt where that can be had. */
-export async function benchTopUp(): Promise<Measured[]> {
+/** Every daily job, one after the other. */
+export async function benchTopUp(tell: (measured: readonly Measured[]) => void): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'pitlake-topup-'))
-  const provider = await startProvider()
+  const config = join(folder, 'pitlake.yaml')
+  writeFileSync(config, benchConfig())
   try {
-    const config = join(folder, 'pitlake.yaml')
-    writeFileSync(config, 'metrics: { requests_per_minute: 1000000, concurrency: 8 }\n')
-    const ours: Program = { folder: root, lake: join(folder, 'ours') }
-    const theirs: Program = { folder: earlierProgram(), lake: join(folder, 'before') }
-    const first = fetchWith(ours, provider, config, history)
-    fetchWith(theirs, provider, config, history)
-    const times: [number, number][] = []
-    for (let round = 1; round <= rounds; round++)
-      times.push([
-        fetchWith(ours, provider, config, history + round),
-        fetchWith(theirs, provider, config, history + round),
-      ])
-    const points = await equalContent(ours, theirs)
-    const [mine, other] = [median(times.map(([a]) => a)), median(times.map(([, b]) => b))]
-    const ratio = median(times.map(([a, b]) => a / b))
-    const top = `top-up of ${series} series, one point each (${points} in all): ${mine.toFixed(2)} s, before ${other.toFixed(2)} s, ratio ${ratio.toFixed(2)}`
-    return [
-      { line: `${top} (${ratio <= share ? 'within' : 'ABOVE'} ${share})`, within: ratio <= share },
-      ...againstDlt(provider, folder, first),
-    ]
+    await withDailyProvider(async (provider) => {
+      const place = { provider, folder, config }
+      for (const part of [fewSeries, manySeries, tenMinutes, longBodies, firstFetch]) tell(await part(place))
+    })
   } finally {
-    provider.process.kill()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** What a provider can be asked without names of one's own: every endpoint that has days. */
-const paths = [...loadCatalogue().endpoints.values()]
-  .filter(
-    ({ intervals, placeholders, exchanges }) =>
-      intervals.includes('24h') && placeholders.length === 0 && exchanges.length === 0,
-  )
-  .map(({ path }) => path)
-const assets = ['BTC', 'ETH']
-const series = paths.length * assets.length
+const few: Omit<Wish, 'until'> = { paths: pathsOf(free, '24h'), assets: ['BTC', 'ETH'], interval: '24h' }
+const fewCount = few.paths.length * few.assets.length
+const until = (days: number): number => since + days * day
 
-async function startProvider(): Promise<Provider> {
-  const child = spawn(process.execPath, [join(root, 'test/bench/topup-provider.ts')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout.once('data', (text: Buffer) => resolve(String(text).trim()))
-    child.once('exit', () => reject(new Error('the provider ended')))
-  })
-  return { url, process: child }
+function programs({ folder }: Place, name: string): { ours: Program; theirs: Program } {
+  const [ours, theirs] = [join(folder, `${name}-ours`), join(folder, `${name}-before`)]
+  return { ours: { folder: root, lake: ours }, theirs: { folder: earlierProgram(), lake: theirs } }
 }
 
-/** A checkout of the earlier program with the packages of this one. */
-function earlierProgram(): string {
-  const given = process.env['PITLAKE_BENCH_BEFORE']
-  if (given !== undefined) return given
-  const folder = join(cache, `before-${before}`)
-  if (!existsSync(join(folder, 'src'))) {
-    mkdirSync(cache, { recursive: true })
-    const done = spawnSync('git', ['worktree', 'add', '--detach', '--force', folder, before], {
-      cwd: root,
-      encoding: 'utf8',
-    })
-    if (done.status !== 0) throw new Error(done.stderr)
-  }
-  if (!existsSync(join(folder, 'node_modules'))) symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  return folder
-}
-
-/** Seconds that a whole fetch takes that asks for the days up to the given one. */
-function fetchWith({ folder, lake }: Program, { url }: Provider, config: string, days: number): number {
-  const until = new Date((since + days * day) * 1000).toISOString()
-  const from = new Date(since * 1000).toISOString()
-  const flags = [
-    '--paths',
-    paths.join(','),
-    '--assets',
-    assets.join(','),
-    '--intervals',
-    '24h',
-    '--since',
-    from,
-    '--until',
-    until,
-  ]
-  const start = performance.now()
-  const done = spawnSync(
-    process.execPath,
-    ['-r', './scripts/node24.cjs', 'src/main.ts', 'fetch', '--json', '--config', config, '--data', lake, ...flags],
-    {
-      cwd: folder,
-      encoding: 'utf8',
-      env: { ...process.env, PITLAKE_METRICS_URL: url, PITLAKE_METRICS_KEY: 'key-of-the-bench' },
-    },
-  )
-  if (done.status !== 0) throw new Error(done.stderr)
-  return (performance.now() - start) / 1000
-}
-
-/** How many points both lakes hold, the very same in both. */
-async function equalContent(ours: Program, theirs: Program): Promise<number> {
-  const engine = await Engine.open()
-  try {
-    for (const [name, { lake }] of Object.entries({ ours, theirs }))
-      await engine.run(`ATTACH ${quote(join(lake, 'lake.duckdb'))} AS ${name} (READ_ONLY)`)
-    const rows = (name: string): string => `SELECT * EXCLUDE (observed_at) FROM ${name}.points`
-    const [row] = await engine.rows<{ points: bigint; more: bigint; less: bigint }>(
-      `SELECT (SELECT count(*) FROM ours.points) AS points, (SELECT count(*) FROM (${rows('ours')} EXCEPT ALL ${rows('theirs')})) AS more,
-        (SELECT count(*) FROM (${rows('theirs')} EXCEPT ALL ${rows('ours')})) AS less`,
-    )
-    if (row?.points !== BigInt(series * (history + rounds)) || row.more !== 0n || row.less !== 0n)
-      throw new Error(`the results differ: ${row?.points} points, ${row?.more} more, ${row?.less} less`)
-    return Number(row.points)
-  } finally {
-    engine.close()
-  }
-}
-
-/** The first fetch against dlt, in turn: with rows, as its documentation begins, and with Arrow tables that the caller makes. */
-function againstDlt(provider: Provider, folder: string, first: number): Measured[] {
-  const python = dltPython()
-  if (python === undefined)
-    return [{ line: `first fetch: ${first.toFixed(2)} s; dlt cannot be had here`, within: true }]
-  const config = join(folder, 'pitlake.yaml')
-  const times = [0, 1, 2].map((n): [number, number, number] => [
-    fetchWith({ folder: root, lake: join(folder, `first-${n}`) }, provider, config, history),
-    loadWithDlt(python, provider, join(folder, `dlt-${n}`), 'rows'),
-    loadWithDlt(python, provider, join(folder, `arrow-${n}`), 'arrow'),
+/** Top-ups of every endpoint that has days for two assets, A B A B. */
+async function fewSeries(place: Place): Promise<Measured[]> {
+  const { provider, config } = place
+  const { ours, theirs } = programs(place, 'few')
+  const once = (program: Program, days: number): number =>
+    fetchWith(program, provider, config, { ...few, until: until(days) }).wall
+  once(ours, history)
+  once(theirs, history)
+  const times = Array.from({ length: rounds }, (_, n): [number, number] => [
+    once(ours, history + n + 1),
+    once(theirs, history + n + 1),
   ])
-  const [mine, rows, arrow] = [0, 1, 2].map((k) => median(times.map((round) => round[k] ?? 0)))
-  const ratio = median(times.map(([a, b]) => b / a))
-  const tables = median(times.map(([a, , c]) => c / a))
-  const said = `first fetch of ${series} series: ${mine?.toFixed(2)} s, dlt ${rows?.toFixed(2)} s, ${ratio.toFixed(2)} times as fast`
-  const verdict = ratio >= faster ? 'within' : 'BELOW'
-  const other = `dlt given Arrow tables, without checks, dates or views: ${arrow?.toFixed(2)} s, ${tables.toFixed(2)} times as fast`
+  const points = await samePoints(ours.lake, theirs.lake)
+  if (points !== fewCount * (history + rounds)) throw new Error(`${points} points`)
+  const [mine, other] = [median(times.map(([a]) => a)), median(times.map(([, b]) => b))]
+  const ratio = median(times.map(([a, b]) => a / b))
   return [
-    { line: `${said} (${verdict} ${faster})`, within: ratio >= faster },
+    judged(
+      `top-up of ${fewCount} series, one point each (${points} in all): ${mine.toFixed(2)} s`,
+      mine,
+      bounds.few,
+      ' s',
+    ),
+    judged(`the same before: ${other.toFixed(2)} s, ratio ${ratio.toFixed(2)}`, ratio, bounds.share),
+  ]
+}
+
+/** Top-ups of every endpoint that takes a range for so many assets that these are 1,120 series or more, the plain download of the same windows aside. */
+function manySeries({ provider, folder, config }: Place): Measured[] {
+  const paths = all.filter((endpoint) => endpoint.since && endpoint.until).map(({ path }) => path)
+  const assets = Array.from({ length: Math.ceil(1120 / paths.length) }, (_, n) => `A${n}`)
+  const wish = { paths, assets, interval: '24h' } as const
+  const own = { folder: root, lake: join(folder, 'many') }
+  fetchWith(own, provider, config, { ...wish, until: until(history) })
+  const times = Array.from({ length: rounds }, (_, n) => {
+    const asked = { ...wish, until: until(history + n + 1) }
+    const { wall, stdout } = fetchWith(own, provider, config, asked)
+    const { points_added } = JSON.parse(stdout) as { points_added: number }
+    if (points_added !== wish.paths.length * assets.length) throw new Error(`${points_added} points`)
+    return [wall, download(provider, { ...asked, since: asked.until - 6 * day }, 8).wall] as const
+  })
+  const [mine, bare] = [median(times.map(([a]) => a)), median(times.map(([, b]) => b))]
+  const line = `top-up of ${wish.paths.length * assets.length} series: ${mine.toFixed(2)} s, of it ${bare.toFixed(2)} s for asking`
+  return [judged(line, mine - bare, bounds.many, ' s beside')]
+}
+
+/** Top-ups of forty series of ten minutes, one point each. */
+function tenMinutes({ provider, folder, config }: Place): Measured[] {
+  const wish = { paths: pathsOf(free, '10m').slice(0, 20), assets: ['BTC', 'ETH'], interval: '10m' } as const
+  const own = { folder: root, lake: join(folder, 'tens') }
+  fetchWith(own, provider, config, { ...wish, until: until(20) })
+  const times = Array.from({ length: rounds }, (_, n) => {
+    const { wall, stdout } = fetchWith(own, provider, config, { ...wish, until: until(20) + (n + 1) * 600 })
+    const { points_added } = JSON.parse(stdout) as { points_added: number }
+    if (points_added !== 40) throw new Error(`${points_added} points`)
+    return wall
+  })
+  return [judged(`top-up of 40 series of 10m: ${median(times).toFixed(2)} s`, median(times), bounds.tens, ' s')]
+}
+
+/** Bodies of 80,000 points, A B A B against the earlier program. */
+async function longBodies(place: Place): Promise<Measured[]> {
+  const { provider, config } = place
+  const wish: Wish = { paths: pathsOf(free, '10m').slice(0, 4), assets: ['BTC'], interval: '10m', until: until(555) }
+  const times: Record<'a' | 'b', Took>[] = []
+  for (let n = 0; n < rounds; n++) {
+    const { ours, theirs } = programs(place, `long-${n}`)
+    const [a, b] = [fetchWith(ours, provider, config, wish), fetchWith(theirs, provider, config, wish)]
+    const points = await samePoints(ours.lake, theirs.lake)
+    if (points !== wish.paths.length * 555 * 144) throw new Error(`${points} points`)
+    times.push({ a, b })
+  }
+  const of = (side: 'a' | 'b', what: 'wall' | 'megabytes'): number => median(times.map((time) => time[side][what]))
+  const wall = median(times.map(({ a, b }) => a.wall / b.wall))
+  const memory = median(times.map(({ a, b }) => a.megabytes / b.megabytes))
+  return [
+    judged(
+      `${wish.paths.length} bodies of ${555 * 144} points: ${of('a', 'wall').toFixed(2)} s, before ${of('b', 'wall').toFixed(2)} s, ratio ${wall.toFixed(2)}`,
+      wall,
+      bounds.long,
+    ),
+    judged(
+      `their peak memory: ${of('a', 'megabytes')} MB, before ${of('b', 'megabytes')} MB, ratio ${memory.toFixed(2)}`,
+      memory,
+      bounds.memory,
+    ),
+  ]
+}
+
+/** The first fetch against the plain download, and against dlt with rows, as its documentation begins, and with Arrow tables. */
+function firstFetch({ provider, folder, config }: Place): Measured[] {
+  const wish = { ...few, until: until(history) }
+  const python = dltPython()
+  const times = [0, 1, 2].map((n) => ({
+    ours: fetchWith({ folder: root, lake: join(folder, `first-${n}`) }, provider, config, wish),
+    one: download(provider, wish, 1),
+    eight: download(provider, wish, 8),
+    rows: python === undefined ? 0 : loadWithDlt(python, provider, join(folder, `dlt-${n}`), 'rows'),
+    arrow: python === undefined ? 0 : loadWithDlt(python, provider, join(folder, `arrow-${n}`), 'arrow'),
+  }))
+  const middle = (of: (time: (typeof times)[number]) => number): number => median(times.map(of))
+  const seconds = (of: (time: (typeof times)[number]) => number): string => `${middle(of).toFixed(2)} s`
+  const cpu = middle(({ ours, eight }) => ours.cpu - eight.cpu)
+  const floor = `plain download one by one ${seconds(({ one }) => one.wall)}, eight at once ${seconds(({ eight }) => eight.wall)}`
+  const whole = `first fetch of ${fewCount} windows, ${fewCount * history} points: ${seconds(({ ours }) => ours.wall)} (${floor})`
+  const lines = [judged(`${whole}; processor beside the download ${cpu.toFixed(2)} s`, cpu, bounds.cpu, ' s')]
+  if (python === undefined) return [...lines, { line: 'dlt cannot be had here', within: true }]
+  const ratio = middle(({ ours, rows }) => rows / ours.wall)
+  const said = `dlt for the same: ${seconds(({ rows }) => rows)}, ours ${ratio.toFixed(2)} times as fast`
+  const tables = middle(({ ours, arrow }) => arrow / ours.wall)
+  const other = `dlt given Arrow tables, without checks, dates or views: ${seconds(({ arrow }) => arrow)}, ours ${tables.toFixed(2)} times as fast`
+  return [
+    ...lines,
+    { line: `${said} (${ratio >= faster ? 'within' : 'BELOW'} ${faster})`, within: ratio >= faster },
     { line: other, within: true },
   ]
 }
@@ -196,15 +198,16 @@ function dltPython(): string | undefined {
 
 /** Seconds that dlt takes for the same days, and the same number of rows. */
 function loadWithDlt(python: string, { url }: Provider, folder: string, as: 'rows' | 'arrow'): number {
+  const { paths, assets } = few
   const asked = JSON.stringify({
     url,
     paths,
     assets,
     since,
-    until: since + history * day,
+    until: until(history),
     folder,
     as,
-    rows: series * history,
+    rows: fewCount * history,
   })
   const start = performance.now()
   const done = spawnSync(python, [join(root, 'test/python/topup_dlt.py')], {
@@ -214,8 +217,4 @@ function loadWithDlt(python: string, { url }: Provider, folder: string, as: 'row
   })
   if (done.status !== 0) throw new Error(done.stderr)
   return (performance.now() - start) / 1000
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }

@@ -11,6 +11,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import type { Interval } from '../../src/time.ts'
 import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes.ts'
+import { median } from './measured.ts'
 
 const catalogue = loadCatalogue()
 const hive = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
@@ -190,9 +191,4 @@ async function timed(work: () => Promise<string>): Promise<[number, string]> {
   const result = await work()
   const { user, system } = process.cpuUsage(start)
   return [(user + system) / 1000, result]
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((x, y) => x - y)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

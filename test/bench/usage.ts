@@ -1,0 +1,8 @@
+import { writeFileSync } from 'node:fs'
+
+// Loaded before a program: at its end it leaves its processor seconds and its largest memory in megabytes in a file.
+process.on('exit', () => {
+  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage()
+  const cpu = (userCPUTime + systemCPUTime) / 1e6
+  writeFileSync(process.env['PITLAKE_BENCH_USAGE'] ?? '', JSON.stringify({ cpu, megabytes: Math.round(maxRSS / 1024) }))
+})
