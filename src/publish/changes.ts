@@ -1,0 +1,152 @@
+import { fileSql } from '../views/relations.ts'
+import type { Add, TableState, Texts } from './actions.ts'
+import { beginning, type Held, type Mark, type Piece, pieceOf, largeRows, rewriting, tagsOf } from './ranges.ts'
+import { groupSql, instantSql, type PublishedColumn } from './schema.ts'
+import type { Growth, PublishedTable } from './tables.ts'
+import { placeFile, type Portion, type Writing, type Written, writeRows } from './write.ts'
+
+/** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
+export interface Change {
+  readonly add: readonly Add[]
+  readonly leave: readonly Add[]
+}
+
+/** From where to where a table is brought. */
+export interface Step {
+  /** The lake version that it was published from last; undefined where nothing of it counts any more. */
+  readonly last: Mark | undefined
+  readonly now: Mark
+}
+
+/** A table with its columns as they are now, and what the destination holds of it. */
+export interface Target {
+  readonly table: PublishedTable
+  readonly columns: readonly PublishedColumn[]
+  readonly state: TableState
+}
+
+/** Brings what a table lacks to the destination; undefined where it lacks nothing. */
+export async function changeOf(writing: Writing, target: Target, step: Step): Promise<Change | undefined> {
+  const { growth } = target.table
+  if (!growth) return await rewritten(writing, target)
+  const held = [...target.state.files.values()]
+  const known = held.every((add) => isOpen(add) || pieceOf(add.tags))
+  const first = step.last && known ? await grown(writing, target, growth, { ...step, last: step.last }) : null
+  if (first !== null) return first
+  const { add } = (await grown(writing, { ...target, state: { ...target.state, files: new Map() } }, growth, {
+    ...step,
+    last: beginning,
+  })) ?? { add: [] }
+  return { add, leave: held }
+}
+
+const openTags: Texts = { part: 'open' }
+const isOpen = ({ tags }: Add): boolean => tags['part'] === openTags['part']
+
+/** What came since; null where the rows that would stand there then are not as many as the lake has. */
+async function grown(
+  writing: Writing,
+  target: Target,
+  growth: Growth,
+  { last, now }: Step & { readonly last: Mark },
+): Promise<Change | undefined | null> {
+  const { engine } = writing
+  const files = [...target.state.files.values()]
+  const held = files.flatMap((add): Held[] => {
+    const piece = pieceOf(add.tags)
+    return piece ? [{ add, piece, rows: rowsOf(add) }] : []
+  })
+  const moved = last.version !== now.version
+  const fresh = moved ? await growth.fresh(engine, last) : 0
+  const stale = moved && last.version > 0 ? ((await growth.stale?.values(engine, last)) ?? []) : []
+  const by = growth.stale?.by ?? ''
+  const { write, leave } = rewriting(held, { since: last, until: now }, fresh, ({ add }) => mayHold(add, by, stale))
+  const written: { readonly name: string; readonly tags: Texts; readonly file: Written }[] = []
+  const note = async (folder: string, portion: Portion, tags: Texts): Promise<void> => {
+    const name = `${folder}${written.length}`
+    const file = await writeRows(writing, `${target.table.name}-${written.length}`, portion)
+    if (file.rows > 0) written.push({ name, tags, file })
+  }
+  for (const piece of write)
+    for (const part of partsOf(piece, growth))
+      await note(folderOf(part, growth), portionOf(target, growth, part), tagsOf(part))
+  const open = growth.open && fresh > 0
+  if (open) await note('', openPortion(target, growth), openTags)
+  const gone = [...leave.map(({ add }) => add), ...(open ? files.filter(isOpen) : [])]
+  const kept = files.filter((add) => !gone.includes(add))
+  const rows = [...kept.map(rowsOf), ...written.map(({ file }) => file.rows)].reduce((sum, one) => sum + one, 0)
+  if (growth.total !== undefined && rows !== growth.total)
+    return refuseTwice(last, target.table.name, rows, growth.total)
+  if (written.length + gone.length === 0) return undefined
+  const add: Add[] = []
+  for (const { name, tags, file } of written) add.push(await placeFile(writing, target.table.name, name, file, tags))
+  return { add, leave: gone }
+}
+
+/** Rows that changed without a word are made again from the beginning; where that does not help, the lake is at odds with itself. */
+function refuseTwice(last: Mark, table: string, got: number, expected: number): null {
+  if (last.version > 0) return null
+  throw new RangeError(`${table}: ${got} rows were read of a lake that has ${expected}`)
+}
+
+function rowsOf({ stats }: Add): number {
+  return Number((JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0)
+}
+
+/** Whether a file may hold a row with one of these values: no bounds, no doubt. */
+function mayHold({ stats }: Add, column: string, values: readonly string[]): boolean {
+  const { minValues, maxValues } = JSON.parse(stats) as Record<'minValues' | 'maxValues', Texts | undefined>
+  const [least, most] = [minValues?.[column], maxValues?.[column]]
+  return values.some((value) => (least ?? value) <= value && value <= (most ?? value))
+}
+
+function partsOf(piece: Piece & { readonly rows: number }, { groups }: Growth): readonly (Piece & { rows: number })[] {
+  if (piece.group !== null || groups.length === 0 || piece.rows <= largeRows) return [piece]
+  return groups.map((group) => ({ ...piece, group }))
+}
+
+/** Files of a group stand in its folder, whose name needs no escaping anywhere. */
+function folderOf({ group }: Piece, { groups }: Growth): string {
+  if (groups.length === 0) return ''
+  return `${group?.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '_') ?? 'several'}/`
+}
+
+function portionOf(
+  { table, columns }: Target,
+  { at, groups }: Growth,
+  piece: Piece & { readonly rows: number },
+): Portion {
+  const { since, until, group, rows } = piece
+  const instant = `published."${at}"`
+  const where = [
+    ...(since.version === 0 ? [] : [`${instant} > ${instantSql(since.at)}`]),
+    `${instant} <= ${instantSql(until.at)}`,
+    ...(group === null ? [] : [groupSql(group)]),
+  ]
+  // A large portion stays as the lake's files have it, partition by partition: sorting it would cost more than all else.
+  const order = groups.length > 0 && rows > largeRows ? [] : table.order
+  return { rows: table.rows(since), columns, where, order }
+}
+
+function openPortion({ table, columns }: Target, { at }: Growth): Portion {
+  return { rows: table.rows(beginning), columns, where: [`NOT isfinite(published."${at}")`], order: table.order }
+}
+
+/** The table as it is now in one file, if it says anything else than the one that is there. */
+async function rewritten(writing: Writing, { table, columns, state }: Target): Promise<Change | undefined> {
+  const portion = { rows: table.rows(beginning), columns, where: [], order: table.order }
+  const file = await writeRows(writing, table.name, portion)
+  const held = [...state.files.values()]
+  const digest = await digestOf(writing, file)
+  const isSame = file.rows === 0 ? held.length === 0 : held.length === 1 && held[0]?.tags['digest'] === digest
+  if (isSame) return undefined
+  const add = file.rows === 0 ? [] : [await placeFile(writing, table.name, '0', file, { digest })]
+  return { add, leave: held }
+}
+
+/** What the rows of a file are known by, whatever their order. */
+async function digestOf({ engine }: Writing, { local, rows }: Written): Promise<string> {
+  const sql = `SELECT CAST(sum(CAST(hash(held) AS HUGEINT)) AS VARCHAR) AS digest FROM ${fileSql(local)} AS held`
+  const [row] = await engine.rows<{ digest: string | null }>(sql)
+  return `${rows}-${row?.digest ?? '0'}`
+}

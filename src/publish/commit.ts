@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { LakeError, usage } from '../errors.ts'
+import type { Micros } from '../time.ts'
+import type { Engine } from '../store/engine.ts'
+import { type Action, ownProtocol, type TableState } from './actions.ts'
+import type { Change } from './changes.ts'
+import type { Destination } from './destination.ts'
+import { commitTable, lakeKey, type Logs } from './log.ts'
+import type { Mark } from './ranges.ts'
+import { type PublishedColumn, schemaString } from './schema.ts'
+
+/** The version of the lake that is being published. */
+export interface At extends Mark {
+  readonly lake: string
+  readonly at: Micros
+  /** SHA-256 of its journal entry, hex. */
+  readonly digest: string
+  readonly program: string
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/*
+ * Each commit of a table says which lake version it tells of, by the transactions of three applications: Delta keeps the
+ * newest of each, also in checkpoints.
+ */
+const [versionId, instantId, digestId] = ['pitlake.version', 'pitlake.committed_at', 'pitlake.digest']
+
+/** The lake version that a table tells of; undefined where it tells of none. */
+export function lastMark({ txns }: TableState): Mark | undefined {
+  const [version, at] = [txns.get(versionId), txns.get(instantId)]
+  return version === undefined || at === undefined ? undefined : { version, at }
+}
+
+/** The first 48 bits: as much of a digest as a transaction's number holds. */
+function shortDigest(digest: string): number {
+  return Number.parseInt(digest.slice(0, 12), 16)
+}
+
+/**
+ * Refuses tables that are ahead of the lake, or that were published from another course of its history, as of one that
+ * was restored from a backup. Returns the newest version in which rows may have changed without a new instant: what was
+ * published before it is to be written anew.
+ */
+export async function requireFit(
+  engine: Engine,
+  { uri }: Destination,
+  states: ReadonlyMap<string, TableState>,
+  at: At,
+): Promise<number> {
+  const rows = await engine.rows<{ version: bigint; digest: string; job: string }>(
+    'SELECT version, digest, job FROM versions',
+  )
+  const digests = new Map(rows.map(({ version, digest }) => [Number(version), shortDigest(digest)]))
+  for (const [name, state] of states) {
+    const last = lastMark(state)
+    if (!last || digests.get(last.version) === state.txns.get(digestId)) continue
+    throw usage(`table ${uri}/${name}`, {
+      expected: `a version of this lake, which is at ${at.version}`,
+      got: `version ${last.version} ${last.version > at.version ? 'of a lake that is ahead of it' : 'of another course of its history'}`,
+      next: 'nothing was written; publish to another folder, or from the lake that these tables are of',
+    })
+  }
+  return rows.reduce((most, { version, job }) => (mending.has(job) ? Math.max(most, Number(version)) : most), 0)
+}
+
+/** Jobs whose commits may change rows that stand there. */
+const mending: ReadonlySet<string> = new Set(['doctor', 'adopt', 'migrate'])
+
+/** A table as it is to be. */
+export interface Published {
+  readonly name: string
+  readonly columns: readonly PublishedColumn[]
+  readonly state: TableState
+}
+
+/** Commits a change whose files are in place. Where somebody else commits first, they are taken away again. */
+export async function commitChange(
+  logs: Logs,
+  { name, columns, state }: Published,
+  change: Change,
+  at: At,
+): Promise<{ readonly state: TableState; readonly change: Change }> {
+  const now = at.now()
+  const schema = schemaString(columns)
+  const isNew = state.metaData?.schemaString !== schema
+  const actions: Action[] = [
+    {
+      commitInfo: {
+        timestamp: now,
+        operation: 'WRITE',
+        operationParameters: { mode: 'Append' },
+        isBlindAppend: false,
+        engineInfo: at.program,
+        pitlake: { lake: at.lake, version: at.version },
+      },
+    },
+    ...(state.version < 0 ? [{ protocol: ownProtocol }] : []),
+    ...(isNew ? [{ metaData: metaDataOf(name, schema, state, at, now) }] : []),
+    { txn: { appId: versionId, version: at.version } },
+    { txn: { appId: instantId, version: at.at } },
+    { txn: { appId: digestId, version: shortDigest(at.digest) } },
+    ...change.leave.map(({ path }) => ({ remove: { path, deletionTimestamp: now, dataChange: true } })),
+    ...change.add.map((add) => ({ add })),
+  ]
+  const made = await commitTable(logs, name, state, actions, now)
+  if (made) return { state: made, change }
+  for (const { path } of change.add) await logs.to.remove(`${name}/${path}`)
+  throw new LakeError('busy', {
+    subject: `table ${logs.to.uri}/${name}`,
+    got: `version ${state.version + 1} of somebody who publishes there, too`,
+    next: 'wait until that has ended, then run the same command again',
+  })
+}
+
+function metaDataOf(name: string, schema: string, { metaData }: TableState, { lake }: At, now: number) {
+  return {
+    id: metaData?.id ?? uuidOf(`${lake} ${name}`),
+    name,
+    format: { provider: 'parquet', options: {} },
+    schemaString: schema,
+    partitionColumns: [],
+    createdTime: metaData?.createdTime ?? now,
+    configuration: { [lakeKey]: lake },
+  }
+}
+
+/** The same text gives the same UUID. */
+function uuidOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    '-',
+  )
+}

@@ -1,0 +1,143 @@
+import { LakeError, usage } from '../errors.ts'
+import { writePrivate } from '../store/files.ts'
+import type { Engine } from '../store/engine.ts'
+import { type Action, applied, noTable, ownFeature, parseAction, type TableState } from './actions.ts'
+import { actionsOf, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import type { Destination, Published } from './destination.ts'
+
+/** Where the log of a table stands, relative to the destination. */
+export function logFolder(table: string): string {
+  return `${table}/_delta_log`
+}
+
+/** The commit of a version: `points/_delta_log/00000000000000000012.json`. */
+export function commitFile(table: string, version: number): string {
+  return `${logFolder(table)}/${digits(version)}.json`
+}
+
+/** The checkpoint of a version. */
+export function checkpointFile(table: string, version: number): string {
+  return `${logFolder(table)}/${digits(version)}.checkpoint.parquet`
+}
+
+const hintFile = (table: string): string => `${logFolder(table)}/_last_checkpoint`
+
+function digits(version: number): string {
+  return String(version).padStart(20, '0')
+}
+
+/** The version and the kind of a file of the log; undefined for any other name. */
+export function logEntry({
+  path,
+}: Pick<Published, 'path'>): { version: number; kind: 'commit' | 'checkpoint' } | undefined {
+  const match = /\/_delta_log\/(\d{20})\.(json|checkpoint\.parquet)$/.exec(path)
+  return match ? { version: Number(match[1]), kind: match[2] === 'json' ? 'commit' : 'checkpoint' } : undefined
+}
+
+/** What reading and writing logs needs: a destination, and an engine with a place for what passes through. */
+export interface Logs {
+  readonly to: Destination
+  readonly engine: Engine
+  /** A local path for a file of this name. */
+  readonly local: (name: string) => string
+}
+
+/** What a table holds now; a log with a gap or a torn commit is refused. */
+export async function readTable(logs: Logs, table: string): Promise<TableState> {
+  const entries = (await logs.to.list(logFolder(table))).flatMap((file) => logEntry(file) ?? [])
+  const newest = (kind: string): number =>
+    entries.reduce((most, entry) => (entry.kind === kind ? Math.max(most, entry.version) : most), -1)
+  const [checkpoint, last] = [newest('checkpoint'), newest('commit')]
+  let state = checkpoint < 0 ? noTable : await fromCheckpoint(logs, table, checkpoint)
+  for (let version = checkpoint + 1; version <= last; version++)
+    state = applied(state, version, await readCommit(logs.to, table, version))
+  return state
+}
+
+async function fromCheckpoint({ to, engine, local }: Logs, table: string, version: number): Promise<TableState> {
+  const path = checkpointFile(table, version)
+  const bytes = await to.read(path)
+  if (!bytes) throw damaged(to, path, 'no such file')
+  const file = local(`${table}-read.checkpoint.parquet`)
+  await writePrivate(file, bytes)
+  const actions = await readCheckpoint(engine, file).catch((cause: unknown) => {
+    throw damaged(to, path, 'something else than a checkpoint', cause)
+  })
+  return { ...applied(noTable, version, actions), checkpoint: version }
+}
+
+/** The actions of one commit. */
+export async function readCommit(to: Destination, table: string, version: number): Promise<readonly Action[]> {
+  const path = commitFile(table, version)
+  const text = (await to.read(path))?.toString()
+  if (text === undefined) throw damaged(to, path, 'no such file, but later ones')
+  try {
+    const lines = text.split('\n').filter((line) => line !== '')
+    if (lines.length === 0) throw new SyntaxError('an empty file')
+    return lines.map(parseAction)
+  } catch (cause) {
+    throw damaged(to, path, text === '' ? 'an empty file' : 'a torn one', cause)
+  }
+}
+
+function damaged({ uri }: Destination, path: string, got: string, cause?: unknown): LakeError {
+  return new LakeError('integrity', {
+    subject: `log ${uri}/${path}`,
+    expected: 'a whole commit or checkpoint of Delta',
+    got,
+    next: 'nothing was written; put the file back from a copy, or publish to another folder',
+    cause,
+  })
+}
+
+/** The configuration key that names the lake. */
+export const lakeKey = 'pitlake.lake'
+
+/** Refuses a table that is not of this lake. */
+export function requireOwn({ uri }: Destination, table: string, state: TableState, lake: string): void {
+  if (state.version < 0) return
+  const named = state.metaData?.configuration[lakeKey]
+  const own = state.protocol?.writerFeatures?.includes(ownFeature) === true
+  if (own && named === lake) return
+  throw usage(`table ${uri}/${table}`, {
+    expected: `one of the lake ${lake}`,
+    got: own && typeof named === 'string' ? `one of the lake ${named}` : 'a table of somebody else',
+    next: 'nothing was written; name another folder, or the lake of these tables with --data',
+  })
+}
+
+/** After so many commits a reader shall find a checkpoint. */
+const betweenCheckpoints = 10
+
+/**
+ * Makes the next version of a table, or none of it: `false` where somebody else made that version first. A reader sees
+ * it once its commit is there; a checkpoint that is due follows.
+ */
+export async function commitTable(
+  logs: Logs,
+  table: string,
+  state: TableState,
+  actions: readonly Action[],
+  now: number,
+): Promise<TableState | false> {
+  const version = state.version + 1
+  const text = actions.map((action) => `${JSON.stringify(action)}\n`).join('')
+  if ((await logs.to.create(commitFile(table, version), text)) === 'exists') return false
+  const made = applied(state, version, actions)
+  if (version - made.checkpoint < betweenCheckpoints) return made
+  await checkpointTable(logs, table, made, now)
+  return { ...made, checkpoint: version }
+}
+
+async function checkpointTable(
+  { to, engine, local }: Logs,
+  table: string,
+  state: TableState,
+  now: number,
+): Promise<void> {
+  const actions = actionsOf(state, now)
+  const file = local(`${table}.checkpoint.parquet`)
+  await writeCheckpoint(engine, actions, local(`${table}.checkpoint.jsonl`), file)
+  await to.put(checkpointFile(table, state.version), file)
+  await to.replace(hintFile(table), JSON.stringify({ version: state.version, size: actions.length }))
+}

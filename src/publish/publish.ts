@@ -1,0 +1,152 @@
+import { LakeError, usage } from '../errors.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { CommitDeps } from '../ledger/commit.ts'
+import { heldVersions, liveFiles } from '../ledger/held.ts'
+import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
+import { type Spool, openSpool } from '../ledger/sweep.ts'
+import { liesIn } from '../store/disk.ts'
+import { Engine } from '../store/engine.ts'
+import { places } from '../store/layout.ts'
+import { buildViews } from '../views/build.ts'
+import { noTable, type TableState } from './actions.ts'
+import { type Change, changeOf } from './changes.ts'
+import { type At, commitChange, lastMark, requireFit } from './commit.ts'
+import type { Destination } from './destination.ts'
+import { type Logs, readTable, requireOwn } from './log.ts'
+import type { Mark } from './ranges.ts'
+import { schemaString } from './schema.ts'
+import { type PublishedTable, publishedTables } from './tables.ts'
+import { publishVersions, versionsTable } from './versions.ts'
+import { columnsFor, type Writing } from './write.ts'
+
+/** What is published, and where. */
+export interface PublishInput {
+  readonly root: string
+  readonly catalogue: Catalogue
+  readonly to: Destination
+}
+
+/** What a publish did; tables that were as they should be are not named. */
+export interface PublishSummary {
+  readonly destination: string
+  readonly lake: string
+  /** The lake version that the tables tell of now. */
+  readonly version: number
+  readonly tables: Readonly<Record<string, PublishedChange>>
+}
+
+/** The version that a table got, and the files that it gained and lost. */
+export interface PublishedChange {
+  readonly delta_version: number
+  readonly files_added: number
+  readonly files_removed: number
+  readonly bytes_added: number
+}
+
+/** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
+export async function publish(
+  input: PublishInput,
+  deps: JobDeps & { readonly signal: AbortSignal },
+): Promise<PublishSummary> {
+  const { root, to } = input
+  if (!to.uri.includes('://') && liesIn(root, to.uri))
+    throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
+  return await withLake({ root, name: 'publish', lock: 'publish' }, deps, async (run) => {
+    const { lake } = run.ledger.head()
+    if (lake === null)
+      throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+    await using spool = await openSpool(root, run.id, deps)
+    const value = await published(input, deps, run, spool, lake)
+    return { value, stopped_by: null, error: null }
+  })
+}
+
+async function published(
+  { root, catalogue, to }: PublishInput,
+  deps: CommitDeps & { readonly signal: AbortSignal },
+  { ledger, begin, id }: Run,
+  spool: Spool,
+  lake: string,
+): Promise<PublishSummary> {
+  const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
+  using engine = await Engine.open(spool.file(places.database), {
+    readOnly: true,
+    lean: true,
+    tempDirectory: spool.file('duckdb'),
+  })
+  const logs: Logs = { to, engine, local: spool.file }
+  const tables = publishedTables({ root, catalogue, files: liveFiles(ledger, { version }) })
+  const states = await readAll(logs, [...tables.map(({ name }) => name), versionsTable], lake)
+  const held = heldVersions(ledger).find((one) => one.version === version)
+  if (!held) throw new RangeError(`the index has no version ${version}`)
+  const at: At = {
+    lake,
+    version,
+    at: held.committed_at,
+    digest: held.digest,
+    program: deps.program,
+    now: () => Math.floor(deps.nowMicros() / 1000),
+  }
+  const mended = await requireFit(engine, to, states, at)
+  const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
+  const writing: Writing = { to, engine, local: spool.file, mark, now: at.now }
+  const done: Record<string, PublishedChange> = {}
+  await begin({ version }, () => ({ version, tables: Object.keys(done).length }))
+  for (const table of tables) {
+    if (deps.signal.aborted) throw stopped(to)
+    const state = states.get(table.name) ?? noTable
+    const next = await publishTable(logs, writing, table, state, at, mended)
+    if (!next) continue
+    states.set(table.name, next.state)
+    done[table.name] = told(next.state, next.change)
+  }
+  const told_versions = await publishVersions(logs, writing, states, at)
+  if (told_versions) done[versionsTable] = told(told_versions.state, told_versions.change)
+  return { destination: to.uri, lake, version, tables: done }
+}
+
+/** The newest version of each table; that of somebody else is refused before anything is written. */
+async function readAll(logs: Logs, names: readonly string[], lake: string): Promise<Map<string, TableState>> {
+  const states = new Map<string, TableState>()
+  for (const name of names) {
+    const state = await readTable(logs, name)
+    await requireOwn(logs.to, name, state, lake)
+    states.set(name, state)
+  }
+  return states
+}
+
+/** One table's change and commit; undefined where it is as it should be. */
+async function publishTable(
+  logs: Logs,
+  writing: Writing,
+  table: PublishedTable,
+  state: TableState,
+  at: At,
+  mended: number,
+): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
+  const columns = await columnsFor(writing.engine, table.rows({ version: 0, at: 0 }))
+  const last = lastMark(state)
+  const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at
+  const step = { last: counts ? last : undefined, now: { version: at.version, at: at.at } satisfies Mark }
+  const change = await changeOf(writing, { table, columns, state }, step)
+  if (!change && state.version >= 0 && isSchema(state, columns)) return undefined
+  return await commitChange(logs, { name: table.name, columns, state }, change ?? { add: [], leave: [] }, at)
+}
+
+function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]): boolean {
+  return state.metaData?.schemaString === schemaString(columns)
+}
+
+function told(state: TableState, { add, leave }: Change): PublishedChange {
+  const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
+  return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
+}
+
+function stopped({ uri }: Destination): LakeError {
+  return new LakeError('stopped', {
+    subject: `publishing to ${uri}`,
+    got: 'an interrupt',
+    next: 'the same command goes on',
+  })
+}

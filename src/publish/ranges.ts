@@ -1,0 +1,89 @@
+import type { Micros } from '../time.ts'
+import type { Add, Texts } from './actions.ts'
+
+/** A version of the lake and when it was committed. */
+export interface Mark {
+  readonly version: number
+  readonly at: Micros
+}
+
+/** What came to the lake after one version and up to another. */
+export interface Range {
+  readonly since: Mark
+  readonly until: Mark
+}
+
+/** What a file is to hold, so that it can be made again from the lake alone. */
+export interface Piece extends Range {
+  /** The first part of the metrics' paths; null: all of them. */
+  readonly group: string | null
+}
+
+/** A published file with what it holds. */
+export interface Held {
+  readonly add: Add
+  readonly piece: Piece
+  readonly rows: number
+}
+
+/** Before the first version. */
+export const beginning: Mark = { version: 0, at: 0 }
+
+/** A piece as the log tells it beside its file. */
+export function tagsOf({ since, until, group }: Piece): Texts {
+  const told = ({ version, at }: Mark): string => `${version}@${at}`
+  return { since: told(since), until: told(until), ...(group !== null && { group }) }
+}
+
+/** The piece that the log tells of; undefined where it tells none. */
+export function pieceOf(tags: Texts): Piece | undefined {
+  const mark = (text = ''): Mark | undefined => {
+    const [, version, at] = /^(\d+)@(\d+)$/.exec(text ?? '') ?? []
+    return version === undefined || at === undefined ? undefined : { version: Number(version), at: Number(at) }
+  }
+  const [since, until] = [mark(tags['since'] ?? undefined), mark(tags['until'] ?? undefined)]
+  return since && until && { since, until, group: tags['group'] ?? null }
+}
+
+/** Up to so many rows are one file, whatever they are of; more are a file for each group, and stay as they are. */
+export const largeRows = 1_000_000
+
+/** So few rows are written again with each publish: a row group. */
+const fewRows = 122_880
+
+/** What a publish does to the files of a table: pieces are written, with about so many rows, and files leave. */
+export interface Rewriting {
+  readonly write: readonly (Piece & { readonly rows: number })[]
+  readonly leave: readonly Held[]
+}
+
+/**
+ * The files that `fresh` rows between two marks make necessary. Small files of before are written anew with them while
+ * each holds at most twice as many rows as all that are newer: so a table has few files, and a row is written few times.
+ * What is stale is made again from the lake as it is now.
+ */
+export function rewriting(
+  held: readonly Held[],
+  { since, until }: Range,
+  fresh: number,
+  isStale: (file: Held) => boolean,
+): Rewriting {
+  const leave = new Set<Held>()
+  let [rows, start] = [fresh, since]
+  const ranges = [...Map.groupBy(held, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
+  for (const [, files] of fresh === 0 ? [] : ranges) {
+    const own = files.reduce((sum, file) => sum + file.rows, 0)
+    if (own > Math.max(2 * rows, fewRows) || rows + own > largeRows) break
+    for (const file of files) leave.add(file)
+    rows += own
+    start = files[0]?.piece.since ?? start
+  }
+  const stale = held.filter((file) => !leave.has(file) && isStale(file))
+  return {
+    write: [
+      ...(fresh === 0 ? [] : [{ since: start, until, group: null, rows }]),
+      ...stale.map((file) => ({ ...file.piece, rows: file.rows })),
+    ],
+    leave: [...leave, ...stale],
+  }
+}
