@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily fetch registry views status sql notebooks test torture check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test torture check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -35,6 +35,9 @@ views: $(INSTALLED) ## makes lake.duckdb and lake.sql anew
 
 status: $(INSTALLED) ## says whether the lake can be trusted today, and writes the page
 	@$(PITLAKE) status --html "$${PITLAKE_DATA:-data}/status.html"
+
+publish: $(INSTALLED) ## writes the lake as Delta tables to DEST, a folder or s3://bucket/prefix
+	@$(PITLAKE) publish "$(DEST)"
 
 sql: $(INSTALLED) ## opens an SQL session in the lake
 	@$(PITLAKE) sql

@@ -83,6 +83,11 @@ export const commandTable: readonly CommandEntry[] = [
   ),
   entry('replay', 'run a stamped result again, bit for bit', async () => (await import('./stamp.ts')).replayCommand),
   entry(
+    'publish',
+    'the lake as Delta tables, in a folder or a bucket',
+    async () => (await import('./publish.ts')).publishCommand,
+  ),
+  entry(
     'registry snapshot',
     'take a dated snapshot of the whole registry',
     async () => (await import('./registry.ts')).snapshotCommand,

@@ -1,5 +1,4 @@
 import { LakeError, usage } from '../errors.ts'
-import { writePrivate } from '../store/files.ts'
 import type { Engine } from '../store/engine.ts'
 import { type Action, applied, noTable, ownFeature, parseAction, type TableState } from './actions.ts'
 import { actionsOf, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
@@ -56,10 +55,8 @@ export async function readTable(logs: Logs, table: string): Promise<TableState> 
 
 async function fromCheckpoint({ to, engine, local }: Logs, table: string, version: number): Promise<TableState> {
   const path = checkpointFile(table, version)
-  const bytes = await to.read(path)
-  if (!bytes) throw damaged(to, path, 'no such file')
   const file = local(`${table}-read.checkpoint.parquet`)
-  await writePrivate(file, bytes)
+  if (!(await to.get(path, file))) throw damaged(to, path, 'no such file')
   const actions = await readCheckpoint(engine, file).catch((cause: unknown) => {
     throw damaged(to, path, 'something else than a checkpoint', cause)
   })

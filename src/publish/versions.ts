@@ -1,4 +1,3 @@
-import { writePrivate } from '../store/files.ts'
 import { fileSql } from '../views/relations.ts'
 import { noTable, type TableState } from './actions.ts'
 import type { Change } from './changes.ts'
@@ -38,7 +37,7 @@ export async function publishVersions(
     `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,
   )
   if (state.version >= 0 && row?.differ === 0n) return undefined
-  const rows = `${before.replace(/$/, '')} ${known.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
+  const rows = `${before} ${known.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
     UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${instantSql(at.at)} AS lake_committed_at, table_name,
       CAST(delta_version AS BIGINT) AS delta_version, ${instantSql(at.now() * 1000)} AS committed_at FROM ${current}`
   const columns = await columnsFor(writing.engine, empty)
@@ -52,11 +51,8 @@ export async function publishVersions(
 async function bring({ to, local }: Logs, paths: readonly string[]): Promise<string> {
   const parts: string[] = []
   for (const path of paths) {
-    const bytes = await to.read(`${versionsTable}/${path}`)
-    if (!bytes) continue
     const file = local(`${versionsTable}-held-${parts.length}`)
-    await writePrivate(file, bytes)
-    parts.push(`SELECT * FROM ${fileSql(file)}`)
+    if (await to.get(`${versionsTable}/${path}`, file)) parts.push(`SELECT * FROM ${fileSql(file)}`)
   }
   return parts[0] ?? empty
 }

@@ -1,0 +1,166 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { liveFiles } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { Engine, quoteList, type Row } from '../../src/store/engine.ts'
+import { inLake } from '../../src/store/layout.ts'
+import { compact } from '../../src/upkeep/compact.ts'
+import { caseSteps } from '../helpers/case-lake.ts'
+import { deltaFiles, deltaRows, deltaVersion, publishTo } from '../helpers/delta.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { makeLake, micros, multiset, type PointRow } from '../helpers/views.ts'
+
+let home = ''
+let root = ''
+let out = ''
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-publish-'))
+  root = join(home, 'lake')
+  out = join(home, 'out')
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+const point = (asset: string, t: string, available_at: string, more: Partial<PointRow> = {}): PointRow => ({
+  metric: 'indicators/sopr_adjusted_pit',
+  asset,
+  interval: '24h',
+  t,
+  available_at,
+  v: 1.5,
+  ...more,
+})
+
+const instants = ['t', 'available_at', 'available_rule_at', 'observed_at', 'computed_at']
+
+/** The next whole millisecond of ISO text with microseconds, by arithmetic of the test's own. */
+function ceiled(text: string): string {
+  const [at, later] = [micros(text), 999]
+  return new Date(Math.floor((at + later) / 1000)).toISOString().replace('Z', '000Z')
+}
+
+/** The points that the journal's files hold, each instant rounded up to a millisecond. */
+async function pointsOfLake(): Promise<readonly Row[]> {
+  using ledger = await Ledger.open(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const rows: Row[] = []
+  for (const { path, metric, interval } of liveFiles(ledger, { table: 'points' })) {
+    const own = await engine.rows(
+      `SELECT * FROM read_parquet(${quoteList([inLake(root, path)])}, hive_partitioning = false)`,
+    )
+    for (const { params: _, ...row } of own) {
+      const whole: Row = { metric, interval, ...row }
+      const available_rule_at = whole['available_rule_at'] ?? whole['available_at'] ?? null
+      const computed_at = whole['computed_at'] ?? (whole['basis'] === 'provider' ? whole['available_at'] : null) ?? null
+      const told: Row = { ...whole, available_rule_at, computed_at }
+      const rounded = instants.map((name) => [name, told[name] == null ? null : ceiled(String(told[name]))] as const)
+      rows.push({ ...told, ...Object.fromEntries(rounded) })
+    }
+  }
+  return rows
+}
+
+const sorted = (rows: readonly Row[]): string[] =>
+  multiset(rows.map((row) => Object.fromEntries(Object.entries(row).toSorted(([a], [b]) => (a < b ? -1 : 1)))))
+
+async function expectSame(): Promise<void> {
+  expect(sorted(await deltaRows(join(out, 'points')))).toEqual(sorted(await pointsOfLake()))
+}
+
+/** Every file below a folder with its size and the time of its last change. */
+function standing(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .toSorted()
+    .map((name) => `${name} ${statSync(join(folder, name)).mtimeMs} ${statSync(join(folder, name)).size}`)
+}
+
+test('the points of a lake are published, none earlier than it, and again only what came since', async () => {
+  await makeLake(root, caseSteps)
+  await makeLake(root, [
+    {
+      at: '2030-02-02T00:00:00.000001Z',
+      points: [
+        point('EDGE', '2024-03-01', '2024-03-02T00:10:00.000500Z', { computed_at: '2024-03-02T00:10:00.000001Z' }),
+        point('EDGE', '2024-03-02', '2024-03-03T00:10:00.000999Z', {
+          available_rule_at: '2024-03-03T00:05:00.001001Z',
+        }),
+        point('EDGE', '1969-12-30', '1969-12-31T00:10:00.000001Z', { v: Number.NaN }),
+        point('EDGE', '2024-03-03', '2024-03-04T00:10:00.001000Z', { basis: 'provider', o: '{"a":1}', v: null }),
+      ],
+    },
+  ])
+  const first = await publishTo(root, out)
+  expect(Object.keys(first.tables)).toEqual(expect.arrayContaining(['points', 'components', 'versions', 'violations']))
+  await expectSame()
+
+  const before = standing(out)
+  expect((await publishTo(root, out)).tables).toEqual({})
+  expect(standing(out)).toEqual(before)
+
+  await makeLake(root, [{ at: '2030-02-03T00:00:00Z', points: [point('NEW', '2024-03-01', '2024-03-02T00:10:00Z')] }])
+  const second = await publishTo(root, out)
+  expect(second.tables['points']).toMatchObject({ delta_version: 1, files_added: 1 })
+  expect(second.tables['components']).toBeUndefined()
+  await expectSame()
+  expect(await deltaRows(join(out, 'points'), 0)).toHaveLength((await pointsOfLake()).length - 1)
+})
+
+test('a lake that was compacted says nothing new', async () => {
+  await makeLake(root, [
+    { at: '2024-05-01T00:00:00Z', points: [point('A', '2024-03-01', '2024-03-02T00:10:00Z')] },
+    { at: '2024-05-02T00:00:00Z', points: [point('A', '2024-03-02', '2024-03-03T00:10:00Z')] },
+  ])
+  await publishTo(root, out)
+  const before = standing(out)
+  await compact(root, { ...commitDeps(), signal: new AbortController().signal })
+  expect((await publishTo(root, out)).tables).toEqual({})
+  expect(standing(out)).toEqual(before)
+  await makeLake(root, [{ at: '2030-05-03T00:00:00Z', points: [point('A', '2024-03-03', '2024-03-04T00:10:00Z')] }])
+  await publishTo(root, out)
+  await expectSame()
+})
+
+test('versions are told last, and lead to one state of the lake', async () => {
+  await makeLake(root, caseSteps)
+  await publishTo(root, out)
+  await makeLake(root, [{ at: '2030-02-03T00:00:00Z', points: [point('NEW', '2024-03-01', '2024-03-02T00:10:00Z')] }])
+  const { version } = await publishTo(root, out)
+  const rows = await deltaRows(join(out, 'versions'))
+  const told = rows.filter((row) => Number(row['lake_version']) === version)
+  const tables = readdirSync(out).filter((name) => name !== 'versions' && existsSync(join(out, name, '_delta_log')))
+  expect(told.map((row) => `${String(row['table_name'])} ${String(row['delta_version'])}`).toSorted()).toEqual(
+    tables.map((name) => `${name} ${deltaVersion(join(out, name))}`).toSorted(),
+  )
+})
+
+test('what the log says of a file is true of it', async () => {
+  await makeLake(root, caseSteps)
+  await publishTo(root, out)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  for (const name of ['points', 'components', 'history_products', 'links', 'endpoints'])
+    for (const [file, { stats, size }] of deltaFiles(join(out, name))) {
+      expect(size).toBe(statSync(file).size)
+      const told = JSON.parse(stats) as {
+        numRecords: number
+        nullCount: Record<string, number>
+        minValues: Record<string, unknown>
+        maxValues: Record<string, unknown>
+      }
+      const read = `read_parquet(${quoteList([file])}, hive_partitioning = false)`
+      const [count] = await engine.rows(`SELECT count(*) AS n FROM ${read}`)
+      expect(Number(count?.['n'])).toBe(told.numRecords)
+      expect(Object.keys(told.minValues).length).toBeGreaterThan(0)
+      for (const [column, nulls] of Object.entries(told.nullCount)) {
+        const own = `"${column}"`
+        const [row] = await engine.rows(
+          `SELECT count(*) - count(${own}) AS nulls, min(${own}) AS least, max(${own}) AS most FROM ${read}`,
+        )
+        expect([column, Number(row?.['nulls'])]).toEqual([column, nulls])
+        if (!(column in told.minValues)) continue
+        const plain = (value: unknown): unknown =>
+          typeof value === 'bigint' ? Number(value) : typeof value === 'string' ? value.replace(/000Z$/, 'Z') : value
+        expect([plain(row?.['least']), plain(row?.['most'])]).toEqual([told.minValues[column], told.maxValues[column]])
+      }
+    }
+})
