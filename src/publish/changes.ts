@@ -90,7 +90,7 @@ function refuseTwice(last: Mark, table: string, got: number, expected: number): 
 }
 
 function rowsOf({ stats }: Add): number {
-  return Number((JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0)
+  return (JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0
 }
 
 /** Whether a file may hold a row with one of these values: no bounds, no doubt. */

@@ -110,7 +110,7 @@ async function readAll(logs: Logs, names: readonly string[], lake: string): Prom
   const states = new Map<string, TableState>()
   for (const name of names) {
     const state = await readTable(logs, name)
-    await requireOwn(logs.to, name, state, lake)
+    requireOwn(logs.to, name, state, lake)
     states.set(name, state)
   }
   return states

@@ -54,7 +54,10 @@ async function pointsOfLake(): Promise<readonly Row[]> {
       const available_rule_at = whole['available_rule_at'] ?? whole['available_at'] ?? null
       const computed_at = whole['computed_at'] ?? (whole['basis'] === 'provider' ? whole['available_at'] : null) ?? null
       const told: Row = { ...whole, available_rule_at, computed_at }
-      const rounded = instants.map((name) => [name, told[name] == null ? null : ceiled(String(told[name]))] as const)
+      const rounded = instants.map((name) => {
+        const at = told[name]
+        return [name, typeof at === 'string' ? ceiled(at) : null] as const
+      })
       rows.push({ ...told, ...Object.fromEntries(rounded) })
     }
   }
@@ -127,10 +130,10 @@ test('versions are told last, and lead to one state of the lake', async () => {
   await makeLake(root, [{ at: '2030-02-03T00:00:00Z', points: [point('NEW', '2024-03-01', '2024-03-02T00:10:00Z')] }])
   const { version } = await publishTo(root, out)
   const rows = await deltaRows(join(out, 'versions'))
-  const told = rows.filter((row) => Number(row['lake_version']) === version)
+  const told = rows.filter((row) => row['lake_version'] === BigInt(version))
   const tables = readdirSync(out).filter((name) => name !== 'versions' && existsSync(join(out, name, '_delta_log')))
-  expect(told.map((row) => `${String(row['table_name'])} ${String(row['delta_version'])}`).toSorted()).toEqual(
-    tables.map((name) => `${name} ${deltaVersion(join(out, name))}`).toSorted(),
+  expect(told.map((row) => [row['table_name'], row['delta_version']])).toEqual(
+    tables.toSorted().map((name) => [name, BigInt(deltaVersion(join(out, name)))]),
   )
 })
 
