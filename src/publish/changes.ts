@@ -1,6 +1,7 @@
+import { LakeError } from '../errors.ts'
 import { fileSql } from '../views/relations.ts'
 import type { Add, TableState, Texts } from './actions.ts'
-import { beginning, type Held, type Mark, type Piece, pieceOf, largeRows, rewriting, tagsOf } from './ranges.ts'
+import { beginning, type Held, type Mark, type Piece, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
 import { groupSql, instantSql, type PublishedColumn } from './schema.ts'
 import type { Growth, PublishedTable } from './tables.ts'
 import { placeFile, type Portion, type Writing, type Written, writeRows } from './write.ts'
@@ -50,7 +51,7 @@ async function grown(
   growth: Growth,
   { last, now }: Step & { readonly last: Mark },
 ): Promise<Change | undefined | null> {
-  const { engine } = writing
+  const { engine, portions } = writing
   const files = [...target.state.files.values()]
   const held = files.flatMap((add): Held[] => {
     const piece = pieceOf(add.tags)
@@ -60,33 +61,44 @@ async function grown(
   const fresh = moved ? await growth.fresh(engine, last) : 0
   const stale = moved && last.version > 0 ? ((await growth.stale?.values(engine, last)) ?? []) : []
   const by = growth.stale?.by ?? ''
-  const { write, leave } = rewriting(held, { since: last, until: now }, fresh, ({ add }) => mayHold(add, by, stale))
-  const written: { readonly name: string; readonly tags: Texts; readonly file: Written }[] = []
-  const note = async (folder: string, portion: Portion, tags: Texts): Promise<void> => {
-    const name = `${folder}${written.length}`
-    const file = await writeRows(writing, `${target.table.name}-${written.length}`, portion)
-    if (file.rows > 0) written.push({ name, tags, file })
+  const { write: pieces, leave } = rewriting(
+    held,
+    { since: last, until: now },
+    fresh,
+    ({ add }) => mayHold(add, by, stale),
+    portions,
+  )
+  const added: { readonly add: Add; readonly rows: number }[] = []
+  let count = 0
+  const write = async (folder: string, portion: Portion, tags: Texts): Promise<void> => {
+    const name = `${count++}`
+    const file = await writeRows(writing, `${target.table.name}-${name}`, portion)
+    if (file.rows > 0)
+      added.push({ add: await placeFile(writing, target.table.name, `${folder}${name}`, file, tags), rows: file.rows })
   }
-  for (const piece of write)
-    for (const part of partsOf(piece, growth))
-      await note(folderOf(part, growth), portionOf(target, growth, part), tagsOf(part))
+  for (const piece of pieces)
+    for (const part of partsOf(piece, growth, portions))
+      await write(folderOf(part, growth), portionOf(target, growth, part, portions), tagsOf(part))
   const open = growth.open && fresh > 0
-  if (open) await note('', openPortion(target, growth), openTags)
-  const gone = [...leave.map(({ add }) => add), ...(open ? files.filter(isOpen) : [])]
-  const kept = files.filter((add) => !gone.includes(add))
-  const rows = [...kept.map(rowsOf), ...written.map(({ file }) => file.rows)].reduce((sum, one) => sum + one, 0)
-  if (growth.total !== undefined && rows !== growth.total)
-    return refuseTwice(last, target.table.name, rows, growth.total)
-  if (written.length + gone.length === 0) return undefined
-  const add: Add[] = []
-  for (const { name, tags, file } of written) add.push(await placeFile(writing, target.table.name, name, file, tags))
-  return { add, leave: gone }
+  if (open) await write('', openPortion(target, growth), openTags)
+  const gone = new Set([...leave.map(({ add }) => add), ...(open ? files.filter(isOpen) : [])])
+  const add = added.map((one) => one.add)
+  const rows = [...files.filter((one) => !gone.has(one)).map(rowsOf), ...added.map((one) => one.rows)]
+  const sum = rows.reduce((total, one) => total + one, 0)
+  if (sum !== (growth.total ?? sum)) return await refused(writing, target, { add, leave: [] }, last)
+  return add.length + gone.size === 0 ? undefined : { add, leave: [...gone] }
 }
 
 /** Rows that changed without a word are made again from the beginning; where that does not help, the lake is at odds with itself. */
-function refuseTwice(last: Mark, table: string, got: number, expected: number): null {
+async function refused({ to }: Writing, { table }: Target, { add }: Change, last: Mark): Promise<null> {
+  for (const { path } of add) await to.remove(`${table.name}/${path}`)
   if (last.version > 0) return null
-  throw new RangeError(`${table}: ${got} rows were read of a lake that has ${expected}`)
+  throw new LakeError('integrity', {
+    subject: `the table ${table.name}`,
+    expected: 'as many rows as the commits of the lake say',
+    got: 'another number',
+    next: 'run pitlake doctor',
+  })
 }
 
 function rowsOf({ stats }: Add): number {
@@ -100,8 +112,12 @@ function mayHold({ stats }: Add, column: string, values: readonly string[]): boo
   return values.some((value) => (least ?? value) <= value && value <= (most ?? value))
 }
 
-function partsOf(piece: Piece & { readonly rows: number }, { groups }: Growth): readonly (Piece & { rows: number })[] {
-  if (piece.group !== null || groups.length === 0 || piece.rows <= largeRows) return [piece]
+function partsOf(
+  piece: Piece & { readonly rows: number },
+  { groups }: Growth,
+  { large }: Portions,
+): readonly (Piece & { rows: number })[] {
+  if (piece.group !== null || groups.length === 0 || piece.rows <= large) return [piece]
   return groups.map((group) => ({ ...piece, group }))
 }
 
@@ -115,6 +131,7 @@ function portionOf(
   { table, columns }: Target,
   { at, groups }: Growth,
   piece: Piece & { readonly rows: number },
+  { large }: Portions,
 ): Portion {
   const { since, until, group, rows } = piece
   const instant = `published."${at}"`
@@ -124,7 +141,7 @@ function portionOf(
     ...(group === null ? [] : [groupSql(group)]),
   ]
   // A large portion stays as the lake's files have it, partition by partition: sorting it would cost more than all else.
-  const order = groups.length > 0 && rows > largeRows ? [] : table.order
+  const order = groups.length > 0 && rows > large ? [] : table.order
   return { rows: table.rows(since), columns, where, order }
 }
 

@@ -2,8 +2,10 @@ import { LakeError, usage } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { heldVersions, liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { lockCommit } from '../store/lock.ts'
 import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
-import { type Spool, openSpool } from '../ledger/sweep.ts'
+import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { liesIn } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
 import { places } from '../store/layout.ts'
@@ -13,7 +15,7 @@ import { type Change, changeOf } from './changes.ts'
 import { type At, commitChange, lastMark, requireFit } from './commit.ts'
 import type { Destination } from './destination.ts'
 import { type Logs, readTable, requireOwn } from './log.ts'
-import type { Mark } from './ranges.ts'
+import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { schemaString } from './schema.ts'
 import { type PublishedTable, publishedTables } from './tables.ts'
 import { publishVersions, versionsTable } from './versions.ts'
@@ -24,6 +26,8 @@ export interface PublishInput {
   readonly root: string
   readonly catalogue: Catalogue
   readonly to: Destination
+  /** Tests have smaller ones. */
+  readonly portions?: Portions
 }
 
 /** What a publish did; tables that were as they should be are not named. */
@@ -62,13 +66,14 @@ export async function publish(
 }
 
 async function published(
-  { root, catalogue, to }: PublishInput,
+  { root, catalogue, to, portions = usualPortions }: PublishInput,
   deps: CommitDeps & { readonly signal: AbortSignal },
   { ledger, begin, id }: Run,
   spool: Spool,
   lake: string,
 ): Promise<PublishSummary> {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
+  await requireWhole(ledger, version, deps)
   using engine = await Engine.open(spool.file(places.database), {
     readOnly: true,
     lean: true,
@@ -89,7 +94,7 @@ async function published(
   }
   const mended = await requireFit(engine, to, states, at)
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
-  const writing: Writing = { to, engine, local: spool.file, mark, now: at.now }
+  const writing: Writing = { to, engine, local: spool.file, mark, now: at.now, portions }
   const done: Record<string, PublishedChange> = {}
   await begin({ version }, () => ({ version, tables: Object.keys(done).length }))
   for (const table of tables) {
@@ -141,6 +146,15 @@ function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]
 function told(state: TableState, { add, leave }: Change): PublishedChange {
   const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
+}
+
+/** Vacuum chooses what goes under the commit lock, and leaves what views in a spool name: it came before them, or it saw them. */
+async function requireWhole(ledger: Ledger, version: number, deps: CommitDeps): Promise<void> {
+  await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  await ledger.catchUp()
+  if (liveFiles(ledger, { version }).every((file) => file.dropped_version === null)) return
+  const subject = `version ${version} of ${ledger.root}`
+  throw new LakeError('busy', { subject, got: 'a vacuum that took files of it', next: 'run the same command again' })
 }
 
 function stopped({ uri }: Destination): LakeError {

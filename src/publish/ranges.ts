@@ -45,11 +45,16 @@ export function pieceOf(tags: Texts): Piece | undefined {
   return since && until && { since, until, group: tags['group'] ?? null }
 }
 
-/** Up to so many rows are one file, whatever they are of; more are a file for each group, and stay as they are. */
-export const largeRows = 1_000_000
+/** How many rows make a file. */
+export interface Portions {
+  /** So few are written again with each publish. */
+  readonly few: number
+  /** More than so many are a file for each group of metrics, and stay as they are; up to them all are in one. */
+  readonly large: number
+}
 
-/** So few rows are written again with each publish: a row group. */
-const fewRows = 122_880
+/** A row group; a file that a reader opens for its rows, not for its footer. */
+export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
 
 /** What a publish does to the files of a table: pieces are written, with about so many rows, and files leave. */
 export interface Rewriting {
@@ -67,13 +72,14 @@ export function rewriting(
   { since, until }: Range,
   fresh: number,
   isStale: (file: Held) => boolean,
+  { few, large }: Portions,
 ): Rewriting {
   const leave = new Set<Held>()
   let [rows, start] = [fresh, since]
   const ranges = [...Map.groupBy(held, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
   for (const [, files] of fresh === 0 ? [] : ranges) {
     const own = files.reduce((sum, file) => sum + file.rows, 0)
-    if (own > Math.max(2 * rows, fewRows) || rows + own > largeRows) break
+    if (own > Math.max(2 * rows, few) || rows + own > large) break
     for (const file of files) leave.add(file)
     rows += own
     start = files[0]?.piece.since ?? start

@@ -4,6 +4,7 @@ import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { columnsOf } from '../store/parquet.ts'
 import type { Add, Texts } from './actions.ts'
 import type { Destination } from './destination.ts'
+import type { Portions } from './ranges.ts'
 import { type ColumnFacts, type PublishedColumn, publishedColumns, selectList, statsOf } from './schema.ts'
 
 /** What writing data files needs. */
@@ -17,6 +18,7 @@ export interface Writing {
   readonly mark: string
   /** Milliseconds since 1970. */
   readonly now: () => number
+  readonly portions: Portions
 }
 
 /** What Parquet every reader takes: Spark before 4.3 reads no page of v2. */

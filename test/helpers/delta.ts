@@ -1,11 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { publish, type PublishSummary } from '../../src/publish/publish.ts'
+import type { Destination } from '../../src/publish/destination.ts'
+import { type Portions, usualPortions } from '../../src/publish/ranges.ts'
 import { destinationOf } from '../../src/publish/open.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine, quoteList, type Row } from '../../src/store/engine.ts'
 import { commitDeps } from './lakes.ts'
 import { catalogue } from './sandbox-client.ts'
+import { makeViews, micros, multiset, withViews } from './views.ts'
 
 /** One line of a Delta log, as this reader needs it. */
 interface Line {
@@ -48,12 +51,51 @@ export async function deltaRows(folder: string, version?: number): Promise<reado
   return await engine.rows(`SELECT * FROM read_parquet(${quoteList(files)}, hive_partitioning = false)`)
 }
 
+/** How a test publishes. */
+export interface Publishing {
+  readonly disk?: Disk
+  readonly mark?: string
+  readonly nowMicros?: () => number
+  readonly portions?: Portions
+  /** Puts something between the publish and its destination. */
+  readonly through?: (to: Destination) => Destination
+}
+
 /** Publishes a lake to a folder as the command does. */
-export async function publishTo(
-  root: string,
-  folder: string,
-  { disk = realDisk, mark = 'test', nowMicros }: { disk?: Disk; mark?: string; nowMicros?: () => number } = {},
-): Promise<PublishSummary> {
+export async function publishTo(root: string, folder: string, how: Publishing = {}): Promise<PublishSummary> {
+  const { disk = realDisk, mark = 'test', nowMicros, portions = usualPortions, through = (to) => to } = how
   const deps = { ...commitDeps(nowMicros ? { nowMicros } : {}), signal: new AbortController().signal }
-  return await publish({ root, catalogue, to: destinationOf(folder, { disk, mark }) }, deps)
+  const to = through(destinationOf(folder, { disk, mark }))
+  return await publish({ root, catalogue, to, portions }, deps)
+}
+
+/** The next whole millisecond of ISO text with microseconds, by arithmetic of the test's own; none for infinity. */
+export function ceiled(text: string): string | null {
+  if (text.endsWith('infinity')) return null
+  return new Date(Math.floor((micros(text) + 999) / 1000)).toISOString().replace('Z', '000Z')
+}
+
+const isInstant = (value: unknown): value is string =>
+  typeof value === 'string' && /^(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z|-?infinity)$/.test(value)
+
+/** Rows with every instant rounded up, as what is published must be; keys sorted, as a multiset. */
+export function asPublished(rows: readonly Row[]): string[] {
+  const cells = (row: Row) =>
+    Object.entries(row).map(([name, value]) => [name, isInstant(value) ? ceiled(value) : value] as const)
+  return multiset(rows.map((row) => Object.fromEntries(cells(row).toSorted(([a], [b]) => (a < b ? -1 : 1)))))
+}
+
+/** The tables that say something else than the views of the lake do; `versions` and `available_rule_at` are not compared. */
+export async function unlike(root: string, folder: string): Promise<readonly string[]> {
+  await makeViews(root)
+  const wrong: string[] = []
+  await withViews(root, async (engine) => {
+    for (const table of readdirSync(folder).filter((name) => name !== 'versions')) {
+      const view = table.replace(/^history_/, 'history.').replace(/^snapshot_/, 'snapshots.')
+      const published = (await deltaRows(join(folder, table))).map(({ available_rule_at: _, ...row }) => row)
+      const own = await engine.rows(`SELECT * FROM ${view}`)
+      if (JSON.stringify(asPublished(published)) !== JSON.stringify(asPublished(own))) wrong.push(table)
+    }
+  })
+  return wrong
 }

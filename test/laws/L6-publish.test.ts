@@ -1,0 +1,130 @@
+import fc from 'fast-check'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
+import { redate } from '../../src/upkeep/redate.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { asPublished, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { withLag } from '../helpers/lags.ts'
+import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
+import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+
+const buildViews = (): Promise<void> => Promise.resolve()
+/** Small enough that these lakes have tables of many files. */
+const portions = { few: 10, large: 60 }
+const kinds = ['own', 'recent', 'merge', 'compact', 'vacuum', 'redate', 'publish'] as const
+
+/** Does the steps and publishes at the end; then what stands there must be what the lake says. */
+async function live(home: string, steps: readonly (typeof kinds)[number][]): Promise<void> {
+  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const deps = rewriteDeps()
+  const ledger = await Ledger.open(root)
+  let [days, lag] = [0, 0]
+  try {
+    for (const step of ['own', ...steps, 'publish'] as const) {
+      deps.clock.now += 3600
+      if (step === 'own' || step === 'recent') {
+        const [since, late] = [days, days > 0 ? [days - 3] : []]
+        days += 10
+        const what = metrics.map((metric) => ({ metric, since, days: 10, skip: [since + 7], late }))
+        await topUps(ledger, deps, what, step)
+      } else if (step === 'merge') await mergeSmallFiles(ledger, deps)
+      else if (step === 'compact') await compact(root, deps)
+      else if (step === 'vacuum') await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
+      else if (step === 'redate') await redate(root, withLag(metrics[0], ++lag * 100), deps)
+      else {
+        await publishTo(root, out, { nowMicros: deps.nowMicros, portions })
+        expect(await unlike(root, out)).toEqual([])
+      }
+      await ledger.catchUp()
+    }
+    expect((await publishTo(root, out, { nowMicros: deps.nowMicros, portions })).tables).toEqual({})
+  } finally {
+    ledger.close()
+  }
+}
+
+test('TIME: points dated anew replace those that were published, in one version of the table', async () => {
+  await inFolder(async (home) => {
+    const steps = ['own', 'publish', 'recent', 'publish', 'redate', 'publish', 'compact', 'vacuum', 'recent'] as const
+    await live(home, steps)
+    const points = join(home, 'out/points')
+    const [before, after] = [await deltaRows(points, 1), await deltaRows(points, 2)]
+    const dated = (rows: typeof before, metric: string): string[] =>
+      asPublished(rows.filter((row) => row['metric'] === metric))
+    expect(after).toHaveLength(before.length)
+    expect(dated(after, metrics[0])).not.toEqual(dated(before, metrics[0]))
+    expect(dated(after, metrics[1])).toEqual(dated(before, metrics[1]))
+  })
+})
+
+test('after any order of top-ups, merges, redates, vacuums and publishes the tables say what the lake says', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom(...kinds), { minLength: 3, maxLength: 7 }),
+      async (steps) => await inFolder(async (home) => await live(home, steps)),
+    ),
+    { numRuns: 2, endOnFailure: true },
+  )
+}, 300_000)
+
+test('what is read is kept from vacuum meanwhile', async () => {
+  await inFolder(async (home) => {
+    const [root, out] = [join(home, 'lake'), join(home, 'out')]
+    const deps = rewriteDeps()
+    using ledger = await Ledger.open(root)
+    for (const since of [0, 10, 20]) await topUps(ledger, deps, [{ metric: metrics[0], since, days: 10 }])
+    await publishTo(root, out, {
+      nowMicros: deps.nowMicros,
+      // Between the first file and the second nothing is left of the files that it reads but what is pinned.
+      through: (to) => ({
+        ...to,
+        put: async (path, file) => {
+          if (path.startsWith('points/')) {
+            await compact(root, deps)
+            expect((await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })).data.files).toBe(0)
+          }
+          await to.put(path, file)
+        },
+      }),
+    })
+    expect(await unlike(root, out)).toEqual([])
+    const freed = await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
+    expect(freed.data.files).toBe(3)
+  })
+})
+
+test('histories and dated snapshots follow the registry', async () => {
+  const small = new SmallRegistry()
+  const { world } = small
+  const changes: readonly (() => void)[] = [
+    () => undefined,
+    () => world.put('issuers', 'i1', { name: 'renamed' }),
+    () => world.put('deployments', 'd2', null),
+    () => undefined,
+    () => world.put('products', 'p3', null),
+  ]
+  await withRegistryBench(
+    Date.UTC(2026, 5, 1, 12) / 1000,
+    async (bench) => {
+      const out = join(mkdtempSync(join(tmpdir(), 'pitlake-published-')), 'out')
+      for (const [n, change] of changes.entries()) {
+        change()
+        // Two of these days have two snapshots.
+        bench.clock.now = Date.UTC(2026, 5, 1, 12) / 1000 + Math.floor(n / 2) * day + n * 60
+        await bench.sync()
+        await bench.snapshot()
+        await publishTo(bench.root, out)
+        expect(await unlike(bench.root, out)).toEqual([])
+      }
+      expect((await publishTo(bench.root, out)).tables).toEqual({})
+      rmSync(dirname(out), { recursive: true })
+    },
+    { instead: small.answer },
+  )
+})
