@@ -92,7 +92,10 @@ export async function unlike(root: string, folder: string): Promise<readonly str
   await withViews(root, async (engine) => {
     for (const table of readdirSync(folder).filter((name) => name !== 'versions')) {
       const view = table.replace(/^history_/, 'history.').replace(/^snapshot_/, 'snapshots.')
-      const published = (await deltaRows(join(folder, table))).map(({ available_rule_at: _, ...row }) => row)
+      const published = (await deltaRows(join(folder, table))).map((row) => {
+        const { available_rule_at: rule, ...rest } = row
+        return rule === undefined ? row : rest
+      })
       const own = await engine.rows(`SELECT * FROM ${view}`)
       if (JSON.stringify(asPublished(published)) !== JSON.stringify(asPublished(own))) wrong.push(table)
     }
