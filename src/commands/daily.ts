@@ -11,6 +11,7 @@ import { buildViews } from '../views/build.ts'
 import type { Standing } from '../report/page/standing.ts'
 import type { Totals } from '../metrics/plan.ts'
 import { redact } from '../secrets/secrets.ts'
+import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
@@ -59,6 +60,7 @@ export const dailyCommand: CommandSpec = {
 pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
   run: async (input, deps) => {
     const day = begin(input, deps)
+    await refuseMirror(day.context.settings.data)
     const told: (Told & { step: string })[] = []
     const scripted = flagOption(input, 'json')
     for (const [step, run] of steps(day)) {

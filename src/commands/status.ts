@@ -75,6 +75,7 @@ export function inWords(standing: Standing, data: string): string {
     committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
   const lines: [string, string][] = [
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
+    ...(standing.mirror_of === null ? [] : [['mirror of', standing.mirror_of] as [string, string]]),
     ['provider', standing.provider ?? 'none yet'],
     ['version', version],
     ['trust', verdicts[standing.trust]],

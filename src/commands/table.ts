@@ -88,6 +88,11 @@ export const commandTable: readonly CommandEntry[] = [
     async () => (await import('./publish.ts')).publishCommand,
   ),
   entry(
+    'pull',
+    'mirror a lake from where it was published, or from its folder',
+    async () => (await import('./pull.ts')).pullCommand,
+  ),
+  entry(
     'registry snapshot',
     'take a dated snapshot of the whole registry',
     async () => (await import('./registry.ts')).snapshotCommand,

@@ -6,6 +6,7 @@ import { usage } from '../errors.ts'
 import type { BesideDeps } from '../ledger/beside.ts'
 import { clockNote } from '../upkeep/clock-ahead.ts'
 import { finishRun } from '../upkeep/finish.ts'
+import type { Web } from '../publish/destination.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 import { inLake, places } from '../store/layout.ts'
@@ -48,6 +49,11 @@ export function besideWorld(deps: Deps): BesideDeps {
     program: programName(),
     temporary: tmpdir(),
   }
+}
+
+/** The real world behind what asks a bucket. */
+export function webOf(deps: Deps): Web {
+  return { ...besideWorld(deps), env: deps.env }
 }
 
 /** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */

@@ -10,7 +10,7 @@ import { appendEntry, asideDigest } from './journal.ts'
 import { entryFile, inLake } from '../store/layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
-import { readMarker, setMarker } from '../store/marker.ts'
+import { readMarker, refuseMirror, setMarker } from '../store/marker.ts'
 import { pointsOf, within } from './apply.ts'
 import { migration } from './migrate.ts'
 import { conflict, isNews, newsOf } from './news.ts'
@@ -32,6 +32,7 @@ export async function commit(
   instant?: Micros,
 ): Promise<Version> {
   const disk = deps.disk ?? realDisk
+  await refuseMirror(ledger.root)
   await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
     const head = await bringForward(ledger, await ledger.catchUp(), deps)

@@ -1,6 +1,7 @@
 import { exitCode, type LakeError } from '../errors.ts'
 import { diskError } from '../store/disk.ts'
 import { lockJob } from '../store/lock.ts'
+import { refuseMirror } from '../store/marker.ts'
 import { type CommitDeps, noteRunFacts } from './commit.ts'
 import type { Json } from './entry.ts'
 import { Ledger } from './ledger.ts'
@@ -60,6 +61,7 @@ export interface Result<T> {
 /** Opens the lake for a job: locked, free of what killed runs left, and closed whatever happens. */
 export async function withLake<T>(job: Job, deps: JobDeps, work: (run: Run) => Promise<Result<T>>): Promise<T> {
   const { root, lock } = job
+  await refuseMirror(root)
   await using _ = lock === undefined ? null : await lockJob(root, lock, { ...deps.holder, since: deps.nowMicros() })
   using ledger = await Ledger.open(root)
   await sweep(ledger, deps)

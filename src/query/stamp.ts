@@ -10,6 +10,7 @@ import { heldRules, heldStamps, liveFiles } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
+import { refuseMirror } from '../store/marker.ts'
 import { type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { buildViews } from '../views/build.ts'
@@ -58,6 +59,7 @@ const folderMark = '{{folder}}'
  * the note that says so makes no version.
  */
 export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, deps: CommitDeps): Promise<Stamped> {
+  await refuseMirror(input.root)
   const ledger = await Ledger.open(input.root)
   const id = `stamp-${Math.floor(deps.nowMicros()).toString(36)}-${deps.holder.pid}`
   const spool = await openSpool(input.root, id, deps)

@@ -12,6 +12,7 @@ import {
 import { heldRuns, heldVerified, type HeldRun, requestTotals, verifiedTotals } from '../ledger/held-runs.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
 import { holderOf, isFree } from '../store/lock.ts'
+import { mirrorOf } from '../store/marker.ts'
 import { readRefusal } from '../ledger/refusals.ts'
 import type { CoverageCounts, RunCost, RunFact, Standing } from './page/standing.ts'
 import type { Settings } from '../config/settings.ts'
@@ -45,6 +46,7 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
   const series = judgeSeries(heldSeries(ledger).values(), coverage, verified, catalogue, now, heldWeekStart(ledger))
   const facts = {
     ...who(head),
+    mirror_of: await mirrorOf(ledger.root),
     ...plain(counts, head),
     coverage: shareOf(countCoverage(series)),
     freshness: countFresh(series),

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { entriesIn } from './disk.ts'
 import { dataVersion, inLake, isRunName, places } from './layout.ts'
-import { readMarker } from './marker.ts'
+import { mirrorOf, readMarker } from './marker.ts'
 
 /** Where data stand that only a journal explains. */
 export const dataPlaces = [places.points, places.assets, places.archive, places.registry] as const
@@ -20,6 +20,8 @@ const files = [places.database, places.script, places.manifest]
  */
 export async function refuseStranger(root: string, opened: boolean): Promise<void> {
   const marked = (await readMarker(root)) !== null
+  const source = await mirrorOf(root)
+  if (source !== null) throw unfinishedMirror(root, source)
   const newest = await newestData(root)
   if (newest !== undefined && !(newest === 1 && marked && opened)) throw journalLost(root)
   if (existsSync(inLake(root, places.ledger)) && !opened) throw stranger(root, places.ledger)
@@ -66,6 +68,14 @@ function stranger(root: string, place: string): LakeError {
     expected: 'a lake, or a folder without names of the layout of one',
     got: `${join(root, place)}, but no journal`,
     next: 'name another folder with --data, or put that aside: nothing in it was touched',
+  })
+}
+
+function unfinishedMirror(root: string, source: string): LakeError {
+  return usage(`lake ${root}`, {
+    expected: 'a mirror that is whole',
+    got: `one that pitlake pull ${source} did not finish`,
+    next: 'run that again',
   })
 }
 

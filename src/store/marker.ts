@@ -7,6 +7,7 @@ import { inLake, places } from './layout.ts'
 interface Marker {
   readonly lake?: unknown
   readonly synthetic?: unknown
+  readonly mirror_of?: unknown
 }
 
 /** The id that the folder's marker tells; null where there is none, or one that is not a lake's. */
@@ -26,6 +27,39 @@ export async function markerOf(root: string, lake: string | null): Promise<'own'
 export async function markedSynthetic(root: string): Promise<boolean | null> {
   const synthetic = (await read(root))?.synthetic
   return typeof synthetic === 'boolean' ? synthetic : null
+}
+
+/** What the folder is a mirror of; null for a lake of its own. */
+export async function mirrorOf(root: string): Promise<string | null> {
+  const source = (await read(root))?.mirror_of
+  return typeof source === 'string' ? source : null
+}
+
+/** Refuses to write to a mirror: what it holds is another lake's, and comes from there. */
+export async function refuseMirror(root: string): Promise<void> {
+  const source = await mirrorOf(root)
+  if (source === null) return
+  throw usage(`lake ${root}`, {
+    expected: 'a lake of its own',
+    got: `a mirror of ${source}, which only pitlake pull and pitlake views write to`,
+    next: 'run the command where the lake is, then pitlake pull here',
+  })
+}
+
+/** The text of the marker of a mirror. */
+export function mirrorMarker(lake: string, synthetic: boolean, source: string): string {
+  const about = 'this folder is a mirror of a lake of pitlake: pitlake pull writes to it, and nothing else'
+  return `${JSON.stringify({ lake, synthetic, mirror_of: source, about })}\n`
+}
+
+/** The lake and the source that the text of a marker tells; undefined for a text that is no marker. */
+export function parseMarker(text: string): { readonly lake: string; readonly mirrorOf: string | null } | undefined {
+  try {
+    const { lake, mirror_of } = JSON.parse(text) as Marker
+    return typeof lake === 'string' ? { lake, mirrorOf: typeof mirror_of === 'string' ? mirror_of : null } : undefined
+  } catch {
+    return undefined
+  }
 }
 
 async function read(root: string): Promise<Marker | null> {

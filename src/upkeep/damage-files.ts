@@ -7,7 +7,7 @@ import { filesOnDisk, type HeldFile } from '../ledger/held.ts'
 import { decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { describeHolder, holderOf, isFree } from '../store/lock.ts'
-import { markerOf, readMarker } from '../store/marker.ts'
+import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
 import { findOrphans } from '../ledger/sweep.ts'
 import { type Manifest, readManifest } from '../views/manifest.ts'
 import { exportsOf } from '../views/proved.ts'
@@ -33,9 +33,12 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
     if (!known || known.removed_version !== null) byPath.set(file.path, file)
   }
   const damaged: DamagedFile[] = []
+  const mirror = (await mirrorOf(ledger.root)) !== null
   let bytes = 0
   for (const file of byPath.values()) {
     const problem = await bytesProblem(ledger.root, file, thorough)
+    // What left the view before it was pulled never came.
+    if (mirror && file.removed_version !== null && problem?.kind === 'file_lost') continue
     bytes += file.bytes
     if (problem) damaged.push({ file, damage: finding(problem.kind, file.path, problem.found, weightOf(file)) })
   }

@@ -7,6 +7,7 @@ import { type Damage, finding } from './damage.ts'
 import { checkFiles, checkLocks, checkMarker, checkOrphans, checkViews, type FilesHealth } from './damage-files.ts'
 import { isWritable } from '../store/disk.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
+import { refuseMirror } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Row } from '../ledger/row.ts'
 import { checkStamps } from './damage-stamps.ts'
@@ -57,6 +58,7 @@ export interface Diagnosis {
 
 /** Finds what is wrong with a lake; mends what it is told to, then looks again. */
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  if (input.rebuildLedger || input.repair || input.forgetLost || input.adopt) await refuseMirror(input.data)
   const lost = await lostLake(input.data)
   if (lost && input.adopt) return await adopted(input, input.adopt, deps)
   if (lost) {

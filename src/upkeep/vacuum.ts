@@ -7,6 +7,7 @@ import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from 
 import { inLake, places } from '../store/layout.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { pinnedSince } from '../store/pin.ts'
 import { listStamps, readStamp } from '../ledger/stamps.ts'
 import { livingSpools } from '../ledger/sweep.ts'
 import { exportsFolder, isExport } from '../views/exports.ts'
@@ -97,7 +98,8 @@ const year = 400 * 86_400
 async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inPlace: IsNamed): Promise<Going> {
   // Where the clock has stepped back, the newest commit is later than it.
   const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
-  const before = now - input.keepSeconds * 1_000_000
+  const pinned = await pinnedSince(input.root)
+  const before = Math.min(now - input.keepSeconds * 1_000_000, pinned ?? Number.POSITIVE_INFINITY)
   // A note that cannot be read may pin anything.
   for (const id of await listStamps(input.root)) await readStamp(input.root, id)
   const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
@@ -108,7 +110,8 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
   // Whoever reads a version for long has views of its own for as long as it runs.
   for (const spool of await livingSpools(ledger.root)) made.push(await namedByViews(inLake(ledger.root, spool)))
   const isNamed: IsNamed = (path) => inPlace(path) || made.some((names) => names(path))
-  const journal = await foldedBefore(ledger, before)
+  // Whoever copies the lake reads the journal from where an earlier copy ended.
+  const journal = pinned === undefined ? await foldedBefore(ledger, before) : []
   const oldest = now - (input.keepRequestsSeconds ?? year) * 1_000_000
   const logs = await oldLogs(ledger.root, oldest)
   return {

@@ -72,9 +72,14 @@ async function topUpDraft(engine: Engine, ledger: Ledger, ticket: Ticket, whats:
   return { job: 'fetch', run: 'top-up', provider, add, series, ...Object.assign({}, ...whats.map(({ more }) => more)) }
 }
 
+/** As the program names files. */
+function nameOf({ version }: Ticket): string {
+  return `${String(version).padStart(10, '0')}-t`
+}
+
 async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: TopUp, n: number): Promise<StagedFile> {
   const { metric, since, days, assets = 2, skip = [], late = [] } = what
-  const name = n === 0 ? `t-${ticket.version}` : `t-${ticket.version}-${n}`
+  const name = `${nameOf(ticket)}-${n}`
   const temporary = `spool/top-up/${name}.parquet`
   const out = inLake(ledger.root, temporary)
   mkdirSync(dirname(out), { recursive: true })
@@ -142,7 +147,7 @@ async function recentOf(
   const numbers = (of: (file: StagedFile) => number | null): number[] => files.map((file) => of(file) ?? 0)
   return {
     temporary,
-    path: recentFile(`t-${ticket.version}`),
+    path: recentFile(nameOf(ticket)),
     table: 'points',
     label: '',
     metric: null,

@@ -15,6 +15,7 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     provider: 'sandbox:7',
     providers: { metrics: 'sandbox:7', registry: null },
     synthetic: true,
+    mirror_of: null,
     version: 12,
     committed_at: '2024-06-05T11:00:00.000Z',
     series: 3,

@@ -57,6 +57,7 @@ test('after a fetch everything due is there; two days later it is behind, and sa
     ledger.close()
     expect(standing).toMatchObject({
       synthetic: true,
+      mirror_of: null,
       provider: 'sandbox:7',
       version: counts.version,
       points: counts.points,

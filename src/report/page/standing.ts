@@ -57,6 +57,8 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
   readonly provider: string | null
   readonly providers: { readonly metrics: string | null; readonly registry: string | null }
   readonly synthetic: boolean
+  /** What the folder is a mirror of; null for a lake of its own. */
+  readonly mirror_of: string | null
   /** RFC 3339; null while there is no version. */
   readonly committed_at: string | null
   readonly clock_findings: number

@@ -1,0 +1,144 @@
+import { basename } from 'node:path'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { LakeError, usage } from '../errors.ts'
+import type { CommitDeps } from '../ledger/commit.ts'
+import { runName } from '../ledger/job.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { findOrphans, openSpool } from '../ledger/sweep.ts'
+import { dataPlaces, refuseStranger } from '../store/begin.ts'
+import { diskError, isWritable, liesIn, realDisk } from '../store/disk.ts'
+import { isThere, readText } from '../store/files.ts'
+import { inLake, places } from '../store/layout.ts'
+import { type Lock, lockCommit, lockJob } from '../store/lock.ts'
+import { mirrorMarker, mirrorOf, parseMarker } from '../store/marker.ts'
+import { pin } from '../store/pin.ts'
+import { closePrivate } from '../store/private.ts'
+import { buildViews } from '../views/build.ts'
+import { namedByViews } from '../views/manifest.ts'
+import { below } from './below.ts'
+import type { Destination, Reach } from './destination.ts'
+import { folderAt, onTheWay } from './folder.ts'
+import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
+import { journalAt } from './lake-journal.ts'
+import { destinationOf } from './open.ts'
+
+/** What is mirrored, and where to. */
+export interface PullInput {
+  /** The mirror's folder. */
+  readonly root: string
+  /** A destination of `publish --lake`, its `lake` folder, or any lake. */
+  readonly source: string
+  readonly catalogue: Catalogue
+  /** Reads what is here already, too, and brings anew what is not as it should be. */
+  readonly thorough: boolean
+}
+
+/** What pulling needs of the world. */
+export interface PullDeps extends CommitDeps, CopyDeps {
+  readonly web: NonNullable<Reach['web']>
+}
+
+/** What a pull did. */
+export interface Pulled extends Copied {
+  readonly source: string
+  /** What the source's vacuum had taken away, and leftovers of killed runs: these are gone here, too. */
+  readonly removed: number
+}
+
+/** Brings a mirror up to the newest version of its lake, asking no provider; a new one where the folder is empty. */
+export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
+  const { root } = input
+  const disk = deps.disk ?? realDisk
+  const run = runName(deps, 'pull')
+  const reach: Reach = { disk, mark: run, web: deps.web }
+  await refuseOwn(root)
+  const from = await lakeIn(destinationOf(input.source, reach))
+  if (isLocal(from) && (liesIn(root, from.uri) || liesIn(from.uri, root)))
+    throw usage(`source ${from.uri}`, { expected: 'a folder apart from that of the mirror', got: root })
+  try {
+    await using held = new AsyncDisposableStack()
+    held.use(await lockJob(root, 'pull', { ...deps.holder, since: deps.nowMicros() }))
+    const spool = held.use(await openSpool(root, run, deps))
+    held.use(await pinned(from, run, deps))
+    const inPlace = await namedByViews(root)
+    const to = folderAt(root, reach)
+    const copied = await copyLake(
+      { from, to, mirrorOf: () => from.uri, scratch: spool.file('.'), near: true, thorough: input.thorough },
+      deps,
+    )
+    await rename(root, to, from.uri)
+    using ledger = await openMirror(root, deps)
+    await buildViews(ledger, { catalogue: input.catalogue, deps })
+    return { source: from.uri, ...copied, removed: await tidy(ledger, to, inPlace, deps) }
+  } catch (error) {
+    throw diskError(error, 'pull')
+  }
+}
+
+/** A lake of its own, or a stranger's folder, is no mirror. */
+async function refuseOwn(root: string): Promise<void> {
+  if ((await mirrorOf(root)) !== null) return
+  if (![places.journal, places.ledger, places.marker].some((place) => isThere(inLake(root, place))))
+    return await refuseStranger(root, false)
+  throw usage(`lake ${root}`, {
+    expected: 'a mirror, or an empty folder to make one in',
+    got: 'a lake of its own',
+    next: 'name another folder with --data',
+  })
+}
+
+/** The lake at a place: in its folder `lake`, as publish writes it, or there itself. */
+async function lakeIn(place: Destination): Promise<Destination> {
+  const inside = below(place, 'lake')
+  return (await journalAt(inside)).newest > 0 ? inside : place
+}
+
+function isLocal({ uri }: Destination): boolean {
+  return !uri.includes('://')
+}
+
+/** Holds vacuum back at a lake on this machine that can be told so; what vanishes elsewhere is looked for anew. */
+async function pinned(from: Destination, run: string, deps: PullDeps): Promise<Lock | undefined> {
+  if (!isLocal(from) || !isThere(from.uri) || !isWritable(from.uri) || (await mirrorOf(from.uri)) !== null)
+    return undefined
+  return await pin(from.uri, run, { ...deps.holder, since: deps.nowMicros() }, deps)
+}
+
+/** The marker says where the mirror came from last. */
+async function rename(root: string, to: Destination, source: string): Promise<void> {
+  const text = await readText(inLake(root, places.marker))
+  const marker = parseMarker(text)
+  if (!marker || marker.mirrorOf === source) return
+  const { synthetic } = JSON.parse(text) as { synthetic?: unknown }
+  await to.replace(places.marker, mirrorMarker(marker.lake, synthetic === true, source))
+}
+
+/** The index, made anew where it was lost or had seen an entry that was written anew. */
+async function openMirror(root: string, deps: PullDeps): Promise<Ledger> {
+  try {
+    return await Ledger.open(root)
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
+    await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+    return await Ledger.rebuild(root)
+  }
+}
+
+/**
+ * Takes away what no version of the journal names any more, and what killed runs left on the way. What the views named
+ * when the pull began stays until the next one: somebody may have opened them.
+ */
+async function tidy(
+  ledger: Ledger,
+  to: Destination,
+  inPlace: (path: string) => boolean,
+  deps: PullDeps,
+): Promise<number> {
+  const disk = deps.disk ?? realDisk
+  await closePrivate(ledger.root)
+  const gone = (await findOrphans(ledger)).filter((path) => !inPlace(path))
+  for (const place of [...dataPlaces, places.journal, places.runs, places.stamps])
+    for (const { path } of await to.list(place)) if (basename(path).startsWith(onTheWay)) gone.push(path)
+  for (const path of new Set(gone)) await disk.remove(inLake(ledger.root, path))
+  return new Set(gone).size
+}

@@ -1,0 +1,97 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { commandTable } from '../../src/commands/table.ts'
+import { commit } from '../../src/ledger/commit.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { pitlake } from '../helpers/command.ts'
+import { grow } from '../helpers/mirrors.ts'
+import { rewriteDeps } from '../helpers/merging.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pitlake-mirror-'))
+const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+const env = {
+  PITLAKE_METRICS_URL: 'http://127.0.0.1:9',
+  PITLAKE_METRICS_KEY: 'nobody-answers',
+  PITLAKE_REGISTRY_URL: 'http://127.0.0.1:9/v1',
+  PITLAKE_REGISTRY_KEY: 'nobody-answers',
+}
+
+beforeAll(async () => {
+  await grow(source, 0, 3)
+  writeFileSync(join(folder, 'q.sql'), 'SELECT 1 AS n')
+  await pitlake(folder, ['pull', source, '--data', mirror])
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Commands that write nothing to a lake, whatever they are told. */
+const readers = new Set(
+  `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
+  audit availability, status, lookahead, versions, sql, panel, replay, registry status, sandbox`.split(/,\s+/),
+)
+/** The two that may write to a mirror. */
+const own = new Set(['pull', 'views'])
+/** What makes the others write. */
+const told: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  vacuum: [['--yes']],
+  doctor: [['--repair'], ['--rebuild-ledger'], ['--forget-lost'], ['--adopt']],
+  stamp: [['q.sql', '--out', 'r.parquet']],
+  'violations accept': [['0123456789ab', '--why', 'seen']],
+  fetch: [['--assets', 'BTC']],
+}
+const writers = commandTable.map(({ name }) => name).filter((name) => !readers.has(name) && !own.has(name))
+
+/** Every file with its bytes, but for locks and the index, which readers make. */
+function tree(root: string): Record<string, string> {
+  const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const paths = files.map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+  const kept = paths.filter((path) => !/^(?:locks|spool)\/|^ledger\.sqlite/.test(path))
+  return Object.fromEntries(kept.map((path) => [path, readFileSync(join(root, path)).toString('base64')]))
+}
+
+test.each(
+  writers.flatMap((name) => (told[name] ?? [[]]).map((args) => [[name, ...args].join(' '), name, args] as const)),
+)('%s is refused in a mirror and changes nothing', async (_, name, args) => {
+  const before = tree(mirror)
+  const { code, message, out } = await pitlake(folder, [...name.split(' '), ...args, '--data', mirror], env)
+  expect(code).toBe(2)
+  expect(`${message}${out}`).toContain(`a mirror of ${source}`)
+  expect(tree(mirror)).toEqual(before)
+})
+
+test('no job can commit to a mirror past its command', async () => {
+  using ledger = await Ledger.open(mirror)
+  const draft = { job: 'fetch', run: 'r', provider: { metrics: 'x', synthetic: true }, state: { a: 1 } }
+  await expect(commit(ledger, draft, rewriteDeps())).rejects.toThrow('a mirror of')
+})
+
+test('readers, views and status work, and say what it is', async () => {
+  expect(await pitlake(folder, ['views', '--data', mirror])).toMatchObject({ code: 0 })
+  const status = await pitlake(folder, ['status', '--json', '--data', mirror])
+  expect(JSON.parse(status.out)).toMatchObject({ mirror_of: source, version: 3 })
+  expect((await pitlake(folder, ['status', '--data', mirror])).out).toContain(`mirror of    ${source}`)
+  expect(JSON.parse((await pitlake(folder, ['status', '--json', '--data', source])).out)).toMatchObject({
+    mirror_of: null,
+  })
+  const query = ['sql', 'SELECT count(*) AS n FROM points', '--format', 'json', '--out', 'n.json', '--data', mirror]
+  expect(await pitlake(folder, query)).toMatchObject({ code: 0 })
+  expect(JSON.parse(readFileSync(join(folder, 'n.json'), 'utf8'))).toEqual([{ n: 60 }])
+  expect(await pitlake(folder, ['doctor', '--json', '--data', mirror])).toMatchObject({ code: 0 })
+  expect((await pitlake(folder, ['vacuum', '--data', mirror])).code).toBe(0)
+})
+
+test('a pull says what it did', async () => {
+  expect((await pitlake(folder, ['pull', source, '--data', mirror])).out).toBe(
+    `${mirror} mirrors version 3 of ${source} already\n`,
+  )
+  const told = JSON.parse((await pitlake(folder, ['pull', source, '--json', '--data', mirror])).out) as unknown
+  expect(told).toMatchObject({ source, version: 3, before: 3, files: 0, bytes: 0, entries: 0, stamps: 0 })
+  const half = join(folder, 'half')
+  await pitlake(folder, ['pull', source, '--data', half])
+  rmSync(join(half, 'journal'), { recursive: true })
+  rmSync(join(half, 'ledger.sqlite'))
+  expect(await pitlake(folder, ['fetch', '--assets', 'BTC', '--data', half], env)).toMatchObject({ code: 2 })
+  expect(await pitlake(folder, ['pull', source, '--data', half])).toMatchObject({ code: 0 })
+  expect(await pitlake(folder, ['pull', 'gs://x', '--data', half])).toMatchObject({ code: 2 })
+})

@@ -1,0 +1,45 @@
+import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { type Pulled, pull, type PullDeps, type PullInput } from '../../src/publish/pull.ts'
+import { metrics, rewriteDeps, topUp } from './merging.ts'
+import { catalogue } from './sandbox-client.ts'
+import { webTo } from './s3.ts'
+
+/** The world of a pull; anything may be replaced. */
+export function pullDeps(changes: Partial<PullDeps> = {}): PullDeps {
+  return { ...rewriteDeps(), web: webTo('http://127.0.0.1:9'), ...changes }
+}
+
+/** Mirrors a source into a folder. */
+export async function pulled(
+  root: string,
+  source: string,
+  changes: Partial<PullDeps> = {},
+  more: Partial<PullInput> = {},
+): Promise<Pulled> {
+  return await pull({ root, source, catalogue, thorough: false, ...more }, pullDeps(changes))
+}
+
+/** Adds commits to a lake, each of ten days of one metric; `from` counts them. */
+export async function grow(root: string, from: number, commits: number): Promise<void> {
+  using ledger = await Ledger.open(root)
+  const deps = rewriteDeps()
+  for (let n = from; n < from + commits; n++)
+    await topUp(ledger, deps, { metric: metrics[n % 2 === 0 ? 0 : 1], since: n * 10, days: 10 })
+}
+
+/** Merges the lake's files; what they were made of stays. */
+export async function merge(root: string): Promise<void> {
+  using ledger = await Ledger.open(root)
+  await mergeSmallFiles(ledger, rewriteDeps())
+}
+
+/** Merges the lake's files and lets vacuum take what they were made of, and what of the journal can be folded. */
+export async function mergeAndVacuum(root: string): Promise<readonly string[]> {
+  const deps = rewriteDeps()
+  deps.clock.now += 1000
+  await merge(root)
+  const { paths } = await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: async () => undefined })
+  return paths
+}

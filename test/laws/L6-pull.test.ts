@@ -1,0 +1,337 @@
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { exitCode } from '../../src/errors.ts'
+import { setAside } from '../../src/ledger/aside.ts'
+import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
+import { sha256File } from '../../src/ledger/commit.ts'
+import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
+import { listJournal } from '../../src/ledger/journal.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { folderAt } from '../../src/publish/folder.ts'
+import { copyLake } from '../../src/publish/lake-copy.ts'
+import { replay, stamp } from '../../src/query/stamp.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { realDisk } from '../../src/store/disk.ts'
+import { checkpointFile, entryFile, inLake } from '../../src/store/layout.ts'
+import { pinnedSince } from '../../src/store/pin.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
+import { commitDeps, dump, inFolder } from '../helpers/lakes.ts'
+import { answers, rewriteDeps } from '../helpers/merging.ts'
+import { grow, merge, mergeAndVacuum, pulled } from '../helpers/mirrors.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+/** Every live file is there byte for byte, the index is the source's, and the views give its answers. */
+async function expectMirror(mirror: string, source: string): Promise<void> {
+  using own = await Ledger.open(mirror)
+  using other = await Ledger.open(source)
+  expect(dump(own)).toEqual(dump(other))
+  using rebuilt = await Ledger.inMemory(mirror)
+  expect(dump(rebuilt)).toEqual(dump(other))
+  for (const { path, sha256 } of liveFiles(other)) expect(await sha256File(inLake(mirror, path))).toBe(sha256)
+  expect(await answers(own, null)).toBe(await answers(other, null))
+  using session = await openQuery(mirror)
+  const [row] = await session.rows('SELECT count(*) AS n FROM points')
+  expect(Number(row?.['n'])).toBe(heldPoints(other))
+}
+
+function heldPoints(ledger: Ledger): number {
+  return liveFiles(ledger, { table: 'points' }).reduce((sum, { rows }) => sum + rows, 0)
+}
+
+async function failure(work: Promise<unknown>): Promise<[number, string]> {
+  const error = await work.then(
+    () => undefined,
+    (caught: unknown) => caught,
+  )
+  return [exitCode(error), error instanceof Error ? error.message : '']
+}
+
+/** What stands in a folder, with its bytes, but for locks and what views are made of. */
+function tree(root: string): Record<string, string> {
+  const names = readdirSync(root, { recursive: true, withFileTypes: true })
+  return Object.fromEntries(
+    names.flatMap((entry) => {
+      const path = join(entry.parentPath, entry.name).slice(root.length + 1)
+      const passing = /^(?:locks|spool)(?:\/|$)|^ledger\.sqlite/.test(path)
+      return entry.isFile() && !passing ? [[path, readFileSync(join(root, path)).toString('base64')]] : []
+    }),
+  )
+}
+
+describe('a mirror', () => {
+  test('is the lake, grows by what is missing, and follows merges and vacuum', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      await grow(source, 0, 3)
+      const first = await pulled(mirror, source)
+      expect(first).toMatchObject({ version: 3, before: 0, files: 3, entries: 3, rewritten: false, removed: 0 })
+      await expectMirror(mirror, source)
+      const before = tree(mirror)
+      expect(await pulled(mirror, source)).toMatchObject({ version: 3, before: 3, files: 0, bytes: 0, entries: 0 })
+      expect(tree(mirror)).toEqual(before)
+      await grow(source, 3, 1)
+      expect(await pulled(mirror, source)).toMatchObject({ version: 4, before: 3, files: 1, entries: 1 })
+      expect((await mergeAndVacuum(source)).length).toBeGreaterThan(2)
+      await pulled(mirror, source)
+      await expectMirror(mirror, source)
+      // What the views named meanwhile may be open somewhere: it goes with the next pull.
+      expect(await pulled(mirror, source)).toMatchObject({ files: 0, entries: 0 })
+      using ledger = await Ledger.open(mirror)
+      const held = new Set(filesOnDisk(ledger).map(({ path }) => path))
+      const stand = Object.keys(tree(mirror)).filter((path) => path.startsWith('points/'))
+      expect(stand.filter((path) => !held.has(path))).toEqual([])
+    })
+  })
+
+  test('goes over what was folded: the checkpoint comes, older entries go', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      await grow(source, 0, 2)
+      await pulled(mirror, source)
+      await grow(source, 2, 3)
+      {
+        using ledger = await Ledger.open(source)
+        await writeCheckpoint(realDisk, ledger)
+      }
+      await mergeAndVacuum(source)
+      await grow(source, 6, 1)
+      expect((await listJournal(source)).entries[0]).toBeGreaterThan(3)
+      const { entries } = await pulled(mirror, source)
+      const now = await listJournal(mirror)
+      expect(now.checkpoints).toEqual([5])
+      expect(now.entries).toEqual((await listJournal(source)).entries.filter((version) => version > 5))
+      expect(entries).toBe(now.entries.length)
+      await expectMirror(mirror, source)
+    })
+  })
+
+  test('replays what was stamped where the lake is, also what vacuum keeps for it alone', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      const out = join(folder, 'result.parquet')
+      await grow(source, 0, 3)
+      const run = { sleep: async () => await Promise.resolve() }
+      const query = 'SELECT asset, sum(v) / 3 AS third FROM points GROUP BY ALL ORDER BY ALL'
+      const made = await stamp({ root: source, catalogue, query, out, variables: {} }, run, commitDeps())
+      await grow(source, 3, 3)
+      await mergeAndVacuum(source)
+      await grow(source, 6, 2)
+      await merge(source)
+      expect(await pulled(mirror, source)).toMatchObject({ stamps: 1 })
+      rmSync(source, { recursive: true })
+      expect(await replay(mirror, out, run, 'pitlake test')).toMatchObject({ same: true, version: made.version })
+      const space = async () => await Promise.resolve({ free: 1e12, total: 1e12 })
+      const looked = { data: mirror, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
+      const { findings } = await examine(looked, { ...rewriteDeps(), views: async () => undefined, space })
+      expect(findings).toEqual([])
+    })
+  })
+
+  test('mends itself: lost files, a lost index and, when asked, bytes that changed', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      await grow(source, 0, 3)
+      await pulled(mirror, source)
+      using ledger = await Ledger.open(source)
+      const [first, second] = liveFiles(ledger).map(({ path }) => join(mirror, path))
+      rmSync(first ?? '')
+      for (const name of readdirSync(mirror)) if (name.startsWith('ledger.sqlite')) rmSync(join(mirror, name))
+      expect(await pulled(mirror, source)).toMatchObject({ files: 1 })
+      const bytes = readFileSync(second ?? '')
+      bytes[9] = (bytes[9] ?? 0) ^ 1
+      writeFileSync(second ?? '', bytes)
+      expect(await pulled(mirror, source)).toMatchObject({ files: 0 })
+      expect(await pulled(mirror, source, {}, { thorough: true })).toMatchObject({ files: 1 })
+      await expectMirror(mirror, source)
+    })
+  })
+})
+
+describe('what does not fit is refused and named, and nothing of it is taken over', () => {
+  const damages: readonly [string, (source: string, file: string) => void, RegExp][] = [
+    [
+      'a torn file',
+      (source, file) => truncateSync(join(source, file), 100),
+      /points\/.*expected \d+ bytes, .*got 100 bytes/,
+    ],
+    ['an altered file', (source, file) => flip(join(source, file)), /points\/.*got SHA-256/],
+    ['a file that is gone', (source, file) => rmSync(join(source, file)), /points\/.*got no such file/],
+    ['a torn entry', (source) => truncateSync(join(source, entryFile(3)), 100), /journal\/0000000003\.json is damaged/],
+    ['an altered entry', (source) => flip(join(source, entryFile(4))), /journal\/0000000004\.json is damaged/],
+  ]
+
+  test('torn, altered and lost files and entries', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      await grow(source, 0, 2)
+      await pulled(mirror, source)
+      const before = tree(join(mirror, 'journal'))
+      await grow(source, 2, 2)
+      using ledger = await Ledger.open(source)
+      const file = liveFiles(ledger).find(({ added_version }) => added_version === 4)?.path ?? ''
+      for (const [name, damage, words] of damages) {
+        const copy = join(folder, name)
+        cpSync(source, copy, { recursive: true })
+        damage(copy, file)
+        const [code, message] = await failure(pulled(mirror, copy))
+        expect([code, message]).toEqual([4, expect.stringMatching(words)])
+        expect(message).toContain(copy)
+        expect(tree(join(mirror, 'journal'))).toEqual(before)
+      }
+      await pulled(mirror, source)
+      await expectMirror(mirror, source)
+    })
+  })
+
+  test('a damaged checkpoint', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      await grow(source, 0, 2)
+      using ledger = await Ledger.open(source)
+      await writeCheckpoint(realDisk, ledger)
+      const path = join(source, checkpointFile(2))
+      truncateSync(path, readFileSync(path).length - 20)
+      expect(await failure(pulled(mirror, source))).toEqual([
+        4,
+        expect.stringMatching(/checkpoint .*0000000002.* is damaged/),
+      ])
+      expect(existsSync(join(mirror, 'journal'))).toBe(false)
+    })
+  })
+
+  test('another history: a lake that went back, a copy that went on by itself, another lake', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror, back, other] = ['lake', 'mirror', 'back', 'other'].map((name) => join(folder, name)) as [
+        string,
+        string,
+        string,
+        string,
+      ]
+      await grow(source, 0, 2)
+      cpSync(source, back, { recursive: true })
+      await grow(source, 2, 1)
+      await pulled(mirror, source)
+      expect(await failure(pulled(mirror, back))).toEqual([
+        4,
+        expect.stringMatching(/version 3: .*got version 2 as the newest/),
+      ])
+      await grow(back, 3, 3)
+      expect(await failure(pulled(mirror, back))).toEqual([
+        4,
+        expect.stringMatching(/version 3: expected the entry .*got another one/),
+      ])
+      {
+        using ledger = await Ledger.open(back)
+        await writeCheckpoint(realDisk, ledger)
+      }
+      await mergeAndVacuum(back)
+      expect((await listJournal(back)).entries).not.toContain(3)
+      expect(await failure(pulled(mirror, back))).toEqual([
+        4,
+        expect.stringMatching(/version 3: expected the entry .*got another one/),
+      ])
+      await grow(other, 0, 1)
+      expect(await failure(pulled(mirror, other))).toEqual([2, expect.stringContaining('a mirror of lake')])
+      await expectMirror(mirror, source)
+    })
+  })
+
+  test('own lakes, strangers, and a mirror within its source', async () => {
+    await inFolder(async (folder) => {
+      const [source, own, stranger] = [join(folder, 'lake'), join(folder, 'own'), join(folder, 'stranger')]
+      await grow(source, 0, 1)
+      await grow(own, 0, 1)
+      cpSync(join(source, 'points'), join(stranger, 'points'), { recursive: true })
+      expect(await failure(pulled(own, source))).toEqual([2, expect.stringContaining('a lake of its own')])
+      expect(await failure(pulled(stranger, source))).toEqual([4, expect.stringContaining('data without a journal')])
+      expect(await failure(pulled(join(source, 'mirror'), source))).toEqual([
+        2,
+        expect.stringContaining('a folder apart'),
+      ])
+      expect(await failure(pulled(join(folder, 'm'), join(folder, 'nowhere')))).toEqual([
+        2,
+        expect.stringContaining('no lake in'),
+      ])
+      expect(existsSync(join(folder, 'm', 'lake.json'))).toBe(false)
+    })
+  })
+})
+
+test('an entry that was set aside and written anew is written anew in the mirror', async () => {
+  await inFolder(async (folder) => {
+    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    await grow(source, 0, 3)
+    await pulled(mirror, source)
+    const digest =
+      (await Ledger.open(source).then((ledger) => {
+        using held = ledger
+        return held.head().digest
+      })) ?? ''
+    await setAside(realDisk, source, { version: 3, digest, found: '' })
+    ;(await Ledger.rebuild(source)).close()
+    await grow(source, 7, 2)
+    expect(await pulled(mirror, source)).toMatchObject({ before: 3, version: 4, rewritten: true, entries: 2 })
+    await expectMirror(mirror, source)
+    expect(readFileSync(join(mirror, entryFile(3)))).toEqual(readFileSync(join(source, entryFile(3))))
+  })
+})
+
+describe('vacuum during a pull', () => {
+  test('keeps what is being copied, and lets go of it afterwards', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      await grow(source, 0, 5)
+      let taken: readonly string[] | undefined
+      let since: number | undefined
+      const sleep = async (): Promise<void> => undefined
+      let vacuumed: Promise<void> | undefined
+      const onFile = (): void => {
+        vacuumed ??= (async () => {
+          since = await pinnedSince(source)
+          taken = await mergeAndVacuum(source)
+        })()
+      }
+      expect(await pulled(mirror, source, { onFile, sleep, nowMicros: () => 1 })).toMatchObject({
+        version: 5,
+        files: 5,
+      })
+      await vacuumed
+      expect(since).toBe(1)
+      expect(taken).toEqual([])
+      expect(await pinnedSince(source)).toBeUndefined()
+      expect((await mergeAndVacuum(source)).length).toBeGreaterThan(4)
+      await pulled(mirror, source)
+      await expectMirror(mirror, source)
+    })
+  })
+
+  test('where it cannot be held back the copy begins anew with what the lake needs by then', async () => {
+    await inFolder(async (folder) => {
+      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+      await grow(source, 0, 5)
+      const from = folderAt(source, { disk: realDisk, mark: 'r' })
+      let vacuumed: Promise<unknown> | undefined
+      const moving = {
+        ...from,
+        get: async (path: string, file: string) => {
+          if (path.startsWith('points/')) await (vacuumed ??= mergeAndVacuum(source))
+          return await from.get(path, file)
+        },
+      }
+      const to = folderAt(mirror, { disk: realDisk, mark: 'w' })
+      const input = { from: moving, to, mirrorOf: () => 'here', scratch: join(folder, 'scratch'), near: true }
+      const done = await copyLake(input, { signal: new AbortController().signal })
+      expect(done.version).toBeGreaterThan(5)
+      await pulled(mirror, source)
+      await expectMirror(mirror, source)
+    })
+  })
+})
+
+function flip(path: string): void {
+  const bytes = readFileSync(path)
+  const at = bytes.length - 30
+  bytes[at] = (bytes[at] ?? 0) ^ 1
+  writeFileSync(path, bytes)
+}
