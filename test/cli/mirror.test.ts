@@ -35,6 +35,7 @@ const own = new Set(['pull', 'views'])
 /** What makes the others write. */
 const told: Readonly<Record<string, readonly (readonly string[])[]>> = {
   vacuum: [['--yes']],
+  publish: [['out']],
   doctor: [['--repair'], ['--rebuild-ledger'], ['--forget-lost'], ['--adopt']],
   stamp: [['q.sql', '--out', 'r.parquet']],
   'violations accept': [['0123456789ab', '--why', 'seen']],
