@@ -11,14 +11,18 @@ export interface Destination {
   readonly onSettled: (ask: Ask) => void
 }
 
-/** A batch is committed when it holds so many bodies, or so many bytes. */
+/** A batch is committed when it holds so many bodies and the first of them has waited so long, */
 const batchBodies = 200
+const batchMs = 10_000
+/** or when it holds so many bytes, or so many bodies. */
 const batchBytes = 32_000_000
+const mostBodies = 2000
 
 /** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
 export async function askAll(asking: Asking, asks: readonly Ask[], to: Destination): Promise<void> {
   const { concurrency, commitNow, onSettled } = to
   let waiting: Answered[] = []
+  let since = 0
   const undecoded: Ask[] = []
   let committing: Promise<void> = Promise.resolve()
   const flush = async (): Promise<void> => {
@@ -31,9 +35,11 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: Destinati
     const came = await askWindow(asking, ask, again)
     if (came.length > 0) onSettled(ask)
     // Only now: while it was asked, the batch may have been handed over and replaced.
+    if (waiting.length === 0) since = asking.now()
     waiting.push(...came)
     const bytes = waiting.reduce((sum, { body }) => sum + (body?.bytes ?? 0), 0)
-    if (waiting.length >= batchBodies || bytes >= batchBytes) await flush()
+    const many = waiting.length >= (asking.now() - since >= batchMs ? batchBodies : mostBodies)
+    if (many || bytes >= batchBytes) await flush()
   }
   const limit = pLimit(concurrency)
   const [first, ...rest] = asks

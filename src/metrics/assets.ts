@@ -25,7 +25,7 @@ interface Listing {
     readonly deps: CommitDeps
   }
   readonly connection: Connection
-  readonly engine: Engine
+  readonly engine: () => Promise<Engine>
   /** By a limit of its own: its refusals stop nothing. */
   readonly ask: AskOne
 }
@@ -63,11 +63,11 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
   const version = await commit(
     ledger,
     async (ticket) => {
-      const rows = await freshRows(ledger, engine, assets ?? [])
+      const rows = assets === null || assets.length === 0 ? [] : await freshRows(ledger, await engine(), assets)
       fresh = rows.length
       const name = `${String(ticket.version).padStart(10, '0')}-${run.id}`
       const temporary = `assets-${name}.parquet`
-      if (fresh > 0) await writeAssets(engine, rows, spool.file(temporary), ticket.committed_at)
+      if (fresh > 0) await writeAssets(await engine(), rows, spool.file(temporary), ticket.committed_at)
       const about = { table: 'metric_assets', label: '', metric: null, interval: null, digest: null, meta: {} } as const
       const staged = { ...about, temporary: spool.path(temporary), path: assetsFile(name), min_t: null, max_t: null }
       return {
@@ -94,7 +94,6 @@ async function freshRows(
   engine: Engine,
   assets: NonNullable<ReturnType<typeof readAssets>>,
 ): Promise<AssetRow[]> {
-  if (assets.length === 0) return []
   const held = await heldAssets(ledger, engine)
   return assets
     .filter(({ id, record }) => held.get(id) !== canonical(record))

@@ -43,7 +43,7 @@ export interface BatchContext {
   /** A fetch settles all that it asked; a verify only what was missing, and says what came of each window. */
   readonly job: 'fetch' | 'verify'
   readonly ledger: Ledger
-  readonly engine: Engine
+  readonly engine: () => Promise<Engine>
   readonly spool: Spool
   readonly run: string
   readonly provider: Provider
@@ -159,7 +159,7 @@ async function convertAll(
   const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
   const metadata = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
   const observedAt = BigInt(ticket.committed_at)
-  const result = await convert(context.engine, { parts, recent, timestamp, weekStart, observedAt, metadata })
+  const result = await convert(await context.engine(), { parts, recent, timestamp, weekStart, observedAt, metadata })
   made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
   made.violations.push(...result.violations)
   made.findings.push(...result.findings)
@@ -224,7 +224,7 @@ async function withWeekday(
       const answer = answers.find(({ request }) => request.id === result.request)
       const file = answer?.body.file
       if (answer?.ask.interval !== '1w' || file === undefined) return result
-      const begins = await weekdayOf(engine, file)
+      const begins = await weekdayOf(await engine(), file)
       if (begins === null || begins === weekStart) return result
       return { ...result, reason: `weeks that begin on ${begins}: set metrics.week_start (${weekStart})` }
     }),

@@ -41,7 +41,8 @@ export interface MetricsRun extends Run {
 /** The same while the API can be asked, with what converting needs. */
 export interface OpenRun extends MetricsRun {
   readonly connection: Connection
-  readonly engine: Engine
+  /** Opened by the first who needs it: what was asked in vain needs none. */
+  readonly engine: () => Promise<Engine>
   /** Tells the world and the run's log. */
   readonly tell: (event: IngestEvent) => void
   /** Asks for the listing of assets, by its own limit. */
@@ -78,7 +79,9 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
     onSkew: (skew: Extract<IngestEvent, { kind: 'skew' }>['skew']) => onEvent({ kind: 'skew', skew }),
   }
   await withConnection(run, api, deps, listeners, async (connection) => {
-    const engine = await Engine.open(':memory:', { lean: true, tempDirectory: connection.spool.file('duckdb') })
+    let opened: Promise<Engine> | undefined
+    const engine = async (): Promise<Engine> =>
+      await (opened ??= Engine.open(':memory:', { lean: true, tempDirectory: connection.spool.file('duckdb') }))
     const tell = (event: IngestEvent): void => {
       const line = logged(event, deps.detailedLog ?? false)
       if (line !== null) connection.log.note(...line)
@@ -96,7 +99,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
       await use({ ...run, connection, engine, tell, list, describe })
     } finally {
       await connection.hangUp()
-      engine.close()
+      if (opened !== undefined) (await opened).close()
     }
   })
 }

@@ -30,7 +30,7 @@ export interface Contradiction {
   readonly storedAt: number
 }
 
-/** What is new (then in the table `fresh`) and what contradicts. */
+/** What is new (then in `fresh`) and what contradicts. */
 export interface Comparison {
   /** Whether the table `late` names points that came late. */
   readonly late: boolean
@@ -54,13 +54,19 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
   const shared = new Set(good.map(({ rank }) => rank)).size < good.length
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
-  await session.run(heldSql(good, loaded))
+  const held = heldSql(good, loaded)
+  await session.run(held)
   const rowSql = { close: endSql('t', '"interval"'), instant: rowInstantSql('t', 'close') }
   await session.run(statement('offered', { ...rowSql, distinct: doubled ? 'DISTINCT ON (body, t)' : '' }))
+  // With nothing to compare with all that is offered is fresh: it need not be written down again.
+  const alone = held === nothingHeld && !shared
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
-  await session.run(statement('fresh', shared ? first : { distinct: '', order: '' }))
+  await session.run(
+    statement('fresh', { kind: alone ? 'VIEW' : 'TABLE', ...(shared ? first : { distinct: '', order: '' }) }),
+  )
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
-  const contradictions = good.every(({ part }) => part.overlap === 'off') ? [] : await contradict(session)
+  const uncompared = alone || good.every(({ part }) => part.overlap === 'off')
+  const contradictions = uncompared ? [] : await contradict(session)
   const priors = good.flatMap((one) => priorRows(one, good))
   if (priors.length > 0) {
     await session.run(statement('prior', { json: json(priors) }))

@@ -19,7 +19,7 @@ import type {
 } from './conversion.ts'
 import { load } from './load.ts'
 import { type Ordered, order } from './order.ts'
-import { describe, readShares, shareOf, type Source, stagedDating, writePoints } from './write.ts'
+import { describe, leadOf, readShares, shareOf, type Source, stagedDating, writePoints } from './write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { portionRows, recentGroup } from './files.ts'
 import type { Violation } from '../ledger/entry.ts'
@@ -104,12 +104,12 @@ async function writeFresh(
 ): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
+  const dating = stagedDating(ordered)
   const write = async (chosen: readonly number[], out: string, more: Partial<Source>): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
-    const series = '(SELECT * EXCLUDE (part) FROM series)'
-    const source = `(FROM fresh JOIN ${series} USING (rank) WHERE part IN (${chosen.join(', ')}))`
+    const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
     const how = { place: 'rank', sorted: false, late, minusZero, few: rows <= fewRows, out, ...more }
-    await writePoints(session, job, stagedDating, { source, ...how })
+    await writePoints(session, job, dating, { source, ...how })
     const { metric, interval } = ordered.find(({ p }) => p === chosen[0])?.part ?? {}
     const named =
       more.lead === undefined ? `${quote(metric ?? '')} AS metric, ${quote(interval ?? '')} AS "interval", ` : ''
@@ -126,7 +126,7 @@ async function writeFresh(
       files.set(p, file)
     } else if (rows > 0) small.push(p)
   if (small.length === 0) return { files, recent: null }
-  const lead = { lead: 'metric, "interval",', group: recentGroup }
+  const lead = { lead: leadOf(ordered), group: recentGroup }
   return { files, recent: await write(small, job.recent.out, lead) }
 }
 

@@ -27,8 +27,10 @@ export interface Dating {
   readonly trusted: string
 }
 
-/** For points of one partition that tell nothing but their body. */
-export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]): Dating {
+/** What the series of each body, in the order of the column `body`, says of its points. */
+function identityOf(
+  ordered: readonly Ordered[],
+): Pick<Dating, 'asset' | 'currency' | 'exchange' | 'network' | 'params'> {
   const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
   return {
     asset: perBody(({ series }) => series.asset),
@@ -36,6 +38,13 @@ export function literalDating({ rules, interval }: PartJob, ordered: readonly Or
     exchange: perBody(({ series }) => series.exchange),
     network: perBody(({ series }) => series.network),
     params: perBody(({ series }) => paramsText(series.params)),
+  }
+}
+
+/** For points of one partition that tell nothing but their body. */
+export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]): Dating {
+  return {
+    ...identityOf(ordered),
     available: availableSql(rules, 't', interval),
     floor: floorSql(rules, 't', interval),
     backfill: `${backfillAfter(interval)}::BIGINT`,
@@ -44,18 +53,16 @@ export function literalDating({ rules, interval }: PartJob, ordered: readonly Or
   }
 }
 
-/** For points of the table `fresh` beside their series. */
-export const stagedDating: Dating = {
-  asset: 'asset',
-  currency: 'currency',
-  exchange: 'exchange',
-  network: 'network',
-  params: 'params',
-  available: 'ruled',
-  floor: 'floor',
-  backfill: 'backfill',
-  basis: 'rule_basis',
-  trusted: 'trusted',
+/** For points of the table `fresh`, which tells what their rules say. */
+export function stagedDating(ordered: readonly Ordered[]): Dating {
+  const ruled = { available: 'ruled', floor: 'floor', backfill: 'backfill', basis: 'rule_basis', trusted: 'trusted' }
+  return { ...identityOf(ordered), ...ruled }
+}
+
+/** SQL of metric and interval of each body's points, as leading columns. */
+export function leadOf(ordered: readonly Ordered[]): string {
+  const perBody = (name: 'metric' | 'interval'): string => lookup(ordered.map(({ part }) => part[name]))
+  return `${perBody('metric')} AS metric, ${perBody('interval')} AS "interval",`
 }
 
 /** The points to be written. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { withBench } from '../helpers/fetching.ts'
+import { withProvider } from '../helpers/provider.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const selection = { assets: ['BTC', 'ETH'], paths: ['blockchain/*', 'supply/*'], since: now - 30 * 86_400 }
@@ -63,3 +64,26 @@ test('repeated and early ended runs say so', async () =>
     expect(attempts.reduce((sum, n) => sum + n, 0)).toBeLessThanOrEqual(stopped.requests + rest.requests)
     expect(attempts.reduce((sum, n) => sum + n, 0)).toBeGreaterThanOrEqual(rest.requests)
   }))
+
+/** How many versions a fetch of 420 series makes, and their points, while its clock goes on by so many milliseconds a look and by what it waits. */
+async function versionsOf(ms: number): Promise<{ versions: number; points: number }> {
+  let seen = { versions: 0, points: 0 }
+  await withProvider(now, async (own) => {
+    own.answer((path) => (path === 'assets' ? { status: 404 } : [{ t: now - (now % 86_400) - 2 * 86_400, v: 1 }]))
+    let at = now * 1000
+    const assets = Array.from({ length: 420 }, (_, n) => `A${n}`)
+    const about = { assets, paths: ['blockchain/block_count_pit'], since: now - 3 * 86_400, until: now - 86_400 }
+    const { points_added: points } = await own.fetch(about, {
+      deps: { now: () => (at += ms), wait: async (some) => void (at += some) },
+      metrics: { requestsPerMinute: 1_000_000 },
+    })
+    using ledger = await Ledger.openToRead(own.root)
+    seen = { versions: ledger.head().version, points }
+  })
+  return seen
+}
+
+test('what comes quickly is one version, and no answer waits long for others', async () => {
+  expect(await versionsOf(0.001)).toEqual({ versions: 1, points: 420 })
+  expect(await versionsOf(100)).toEqual({ versions: 3, points: 420 })
+})

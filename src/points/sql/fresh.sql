@@ -1,7 +1,7 @@
 -- fresh: the points to be added.
 -- columns: those of offered.
 -- law: L2, L4. Never one that is held; the first body wins.
-CREATE TEMP TABLE fresh AS
+CREATE TEMP {{kind}} fresh AS
 SELECT {{distinct}} *
 FROM offered ANTI JOIN held USING (rank, t)
 WHERE keep
