@@ -2,7 +2,7 @@ import { LakeError } from '../errors.ts'
 import { auditAvailability, type AuditReport, type AuditRow, type Change } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { readContext } from './context.ts'
-import { json, table } from './print.ts'
+import { table } from './print.ts'
 import { type CommandSpec, flagOption, listOption } from './spec.ts'
 
 /** `audit availability`: rule against observation. */
@@ -12,14 +12,13 @@ export const audit: CommandSpec = {
   options: [
     { flags: '--paths LIST', about: 'endpoints, by comma, `*` as a glob' },
     { flags: '--all', about: 'also list the rules that hold' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
 than two known arrivals in a hundred break is disproved (exit 4); one without any known arrival is unproven.
 Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
 The proposed block holds a rule for each disproved interval; below it stands what it would change. There is none where
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const report = await auditAvailability(ledger, {
@@ -28,16 +27,17 @@ late points were only seen by a top-up long after: that they were late is known 
       overrides: settings.metrics.availability,
       now: Math.floor(deps.now() / 1000),
     })
-    deps.stdout(flagOption(input, 'json') ? json(report) : inWords(report, flagOption(input, 'all')))
-    if (report.disproved > 0)
-      throw new LakeError('integrity', {
-        subject: `${report.disproved} availability rules disproved`,
-        next:
-          report.proposal === null
-            ? 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
-            : 'put the proposed block into pitlake.yaml, then run pitlake compact --redate',
-      })
+    return { document: report, words: () => inWords(report, flagOption(input, 'all')), error: verdict(report) }
   },
+}
+
+function verdict({ disproved, proposal }: AuditReport): LakeError | null {
+  if (disproved === 0) return null
+  const next =
+    proposal === null
+      ? 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
+      : 'put the proposed block into pitlake.yaml, then run pitlake compact --redate'
+  return new LakeError('integrity', { subject: `${disproved} availability rules disproved`, next })
 }
 
 function inWords({ rows, disproved, unproven, proposal, changes }: AuditReport, all: boolean): string {

@@ -8,9 +8,7 @@ import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval } from '../time.ts'
 import { checkedCatalogue, readContext } from './context.ts'
 import { json, table } from './print.ts'
-import { type CommandSpec, flagOption, type Input, listOption } from './spec.ts'
-
-const jsonOption = { flags: '--json', about: 'one JSON document on stdout' }
+import { type CommandSpec, type Input, listOption } from './spec.ts'
 
 /** `catalog list`: one line per endpoint. */
 export const list: CommandSpec = {
@@ -23,23 +21,17 @@ export const list: CommandSpec = {
     { flags: '--currencies LIST', about: 'those that take one of these currencies' },
     { flags: '--exchanges LIST', about: 'those that take one of these exchanges' },
     { flags: '--networks LIST', about: 'those that take one of these networks' },
-    jsonOption,
   ],
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { catalogue } = readContext(input, deps)
     const found = filtered(catalogue, input)
-    if (flagOption(input, 'json')) {
-      const paths = new Set(found.map((endpoint) => endpoint.path))
-      return deps.stdout(json(exportCatalogue(catalogue).filter((row) => paths.has(row.path))))
+    const words = (): string => {
+      deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
+      const rows = found.map((one) => [one.path, one.intervals.join(' '), extras(one), describeStandard(one)])
+      return table(['path', 'intervals', 'takes', 'available'], rows)
     }
-    const rows = found.map((endpoint) => [
-      endpoint.path,
-      endpoint.intervals.join(' '),
-      extras(endpoint),
-      describeStandard(endpoint),
-    ])
-    deps.stdout(table(['path', 'intervals', 'takes', 'available'], rows))
-    deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
+    const paths = new Set(found.map((endpoint) => endpoint.path))
+    return { document: exportCatalogue(catalogue).filter((row) => paths.has(row.path)), words }
   },
 }
 
@@ -48,17 +40,15 @@ export const show: CommandSpec = {
   name: 'catalog show',
   summary: 'Everything about one endpoint, with an example request, or about a registry resource.',
   args: [{ name: 'path', about: 'as in `catalog list`, or a resource: issuers, assets, products, …', required: true }],
-  options: [jsonOption],
-  run: async (input, deps) => {
+  options: [],
+  answer: async (input, deps) => {
     const { catalogue } = readContext(input, deps)
     const resource = catalogue.resources.get(input.args[0] ?? '')
-    if (resource) return deps.stdout(flagOption(input, 'json') ? json(resource) : describeResource(resource))
+    if (resource) return { document: resource, words: () => describeResource(resource) }
     const endpoint = pick(catalogue, input.args[0] ?? '')
-    if (flagOption(input, 'json')) {
-      const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
-      return deps.stdout(json({ ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }))
-    }
-    deps.stdout(description(catalogue, endpoint))
+    const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
+    const document = { ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
+    return { document, words: () => description(catalogue, endpoint) }
   },
 }
 
@@ -78,8 +68,8 @@ export const check: CommandSpec = {
   name: 'catalog check',
   summary: 'Validate the built-in catalogue, the user catalogues and the config; all problems at once.',
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
-  options: [jsonOption],
-  run: async (input, deps) => {
+  options: [],
+  answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const files = input.args.map((file) => resolve(deps.cwd, file))
     const catalogue = checkedCatalogue([...new Set([...settings.catalogs, ...files])])
@@ -92,11 +82,10 @@ export const check: CommandSpec = {
       links: catalogue.links.map(describeLink),
       digest: catalogue.digest,
     }
-    if (flagOption(input, 'json')) return deps.stdout(json(facts))
-    for (const link of facts.links) deps.stdout(`link ${link}\n`)
-    deps.stdout(
-      `${facts.endpoints} endpoints (${stated} with a stated availability rule), ${facts.resources} registry resources, no problems\n`,
-    )
+    const links = facts.links.map((link) => `link ${link}\n`).join('')
+    const words = (): string =>
+      `${links}${facts.endpoints} endpoints (${stated} with a stated availability rule), ${facts.resources} registry resources, no problems\n`
+    return { document: facts, words }
   },
 }
 

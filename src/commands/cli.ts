@@ -4,7 +4,7 @@ import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { json } from './print.ts'
 import { leave } from './leave.ts'
-import type { Deps } from './spec.ts'
+import { type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
 import { commandTable, type CommandEntry } from './table.ts'
 
 /** Runs one command line with the real world behind it; returns the exit code. */
@@ -91,9 +91,18 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   const command = await entry.load()
   if (rest.includes('--help') || rest.includes('-h')) return deps.stdout(helpText(command))
   const input = parseCommand(command, rest)
-  if (command.asks !== true) return command.run(input, deps)
+  if (command.asks !== true) return perform(command, input, deps)
   const { withProvider } = await import('./on-demand.ts')
-  return withProvider(input, deps, async (own) => command.run(input, own))
+  return withProvider(input, deps, async (own) => perform(command, input, own))
+}
+
+/** Has a command do its work and says what it answers. */
+async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
+  if ('run' in command) return command.run(input, deps)
+  const { document, words, error = null, code } = await command.answer(input, deps)
+  deps.stdout(flagOption(input, 'json') ? json(document) : words())
+  if (error !== null) throw error
+  return code
 }
 
 function findEntry(first: string, second: string | undefined): CommandEntry {

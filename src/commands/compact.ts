@@ -1,11 +1,10 @@
-import { compact, judgeMerge, type MergeSummary } from '../upkeep/compact.ts'
+import { compact, mergeVerdict, type MergeSummary } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
 import { type MetricSize, metricSizes } from '../upkeep/metric-sizes.ts'
-import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
-import { lakeWorld, openedLake } from './world.ts'
+import { lakeWorld, openedLake, viewingWorld } from './world.ts'
 import { bytes } from '../report/page/words.ts'
-import { json, table } from './print.ts'
+import { number, table } from './print.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
 
 /** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
@@ -18,35 +17,27 @@ export const compactCommand: CommandSpec = {
       flags: '--redate',
       about: 'first date stored points by the availability rules of today, as a version of its own',
     },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const root = settings.data
     await openedLake(deps, root)
-    const world = lakeWorld(deps, 'compact')
-    const redated = flagOption(input, 'redate') ? await redate(root, catalogue, world) : null
-    const merged = await compact(root, {
-      ...world,
-      atEnd: async ({ ledger }) => {
-        if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps: world })
-      },
-    })
+    const redated = flagOption(input, 'redate') ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null
+    const merged = await compact(root, viewingWorld(deps, 'compact', catalogue))
     const sizes = flagOption(input, 'report') ? await metricSizes(root) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
-    if (flagOption(input, 'json')) deps.stdout(json(report))
-    else deps.stdout([redated ? dated(redated) : '', inWords(merged), sizes ? sizeTable(sizes) : ''].join(''))
-    judgeMerge(merged)
+    const words = () => [redated ? dated(redated) : '', inWords(merged), sizes ? sizeTable(sizes) : ''].join('')
+    return { document: report, words, error: mergeVerdict(merged) }
   },
 }
 
 function inWords(summary: MergeSummary): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
   if (partitions === 0) return `nothing to merge (version ${version})\n`
-  return `version ${version}: ${files_removed.toLocaleString('en-US')} files of ${partitions} partitions became ${files_added}
-${rows.toLocaleString('en-US')} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
+  return `version ${version}: ${number(files_removed)} files of ${partitions} partitions became ${files_added}
+${number(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
 `
 }
 
@@ -66,5 +57,5 @@ function sizeTable(sizes: readonly MetricSize[]): string {
     return [metric, own, bytes_per_point.toFixed(2), dear.join('  ')] as const
   })
   const total = points === 0 ? 0 : whole / points
-  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${points.toLocaleString('en-US')} points, ${bytes(whole)}, ${total.toFixed(2)} bytes a point\n`
+  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${number(points)} points, ${bytes(whole)}, ${total.toFixed(2)} bytes a point\n`
 }

@@ -1,12 +1,12 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
+import { type Catalogue, dimensions } from '../catalog/catalogue.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { refuseClashes } from '../views/clashes.ts'
-import { intervals, parseInstant } from '../time.ts'
-import { type Deps, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
+import { intervals, parseDuration, parseInstant } from '../time.ts'
+import { type Deps, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions: readonly OptionSpec[] = [
@@ -28,10 +28,20 @@ interface Context {
   readonly catalogue: Catalogue
 }
 
+/** What flags, environment and config file say together. */
+export function readSettings(input: Input, { env, cwd }: Pick<Deps, 'env' | 'cwd'>): Settings {
+  const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
+  return resolveSettings({ flags, env, cwd })
+}
+
+/** Whether to say more. */
+export function isVerbose(input: Input, { env }: Pick<Deps, 'env'>): boolean {
+  return flagOption(input, 'verbose') || env['PITLAKE_LOG'] === 'debug'
+}
+
 /** Settings and catalogue of this call. */
 export function readContext(input: Input, deps: Deps): Context {
-  const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
-  const settings = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
+  const settings = readSettings(input, deps)
   return { settings, catalogue: applySettings(checkedCatalogue(settings.catalogs), settings) }
 }
 
@@ -43,7 +53,7 @@ export function checkedCatalogue(files: readonly string[]): Catalogue {
 }
 
 /** An instant given by an option; a mistake is one line. */
-export function instantOption(input: Input, name: string): number | undefined {
+function instantOption(input: Input, name: string): number | undefined {
   const text = textOption(input, name)
   if (text === undefined) return undefined
   const at = parseInstant(text)
@@ -52,12 +62,35 @@ export function instantOption(input: Input, name: string): number | undefined {
   return at
 }
 
+/** The range of t that `--since` and `--until` name. */
+export function rangeOption(input: Input): { readonly since: number | undefined; readonly until: number | undefined } {
+  const since = instantOption(input, 'since')
+  const until = instantOption(input, 'until')
+  if (since === undefined || until === undefined || since < until) return { since, until }
+  const got = `${textOption(input, 'since')} and ${textOption(input, 'until')}`
+  throw usage('--since', { expected: 'an instant before --until', got })
+}
+
 /** A whole number given by an option. */
-export function countOption(input: Input, name: string, flag: string): number | undefined {
+export function countOption(input: Input, name: string): number | undefined {
   const text = textOption(input, name)
   if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,11}$/.test(text)) throw usage(flag, { expected: 'a whole number above 0', got: text })
+  if (!/^[1-9]\d{0,11}$/.test(text)) throw usage(flagOf(name), { expected: 'a whole number above 0', got: text })
   return Number(text)
+}
+
+/** A time in seconds given by an option, such as these. */
+export function timeOption(input: Input, name: string, such = '15m or 2d'): number | undefined {
+  const text = textOption(input, name)
+  if (text === undefined) return undefined
+  const seconds = parseDuration(text)
+  if (seconds === undefined) throw usage(flagOf(name), { expected: `a time such as ${such}`, got: `"${text}"` })
+  return seconds
+}
+
+/** `maxAge` as it is typed: `--max-age`. */
+function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
 /**
@@ -65,26 +98,15 @@ export function countOption(input: Input, name: string, flag: string): number | 
  * their own, without them `select` holds, without that what the lake holds; since and until only narrow it.
  */
 export async function selectionsOf(input: Input, { settings, catalogue }: Context): Promise<readonly Selection[]> {
-  const since = instantOption(input, 'since')
-  const until = instantOption(input, 'until')
-  if (since !== undefined && until !== undefined && since >= until) {
-    throw usage('--since', {
-      expected: 'an instant before --until',
-      got: `${textOption(input, 'since')} and ${textOption(input, 'until')}`,
-    })
-  }
-  const dimensions = {
-    paths: listOption(input, 'paths'),
-    intervals: listOption(input, 'intervals'),
-    currencies: listOption(input, 'currencies'),
-    exchanges: listOption(input, 'exchanges'),
-    networks: listOption(input, 'networks'),
-  }
+  const { since, until } = rangeOption(input)
+  const named = ['paths', ...dimensions.map(({ many }) => many)].map((key) => [key, listOption(input, key)] as const)
   const assets = listOption(input, 'assets')
-  const own = assets !== undefined || Object.values(dimensions).some((list) => list !== undefined)
-  const exact = assets !== undefined && ![assets, ...Object.values(dimensions)].some((list) => list?.includes('*'))
-  const named = own ? [{ ...dimensions, assets: assets ?? assetsOf(settings), exact }] : settings.select
-  const base = named.length > 0 ? named : await heldSelections(settings, catalogue)
+  const lists = [assets, ...named.map(([, list]) => list)]
+  const exact = assets !== undefined && !lists.some((list) => list?.includes('*'))
+  const own = lists.every((list) => list === undefined)
+    ? settings.select
+    : [{ ...Object.fromEntries(named), assets: assets ?? assetsOf(settings), exact }]
+  const base = own.length > 0 ? own : await heldSelections(settings, catalogue)
   if (base.length === 0)
     throw usage('nothing is selected', {
       next: 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml',

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { exitCode, gravest, usage } from '../errors.ts'
-import { dueMerges, judgeMerge, mergeDue } from '../upkeep/compact.ts'
+import { dueMerges, mergeDue, mergeVerdict } from '../upkeep/compact.ts'
 import type { IngestSummary } from '../metrics/tally.ts'
 import type { VacuumSummary } from '../upkeep/vacuum.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
@@ -17,21 +17,21 @@ import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { planCommand } from './plan.ts'
 import { bytes } from '../report/page/words.ts'
-import { json } from './print.ts'
+import { json, number } from './print.ts'
 import { syncCommand } from './registry.ts'
-import { type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { type AnsweringSpec, type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './vacuum.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, requireLake } from './world.ts'
 
 /** What became of one step. */
-interface Told<T = unknown> {
+interface Told {
   readonly code: number
   /** One line without the step's name. */
   readonly line: string
   /** The document of the command behind it; null where it has none. */
-  readonly report: T | null
+  readonly report: unknown
 }
 
 /** What the steps work with. */
@@ -54,6 +54,7 @@ export const dailyCommand: CommandSpec = {
   asks: true,
   options: [
     { flags: '--dry-run', about: 'say what each step would do; asks nobody, writes nothing' },
+    // Not an answer: each line is said when its step is done.
     { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
@@ -134,15 +135,13 @@ async function unless({ absent }: Day, api: 'metrics' | 'registry', work: () => 
   return variable === undefined ? await work() : { code: 0, line: `skipped: ${variable} is not set`, report: null }
 }
 
-const count = (value: number): string => value.toLocaleString('en-US')
-
 async function plannedFetch(day: Day): Promise<Told> {
   return await command<Totals>(
     day,
     planCommand,
     {},
     (plan) =>
-      `would send ${count(plan.requests)} requests for ${count(plan.credits)} credits, about ${count(plan.points)} points`,
+      `would send ${number(plan.requests)} requests for ${number(plan.credits)} credits, about ${number(plan.points)} points`,
   )
 }
 
@@ -152,7 +151,7 @@ async function fetched(day: Day): Promise<Told> {
     fetchCommand,
     {},
     ({ points_added, requests, version }) =>
-      `${count(points_added)} points added with ${count(requests)} requests, version ${version}`,
+      `${number(points_added)} points added with ${number(requests)} requests, version ${version}`,
   )
 }
 
@@ -162,7 +161,7 @@ async function synced(day: Day): Promise<Told> {
     syncCommand,
     {},
     ({ events, opened, updated, closed }) =>
-      `${count(events)} events: ${count(opened)} opened, ${count(updated)} updated, ${count(closed)} closed`,
+      `${number(events)} events: ${number(opened)} opened, ${number(updated)} updated, ${number(closed)} closed`,
   )
 }
 
@@ -172,7 +171,7 @@ async function verified(day: Day): Promise<Told> {
     verifyCommand,
     {},
     ({ checked, windows }) =>
-      `${count(checked.files)} files sound, ${count(windows.verified)} windows compared, nothing differs`,
+      `${number(checked.files)} files sound, ${number(windows.verified)} windows compared, nothing differs`,
   )
 }
 
@@ -190,28 +189,33 @@ async function vacuumed(day: Day): Promise<Told> {
   )
 }
 
-/** Runs a command as if it had been typed with --json; its document, or its complaint, becomes the line. */
+/** Has a command answer as if it had been typed; its document, or its complaint, becomes the line. */
 async function command<T>(
   { input, deps }: Day,
-  spec: CommandSpec,
+  spec: AnsweringSpec,
   options: Readonly<Record<string, unknown>>,
   line: (report: T) => string,
-): Promise<Told<T>> {
-  let text = ''
+): Promise<Told> {
   const { config, data, verbose } = input.options
   const own: Deps = {
     ...deps,
-    stdout: (part) => void (text += part),
     stderr: (part) => void ((verbose === true || part.startsWith('note: ')) && deps.stderr(part)),
     live: () => undefined,
     isTerminal: false,
   }
+  let report: unknown = null
   const told = await attempt(deps, async () => {
-    const code = await spec.run({ args: [], options: { config, data, verbose, json: true, ...options } }, own)
-    return { code: code ?? 0, line: line(JSON.parse(text) as T), report: null }
+    const {
+      document,
+      error = null,
+      code = 0,
+    } = await spec.answer({ args: [], options: { config, data, verbose, ...options } }, own)
+    // Also a run that ends with a complaint has its document by then.
+    report = document
+    if (error !== null) throw error
+    return { code, line: line(document as T), report }
   })
-  // Also a run that ends with a complaint has its document by then.
-  return { ...told, report: text === '' ? null : (JSON.parse(text) as T) }
+  return { ...told, report }
 }
 
 async function viewed({ context, deps }: Day): Promise<Told> {
@@ -234,9 +238,10 @@ async function merged({ context, deps, dry }: Day): Promise<Told> {
       if (commits > 0) await buildViews(ledger, { catalogue: context.catalogue, deps: world })
     }
     const done = await mergeDue(root, { ...world, atEnd })
-    judgeMerge(done)
+    const error = mergeVerdict(done)
+    if (error !== null) throw error
     const line =
-      done.partitions === 0 ? 'nothing due' : `${count(done.files_removed)} files became ${count(done.files_added)}`
+      done.partitions === 0 ? 'nothing due' : `${number(done.files_removed)} files became ${number(done.files_added)}`
     return { code: 0, line, report: done }
   })
 }
@@ -244,7 +249,7 @@ async function merged({ context, deps, dry }: Day): Promise<Told> {
 async function dueNow(root: string): Promise<Told> {
   using ledger = await Ledger.openToRead(root)
   const due = dueMerges(ledger)
-  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${count(due)} partitions`, report: null }
+  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${number(due)} partitions`, report: null }
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */

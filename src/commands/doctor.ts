@@ -6,9 +6,9 @@ import { isLoopback, type Settings } from '../config/settings.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { bytes } from '../report/page/words.ts'
-import { json } from './print.ts'
 import { type CommandSpec, type Deps, flagOption } from './spec.ts'
 import { lakeWorld } from './world.ts'
+import { number } from './print.ts'
 
 /** `doctor`: what is wrong with a lake, and the remedy. */
 export const doctorCommand: CommandSpec = {
@@ -23,11 +23,10 @@ export const doctorCommand: CommandSpec = {
     },
     { flags: '--forget-lost', about: 'go on without damaged files: the loss is written down, fetch asks again' },
     { flags: '--quick', about: 'look at names and sizes only, read no checksums' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
     'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const diagnosis = await examine(
       {
@@ -41,15 +40,15 @@ export const doctorCommand: CommandSpec = {
       worldOf(deps, catalogue),
     )
     const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
-    if (flagOption(input, 'json')) deps.stdout(json({ ok: damages.length === 0, ...diagnosis }))
-    else deps.stdout(inWords(diagnosis))
-    const [first] = damages
-    if (first)
-      throw new LakeError('integrity', {
-        subject: `${first.path}: ${first.found}${damages.length === 1 ? '' : ` (and ${damages.length - 1} more)`}`,
-        next: first.remedy,
-      })
+    const document = { ok: damages.length === 0, ...diagnosis }
+    return { document, words: () => inWords(diagnosis), error: verdict(damages) }
   },
+}
+
+function verdict([first, ...others]: Diagnosis['findings']): LakeError | null {
+  if (!first) return null
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  return new LakeError('integrity', { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
 }
 
 /** Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured. */
@@ -77,7 +76,7 @@ function inWords({ version, checked, findings, mended, forgotten }: Diagnosis): 
   if (forgotten && forgotten.files.length > 0) {
     const { files, points, series } = forgotten
     lines.push(
-      `lost      ${points.toLocaleString('en-US')} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
+      `lost      ${number(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
     )
     for (const path of files) lines.push(`          ${path}`)
   }

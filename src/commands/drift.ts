@@ -2,7 +2,7 @@ import type { Drift } from '../catalog/drift.ts'
 import { LakeError } from '../errors.ts'
 import { findDrift } from '../metrics/drift.ts'
 import { readContext } from './context.ts'
-import { json } from './print.ts'
+import { several } from '../report/page/words.ts'
 import { readGiven } from './given.ts'
 import { type CommandSpec, flagOption, textOption } from './spec.ts'
 import { besideWorld } from './world.ts'
@@ -16,11 +16,10 @@ export const driftCommand: CommandSpec = {
     { flags: '--path PATH', about: 'where below /v1/metrics/ the provider lists its endpoints', default: 'endpoints' },
     { flags: '--all', about: 'also listed paths that do not end in _pit' },
     { flags: '--strict', about: 'exit code 4 when anything differs' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
     'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const file = textOption(input, 'file')
     const drift = await findDrift(
@@ -36,15 +35,15 @@ export const driftCommand: CommandSpec = {
       },
       besideWorld(deps),
     )
-    if (flagOption(input, 'json')) deps.stdout(json(drift))
-    else deps.stdout(inWords(drift))
-    const count = drift.new.length + drift.gone.length + drift.changed.length
-    if (flagOption(input, 'strict') && count > 0)
-      throw new LakeError('integrity', {
-        subject: `the provider's listing differs in ${count} ${count === 1 ? 'endpoint' : 'endpoints'}`,
-        next: 'see the report; `pitlake catalog import` adds new ones',
-      })
+    return { document: drift, words: () => inWords(drift), error: flagOption(input, 'strict') ? verdict(drift) : null }
   },
+}
+
+function verdict({ gone, changed, ...rest }: Drift): LakeError | null {
+  const count = rest.new.length + gone.length + changed.length
+  if (count === 0) return null
+  const subject = `the provider's listing differs in ${several(count, 'endpoint')}`
+  return new LakeError('integrity', { subject, next: 'see the report; `pitlake catalog import` adds new ones' })
 }
 
 function inWords({ listed, catalogued, gone, changed, unmapped, ...rest }: Drift): string {

@@ -5,8 +5,7 @@ import { readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
-import { resolveSettings } from '../config/settings.ts'
-import { json } from './print.ts'
+import { readSettings } from './context.ts'
 import { readGiven } from './given.ts'
 import { type CommandSpec, flagOption, textOption } from './spec.ts'
 
@@ -20,18 +19,16 @@ export const importListing: CommandSpec = {
     { flags: '--out FILE', about: 'the user catalogue file to write', default: 'my-endpoints.yaml' },
     { flags: '--all', about: 'also paths that do not end in _pit' },
     { flags: '--force', about: 'overwrite the file' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
     'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out') ?? 'my-endpoints.yaml'
     const target = resolve(deps.cwd, out)
     if (existsSync(target) && !flagOption(input, 'force'))
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
-    const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
-    const settings = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
+    const settings = readSettings(input, deps)
     const others = settings.catalogs.filter((path) => path !== target)
     const catalogue = loadCatalogue(others)
     const listed = readListing(file, readGiven(deps.cwd, file, 'a readable listing'))
@@ -50,9 +47,8 @@ export const importListing: CommandSpec = {
       loadCatalogue(others, undefined, [{ name: out, text }])
       await putOut(target, text, settings.data, '--out')
     }
-    if (flagOption(input, 'json')) return deps.stdout(json(facts))
-    deps.stdout(
-      `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`,
-    )
+    const words = () =>
+      `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`
+    return { document: facts, words }
   },
 }

@@ -3,9 +3,8 @@ import { openQuery } from '../query/lake.ts'
 import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
 import { countOption, readContext } from './context.ts'
-import { json } from './print.ts'
 import { readGiven } from './given.ts'
-import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { type CommandSpec, type Input, listOption, textOption } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookahead: CommandSpec = {
@@ -18,16 +17,15 @@ export const lookahead: CommandSpec = {
     { flags: '--cutoffs N', about: 'how many times it runs without a part of the future', default: '50' },
     { flags: '--tolerance X', about: 'relative difference of doubles that counts as none', default: '0' },
     { flags: '--timeout SECONDS', about: 'give up after so long', default: '600' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
 must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Exit 0: clean. Exit 4: a row or value that was not knowable, with its instant and both values.
 Exit 6: undecided, because the query has no instant, too few rows, or is not deterministic.`,
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
     const text = readGiven(deps.cwd, file, 'a file with a query')
-    const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(timeoutOf(input) * 1000)])
+    const signal = AbortSignal.any([deps.signal, AbortSignal.timeout((countOption(input, 'timeout') ?? 600) * 1000)])
     const run = { folder: settings.data, signal, sleep: deps.sleep }
     const sql = await singleQuery(settings.data, text, run)
     const proof = await proveNoLookahead(
@@ -36,7 +34,7 @@ Exit 6: undecided, because the query has no instant, too few rows, or is not det
         sql,
         ts: textOption(input, 'ts') ?? 'ts',
         labels: listOption(input, 'labels') ?? [],
-        cutoffs: countOption(input, 'cutoffs', '--cutoffs') ?? 50,
+        cutoffs: countOption(input, 'cutoffs') ?? 50,
         tolerance: toleranceOf(input),
         onCutoff: (done, all) => {
           if (deps.isTerminal) deps.live(done === all ? '' : `${done} of ${all} cut-offs`)
@@ -44,20 +42,24 @@ Exit 6: undecided, because the query has no instant, too few rows, or is not det
       },
       async (engine, statement, work) => await guarded(engine, statement, run, work),
     )
-    deps.stdout(flagOption(input, 'json') ? json(proof) : inWords(proof, file))
-    if (proof.verdict === 'leak')
-      throw new LakeError('integrity', {
-        subject: `${file} looks ahead`,
-        got: proof.reason ?? undefined,
-        next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
-      })
-    if (proof.verdict === 'undecided')
-      throw new LakeError('incomplete', {
-        subject: `${file} is undecided`,
-        got: proof.reason ?? undefined,
-        next: 'mend what the reason names, then run pitlake lookahead again',
-      })
+    return { document: proof, words: () => inWords(proof, file), error: judged(proof, file) }
   },
+}
+
+function judged({ verdict, reason }: Proof, file: string): LakeError | null {
+  const got = reason ?? undefined
+  if (verdict === 'clean') return null
+  if (verdict === 'undecided')
+    return new LakeError('incomplete', {
+      subject: `${file} is undecided`,
+      got,
+      next: 'mend what the reason names, then run pitlake lookahead again',
+    })
+  return new LakeError('integrity', {
+    subject: `${file} looks ahead`,
+    got,
+    next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
+  })
 }
 
 /** The file's one SELECT, proved to be readable by this lake and to write nothing. */
@@ -73,10 +75,6 @@ function toleranceOf(input: Input): number {
   const value = Number(text)
   if (!(value >= 0 && value < 1)) throw usage('--tolerance', { expected: 'a number from 0 to 1', got: text })
   return value
-}
-
-function timeoutOf(input: Input): number {
-  return countOption(input, 'timeout', '--timeout') ?? 600
 }
 
 function inWords(proof: Proof, file: string): string {

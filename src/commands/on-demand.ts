@@ -7,9 +7,9 @@ import { Ledger } from '../ledger/ledger.ts'
 import { runningClock } from '../sandbox/clock.ts'
 import { createSandbox } from '../sandbox/sandbox.ts'
 import { serve } from '../sandbox/server.ts'
-import { resolveSettings } from '../config/settings.ts'
+import { readSettings } from './context.ts'
 import { sandboxKeys } from './sandbox.ts'
-import { type Deps, type Input, textOption } from './spec.ts'
+import type { Deps, Input } from './spec.ts'
 
 /** Whatever of these is set, the user has a provider in mind. */
 const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
@@ -55,8 +55,7 @@ export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Dep
 /** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
 async function worldFor(input: Input, deps: Deps): Promise<World | undefined> {
   if (providerVariables.some((name) => (deps.env[name] ?? '').trim() !== '')) return undefined
-  const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
-  const { data, metrics, registry } = resolveSettings({ flags, env: deps.env, cwd: deps.cwd })
+  const { data, metrics, registry } = readSettings(input, deps)
   if (metrics.url !== null || registry.url !== null || !existsSync(inLake(data, places.journal))) return undefined
   return readWorld(data, deps)
 }

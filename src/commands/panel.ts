@@ -12,6 +12,7 @@ import {
 } from '../query/panel.ts'
 import { runScript } from '../query/run.ts'
 import { isInterval, intervals, parseDuration, parseInstant } from '../time.ts'
+import { timeOption } from './context.ts'
 import { lakeFolder, queryOptions } from './query.ts'
 import { writeAnswer } from './sql.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
@@ -68,8 +69,8 @@ function specOf(input: Input, deps: Deps): PanelSpec {
     metrics: listOption(input, 'metrics') ?? [],
     interval,
     fields: fieldsOf(input),
-    latencySeconds: duration(input, 'latency', '--latency'),
-    maxAgeSeconds: duration(input, 'maxAge', '--max-age'),
+    latencySeconds: timeOption(input, 'latency'),
+    maxAgeSeconds: timeOption(input, 'maxAge'),
     currency: textOption(input, 'currency'),
     exchange: textOption(input, 'exchange'),
     network: textOption(input, 'network'),
@@ -84,14 +85,6 @@ function fieldsOf(input: Input): readonly PanelField[] {
     if (field === undefined) throw usage('--fields', { expected: panelFields.join(', '), got: `"${text}"` })
     return field
   })
-}
-
-function duration(input: Input, name: string, flag: string): number | undefined {
-  const text = textOption(input, name)
-  if (text === undefined) return undefined
-  const seconds = parseDuration(text)
-  if (seconds === undefined) throw usage(flag, { expected: 'a time such as 15m or 2d', got: `"${text}"` })
-  return seconds
 }
 
 function decisionsOf(input: Input, deps: Deps): Decisions {

@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
-import type { ArgSpec, CommandSpec, Input, OptionSpec } from './spec.ts'
+import { type ArgSpec, type CommandSpec, type Input, type OptionSpec, optionsOf } from './spec.ts'
 
 /** The options that every command has. */
 export const commonOptions: readonly OptionSpec[] = [
@@ -37,7 +37,7 @@ function build(spec: CommandSpec): Command {
     .showSuggestionAfterError(false)
     .allowExcessArguments(false)
   for (const arg of spec.args ?? []) command.argument(argText(arg), arg.about)
-  for (const option of [...spec.options, ...commonOptions]) command.addOption(optionOf(option))
+  for (const option of [...optionsOf(spec), ...commonOptions]) command.addOption(optionOf(option))
   return command
 }
 
@@ -62,7 +62,7 @@ function complaint(spec: CommandSpec, error: CommanderError): Error {
   if (error.code === 'commander.unknownOption') {
     // Without its value: it might be a key.
     const got = (/'([^']+)'/.exec(message)?.[1] ?? message).replace(/=.*$/s, '')
-    const known = [...spec.options, ...commonOptions].map(
+    const known = [...optionsOf(spec), ...commonOptions].map(
       (option) => /--[a-z-]+/.exec(option.flags)?.[0] ?? option.flags,
     )
     const next = hint(got, known) ?? `see \`pitlake ${spec.name} --help\``

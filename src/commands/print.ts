@@ -1,20 +1,19 @@
+import { layTable } from '../query/table.ts'
+
 /** Rows as an aligned table; numbers to the right. */
 export function table(header: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
-  const text = rows.map((row) =>
-    row.map((cell) => (cell === null ? '' : typeof cell === 'number' ? cell.toLocaleString('en-US') : cell)),
-  )
-  const widths = header.map((title, i) => Math.max(title.length, ...text.map((row) => row[i]?.length ?? 0)))
-  const numeric = header.map(
-    (_, i) => rows.length > 0 && rows.every((row) => typeof row[i] === 'number' || row[i] === null),
-  )
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, i) => (numeric[i] === true ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0)))
-      .join('  ')
-      .trimEnd()
-  return [line(header), line(widths.map((width) => '-'.repeat(width))), ...text.map(line)]
-    .map((row) => `${row}\n`)
-    .join('')
+  const text = (cell: string | number | null | undefined): string =>
+    typeof cell === 'number' ? number(cell) : (cell ?? '')
+  const numeric = (i: number): boolean =>
+    rows.length > 0 && rows.every((row) => typeof row[i] === 'number' || row[i] === null)
+  const columns = header.map((_, i) => rows.map((row) => text(row[i])))
+  const types = header.map((_, i) => (numeric(i) ? 'DOUBLE' : 'VARCHAR'))
+  return layTable(header, types, columns, { width: Infinity, longest: Infinity })
+}
+
+/** `1,234,567.5`. */
+export function number(value: number): string {
+  return value.toLocaleString('en-US')
 }
 
 /** One JSON document on stdout; whole numbers beyond 2^53 are texts. */

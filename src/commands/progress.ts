@@ -1,7 +1,7 @@
 import { describeSkew } from '../net/skew.ts'
 import type { IngestEvent } from '../metrics/events.ts'
 import { bytes } from '../report/page/words.ts'
-import { seconds } from './print.ts'
+import { number, seconds } from './print.ts'
 import type { Deps } from './spec.ts'
 
 /** How often a line is shown, in milliseconds: the live one on a terminal, plain ones elsewhere. */
@@ -93,7 +93,6 @@ class Count {
   }
 
   line(what: string): string {
-    const number = (value: number): string => value.toLocaleString('en-US')
     const parts = [
       `${number(this.#series - this.#left.size)}/${number(this.#series)} series`,
       `${number(this.#points)} points`,
@@ -140,7 +139,6 @@ function news(event: IngestEvent): string | null {
 
 function planned({ plan }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
   const { totals, notes, blocked } = plan
-  const number = (value: number): string => value.toLocaleString('en-US')
   const size = `about ${number(totals.points)} points (${bytes(totals.bytes)})`
   const line = `plan: ${number(totals.requests)} requests, ${number(totals.credits)} credits, ${size}, about ${seconds(totals.seconds)}`
   const kept =

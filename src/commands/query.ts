@@ -8,9 +8,8 @@ import { type OutFile, outFile } from '../store/output.ts'
 import type { SessionOptions, Setting } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import { endings, type Format, formatOf, formats, type Sink } from '../query/write.ts'
-import { resolveSettings } from '../config/settings.ts'
-import { parseDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
+import { readSettings, timeOption } from './context.ts'
 import { beforeLeaving, leave } from './leave.ts'
 import { type Deps, type Input, type OptionSpec, textOption } from './spec.ts'
 
@@ -32,8 +31,7 @@ export const queryOptions: readonly OptionSpec[] = [
 
 /** The lake's folder of this call. */
 export function lakeFolder(input: Input, deps: Deps): string {
-  const flags = { config: textOption(input, 'config'), data: textOption(input, 'data') }
-  return resolve(deps.cwd, resolveSettings({ flags, env: deps.env, cwd: deps.cwd }).data)
+  return resolve(deps.cwd, readSettings(input, deps).data)
 }
 
 /** The state of knowledge and the means that the options ask for. */
@@ -41,13 +39,14 @@ export function sessionOptions(input: Input): SessionOptions {
   return {
     asOf: textOption(input, 'asOf'),
     observedAsOf: textOption(input, 'observedAsOf'),
-    set: settingsOf(input),
+    set: variablesOf(input),
     threads: whole(input, 'threads'),
     memoryLimit: textOption(input, 'memory'),
   }
 }
 
-function settingsOf(input: Input): Record<string, Setting> {
+/** The session variables that `--set` names. */
+export function variablesOf(input: Input): Record<string, Setting> {
   const given = input.options['set']
   const list = Array.isArray(given) ? given.filter((text): text is string => typeof text === 'string') : []
   return Object.fromEntries(
@@ -162,11 +161,8 @@ export async function withLimit<T>(
   folder: string,
   work: (run: RunDeps) => Promise<T>,
 ): Promise<T> {
-  const text = textOption(input, 'timeout')
-  const limit = text === undefined ? undefined : parseDuration(text)
-  if (text !== undefined && (limit === undefined || limit === 0)) {
-    throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: `"${text}"` })
-  }
+  const limit = timeOption(input, 'timeout', '90s or 10m')
+  if (limit === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
   const over = new AbortController()
   const done = new AbortController()
   if (limit !== undefined) {
@@ -179,7 +175,7 @@ export async function withLimit<T>(
   } catch (error) {
     if (!over.signal.aborted) throw error
     throw new LakeError('stopped', {
-      subject: `the query took longer than ${text ?? ''}`,
+      subject: `the query took longer than ${textOption(input, 'timeout')}`,
       next: 'raise --timeout',
       cause: error,
     })

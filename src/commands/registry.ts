@@ -8,16 +8,23 @@ import { type RegistrySummary, verdictOf } from '../registry/summary.ts'
 import { type RegistryStatus, registryStatus } from '../registry/status.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { countOption, readContext } from './context.ts'
-import { json, seconds, table } from './print.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, type OptionSpec } from './spec.ts'
+import { countOption, isVerbose, readContext } from './context.ts'
+import { seconds, table } from './print.ts'
+import {
+  type Answer,
+  type AnsweringSpec,
+  type CommandSpec,
+  type Deps,
+  flagOption,
+  type Input,
+  type OptionSpec,
+} from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 
 const jobOptions: readonly OptionSpec[] = [
   { flags: '--accept-shrink', about: 'apply a snapshot even if it loses a resource or many records' },
   { flags: '--max-requests N', about: 'stop after so many requests' },
   { flags: '--provider-moved', about: 'the provider has a new address: accept it for this lake' },
-  { flags: '--json', about: 'one JSON document on stdout' },
 ]
 
 /** `registry snapshot`: the whole registry as it is now, as dated tables. */
@@ -28,40 +35,37 @@ export const snapshotCommand: CommandSpec = {
   options: jobOptions,
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
-  run: async (input, deps) =>
-    report(input, deps, await registrySnapshot(inputOf(input, deps), worldOf(input, deps, 'snapshot'))),
+  answer: async (input, deps) =>
+    answerOf(await registrySnapshot(inputOf(input, deps), worldOf(input, deps, 'snapshot'))),
 }
 
 /** `registry sync`: the change feed up to its tail. */
-export const syncCommand: CommandSpec = {
+export const syncCommand: AnsweringSpec = {
   name: 'registry sync',
   asks: true,
   summary: 'Follow the change feed of the registry to its tail.',
   options: jobOptions,
   details:
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     spareHeap()
-    return report(input, deps, await registrySync(inputOf(input, deps), worldOf(input, deps, 'sync')))
+    return answerOf(await registrySync(inputOf(input, deps), worldOf(input, deps, 'sync')))
   },
 }
 
 /** `registry status`: where the feed stands. */
-export const statusCommand: CommandSpec = {
+export const statusCommand: AnsweringSpec = {
   name: 'registry status',
   summary: 'Where the registry stands: snapshots, feed, records, events, limits.',
-  options: [
-    { flags: '--offline', about: 'do not ask the provider how far its feed has gone' },
-    { flags: '--json', about: 'one JSON document on stdout' },
-  ],
+  options: [{ flags: '--offline', about: 'do not ask the provider how far its feed has gone' }],
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const job = inputOf(input, deps)
     using ledger = await Ledger.openToRead(job.settings.data)
     const { cursor } = registryState(ledger)
     const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
     const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
-    deps.stdout(flagOption(input, 'json') ? json(status) : inWords(status))
+    return { document: status, words: () => inWords(status) }
   },
 }
 
@@ -71,7 +75,7 @@ function inputOf(input: Input, deps: Deps): RegistryInput {
     settings,
     catalogue,
     acceptShrink: flagOption(input, 'acceptShrink'),
-    maxRequests: countOption(input, 'maxRequests', '--max-requests') ?? null,
+    maxRequests: countOption(input, 'maxRequests') ?? null,
     providerMoved: flagOption(input, 'providerMoved'),
   }
 }
@@ -79,7 +83,7 @@ function inputOf(input: Input, deps: Deps): RegistryInput {
 /** The real world behind the job. */
 function worldOf(input: Input, deps: Deps, job: string): RegistryDeps {
   const { catalogue } = readContext(input, deps)
-  const verbose = flagOption(input, 'verbose') || deps.env['PITLAKE_LOG'] === 'debug'
+  const verbose = isVerbose(input, deps)
   return { ...askingWorld(deps, `registry ${job}`, catalogue), onEvent: progress(deps, verbose) }
 }
 
@@ -102,13 +106,8 @@ async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise
   return asked.kind === 'stopped' ? null : asked.ahead
 }
 
-function report(input: Input, deps: Deps, summary: RegistrySummary): void {
-  const { resume_at, ...rest } = summary
-  if (flagOption(input, 'json'))
-    deps.stdout(json({ ...rest, resume_at: resume_at === null ? null : new Date(resume_at).toISOString() }))
-  else deps.stdout(summaryText(summary))
-  const error = verdictOf(summary)
-  if (error !== null) throw error
+function answerOf(summary: RegistrySummary): Answer {
+  return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
 }
 
 function summaryText(summary: RegistrySummary): string {

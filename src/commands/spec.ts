@@ -1,3 +1,5 @@
+import type { LakeError } from '../errors.ts'
+
 /** A positional argument of a command. */
 export interface ArgSpec {
   readonly name: string
@@ -40,8 +42,18 @@ export interface Input {
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** One command (or subcommand: `catalog list`). */
-export interface CommandSpec {
+/** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
+export interface Answer {
+  readonly document: unknown
+  readonly words: () => string
+  /** Thrown once that is said. */
+  readonly error?: LakeError | null
+  /** An exit code without an error. */
+  readonly code?: number
+}
+
+/** What every command says of itself. */
+interface CommandHead {
   readonly name: string
   readonly summary: string
   readonly args?: readonly ArgSpec[]
@@ -50,8 +62,24 @@ export interface CommandSpec {
   readonly details?: string
   /** It asks a provider: where none is set and the lake is synthetic, a sandbox answers while it runs. */
   readonly asks?: true
-  /** Its work; an exit code where one is said without an error. */
+}
+
+/** A command that ends in an answer; it has the option `--json`. */
+export interface AnsweringSpec extends CommandHead {
+  readonly answer: (input: Input, deps: Deps) => Promise<Answer>
+}
+
+/** One that says what it has to say itself; an exit code where one is said without an error. */
+interface TalkingSpec extends CommandHead {
   readonly run: (input: Input, deps: Deps) => Promise<number | void>
+}
+
+/** One command (or subcommand: `catalog list`). */
+export type CommandSpec = AnsweringSpec | TalkingSpec
+
+/** All options of a command but those that every command has. */
+export function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
+  return 'run' in spec ? spec.options : [...spec.options, { flags: '--json', about: 'one JSON document on stdout' }]
 }
 
 /** Reads an option that holds text. */

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
-import { replay, stamp } from '../query/stamp.ts'
+import { replay, type Replayed, stamp } from '../query/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../query/stamped.ts'
 import { countOption, readContext } from './context.ts'
-import { checkEnding } from './query.ts'
-import { json } from './print.ts'
+import { checkEnding, variablesOf } from './query.ts'
 import { readGiven } from './given.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 import { lakeWorld, programName, openedLake } from './world.ts'
 
 const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' }
@@ -24,12 +23,11 @@ export const stampCommand: CommandSpec = {
     { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
     { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
     timeoutOption,
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out')
@@ -43,14 +41,16 @@ that sums repeat bit for bit.`,
         catalogue,
         query: readGiven(deps.cwd, file, 'a file that can be read'),
         out: resolve(deps.cwd, out),
-        variables: variablesOf(input),
+        variables: allVariables(input),
       },
       runOf(input, deps),
       lakeWorld(deps, 'stamp'),
     )
-    if (flagOption(input, 'json')) return deps.stdout(json(stamped))
     const { rows, version, digest } = stamped
-    deps.stdout(`${rows} rows of version ${version} stamped into ${out} (SHA-256 ${digest})\n`)
+    return {
+      document: stamped,
+      words: () => `${rows} rows of version ${version} stamped into ${out} (SHA-256 ${digest})\n`,
+    }
   },
 }
 
@@ -59,45 +59,41 @@ export const replayCommand: CommandSpec = {
   name: 'replay',
   summary: 'Run a stamped result again and compare it bit for bit.',
   args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
-  options: [timeoutOption, { flags: '--json', about: 'one JSON document on stdout' }],
+  options: [timeoutOption],
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
     const path = resolve(deps.cwd, file)
     if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
     const done = await replay(settings.data, path, runOf(input, deps), programName())
-    const { same, rows, version, difference, notes } = done
-    if (flagOption(input, 'json')) deps.stdout(json(done))
-    else deps.stdout(`${same ? `${rows} rows of version ${version}, the same bit for bit` : 'the result differs'}\n`)
+    const { same, rows, version, notes } = done
     for (const note of notes) deps.stderr(`note: ${note}\n`)
-    if (same) return
-    const place = difference === null ? 'the rows' : `row ${difference.row}, ${difference.column ?? 'the whole row'}`
-    throw new LakeError('integrity', {
-      subject: `${file}: ${place}`,
-      expected: difference?.stamped ?? 'the stamped digest',
-      got: difference?.replayed ?? 'another',
-      next: 'run pitlake doctor to prove the files that it was made from',
-    })
+    const words = () => `${same ? `${rows} rows of version ${version}, the same bit for bit` : 'the result differs'}\n`
+    return { document: done, words, error: same ? null : differs(done, file) }
   },
 }
 
+function differs({ difference }: Replayed, file: string): LakeError {
+  const place = difference === null ? 'the rows' : `row ${difference.row}, ${difference.column ?? 'the whole row'}`
+  return new LakeError('integrity', {
+    subject: `${file}: ${place}`,
+    expected: difference?.stamped ?? 'the stamped digest',
+    got: difference?.replayed ?? 'another',
+    next: 'run pitlake doctor to prove the files that it was made from',
+  })
+}
+
 function runOf(input: Input, deps: Deps): { signal: AbortSignal; sleep: Deps['sleep'] } {
-  const seconds = countOption(input, 'timeout', '--timeout') ?? 3600
+  const seconds = countOption(input, 'timeout') ?? 3600
   return { signal: AbortSignal.any([deps.signal, AbortSignal.timeout(seconds * 1000)]), sleep: deps.sleep }
 }
 
-function variablesOf(input: Input): StampNote['variables'] {
-  const variables: Record<string, string> = {}
-  for (const pair of listOption(input, 'set') ?? []) {
-    const at = pair.indexOf('=')
-    if (at < 1) throw usage('--set', { expected: 'name=value', got: pair })
-    variables[pair.slice(0, at)] = pair.slice(at + 1)
-  }
+function allVariables(input: Input): StampNote['variables'] {
   const asOf = textOption(input, 'asOf')
   const observedAsOf = textOption(input, 'observedAsOf')
   return {
-    ...variables,
+    ...variablesOf(input),
     ...(asOf !== undefined && { as_of: asOf }),
     ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
   }

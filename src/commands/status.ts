@@ -8,22 +8,20 @@ import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
 import { readContext } from './context.ts'
-import { json } from './print.ts'
-import { type CommandSpec, flagOption, textOption } from './spec.ts'
+import { type AnsweringSpec, flagOption, textOption } from './spec.ts'
 import { programName } from './world.ts'
 
 /** `status`: whether the lake can be trusted today. */
-export const statusCommand: CommandSpec = {
+export const statusCommand: AnsweringSpec = {
   name: 'status',
   summary: 'Whether the lake can be trusted today: coverage, freshness, gaps, violations, requests, registry.',
   options: [
     { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
     { flags: '--check', about: 'one line, and an exit code that judges: 0, 4 or 6' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
     'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const file = textOption(input, 'html')
     using ledger = await Ledger.openToRead(settings.data)
@@ -35,9 +33,8 @@ export const statusCommand: CommandSpec = {
     }
     if (file !== undefined) deps.stderr(`page written to ${file}\n`)
     const checked = flagOption(input, 'check') ? check(judged.standing) : null
-    if (flagOption(input, 'json')) deps.stdout(json(judged.standing))
-    else deps.stdout(checked?.line ?? inWords(judged.standing, settings.data))
-    return checked?.code ?? 0
+    const words = () => checked?.line ?? inWords(judged.standing, settings.data)
+    return { document: judged.standing, words, code: checked?.code ?? 0 }
   },
 }
 

@@ -1,15 +1,14 @@
-import { usage } from '../errors.ts'
 import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../upkeep/vacuum.ts'
 import { buildViews } from '../views/build.ts'
-import { formatDuration, parseDuration } from '../time.ts'
-import { readContext } from './context.ts'
-import { lakeWorld, openedLake } from './world.ts'
+import { day, formatDuration } from '../time.ts'
+import { readContext, timeOption } from './context.ts'
+import { openedLake, viewingWorld } from './world.ts'
 import { bytes } from '../report/page/words.ts'
-import { json } from './print.ts'
-import { type CommandSpec, flagOption, type Input, textOption } from './spec.ts'
+import { type AnsweringSpec, flagOption } from './spec.ts'
+import { number } from './print.ts'
 
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
-export const vacuumCommand: CommandSpec = {
+export const vacuumCommand: AnsweringSpec = {
   name: 'vacuum',
   summary: 'Remove superseded files that no kept version needs; a dry run without --yes.',
   options: [
@@ -24,34 +23,22 @@ export const vacuumCommand: CommandSpec = {
       default: '400d',
     },
     { flags: '--yes', about: 'really remove them' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details:
     'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     await openedLake(deps, settings.data)
-    const keepSeconds = durationOf(input, 'keep', '--keep', '7d')
-    const keepRequestsSeconds = durationOf(input, 'keepRequests', '--keep-requests', '400d')
+    const keepSeconds = timeOption(input, 'keep', '7d or 12h') ?? 7 * day
+    const keepRequestsSeconds = timeOption(input, 'keepRequests', '7d or 12h') ?? 400 * day
     const really = flagOption(input, 'yes')
     const world: VacuumDeps = {
-      ...lakeWorld(deps, 'vacuum'),
+      ...viewingWorld(deps, 'vacuum', catalogue),
       buildViews: async (ledger) => await buildViews(ledger, { catalogue, deps: world }),
-      atEnd: async ({ ledger }) => {
-        if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps: world })
-      },
     }
     const summary = await vacuum({ root: settings.data, keepSeconds, keepRequestsSeconds, really }, world)
-    if (flagOption(input, 'json')) deps.stdout(json(summary))
-    else deps.stdout(inWords(summary, keepSeconds))
+    return { document: summary, words: () => inWords(summary, keepSeconds) }
   },
-}
-
-function durationOf(input: Input, name: string, flag: string, usual: string): number {
-  const text = textOption(input, name) ?? usual
-  const seconds = parseDuration(text)
-  if (seconds === undefined) throw usage(flag, { expected: 'a duration such as 7d or 12h', got: text })
-  return seconds
 }
 
 function inWords(summary: VacuumSummary, keepSeconds: number): string {
@@ -69,5 +56,5 @@ function inWords(summary: VacuumSummary, keepSeconds: number): string {
 }
 
 function amount({ files, bytes: size }: Freed): string {
-  return `${files.toLocaleString('en-US')} files, ${bytes(size)}`
+  return `${number(files)} files, ${bytes(size)}`
 }

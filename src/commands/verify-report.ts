@@ -1,6 +1,7 @@
 import type { Difference } from '../metrics/verify-findings.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
 import { bytes } from '../report/page/words.ts'
+import { number } from './print.ts'
 
 const shown = 10
 const width = 80
@@ -8,7 +9,6 @@ const width = 80
 /** What a person sees on the terminal, at most 80 columns. */
 export function toldOf(summary: VerifySummary): string {
   const { checked, damage, windows, differences, failures, requests, credits, gaps } = summary
-  const number = (value: number) => value.toLocaleString('en-US')
   const lines = [
     `files      ${number(checked.files)} read in full, ${bytes(checked.bytes)}, ${damage.length === 0 ? 'all sound' : `${damage.length} findings`}`,
     `contents   ${number(checked.points)} points of ${number(checked.series)} series, ${number(gaps)} known gaps`,
@@ -32,10 +32,8 @@ export function toldOf(summary: VerifySummary): string {
 function resultsOf({ results, points_added }: VerifySummary): string[] {
   const some = Object.entries(results).filter(([, count]) => count > 0)
   if (some.length === 0) return []
-  const lines = wrapped(
-    `results    ${some.map(([name, count]) => `${count.toLocaleString('en-US')} ${name}`).join(', ')}`,
-  )
-  if (points_added > 0) lines.push(`appended   ${points_added.toLocaleString('en-US')} points`)
+  const lines = wrapped(`results    ${some.map(([name, count]) => `${number(count)} ${name}`).join(', ')}`)
+  if (points_added > 0) lines.push(`appended   ${number(points_added)} points`)
   return lines
 }
 

@@ -3,10 +3,9 @@ import { usage } from '../errors.ts'
 import { verify, verifyVerdict } from '../upkeep/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
-import { countOption, instantOption, readContext } from './context.ts'
-import { json } from './print.ts'
+import { countOption, isVerbose, rangeOption, readContext } from './context.ts'
 import { fetchProgress } from './progress.ts'
-import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { type AnsweringSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
 import { reportOf, toldOf } from './verify-report.ts'
 import { askingWorld, requireLake } from './world.ts'
 
@@ -14,7 +13,7 @@ import { askingWorld, requireLake } from './world.ts'
 export const usualBudget = 300
 
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
-export const verifyCommand: CommandSpec = {
+export const verifyCommand: AnsweringSpec = {
   name: 'verify',
   asks: true,
   summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
@@ -27,22 +26,21 @@ export const verifyCommand: CommandSpec = {
     { flags: '--until TIME', about: 'end of the range of t, exclusive' },
     { flags: '--max-requests N', about: 'stop after so many requests' },
     { flags: '--report FILE', about: 'write a report for the provider, as Markdown' },
-    { flags: '--json', about: 'one JSON document on stdout' },
   ],
   details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
 applied. Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
-    const given = countOption(input, 'budget', '--budget')
+    const given = countOption(input, 'budget')
     const all = flagOption(input, 'all')
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const scope = scopeOf(input)
     const report = textOption(input, 'report')
     // Said before anything is asked, not after it was paid for.
     if (report !== undefined) outFile(resolve(deps.cwd, report), settings.data, '--report').discard()
-    const maxRequests = countOption(input, 'maxRequests', '--max-requests') ?? null
-    const verbose = flagOption(input, 'verbose') || deps.env['PITLAKE_LOG'] === 'debug'
+    const maxRequests = countOption(input, 'maxRequests') ?? null
+    const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, { verbose })
     deps.stderr('reading every file of the lake\n')
     const now = Math.floor(deps.now() / 1000)
@@ -60,23 +58,11 @@ applied. Exit code 4: something differs or is damaged; 5: stopped early, the sam
     ).finally(progress.end)
     if (report !== undefined)
       await putOut(resolve(deps.cwd, report), visibleLines(reportOf(summary)), settings.data, '--report')
-    const { resume_at } = summary
-    const scripted = { ...summary, resume_at: resume_at === null ? null : new Date(resume_at).toISOString() }
-    deps.stdout(flagOption(input, 'json') ? json(scripted) : toldOf(summary))
-    const error = verifyVerdict(summary)
-    if (error !== null) throw error
+    return { document: summary, words: () => toldOf(summary), error: verifyVerdict(summary) }
   },
 }
 
 function scopeOf(input: Input) {
-  const since = instantOption(input, 'since') ?? null
-  const until = instantOption(input, 'until') ?? null
-  if (since !== null && until !== null && since >= until)
-    throw usage('--since', {
-      expected: 'an instant before --until',
-      got: `${textOption(input, 'since')} and ${textOption(input, 'until')}`,
-    })
-  const paths = listOption(input, 'paths') ?? null
-  const assets = listOption(input, 'assets') ?? null
-  return { paths, assets, since, until }
+  const { since = null, until = null } = rangeOption(input)
+  return { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null, since, until }
 }

@@ -2,24 +2,22 @@ import { Ledger } from '../ledger/ledger.ts'
 import { type Change, type VersionChange, versionChanges } from '../ledger/version-changes.ts'
 import { readContext } from './context.ts'
 import { bytes } from '../report/page/words.ts'
-import { json, table } from './print.ts'
-import { type CommandSpec, flagOption } from './spec.ts'
+import { number, table } from './print.ts'
+import type { CommandSpec } from './spec.ts'
 
 /** `versions`: the lake's history, a line a commit. */
 export const versionsCommand: CommandSpec = {
   name: 'versions',
   summary: 'What every version of the lake added, replaced and removed.',
-  options: [{ flags: '--json', about: 'one JSON document on stdout' }],
+  options: [],
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const versions = versionChanges(ledger)
-    if (flagOption(input, 'json')) {
-      return deps.stdout(json(versions.map((one) => ({ ...one, committed_at: iso(one.committed_at) }))))
-    }
-    deps.stdout(versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line)))
+    const document = versions.map((one) => ({ ...one, committed_at: iso(one.committed_at) }))
+    return { document, words: () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line))) }
   },
 }
 
@@ -37,7 +35,7 @@ function line(version: VersionChange): (string | number)[] {
 }
 
 function changed({ files, bytes: size }: Change): string {
-  return files === 0 ? '' : `${files.toLocaleString('en-US')} files, ${bytes(size)}`
+  return files === 0 ? '' : `${number(files)} files, ${bytes(size)}`
 }
 
 /** RFC 3339 in UTC with microseconds. */

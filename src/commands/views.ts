@@ -3,18 +3,18 @@ import { Ledger } from '../ledger/ledger.ts'
 import { buildViews, type ViewsBuilt } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { bytes } from '../report/page/words.ts'
-import { json } from './print.ts'
-import { type CommandSpec, flagOption } from './spec.ts'
+import type { CommandSpec } from './spec.ts'
 import { lakeWorld, requireLake } from './world.ts'
+import { number } from './print.ts'
 
 /** `views`: makes `lake.duckdb` and `lake.sql` anew. */
 export const viewsCommand: CommandSpec = {
   name: 'views',
   summary: 'Make lake.duckdb and lake.sql anew from the ledger; also after a lake was moved or copied.',
-  options: [{ flags: '--json', about: 'one JSON document on stdout' }],
+  options: [],
   details:
     'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const root = settings.data
     requireLake(root)
@@ -24,12 +24,12 @@ export const viewsCommand: CommandSpec = {
       force: true,
       deps: lakeWorld(deps, 'views'),
     })
-    deps.stdout(flagOption(input, 'json') ? json(built) : inWords(root, built))
+    return { document: built, words: () => inWords(root, built) }
   },
 }
 
 function inWords(root: string, { version, objects, files, bytes: size }: ViewsBuilt): string {
-  return `${objects} objects over ${files.toLocaleString('en-US')} files of version ${version} (${bytes(size)}):
+  return `${objects} objects over ${number(files)} files of version ${version} (${bytes(size)}):
   ${inLake(root, places.database)}
   ${inLake(root, places.script)}
 `

@@ -5,7 +5,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { formatInstant } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
-import { json, table } from './print.ts'
+import { number, table } from './print.ts'
 import { type CommandSpec, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 import { lakeWorld, requireLake } from './world.ts'
 
@@ -18,24 +18,20 @@ const filterOptions: readonly OptionSpec[] = [
 export const listCommand: CommandSpec = {
   name: 'violations list',
   summary: 'List stored values that differ upstream, and series with points that are refused.',
-  options: [
-    { flags: '--all', about: 'also those that were accepted' },
-    ...filterOptions,
-    { flags: '--json', about: 'one JSON document on stdout' },
-  ],
+  options: [{ flags: '--all', about: 'also those that were accepted' }, ...filterOptions],
   details:
     'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). The id includes the offered value: a third value is a violation of its own.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const all = listViolations(ledger, filterOf(input))
     const shown = flagOption(input, 'all') ? all : all.filter(({ accepted_at }) => accepted_at === null)
-    if (flagOption(input, 'json')) return deps.stdout(json({ violations: shown.map(scripted) }))
-    if (shown.length > 0) deps.stdout(table(header, shown.map(line)))
     const accepted = all.filter(({ accepted_at }) => accepted_at !== null).length
-    deps.stdout(
-      `${(all.length - accepted).toLocaleString('en-US')} not accepted, ${accepted.toLocaleString('en-US')} accepted\n`,
-    )
+    const words = (): string => {
+      const list = shown.length > 0 ? table(header, shown.map(line)) : ''
+      return `${list}${number(all.length - accepted)} not accepted, ${number(accepted)} accepted\n`
+    }
+    return { document: { violations: shown.map(scripted) }, words }
   },
 }
 
@@ -44,14 +40,10 @@ export const acceptCommand: CommandSpec = {
   name: 'violations accept',
   summary: 'Take note of what differs upstream, with the reason: a dated version that changes no data.',
   args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
-  options: [
-    { flags: '--why TEXT', about: 'the reason, for whoever asks later' },
-    ...filterOptions,
-    { flags: '--json', about: 'one JSON document on stdout' },
-  ],
+  options: [{ flags: '--why TEXT', about: 'the reason, for whoever asks later' }, ...filterOptions],
   details:
     'With --paths or --assets instead of ids everything that they choose and nobody has accepted. What is accepted is\ncounted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
     const why = textOption(input, 'why')?.trim() ?? ''
@@ -61,9 +53,8 @@ export const acceptCommand: CommandSpec = {
     const world = lakeWorld(deps, 'violations accept')
     const done = await acceptViolations(ledger, { ids, why }, world)
     if (done.made) await buildViews(ledger, { catalogue, deps: world })
-    if (flagOption(input, 'json')) return deps.stdout(json(done))
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
-    deps.stdout(`${done.accepted.length} accepted (version ${done.version})${before}\n`)
+    return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
   },
 }
 

@@ -11,6 +11,7 @@ import type { RunEnd } from '../ledger/job.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { buildViews } from '../views/build.ts'
 import type { Deps } from './spec.ts'
 
 /** The program's name and version, as entries and footers name it. */
@@ -29,6 +30,15 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
     holder: { pid: process.pid, host: hostname(), command: `pitlake ${command}` },
     program: programName(),
   }
+}
+
+/** The same for a job that leaves the lake with fresh views. */
+export function viewingWorld(deps: Deps, command: string, catalogue: Catalogue) {
+  const world = lakeWorld(deps, command)
+  const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
+    if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps: world })
+  }
+  return { ...world, atEnd }
 }
 
 /** The real world behind what asks a provider beside a lake. */

@@ -20,8 +20,8 @@ export interface IngestSummary {
   /** Series that have points and are refused now. */
   readonly refused: number
   readonly stopped_by: StoppedBy | null
-  /** When a spent quota comes back, Unix milliseconds. */
-  readonly resume_at: number | null
+  /** When a spent quota comes back, ISO text. */
+  readonly resume_at: string | null
   /** What the provider said when it ended the run. */
   readonly words: string | null
 }
@@ -84,6 +84,7 @@ export class Tally {
   }
 
   summary(run: string): IngestSummary {
+    const until = this.#stopped?.until ?? null
     return {
       run,
       version: this.#version,
@@ -95,7 +96,7 @@ export class Tally {
       accepted: this.#accepted.size,
       refused: this.#refused.size,
       stopped_by: this.#stopped?.by ?? null,
-      resume_at: this.#stopped?.until ?? null,
+      resume_at: until === null ? null : new Date(until).toISOString(),
       words: this.#stopped?.words ?? null,
     }
   }

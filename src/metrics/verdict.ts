@@ -1,5 +1,5 @@
 import { LakeError } from '../errors.ts'
-import { formatInstant } from '../time.ts'
+import { howToGoOn } from '../net/outcome.ts'
 import type { IngestSummary } from './tally.ts'
 
 /** The error that a fetch ends with after its work, with what to do next; null where all is well. */
@@ -19,7 +19,7 @@ export function verdict(summary: IngestSummary): LakeError | null {
     return new LakeError('incomplete', { subject: 'the provider cannot be reached', got: said, next })
   }
   if (stopped_by !== null)
-    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary) })
+    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary.resume_at) })
   if (refused > 0) {
     const subject = `${refused} series that ${refused === 1 ? 'has' : 'have'} points ${refused === 1 ? 'is' : 'are'} refused`
     const next = 'asked again each day; pitlake violations list says which, accept takes note of a withdrawal'
@@ -28,11 +28,4 @@ export function verdict(summary: IngestSummary): LakeError | null {
   if (windows.failed === 0) return null
   const next = 'run the same command again; pitlake sql "FROM coverage WHERE state = \'failed\'" gives the reasons'
   return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })
-}
-
-/** What to type after an early stop. */
-export function howToGoOn({ resume_at }: Pick<IngestSummary, 'resume_at'>): string {
-  return resume_at === null
-    ? 'run the same command again'
-    : `the quota is back at ${formatInstant(Math.ceil(resume_at / 1000))}: run the same command then`
 }

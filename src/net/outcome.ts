@@ -1,5 +1,5 @@
 import { redact, withoutHalfKey } from '../secrets/secrets.ts'
-import { formatInstant, type Instant } from '../time.ts'
+import { formatInstant, type Instant, instantOf } from '../time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './limits.ts'
 
 /** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
@@ -240,6 +240,12 @@ function requestIdOf(headers: Headers, start: string, secrets: readonly string[]
   const named = idHeaders.map((name) => header(headers, name)).find((value) => value !== null)
   const told = named ?? stringIn(start, idKeys, /^[\w.:/+=-]{1,128}$/)
   return told === null || told === undefined ? null : wordsOf(told, secrets)
+}
+
+/** What to type after an early stop; the instant is that at which a spent quota comes back. */
+export function howToGoOn(resumeAt: string | null): string {
+  if (resumeAt === null) return 'run the same command again'
+  return `the quota is back at ${formatInstant(Math.ceil(instantOf(resumeAt)))}: run the same command then`
 }
 
 /** What a person reads: one line without any secret. */

@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import type { Connection } from '../ledger/connection.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { formatInstant } from '../time.ts'
+import { howToGoOn } from '../net/outcome.ts'
 import type { Stopped } from './asking.ts'
 import { registryState } from './state.ts'
 
@@ -28,8 +28,8 @@ export interface RegistrySummary {
   readonly new_epoch: boolean
   readonly records: Readonly<Record<string, number>>
   readonly stopped_by: string | null
-  /** When a spent quota comes back, Unix milliseconds. */
-  readonly resume_at: number | null
+  /** When a spent quota comes back, ISO text. */
+  readonly resume_at: string | null
   readonly words: string | null
 }
 
@@ -98,7 +98,7 @@ export function summaryOf({ id, ledger, tally, connection }: Ended, stopped: Sto
     new_epoch: tally.newEpoch,
     records,
     stopped_by: stopped?.by ?? null,
-    resume_at: stopped?.until ?? null,
+    resume_at: typeof stopped?.until === 'number' ? new Date(stopped.until).toISOString() : null,
     words: stopped?.words ?? null,
   }
 }
@@ -119,13 +119,8 @@ export function verdictOf(summary: RegistrySummary): LakeError | null {
     case 'signal':
     case 'max_requests':
     case 'budget':
-    case 'quota': {
-      const next =
-        resume_at === null
-          ? 'run the same command again'
-          : `the quota is back at ${formatInstant(Math.ceil(resume_at / 1000))}: run the same command then`
-      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next })
-    }
+    case 'quota':
+      return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(resume_at) })
     default:
       return new LakeError('incomplete', {
         subject: 'the registry was not read to the end',

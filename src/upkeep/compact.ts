@@ -329,7 +329,7 @@ function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
 }
 
 /** The error that a merge ends with: something on the disk is not what was committed, or it was stopped early. */
-function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | null {
+export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | null {
   if (abandoned.length > 0)
     return new LakeError(
       'integrity',

@@ -10,7 +10,7 @@ import { examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
-import { howToGoOn } from '../metrics/verdict.ts'
+import { howToGoOn } from '../net/outcome.ts'
 import { chooseWindows, type Chosen, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import type { StoppedBy } from '../metrics/asking.ts'
@@ -50,8 +50,8 @@ export interface VerifySummary {
   readonly accepted: number
   readonly failures: readonly Unanswered[]
   readonly stopped_by: StoppedBy | null
-  /** When a spent quota comes back, Unix milliseconds. */
-  readonly resume_at: number | null
+  /** When a spent quota comes back, ISO text. */
+  readonly resume_at: string | null
   readonly words: string | null
 }
 
@@ -203,7 +203,7 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     return new LakeError('integrity', { subject: `${differences.length} stored values differ upstream`, next })
   }
   if (stopped_by !== null && stopped_by !== 'unreachable')
-    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary) })
+    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary.resume_at) })
   if (stopped_by === 'unreachable')
     return new LakeError('incomplete', {
       subject: 'the provider cannot be reached',
