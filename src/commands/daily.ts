@@ -1,15 +1,9 @@
 import { join } from 'node:path'
 import { exitCode, gravest, usage } from '../errors.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../upkeep/compact.ts'
-import type { IngestSummary } from '../metrics/tally.ts'
-import type { VacuumSummary } from '../upkeep/vacuum.ts'
-import type { VerifySummary } from '../upkeep/verify.ts'
-import type { RegistrySummary } from '../registry/summary.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { buildViews } from '../views/build.ts'
-import type { Standing } from '../report/page/standing.ts'
-import type { Totals } from '../metrics/plan.ts'
 import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
@@ -136,7 +130,7 @@ async function unless({ absent }: Day, api: 'metrics' | 'registry', work: () => 
 }
 
 async function plannedFetch(day: Day): Promise<Told> {
-  return await command<Totals>(
+  return await command(
     day,
     planCommand,
     {},
@@ -146,7 +140,7 @@ async function plannedFetch(day: Day): Promise<Told> {
 }
 
 async function fetched(day: Day): Promise<Told> {
-  return await command<IngestSummary>(
+  return await command(
     day,
     fetchCommand,
     {},
@@ -156,7 +150,7 @@ async function fetched(day: Day): Promise<Told> {
 }
 
 async function synced(day: Day): Promise<Told> {
-  return await command<RegistrySummary>(
+  return await command(
     day,
     syncCommand,
     {},
@@ -166,7 +160,7 @@ async function synced(day: Day): Promise<Told> {
 }
 
 async function verified(day: Day): Promise<Told> {
-  return await command<VerifySummary>(
+  return await command(
     day,
     verifyCommand,
     {},
@@ -176,12 +170,12 @@ async function verified(day: Day): Promise<Told> {
 }
 
 async function paged(day: Day, page: string): Promise<Told> {
-  return await command<Standing>(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
+  return await command(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
 }
 
 async function vacuumed(day: Day): Promise<Told> {
   const verb = day.dry ? 'would be freed' : 'freed'
-  return await command<VacuumSummary>(
+  return await command(
     day,
     vacuumCommand,
     { keep: vacuumKeep, yes: !day.dry },
@@ -192,7 +186,7 @@ async function vacuumed(day: Day): Promise<Told> {
 /** Has a command answer as if it had been typed; its document, or its complaint, becomes the line. */
 async function command<T>(
   { input, deps }: Day,
-  spec: AnsweringSpec,
+  spec: AnsweringSpec<T>,
   options: Readonly<Record<string, unknown>>,
   line: (report: T) => string,
 ): Promise<Told> {
@@ -213,7 +207,7 @@ async function command<T>(
     // Also a run that ends with a complaint has its document by then.
     report = document
     if (error !== null) throw error
-    return { code, line: line(document as T), report }
+    return { code, line: line(document), report }
   })
   return { ...told, report }
 }

@@ -8,7 +8,7 @@ import { askingWorld } from './world.ts'
 import { number } from './print.ts'
 
 /** `fetch`: brings the selected metrics up to date. */
-export const fetchCommand: AnsweringSpec = {
+export const fetchCommand: AnsweringSpec<IngestSummary> = {
   name: 'fetch',
   asks: true,
   summary: 'Bring the metrics up to date; resumable at any instant.',

@@ -1,5 +1,5 @@
 import { preparePlan } from '../metrics/prepare.ts'
-import type { Plan } from '../metrics/plan.ts'
+import type { Plan, Totals } from '../metrics/plan.ts'
 import { formatDate } from '../time.ts'
 import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { bytes } from '../report/page/words.ts'
@@ -8,7 +8,7 @@ import { type AnsweringSpec, flagOption } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 /** `plan`: what a fetch would ask. */
-export const planCommand: AnsweringSpec = {
+export const planCommand: AnsweringSpec<Totals> = {
   name: 'plan',
   summary: 'What a fetch would ask: series, windows, requests, credits, points, bytes, duration at the known rate.',
   options: [

@@ -40,7 +40,7 @@ export const snapshotCommand: CommandSpec = {
 }
 
 /** `registry sync`: the change feed up to its tail. */
-export const syncCommand: AnsweringSpec = {
+export const syncCommand: AnsweringSpec<RegistrySummary> = {
   name: 'registry sync',
   asks: true,
   summary: 'Follow the change feed of the registry to its tail.',
@@ -106,7 +106,7 @@ async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise
   return asked.kind === 'stopped' ? null : asked.ahead
 }
 
-function answerOf(summary: RegistrySummary): Answer {
+function answerOf(summary: RegistrySummary): Answer<RegistrySummary> {
   return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
 }
 

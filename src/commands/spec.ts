@@ -43,8 +43,8 @@ export interface Input {
 }
 
 /** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
-export interface Answer {
-  readonly document: unknown
+export interface Answer<Document = unknown> {
+  readonly document: Document
   readonly words: () => string
   /** Thrown once that is said. */
   readonly error?: LakeError | null
@@ -65,8 +65,8 @@ interface CommandHead {
 }
 
 /** A command that ends in an answer; it has the option `--json`. */
-export interface AnsweringSpec extends CommandHead {
-  readonly answer: (input: Input, deps: Deps) => Promise<Answer>
+export interface AnsweringSpec<Document = unknown> extends CommandHead {
+  readonly answer: (input: Input, deps: Deps) => Promise<Answer<Document>>
 }
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */

@@ -12,7 +12,7 @@ import { type AnsweringSpec, flagOption, textOption } from './spec.ts'
 import { programName } from './world.ts'
 
 /** `status`: whether the lake can be trusted today. */
-export const statusCommand: AnsweringSpec = {
+export const statusCommand: AnsweringSpec<Standing> = {
   name: 'status',
   summary: 'Whether the lake can be trusted today: coverage, freshness, gaps, violations, requests, registry.',
   options: [

@@ -8,7 +8,7 @@ import { type AnsweringSpec, flagOption } from './spec.ts'
 import { number } from './print.ts'
 
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
-export const vacuumCommand: AnsweringSpec = {
+export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
   name: 'vacuum',
   summary: 'Remove superseded files that no kept version needs; a dry run without --yes.',
   options: [

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
-import { verify, verifyVerdict } from '../upkeep/verify.ts'
+import { verify, type VerifySummary, verifyVerdict } from '../upkeep/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
 import { countOption, isVerbose, rangeOption, readContext } from './context.ts'
@@ -13,7 +13,7 @@ import { askingWorld, requireLake } from './world.ts'
 export const usualBudget = 300
 
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
-export const verifyCommand: AnsweringSpec = {
+export const verifyCommand: AnsweringSpec<VerifySummary> = {
   name: 'verify',
   asks: true,
   summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
