@@ -73,6 +73,13 @@ export function parseSeriesId(id: string): Series | undefined {
   return seriesId(identity) === id ? { id, ...identity } : undefined
 }
 
+/** The series of an id for people to read; a text that is no id stands as the metric. */
+export function readableSeries(id: string): Omit<Series, 'id' | 'params'> {
+  const none = { metric: id, asset: '', interval: null, currency: null, exchange: null, network: null }
+  const { metric, asset, interval, currency, exchange, network } = parseSeriesId(id) ?? none
+  return { metric, asset, interval, currency, exchange, network }
+}
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is escaped
 const special = /[%|=&\u0000-\u001f\u007f]/g
 

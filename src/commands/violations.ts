@@ -1,4 +1,4 @@
-import { parseSeriesId } from '../catalog/series.ts'
+import { readableSeries } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { acceptViolations, type Listed, type ListedFilter, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -81,17 +81,8 @@ function idsOf(input: Input, ledger: Ledger): readonly string[] {
 
 /** The names that scripts rely on. */
 function scripted({ id, series, t, kind, stored, offered, accepted_at, why }: Listed): object {
-  const {
-    metric = series,
-    asset = '',
-    interval = null,
-    currency = null,
-    exchange = null,
-    network = null,
-  } = parseSeriesId(series) ?? {}
   const accepted = accepted_at === null ? null : new Date(accepted_at / 1000).toISOString()
-  const what = { metric, asset, interval, currency, exchange, network }
-  return { id, ...what, t: formatInstant(t), kind, stored, offered, accepted, why }
+  return { id, ...readableSeries(series), t: formatInstant(t), kind, stored, offered, accepted, why }
 }
 
 const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'accepted']

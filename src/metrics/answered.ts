@@ -1,5 +1,6 @@
 import type { Outcome } from '../net/outcome.ts'
-import type { CoverageRow, RequestRow } from '../ledger/entry.ts'
+import type { Version } from '../ledger/commit.ts'
+import type { CoverageRow, RequestRow, Verified, Violation } from '../ledger/entry.ts'
 import type { Ask } from './plan.ts'
 
 /** One answered request that waits for the next commit. */
@@ -13,4 +14,30 @@ export interface Answered {
   readonly coverage: readonly CoverageRow[]
   /** Whether a body of this window was undecodable before. */
   readonly again: boolean
+}
+
+/** An answer with a body. */
+export type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
+
+/** Whether there is a body. */
+export function isBrought(answered: Answered): answered is Brought {
+  return answered.body !== null && answered.request !== null
+}
+
+/** What came of a batch. */
+export interface BatchResult {
+  readonly version: Version
+  readonly coverage: readonly CoverageRow[]
+  /** Each violation seen, once, also those that were on record already; not those that somebody has accepted. */
+  readonly violations: readonly Violation[]
+  /** The ids of accepted ones that were seen again. */
+  readonly accepted: readonly string[]
+  /** What came of each window that a verify compared. */
+  readonly verified: readonly Verified[]
+  /** Requests whose answer could not be used, by series, with the reason. */
+  readonly unused: ReadonlyMap<string, string>
+  /** The answers with a body. */
+  readonly asked: readonly Brought[]
+  /** Windows whose body could not be decoded for the first time: to be asked once more. */
+  readonly again: readonly Ask[]
 }

@@ -35,10 +35,10 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: Destinati
     const came = await askWindow(asking, ask, again)
     if (came.length > 0) onSettled(ask)
     // Only now: while it was asked, the batch may have been handed over and replaced.
-    if (waiting.length === 0) since = asking.now()
+    if (waiting.length === 0) since = asking.deps.now()
     waiting.push(...came)
     const bytes = waiting.reduce((sum, { body }) => sum + (body?.bytes ?? 0), 0)
-    const many = waiting.length >= (asking.now() - since >= batchMs ? batchBodies : mostBodies)
+    const many = waiting.length >= (asking.deps.now() - since >= batchMs ? batchBodies : mostBodies)
     if (many || bytes >= batchBytes) await flush()
   }
   const limit = pLimit(concurrency)

@@ -2,76 +2,22 @@ import { writePrivate } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { describeOutcome, type Outcome } from '../net/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
-import type { Catalogue } from '../catalog/catalogue.ts'
-import type { Connection } from '../ledger/connection.ts'
 import type { Ask } from './plan.ts'
-import { type RefusalScope, refusalWords } from '../ledger/refusals.ts'
+import { heldCoverage, heldSeries } from '../ledger/held.ts'
+import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
 import { type About, requestRow, type Told } from '../ledger/requests.ts'
-import type { Settings } from '../config/settings.ts'
 import type { Answered } from './answered.ts'
+import type { AskingState, Refused, StoppedBy } from './asking-state.ts'
 import { isRecent, isShort, isSmall, type Known, probeOf, settleRefusal } from './refused.ts'
+import { maxBodyBytes, type OpenRun } from './run.ts'
 import { type Asked, knownAt, settleFailure, settleWhole } from './settle.ts'
 import { halve } from './split.ts'
 
-/** Why asking ended before the plan did. */
-export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
-
-/** How the asking of one run stands. */
-export interface Asking {
-  readonly run: string
-  readonly settings: Settings
-  readonly catalogue: Catalogue
-  readonly connection: Connection
-  /** What is known of a series already, so that a failure takes nothing away and a refusal is judged by it. */
-  readonly known: (series: string) => Known
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-  readonly onRequest: (id: string, ask: Ask) => void
-  readonly onAnswer: (ask: Ask, outcome: Outcome) => void
-  /** Whether a request of this price may still be sent. */
-  readonly affords: (credits: number) => boolean
-  /** Whether nothing at all is an answer to be compared with what is held. */
-  readonly comparesNothing: boolean
+/** A run that asks the windows of its plan, and what it has learned. */
+export interface Asking extends OpenRun {
   readonly state: AskingState
 }
 
-/** What the requests so far have taught. */
-export interface AskingState {
-  asked: number
-  /**
-   * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
-   * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
-   */
-  readonly closed: Map<string, Refused>
-  /** Series that were answered in this run. */
-  readonly answering: Set<string>
-  /** Up to where short windows of a series were refused, although others are answered. */
-  readonly refusedBefore: Map<string, { readonly until: number; readonly words: string }>
-  /** Failures to connect in a row. */
-  unreachable: number
-  /** Whether anything at all has been answered. */
-  reached: boolean
-  /** First answers, and how many of them were 403 on how many paths. */
-  first: { answers: number; forbidden: number; paths: Set<string> }
-  stopped: { by: StoppedBy; until: number | null; words: string | null } | null
-}
-
-/** A fresh state. */
-export function newAskingState(): AskingState {
-  return {
-    asked: 0,
-    closed: new Map(),
-    answering: new Set(),
-    refusedBefore: new Map(),
-    unreachable: 0,
-    reached: false,
-    first: { answers: 0, forbidden: 0, paths: new Set() },
-    stopped: null,
-  }
-}
-
-/** The largest body that is kept; a larger one is asked for in halves. */
-export const maxBodyBytes = 1_000_000_000
 const patience = 5
 const firstAnswers = 10
 const mostHalvings = 12
@@ -85,17 +31,42 @@ export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth 
   const { state } = asking
   const closed = closedFor(asking, ask)
   if (closed !== undefined) return [unasked(asking, ask, closed)]
-  if (state.stopped === null && !asking.affords(ask.credits)) state.stopped = { by: 'budget', until: null, words: null }
+  if (state.stopped === null && !affords(asking, ask.credits))
+    state.stopped = { by: 'budget', until: null, words: null }
   if (state.stopped !== null) return []
-  const id = `${asking.run}-${String(++state.asked).padStart(6, '0')}`
+  const id = nextId(asking)
   const url = urlOf(asking, ask)
   const file = asking.connection.spool.file(`${id}.json`)
-  asking.onRequest(id, ask)
-  const parameters = knownParameters(asking.catalogue.wire)
+  asking.tell({ kind: 'request', id, ask })
+  const parameters = knownParameters(asking.input.catalogue.wire)
   const told = await asking.connection.ask({ id, url, file, parameters }, aboutOf(ask))
-  asking.onAnswer(ask, told.outcome)
+  asking.tally.answered(ask, told.outcome)
+  asking.tell({ kind: 'answered', ask, outcome: told.outcome })
   learn(asking, ask, told.outcome)
   return await answer(asking, { ...told, ask, again, depth })
+}
+
+function nextId({ id, state }: Asking): string {
+  return `${id}-${String(++state.asked).padStart(6, '0')}`
+}
+
+/** Whether a request of this price may still be sent. */
+function affords({ purpose: { budget }, state }: Asking, credits: number): boolean {
+  if (budget !== null && state.priced + credits > budget) return false
+  state.priced += credits
+  return true
+}
+
+/** Whether nothing at all is an answer to be compared with what is held. */
+function comparesNothing({ purpose }: Asking): boolean {
+  return purpose.name === 'verify'
+}
+
+/** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
+function knownOf({ ledger }: Asking, { series: { id } }: Ask): Known {
+  const coverage = heldCoverage(ledger, [id]).get(id) ?? []
+  const points = heldSeries(ledger, [id]).get(id)?.points ?? 0
+  return { points, coverage, standing: standingRefusal(coverage) }
 }
 
 interface Reply extends Told {
@@ -114,7 +85,7 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
     case 'body':
       return [answered(reply, [], outcome)]
     case 'no_content':
-      if (asking.comparesNothing) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
+      if (comparesNothing(asking)) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
       return [answered(reply, nothing(asking, reply))]
     case 'forbidden':
     case 'gone':
@@ -159,20 +130,14 @@ async function emptyBody(
   return { ...outcome, kind: 'body', file, bytes: 0 }
 }
 
-/** A refusal, and what it is about. */
-interface Refused {
-  readonly scope: RefusalScope
-  readonly words: string
-}
-
 function refusedPart(asking: Asking, reply: Reply, refused: Refused): Answered {
-  const known = asking.known(reply.ask.series.id)
+  const known = knownOf(asking, reply.ask)
   return answered(reply, settleRefusal(reply.ask, refused, known, askedOf(asking, reply)))
 }
 
 /** The key under which a path is closed to series like this one. */
-function pathKey(asking: Asking, { series, endpoint }: Ask): string {
-  return `${asking.known(series.id).points > 0 ? 'held' : 'new'} ${endpoint.path}`
+function pathKey(asking: Asking, ask: Ask): string {
+  return `${knownOf(asking, ask).points > 0 ? 'held' : 'new'} ${ask.endpoint.path}`
 }
 
 function closedFor(asking: Asking, ask: Ask): Refused | undefined {
@@ -196,7 +161,7 @@ async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise
   const own: Refused = { scope: 'series', words: refusalWords('refused', said) }
   const parts: Answered[] = []
   if (!state.answering.has(id)) {
-    if (asking.comparesNothing || (isShort(ask) && isRecent(ask, at))) state.closed.set(id, own)
+    if (comparesNothing(asking) || (isShort(ask) && isRecent(ask, at))) state.closed.set(id, own)
     else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
     if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
     // What the refusal is about is not known: asked again with the next run.
@@ -258,7 +223,7 @@ function firstLessons(
     outcome.parameter !== null &&
     outcome.parameter !== 'asset'
   ) {
-    const mapping = Object.entries(asking.catalogue.wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
+    const mapping = Object.entries(asking.input.catalogue.wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
     throw new LakeError('usage', {
       subject: `the provider refuses the parameter ${outcome.parameter}`,
       expected: 'query keys that it knows',
@@ -275,10 +240,11 @@ function firstLessons(
 }
 
 function urlOf(asking: Asking, ask: Ask): string {
-  const { paths, exchanges } = asking.settings.metrics
+  const { catalogue, settings } = asking.input
+  const { paths, exchanges } = settings.metrics
   const { series, endpoint, window } = ask
   const wireExchange = series.exchange === null ? undefined : exchanges[series.exchange]
-  return metricsUrl(asking.connection.base, asking.catalogue.wire, {
+  return metricsUrl(asking.connection.base, catalogue.wire, {
     series,
     endpoint,
     window,
@@ -296,22 +262,27 @@ function nothing(asking: Asking, reply: Reply): Answered['coverage'] {
 }
 
 function failed(asking: Asking, reply: Reply): Answered {
-  const covered = asking.known(reply.ask.series.id).coverage.filter(({ state }) => state !== 'failed')
+  const covered = knownOf(asking, reply.ask).coverage.filter(({ state }) => state !== 'failed')
   return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
 }
 
 function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
-  const { run, state } = asking
-  const id = `${run}-${String(++state.asked).padStart(6, '0')}`
-  const at = asking.now()
+  const at = asking.deps.now()
   const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
-  const requested = { id, run, api: 'metrics', url: urlOf(asking, ask), at, attempts: 0 } as const
+  const requested = {
+    id: nextId(asking),
+    run: asking.id,
+    api: 'metrics',
+    url: urlOf(asking, ask),
+    at,
+    attempts: 0,
+  } as const
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
-  const coverage = settleRefusal(ask, refused, asking.known(ask.series.id), askedOf(asking, { at, row, outcome }))
+  const coverage = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
   return { ask, request: row, body: null, again: false, coverage }
 }
 
-function askedOf({ settings }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): Asked {
+function askedOf({ input }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): Asked {
   const date = 'date' in outcome ? outcome.date : null
-  return { at: knownAt(Math.floor(at / 1000), date), request: row.id, weekStart: settings.metrics.weekStart }
+  return { at: knownAt(Math.floor(at / 1000), date), request: row.id, weekStart: input.settings.metrics.weekStart }
 }

@@ -1,19 +1,12 @@
 import { realDisk } from '../store/disk.ts'
 import { writePrivate } from '../store/files.ts'
 import { type Engine, quote, quoteList } from '../store/engine.ts'
-import { type Json, canonical } from '../ledger/entry.ts'
+import { canonical } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-
-/** A row of `metric_assets` to be written. */
-export interface AssetRow {
-  readonly id: string
-  readonly symbol: string | null
-  readonly addresses: Json
-  readonly record: Json
-}
+import type { ListedAsset } from './assets-listing.ts'
 
 /** The newest record of each stored asset as canonical JSON text, in the order of first sight. */
 export async function heldAssets(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
@@ -32,7 +25,7 @@ const usualObject = 1 << 24
 /** Writes the rows as one Parquet file, sorted by id. */
 export async function writeAssets(
   engine: Engine,
-  rows: readonly AssetRow[],
+  rows: readonly ListedAsset[],
   out: string,
   observedAt: Micros,
 ): Promise<void> {

@@ -2,15 +2,15 @@ import { readText, sizeOf } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { readAssets } from './assets-listing.ts'
+import { type ListedAsset, readAssets } from './assets-listing.ts'
 import { assetsUrl } from './api.ts'
 import { describeOutcome, type Outcome } from '../net/outcome.ts'
-import { type AssetRow, heldAssets, writeAssets } from './assets-table.ts'
+import { heldAssets, writeAssets } from './assets-table.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
 import { Engine } from '../store/engine.ts'
 import type { Connection } from '../ledger/connection.ts'
 import type { AskOne } from '../ledger/requests.ts'
-import { canonical, type Json } from '../ledger/entry.ts'
+import { canonical } from '../ledger/entry.ts'
 import { heldSoft } from '../ledger/held.ts'
 import { assetsFile } from '../store/layout.ts'
 import type { Run } from '../ledger/job.ts'
@@ -85,19 +85,13 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
   return { outcome, assets: told.assets, fresh, version }
 }
 
-async function bodyOf(file: string): Promise<ReturnType<typeof readAssets>> {
+async function bodyOf(file: string): Promise<ListedAsset[] | null> {
   return (await sizeOf(file)) > largestListing ? null : readAssets(await readText(file))
 }
 
-async function freshRows(
-  ledger: Ledger,
-  engine: Engine,
-  assets: NonNullable<ReturnType<typeof readAssets>>,
-): Promise<AssetRow[]> {
+async function freshRows(ledger: Ledger, engine: Engine, assets: readonly ListedAsset[]): Promise<ListedAsset[]> {
   const held = await heldAssets(ledger, engine)
-  return assets
-    .filter(({ id, record }) => held.get(id) !== canonical(record))
-    .map(({ id, symbol, addresses, record }) => ({ id, symbol, addresses, record: record as Json }))
+  return assets.filter(({ id, record }) => held.get(id) !== canonical(record))
 }
 
 /** Whether a selection leaves its assets to the listing. */

@@ -1,7 +1,6 @@
-import { commit, type CommitDeps, type StagedFile, type Ticket, type Version } from '../ledger/commit.ts'
+import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
 import { convert } from '../points/convert.ts'
 import type { Body, BodyResult, ConvertPart, Existing, WrittenFile } from '../points/conversion.ts'
-import type { Engine } from '../store/engine.ts'
 import {
   type CoverageRow,
   type Finding,
@@ -9,7 +8,6 @@ import {
   type Progress,
   type Provider,
   type RequestRow,
-  type Rules,
   type SeriesRow,
   type Verified,
   type Violation,
@@ -20,57 +18,21 @@ import { inLake, pointsFile, recentFile } from '../store/layout.ts'
 import { isRecent, type Partition, partitionsOf, sharesMeta } from '../points/files.ts'
 import { weekdayOf } from '../points/spacing.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Spool } from '../ledger/sweep.ts'
+import { rulesOf } from '../ledger/rules.ts'
 import type { Ask } from './plan.ts'
 import { requestIdWords } from '../net/outcome.ts'
 import { endingSeconds } from '../net/skew.ts'
-import type { Instant, Interval, Weekday } from '../time.ts'
-import type { Answered } from './answered.ts'
+import type { Instant, Interval } from '../time.ts'
+import { type Answered, type BatchResult, type Brought, isBrought } from './answered.ts'
 import { inferIntervals } from './infer.ts'
+import type { OpenRun } from './run.ts'
 import { quarantineBody } from '../store/quarantine.ts'
 import { knownAt, settleBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verified.ts'
 
-/** An answer with a body. */
-type Brought = Answered & { readonly request: RequestRow; readonly body: NonNullable<Answered['body']> }
-
-function isBrought(answered: Answered): answered is Brought {
-  return answered.body !== null && answered.request !== null
-}
-
-/** What a batch is committed with. */
-export interface BatchContext {
-  /** A fetch settles all that it asked; a verify only what was missing, and says what came of each window. */
-  readonly job: 'fetch' | 'verify'
-  readonly ledger: Ledger
-  readonly engine: () => Promise<Engine>
-  readonly spool: Spool
-  readonly run: string
+/** A run and the provider under whose name it commits. */
+interface BatchContext extends OpenRun {
   readonly provider: Provider
-  readonly providerMoved: boolean
-  readonly timestamp: 'interval_start' | 'interval_end'
-  readonly weekStart: Weekday
-  readonly rules: Rules
-  readonly deps: CommitDeps
-  readonly secrets: readonly string[]
-}
-
-/** What came of a batch. */
-export interface BatchResult {
-  readonly version: Version
-  readonly coverage: readonly CoverageRow[]
-  /** Each violation seen, once, also those that were on record already; not those that somebody has accepted. */
-  readonly violations: readonly Violation[]
-  /** The ids of accepted ones that were seen again. */
-  readonly accepted: readonly string[]
-  /** What came of each window that a verify compared. */
-  readonly verified: readonly Verified[]
-  /** Requests whose answer could not be used, by series, with the reason. */
-  readonly unused: ReadonlyMap<string, string>
-  /** The answers with a body. */
-  readonly asked: readonly Brought[]
-  /** Windows whose body could not be decoded for the first time: to be asked once more. */
-  readonly again: readonly Ask[]
 }
 
 /** Converts every body of the batch and commits all of it as one version. */
@@ -79,25 +41,28 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
   let coverage: readonly CoverageRow[] = []
   let again: Ask[] = []
   let verified: readonly Verified[] = []
+  const { purpose, id: run, provider, input } = context
+  const { weekStart } = input.settings.metrics
   const version = await commit(
     context.ledger,
     async (ticket) => {
       const known = seriesNamed(context.ledger, answers)
-      const { batch, refused, shown } = await inferIntervals(context.engine, answers, known, context.weekStart)
+      const { batch, refused, shown } = await inferIntervals(context.engine, answers, known, weekStart)
       made.bodies.push(...refusals(batch, refused))
       await convertAll(context, ticket, partitions(batch, refused), made)
       const settled = await settleBatch(context, batch, made.bodies, known)
-      const verifying = context.job === 'verify'
+      // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
+      const verifying = purpose.name === 'verify'
       coverage = verifying
         ? onlyMissing(context.ledger, batch, settled.coverage)
         : keepingProven(context.ledger, settled.coverage)
       verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
       again = settled.again
       return {
-        job: context.job,
-        run: context.run,
-        provider: context.provider,
-        providerMoved: context.providerMoved,
+        job: purpose.name,
+        run,
+        provider,
+        providerMoved: input.providerMoved,
         add: made.files,
         series: seriesRows(batch, made.bodies, shown),
         progress: progressOf(made.bodies),
@@ -105,7 +70,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         violations: made.violations,
         findings: made.findings,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
-        rules: context.rules,
+        rules: rulesOf(input.catalogue),
         verified,
       }
     },
@@ -152,9 +117,11 @@ async function convertAll(
   answers: readonly (readonly Brought[])[],
   made: Made,
 ): Promise<void> {
-  const { ledger, spool, timestamp, weekStart } = context
+  const { ledger, connection } = context
+  const { spool } = connection
+  const { timestamp, weekStart } = context.input.settings.metrics
   const held = liveFiles(ledger, { table: 'points' })
-  const name = `${String(ticket.version).padStart(10, '0')}-${context.run}`
+  const name = `${String(ticket.version).padStart(10, '0')}-${context.id}`
   const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))))
   const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
   const metadata = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
@@ -182,7 +149,7 @@ function ownName(p: number): string {
 
 /** The partitions that the answers are about. */
 function partsOf(
-  { ledger, spool, provider }: BatchContext,
+  { ledger, connection, provider }: BatchContext,
   answers: readonly (readonly Brought[])[],
   held: ReadonlyMap<string, Partition<HeldFile>>,
 ): ConvertPart[] {
@@ -195,7 +162,7 @@ function partsOf(
     const { path: metric, overlap } = endpoint
     const bodies = part.map((one) => bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic))
     const files = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
-    const out = spool.file(ownName(p))
+    const out = connection.spool.file(ownName(p))
     return [{ metric, interval, rules: endpoint.rules[interval], overlap, bodies, existing: files, out }]
   })
 }
@@ -206,18 +173,19 @@ function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
 
 type Written = WrittenFile & Pick<StagedFile, 'metric' | 'interval'> & { readonly shares?: Json }
 
-function staged({ spool }: BatchContext, temporary: string, path: string, file: Written): StagedFile {
+function staged({ connection }: BatchContext, temporary: string, path: string, file: Written): StagedFile {
   const { metric, interval, rows, digest, min_t, max_t, ...meta } = file
-  const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
+  const place = { temporary: connection.spool.path(temporary), path, table: 'points', label: '', metric, interval }
   return { ...place, rows, min_t, max_t, digest, meta }
 }
 
 /** A week that begins on another day than the lake's is told by its name. */
 async function withWeekday(
-  { engine, weekStart }: BatchContext,
+  { engine, input }: BatchContext,
   answers: readonly Brought[],
   results: readonly BodyResult[],
 ): Promise<BodyResult[]> {
+  const { weekStart } = input.settings.metrics
   return await Promise.all(
     results.map(async (result) => {
       if (result.state !== 'poison') return result
@@ -265,6 +233,8 @@ async function settleBatch(
   const byRequest = new Map(bodies.map((body) => [body.request, body]))
   const coverage: CoverageRow[] = []
   const again: Ask[] = []
+  const { secrets, metrics } = context.input.settings
+  const { weekStart } = metrics
   for (const answered of batch) {
     const { ask } = answered
     const result = byRequest.get(answered.request?.id ?? '')
@@ -274,13 +244,13 @@ async function settleBatch(
     }
     const { id, asked_at } = answered.request
     const at = knownAt(Math.floor(asked_at / 1_000_000), answered.body.date)
-    const asked = { at, request: id, weekStart: context.weekStart }
+    const asked = { at, request: id, weekStart }
     if (result.state !== 'poison')
       coverage.push(...settleBody(ask, result, known.get(ask.series.id)?.first_t ?? null, asked))
     else if (!answered.again) again.push(ask)
     else {
       const reason = result.reason ?? 'undecodable'
-      await quarantineBody(context.ledger.root, answered.body, answered.request, reason, context.secrets)
+      await quarantineBody(context.ledger.root, answered.body, answered.request, reason, secrets)
       const held = heldCoverage(context.ledger, [ask.series.id]).get(ask.series.id) ?? []
       const covered = held.filter((row) => row.state !== 'failed')
       coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, covered, asked))

@@ -1,17 +1,13 @@
 import type { Json } from '../ledger/entry.ts'
-import { heldCoverage, heldSeries } from '../ledger/held.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import { describeOutcome } from '../net/outcome.ts'
 import type { Ask, Blocked, Plan } from './plan.ts'
-import { standingRefusal } from '../ledger/refusals.ts'
-import { rulesOf } from '../ledger/rules.ts'
 import { askAll, type Destination } from './ask-all.ts'
-import { type Asking, type AskingState, newAskingState } from './asking.ts'
+import type { Asking } from './asking.ts'
+import { type AskingState, newAskingState } from './asking-state.ts'
 import { isListingDue } from './assets.ts'
 import type { Answered } from './answered.ts'
-import { type BatchContext, commitBatch } from './batch.ts'
+import { commitBatch } from './batch.ts'
 import { unmapped } from './prepare.ts'
-import type { Known } from './refused.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
 import { settleWhole } from './settle.ts'
 import { windowsOf } from './tally.ts'
@@ -34,7 +30,7 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
   const { connection, tell, input, tally } = open
   const state = newAskingState()
   tell({ kind: 'planned', plan })
-  const asking = askingOf(open, state)
+  const asking: Asking = { ...open, state }
   const committing = committer(open)
   const to: Destination = {
     concurrency: input.settings.metrics.concurrency,
@@ -88,7 +84,7 @@ function committer(open: OpenRun): Committer {
     const provider = open.connection.provider()
     waiting = provider === null ? all : []
     if (provider === null) return []
-    const done = await commitBatch({ ...contextOf(open), provider }, all)
+    const done = await commitBatch({ ...open, provider }, all)
     open.tally.add(done)
     open.purpose.onBatch(done)
     const { version, points_added: points, files_added: files } = done.version
@@ -100,59 +96,6 @@ function committer(open: OpenRun): Committer {
     commitNow,
     holdsBack: () => waiting.length > 0,
     finish: async (last) => void (await commitNow(last)),
-  }
-}
-
-function askingOf({ id, input, deps, ledger, tally, purpose, connection, tell }: OpenRun, state: AskingState): Asking {
-  let priced = 0
-  return {
-    run: id,
-    settings: input.settings,
-    catalogue: input.catalogue,
-    connection,
-    known: (series) => knownOf(ledger, series),
-    now: deps.now,
-    onRequest: (request, ask) => tell({ kind: 'request', id: request, ask }),
-    onAnswer: (ask, outcome) => {
-      tally.answered(ask, outcome)
-      tell({ kind: 'answered', ask, outcome })
-    },
-    affords: (credits) => {
-      if (purpose.budget !== null && priced + credits > purpose.budget) return false
-      priced += credits
-      return true
-    },
-    comparesNothing: purpose.name === 'verify',
-    state,
-  }
-}
-
-/** What the ledger says of a series now. */
-function knownOf(ledger: Ledger, series: string): Known {
-  const coverage = heldCoverage(ledger, [series]).get(series) ?? []
-  return {
-    points: heldSeries(ledger, [series]).get(series)?.points ?? 0,
-    coverage,
-    standing: standingRefusal(coverage),
-  }
-}
-
-function contextOf(open: OpenRun): Omit<BatchContext, 'provider'> {
-  const { input, deps, ledger, id, purpose, engine, connection } = open
-  const { settings, providerMoved, catalogue } = input
-  const { timestamp, weekStart } = settings.metrics
-  return {
-    job: purpose.name,
-    ledger,
-    engine,
-    spool: connection.spool,
-    run: id,
-    providerMoved,
-    timestamp,
-    weekStart,
-    rules: rulesOf(catalogue),
-    deps,
-    secrets: settings.secrets,
   }
 }
 

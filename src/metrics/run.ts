@@ -3,14 +3,15 @@ import { type Result, type Run, withLake } from '../ledger/job.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { Engine } from '../store/engine.ts'
 import { metricsAccess } from './api.ts'
-import { maxBodyBytes } from './asking.ts'
 import { type Listed, refreshAssets } from './assets.ts'
-import type { BatchResult } from './batch.ts'
+import type { BatchResult } from './answered.ts'
 import { type IngestEvent, logged } from './events.ts'
 import { askMetadata, keepMetadata, type Due, metadataPerMinute, metadataRetries } from './metadata.ts'
 import type { PlanInput } from './prepare.ts'
 import { Tally } from './tally.ts'
 
+/** The largest body that is kept; a larger one is asked for in halves. */
+export const maxBodyBytes = 1_000_000_000
 /** What every job is told that asks for points. */
 export interface MetricsInput extends Pick<PlanInput, 'settings' | 'catalogue' | 'now'> {
   readonly maxRequests: number | null

@@ -2,8 +2,8 @@ import type { Outcome } from '../net/outcome.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../ledger/entry.ts'
 import type { Ask } from './plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
-import type { AskingState, StoppedBy } from './asking.ts'
-import type { BatchResult } from './batch.ts'
+import type { BatchResult } from './answered.ts'
+import type { AskingState, StoppedBy } from './asking-state.ts'
 
 /** What scripts read; names are relied on. */
 export interface IngestSummary {

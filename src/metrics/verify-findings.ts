@@ -1,4 +1,4 @@
-import { parseSeriesId } from '../catalog/series.ts'
+import { readableSeries } from '../catalog/series.ts'
 import { shownUrl } from './api.ts'
 import { type RequestRow, type Verified, type Violation, violationId } from '../ledger/entry.ts'
 import { liveFiles } from '../ledger/held.ts'
@@ -10,17 +10,11 @@ import { inLake } from '../store/layout.ts'
 import type { Ask } from './plan.ts'
 import { formatInstant } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
-import type { BatchResult } from './batch.ts'
+import type { BatchResult } from './answered.ts'
 import { resultOfKind, type VerifyResult, verifyResults } from './verified.ts'
 
 /** One stored value that the provider no longer gives, with everything that it needs to find out why. */
-export interface Difference {
-  readonly metric: string
-  readonly asset: string
-  readonly interval: string | null
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
+export interface Difference extends ReturnType<typeof readableSeries> {
   readonly t: string
   readonly result: VerifyResult
   /** Both values as JSON text; null where there is none. */
@@ -122,14 +116,8 @@ export class Findings {
       const asked = this.#asked.get(request ?? '')
       const requests = before.get(series) ?? earlierRequests(ledger, series, this.#archived.get(series) ?? [])
       before.set(series, requests)
-      const { metric, asset, interval, currency, exchange, network } = parseSeriesId(series) ?? unknown(series)
       return {
-        metric,
-        asset,
-        interval,
-        currency,
-        exchange,
-        network,
+        ...readableSeries(series),
         t: formatInstant(t),
         result: resultOfKind(kind),
         stored,
@@ -143,10 +131,6 @@ export class Findings {
       }
     })
   }
-}
-
-function unknown(series: string) {
-  return { metric: series, asset: '', interval: null, currency: null, exchange: null, network: null }
 }
 
 function spelled({ since, until }: Window): { since: string; until: string } {

@@ -84,54 +84,49 @@ export async function* arrowBytes(
   const { schema, batches } = await arrowStream(engine, sql)
   const writer = form === 'file' ? new FileBytes() : new StreamBytes()
   writer.reset(undefined, schema)
-  yield* writer.taken()
+  yield* writer.parts.taken()
   for await (const batch of batches) {
     onBatch(batch)
     writer.write(batch)
-    yield* writer.taken()
+    yield* writer.parts.taken()
   }
   writer.finish()
-  yield* writer.taken()
+  yield* writer.parts.taken()
 }
 
 // The library's writers queue what they write without end; these hand it over after each batch.
 
-class FileBytes extends RecordBatchFileWriter {
+class Parts {
   #parts: Uint8Array[] = []
 
-  protected override _write(chunk: ArrayBufferView): this {
-    const part = bytesOf(chunk)
-    // oxlint-disable-next-line no-underscore-dangle
-    this._position += part.byteLength
-    this.#parts.push(part)
-    return this
+  add(chunk: ArrayBufferView): number {
+    this.#parts.push(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
+    return chunk.byteLength
   }
 
   taken(): readonly Uint8Array[] {
     const parts = this.#parts
     this.#parts = []
     return parts
+  }
+}
+
+class FileBytes extends RecordBatchFileWriter {
+  readonly parts = new Parts()
+
+  protected override _write(chunk: ArrayBufferView): this {
+    // oxlint-disable-next-line no-underscore-dangle
+    this._position += this.parts.add(chunk)
+    return this
   }
 }
 
 class StreamBytes extends RecordBatchStreamWriter {
-  #parts: Uint8Array[] = []
+  readonly parts = new Parts()
 
   protected override _write(chunk: ArrayBufferView): this {
-    const part = bytesOf(chunk)
     // oxlint-disable-next-line no-underscore-dangle
-    this._position += part.byteLength
-    this.#parts.push(part)
+    this._position += this.parts.add(chunk)
     return this
   }
-
-  taken(): readonly Uint8Array[] {
-    const parts = this.#parts
-    this.#parts = []
-    return parts
-  }
-}
-
-function bytesOf(chunk: ArrayBufferView): Uint8Array {
-  return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
 }

@@ -6,6 +6,7 @@ import { isWritable } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
 import { readManifest } from '../views/manifest.ts'
 import { literalPath } from '../views/relations.ts'
+import { utcSql } from '../views/template.ts'
 import { admit, refused } from './gate.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed.ts'
@@ -121,7 +122,7 @@ export async function setMoment(
   }
   const text = moment instanceof Date ? moment.toISOString() : moment.trim()
   try {
-    await engine.rows(`SELECT ${instant(quote(text))} AS at`)
+    await engine.rows(`SELECT ${utcSql(quote(text))} AS at`)
   } catch (cause) {
     throw usage(`--${name.replaceAll('_', '-')}`, {
       expected: 'a date such as 2024-06-01 or an instant such as 2024-06-01T12:00:00Z',
@@ -130,13 +131,6 @@ export async function setMoment(
     })
   }
   await engine.run(`SET VARIABLE ${name} = ${quote(text)}`)
-}
-
-/** The SQL that reads a moment of any type: zone-less means UTC, text with an offset and TIMESTAMPTZ are their instant. */
-export function instant(sql: string): string {
-  return `CASE WHEN typeof(${sql}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${sql} AS TIMESTAMPTZ)
- WHEN typeof(${sql}) = 'VARCHAR' AND regexp_matches(CAST(${sql} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])')
- THEN CAST(CAST(${sql} AS VARCHAR) AS TIMESTAMPTZ) ELSE timezone('UTC', CAST(${sql} AS TIMESTAMP)) END`
 }
 
 /**

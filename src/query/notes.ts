@@ -1,5 +1,5 @@
 import type { Engine } from '../store/engine.ts'
-import { instant } from './lake.ts'
+import { instantSql } from '../views/template.ts'
 import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
 import { parsed } from './tree.ts'
@@ -20,7 +20,7 @@ export async function notesOn(engine: Engine, sql: string): Promise<readonly str
 }
 
 async function asOfMicros(engine: Engine): Promise<bigint | undefined> {
-  const [row] = await engine.rows(`SELECT epoch_us(${instant(`getvariable('as_of')`)}) AS at`)
+  const [row] = await engine.rows(`SELECT epoch_us(${instantSql('as_of')}) AS at`)
   const at = row?.['at']
   return typeof at === 'bigint' ? at : undefined
 }
@@ -28,10 +28,10 @@ async function asOfMicros(engine: Engine): Promise<bigint | undefined> {
 /** The first instant that `registry_start` tells, seen without `as_of`. */
 async function registryStart(engine: Engine): Promise<{ micros: bigint; text: string } | undefined> {
   return withoutAsOf(engine, async () => {
-    const [row] = await engine.rows('SELECT min(known_since) AS start FROM registry_start')
-    const text = row?.['start']
-    if (typeof text !== 'string') return undefined
-    const [at] = await engine.rows(`SELECT epoch_us(CAST($1 AS TIMESTAMPTZ)) AS at`, [text])
-    return typeof at?.['at'] === 'bigint' ? { micros: at['at'], text } : undefined
+    const [row] = await engine.rows<{ text: string | null; micros: bigint | null }>(
+      'SELECT min(known_since) AS text, epoch_us(min(known_since)) AS micros FROM registry_start',
+    )
+    const { text = null, micros = null } = row ?? {}
+    return text === null || micros === null ? undefined : { micros, text }
   })
 }

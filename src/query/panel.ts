@@ -3,8 +3,9 @@ import { usage } from '../errors.ts'
 import { intervals, isInterval, parseDuration } from '../time.ts'
 import { Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
+import { utcSql } from '../views/template.ts'
 import { carry } from './carry.ts'
-import { instant, type Moment } from './lake.ts'
+import type { Moment } from './lake.ts'
 import { refusal } from './refusal.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 
@@ -131,12 +132,12 @@ function seconds(count: number): string {
 function source(decisions: Decisions): string {
   if (decisions.kind === 'file') {
     return `SELECT row_number() OVER () AS ${key},
-  * REPLACE (CAST(asset AS VARCHAR) AS asset, ${instant('ts')} AS ts)
+  * REPLACE (CAST(asset AS VARCHAR) AS asset, ${utcSql('ts')} AS ts)
 FROM ${reader(decisions.path)}`
   }
   if (decisions.kind === 'list') {
     const shape = JSON.stringify([decisions.types])
-    return `SELECT row_number() OVER () AS ${key}, * REPLACE (${instant('ts')} AS ts)
+    return `SELECT row_number() OVER () AS ${key}, * REPLACE (${utcSql('ts')} AS ts)
 FROM (SELECT unnest(from_json(${quote(decisions.text)}, ${quote(shape)}), max_depth := 2))`
   }
   const { since, until, step, assets } = decisions

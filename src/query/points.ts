@@ -1,6 +1,7 @@
 import { usage } from '../errors.ts'
 import { type Engine, quote, type Row } from '../store/engine.ts'
-import { instant, type Moment } from './lake.ts'
+import { utcSql } from '../views/template.ts'
+import type { Moment } from './lake.ts'
 
 /**
  * Which points. Metrics, assets and times that are left out are not restricted; an interval or dimension that is left out is
@@ -57,7 +58,7 @@ export function pointsSql(filter: PointsFilter, standards: readonly Standard[]):
   if (filter.assets !== undefined) conditions.push(among('asset', listOf('asset', filter.assets)))
   const bound = (sign: '>=' | '<', at: Moment | undefined): void => {
     if (at === undefined) return
-    conditions.push(`t ${sign} ${instant(quote(at instanceof Date ? at.toISOString() : at))}`)
+    conditions.push(`t ${sign} ${utcSql(quote(at instanceof Date ? at.toISOString() : at))}`)
   }
   bound('>=', filter.since)
   bound('<', filter.until)

@@ -1,10 +1,10 @@
 import { copy, readText } from '../store/files.ts'
 import { basename } from 'node:path'
-import { createHash } from 'node:crypto'
 import { exportCatalogue } from '../catalog/export.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
+import { sha256 } from '../ledger/entry.ts'
 import { diskError, exists, makeFolder, realDisk, statOf } from '../store/disk.ts'
 import { heldRules, heldStamps, liveFiles } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
@@ -258,8 +258,4 @@ function changes(note: StampNote, engine: string, program: string): string[] {
   if (engine !== note.engine) notes.push(`stamped with DuckDB ${note.engine}, replayed with ${engine}`)
   if (program !== note.program) notes.push(`stamped by ${note.program}, replayed by ${program}`)
   return notes
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }

@@ -91,7 +91,10 @@ export async function writeFile(
   deps: RunDeps,
 ): Promise<Written> {
   try {
-    const written = await toFile(engine, ready, file, name, options, deps)
+    const written =
+      options.format === 'parquet'
+        ? await guarded(engine, ready.text, deps, async () => toParquet(engine, ready, file, options))
+        : await toStream(file, name, async (sink, form) => writeTo(engine, ready, sink, options, deps, form))
     await file.finish()
     return written
   } catch (error) {
@@ -100,17 +103,12 @@ export async function writeFile(
   }
 }
 
-async function toFile(
-  engine: Engine,
-  ready: Ready,
+/** Has a sink into a file filled, compressed where its name says so. */
+async function toStream(
   file: OutFile,
   name: string,
-  options: WriteOptions,
-  deps: RunDeps,
+  fill: (sink: Sink, form: 'file' | 'stream') => Promise<Written>,
 ): Promise<Written> {
-  const { format } = options
-  if (format === 'parquet')
-    return guarded(engine, ready.text, deps, async () => toParquet(engine, ready, file, options))
   const place = streamTo(file)
   const gzip = isCompressed(name) ? createGzip() : undefined
   const stream = gzip ?? place
@@ -123,8 +121,7 @@ async function toFile(
     if (!stream.write(data)) await Promise.race([once(stream, 'drain'), failed])
   }
   try {
-    const form = extname(name).toLowerCase() === '.arrows' ? 'stream' : 'file'
-    const written = await writeTo(engine, ready, sink, options, deps, form)
+    const written = await fill(sink, extname(name).toLowerCase() === '.arrows' ? 'stream' : 'file')
     stream.end()
     await Promise.race([once(place, 'close'), failed])
     return written
@@ -187,18 +184,18 @@ async function toParquet(
   using writer = await Engine.open(':memory:', { memoryLimit: memory, threads: Number(threads), privateSpill: true })
   const rows = await carry(engine, sql, writer, 'answer')
   await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
-  return { rows, more: false, empty: await emptyIn(writer, 'answer', by) }
+  return { rows, more: false, empty: await emptyIn(writer, by) }
 }
 
-/** The same for the rows of a table, counted by the engine that holds them. */
-async function emptyIn(engine: Engine, table: string, by: string | undefined): Promise<readonly Empty[]> {
-  const names = (await columnsOf(engine, table)).map(({ name }) => name)
+/** The columns of the table `answer` that hold nothing, counted by the engine that holds it. */
+async function emptyIn(engine: Engine, by: string | undefined): Promise<readonly Empty[]> {
+  const names = (await columnsOf(engine, 'answer')).map(({ name }) => name)
   const filled = new Filled(names, by)
   const asset = names.find((name) => name.toLowerCase() === by)
   const counts = names.map((name) => `count(${quoteName(name)}) > 0`).join(', ')
   const key = asset === undefined ? 'NULL' : `CAST(${quoteName(asset)} AS VARCHAR)`
   const rows = await engine.rows<{ asset: string | null; rows: bigint; full: readonly boolean[] }>(
-    `SELECT ${key} AS asset, count(*) AS rows, [${counts}] AS "full" FROM ${table} GROUP BY 1`,
+    `SELECT ${key} AS asset, count(*) AS rows, [${counts}] AS "full" FROM answer GROUP BY 1`,
   )
   for (const row of rows) filled.count(Number(row.rows), row.asset, row.full)
   return filled.empty()
@@ -216,21 +213,23 @@ export function watched(stream: Stream, by: string | undefined): Stream & { read
   return { ...stream, chunks: seen(), filled }
 }
 
-function csvTarget(safe: boolean | undefined): 'csv' | 'safe csv' {
-  return safe === true ? 'safe csv' : 'csv'
-}
-
 function wrappable(ready: Ready): string {
   if (ready.kind === 'SELECT') return ready.text
   throw usage('SQL', { expected: 'a SELECT to write', got: ready.kind, next: 'use --format table' })
 }
 
 async function writeCsv(engine: Engine, ready: Ready, sink: Sink, { safe, by }: WriteOptions): Promise<Written> {
-  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, csvTarget(safe))})`
+  const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, safe === true ? 'safe csv' : 'csv')})`
   const { names, chunks, filled } = watched(await engine.stream(sql), by)
   await sink(`${names.map(csvField).join(',')}\n`)
-  const rows = await eachChunk(chunks, sink, (row) => row.map((cell) => csvField(cell as string | null)).join(','))
-  return { rows, more: false, empty: filled.empty() }
+  for await (const { rows, columns } of chunks) {
+    const line = (i: number): string =>
+      columns.map((column) => csvField((column[i] ?? null) as string | null)).join(',')
+    let text = ''
+    for (let i = 0; i < rows; i++) text += `${line(i)}\n`
+    await sink(text)
+  }
+  return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
 async function writeJson(
@@ -250,22 +249,6 @@ async function writeJson(
   }
   await sink(filled.rows > 0 ? after : format === 'jsonl' ? '' : '[]\n')
   return { rows: filled.rows, more: false, empty: filled.empty() }
-}
-
-async function eachChunk(
-  chunks: AsyncIterable<{ readonly rows: number; readonly columns: readonly (readonly Cell[])[] }>,
-  sink: Sink,
-  line: (row: readonly Cell[]) => string,
-  end = '\n',
-): Promise<number> {
-  let rows = 0
-  for await (const chunk of chunks) {
-    let text = ''
-    for (let i = 0; i < chunk.rows; i++) text += line(chunk.columns.map((column) => column[i] ?? null)) + end
-    rows += chunk.rows
-    await sink(text)
-  }
-  return rows
 }
 
 async function writeArrow(

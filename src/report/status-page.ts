@@ -1,5 +1,5 @@
 import { availableAt, type Rule, ruleFor } from '../catalog/availability.ts'
-import { parseSeriesId } from '../catalog/series.ts'
+import { readableSeries } from '../catalog/series.ts'
 import { heldCoverage, heldSeries, heldVersions, heldViolations } from '../ledger/held.ts'
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -121,14 +121,12 @@ function violationsOf(ledger: Ledger): ViolationFact[] {
     .slice(-shownViolations)
     .toReversed()
     .map((v) => {
-      const series = parseSeriesId(v.series)
-      const rest =
-        series && [series.asset, series.currency, series.exchange, series.network].filter((part) => part !== null)
+      const { metric, interval, asset, currency, exchange, network } = readableSeries(v.series)
       return {
-        metric: series?.metric ?? v.series,
-        series: rest?.join(' ') ?? '',
+        metric,
+        series: [asset, currency, exchange, network].filter((part) => part !== null).join(' '),
         t: v.t,
-        interval: series?.interval ?? '24h',
+        interval: interval ?? '24h',
         kind: v.kind,
         stored: v.stored,
         offered: v.offered,

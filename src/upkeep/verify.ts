@@ -10,10 +10,10 @@ import { examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
-import { howToGoOn } from '../net/outcome.ts'
+import { refusedKey, stoppedEarly } from '../metrics/verdict.ts'
 import { chooseWindows, type Chosen, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
-import type { StoppedBy } from '../metrics/asking.ts'
+import type { StoppedBy } from '../metrics/asking-state.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
 
 /** What a verify is told. */
@@ -184,14 +184,9 @@ function summaryOf(
 
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
-  const { damage, differences, failures, stopped_by, words } = summary
-  const said = words === null || words === '' ? undefined : words
-  if (stopped_by === 'unauthorised')
-    return new LakeError('unauthorised', {
-      subject: 'the provider refuses the key',
-      got: said,
-      next: 'check PITLAKE_METRICS_KEY',
-    })
+  const { damage, differences, failures } = summary
+  const unknown = refusedKey(summary)
+  if (unknown !== null) return unknown
   const [first] = damage
   if (first) {
     const more = damage.length === 1 ? '' : ` (and ${damage.length - 1} more)`
@@ -202,14 +197,8 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
       'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
     return new LakeError('integrity', { subject: `${differences.length} stored values differ upstream`, next })
   }
-  if (stopped_by !== null && stopped_by !== 'unreachable')
-    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(summary.resume_at) })
-  if (stopped_by === 'unreachable')
-    return new LakeError('incomplete', {
-      subject: 'the provider cannot be reached',
-      got: said,
-      next: 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again',
-    })
+  const early = stoppedEarly(summary)
+  if (early !== null) return early
   if (failures.length === 0) return null
   const subject = `${failures.length} windows got no usable answer`
   return new LakeError('incomplete', { subject, got: failures[0]?.reason, next: 'run the same command again' })

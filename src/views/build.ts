@@ -1,6 +1,7 @@
 import { copy, isFolder, isThere, readText, touch } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
+import { sha256 } from '../ledger/entry.ts'
 import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
 import { Engine, readsWell } from '../store/engine.ts'
 import { heldWeekStart, liveFiles } from '../ledger/held.ts'
@@ -12,7 +13,7 @@ import { earlierDatings } from '../ledger/redated.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
 import { exportedTables } from './ledger-tables.ts'
 import { exportsFolder, exportTable, isExport } from './exports.ts'
-import { type Manifest, manifestOf, namedByViews, readManifest, scriptDigest } from './manifest.ts'
+import { type Manifest, manifestOf, namedByViews, readManifest } from './manifest.ts'
 import { noteProved, readByViews } from './proved.ts'
 import { changedObjects, scriptText } from './script.ts'
 
@@ -148,7 +149,7 @@ async function exportAll(
 
 /** Whether the views in place are those of this script, whole, and can be read. */
 async function isBuilt(root: string, manifest: Manifest | undefined, script: string): Promise<boolean> {
-  return manifest?.script === scriptDigest(script) && (await readsWell(inLake(root, places.database)))
+  return manifest?.script === sha256(script) && (await readsWell(inLake(root, places.database)))
 }
 
 /** An export that the views no longer name is there for sessions that opened them before, for so long. */
@@ -197,7 +198,7 @@ async function replaceAll(
     await makeObjects(database, changed ?? statements.objects)
     await disk.sync(database)
     await disk.write(text, script)
-    const manifest = manifestOf(statements, scriptDigest(script), await sha256File(database))
+    const manifest = manifestOf(statements, sha256(script), await sha256File(database))
     await disk.write(list, JSON.stringify(manifest))
     await disk.move(database, inLake(root, places.database))
     await disk.move(text, inLake(root, places.script))

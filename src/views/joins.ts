@@ -12,7 +12,7 @@ import {
   seriesOf,
   wantedOf,
 } from './joins-points.ts'
-import { backfillSql, instantSql } from './template.ts'
+import { backfillSql, instantSql, utcSql } from './template.ts'
 
 /** An SQL expression. */
 type Sql = string
@@ -93,13 +93,6 @@ function leafSql(column: string, pointer: Sql): Sql {
       ? `CASE WHEN ${number} THEN TRY_CAST(json_extract_string(known.o, ${pointer}) AS DOUBLE) END`
       : `CASE WHEN ${number} OR json_type(known.o, ${pointer}) = 'NULL' THEN NULL ELSE CAST(json_extract(known.o, ${pointer}) AS VARCHAR) END`
   return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
-}
-
-/** The same reading as that of the session variables, for a column or parameter of any type. */
-function utcSql(x: Sql): Sql {
-  return `CASE WHEN typeof(${x}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${x} AS TIMESTAMPTZ)
-    WHEN typeof(${x}) = 'VARCHAR' AND regexp_matches(CAST(${x} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])') THEN CAST(CAST(${x} AS VARCHAR) AS TIMESTAMPTZ)
-    ELSE timezone('UTC', CAST(${x} AS TIMESTAMP)) END`
 }
 
 /** Negative durations would look ahead. */

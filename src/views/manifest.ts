@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { sha256File } from '../ledger/commit.ts'
 import { statOf } from '../store/disk.ts'
@@ -62,11 +61,6 @@ export function manifestOf(
 ): Manifest {
   const reads = Object.fromEntries(objects.map((object) => [object.name, [...object.reads]]))
   return { schema_version: 1, lake, version, folder: root, script, database, objects: reads, tables }
-}
-
-/** The digest of a script, as its manifest holds it. */
-export function scriptDigest(script: string): string {
-  return createHash('sha256').update(script).digest('hex')
 }
 
 /** Every file that the views of a manifest name, relative to the lake. */

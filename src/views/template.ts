@@ -28,15 +28,18 @@ function closing(text: string, start: number): number {
 }
 
 /**
- * The SQL expression of an instant that a session variable holds, TIMESTAMPTZ, NULL while it is unset. It folds to a
- * constant and reads alike in every session time zone: TIMESTAMPTZ and text with `Z` or an offset are their instant,
- * everything without a zone is UTC.
+ * The SQL of a moment of any type as TIMESTAMPTZ, alike in every session time zone: TIMESTAMPTZ and text with `Z` or an
+ * offset are their instant, everything without a zone is UTC.
  */
+export function utcSql(x: string): string {
+  return `CASE WHEN typeof(${x}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${x} AS TIMESTAMPTZ)
+    WHEN typeof(${x}) = 'VARCHAR' AND regexp_matches(CAST(${x} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])') THEN CAST(CAST(${x} AS VARCHAR) AS TIMESTAMPTZ)
+    ELSE timezone('UTC', CAST(${x} AS TIMESTAMP)) END`
+}
+
+/** The SQL of the instant that a session variable holds, NULL while it is unset; it folds to a constant. */
 export function instantSql(variable: string): string {
-  const held = `getvariable('${variable}')`
-  return `CASE WHEN typeof(${held}) = 'TIMESTAMP WITH TIME ZONE' THEN CAST(${held} AS TIMESTAMPTZ)
-    WHEN typeof(${held}) = 'VARCHAR' AND regexp_matches(CAST(${held} AS VARCHAR), ':[0-9.]+ *([+-]|[A-Za-z])') THEN CAST(CAST(${held} AS VARCHAR) AS TIMESTAMPTZ)
-    ELSE timezone('UTC', CAST(${held} AS TIMESTAMP)) END`
+  return utcSql(`getvariable('${variable}')`)
 }
 
 /** True while the rule stands in for backfilled points; a word that is neither `rule` nor `strict` is an error. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { Engine, quote } from '../../src/store/engine.ts'
-import { instant } from '../../src/query/lake.ts'
+import { utcSql as instant } from '../../src/views/template.ts'
 import { until } from './processes.ts'
 
 /** A folder with a small lake made by hand: the names of the real one, 2 metrics × 2 assets × 100 days of 2024. */
