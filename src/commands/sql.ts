@@ -72,7 +72,7 @@ async function scriptOf(input: Input, deps: Deps): Promise<string | undefined> {
 }
 
 /** What a command that ends in a result does with its session. */
-interface Work {
+interface ResultSteps {
   /** Gives the statement whose rows are written. */
   readonly prepare: (engine: Engine, run: RunDeps) => ReturnType<typeof runScript>
   /** Brings tables along before. */
@@ -84,7 +84,13 @@ interface Work {
 }
 
 /** Runs what gives a statement and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(input: Input, deps: Deps, folder: string, query: string, work: Work): Promise<void> {
+export async function writeAnswer(
+  input: Input,
+  deps: Deps,
+  folder: string,
+  query: string,
+  steps: ResultSteps,
+): Promise<void> {
   const output = outputOf(input, deps)
   await withScratch(async (scratch) =>
     withLimit(input, deps, folder, async (run) => {
@@ -93,12 +99,12 @@ export async function writeAnswer(input: Input, deps: Deps, folder: string, quer
       using engine = await openQuery(folder, {
         ...sessionOptions(input),
         query,
-        ...(work.prelude === undefined ? {} : { prelude: async (own) => work.prelude?.(own, run) }),
+        ...(steps.prelude && { prelude: async (own: Engine) => steps.prelude?.(own, run) }),
       })
-      const ready = await work.prepare(engine, run)
-      const written = await put(engine, ready, { ...output, by: work.by }, target, deps, run)
+      const ready = await steps.prepare(engine, run)
+      const written = await put(engine, ready, { ...output, by: steps.by }, target, deps, run)
       if (ready.kind !== 'SELECT') return
-      const doubts = await guarded(engine, '', run, async () => work.doubts(engine, written))
+      const doubts = await guarded(engine, '', run, async () => steps.doubts(engine, written))
       for (const doubt of doubts) deps.stderr(`note: ${doubt}\n`)
     }),
   )

@@ -1,7 +1,7 @@
 import { longestSeconds } from '../time.ts'
 import type { PartJob } from './conversion.ts'
 import { type Clocks, clocksOf, clocksSql } from './stage.ts'
-import type { Ordered } from './order.ts'
+import { bodyAt, type Ordered } from './order.ts'
 import { statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Finding, Json } from '../ledger/entry.ts'
@@ -15,12 +15,12 @@ export async function findClocks(session: Engine, ordered: readonly Ordered[]): 
   const mistaken = new Set<number>()
   let early = 0
   const told = (position: number, t: number, kind: string, detail: Json): void => {
-    const one = ordered[position]
-    if (one) findings.push({ series: one.body.series.id, t, kind, detail, at: Number(one.part.observedAt) })
+    const { body, part } = bodyAt(ordered, position)
+    findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
   }
   for (const [position, clocks] of await clocksOfFresh(session)) {
-    const part = ordered[position]?.part
-    if (part && contradictsConvention(clocks, part)) {
+    const { part } = bodyAt(ordered, position)
+    if (contradictsConvention(clocks, part)) {
       mistaken.add(position)
       const { told: points, low: lowest, high: highest } = clocks
       told(position, clocks.first, 'convention', { timestamp: part.timestamp, points, lowest, highest })

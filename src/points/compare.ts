@@ -6,7 +6,7 @@ import type { Instant } from '../time.ts'
 import type { Existing, PartJob } from './conversion.ts'
 import type { Loaded } from './stage.ts'
 import { type Ordered, paramsText } from './order.ts'
-import { json, statement } from './sql.ts'
+import { rowsSql, statement } from './sql.ts'
 import { type Engine, quoteList, type Row } from '../store/engine.ts'
 import { computedSql } from './stored-clocks.ts'
 
@@ -40,13 +40,25 @@ export interface Comparison {
   readonly contradictions: readonly Contradiction[]
 }
 
+/** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
+const bodyColumns =
+  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT'
+/** Their series, to find points in the files that are there: dimensions match exactly, NULL only with NULL. */
+const seriesColumns =
+  'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
+/** The rules of their partitions, see `ruleRows`. */
+const ruleColumns =
+  'part INTEGER, begins BIGINT, ends BIGINT, kind VARCHAR, seconds BIGINT, basis VARCHAR, trusted BOOLEAN'
+/** For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. */
+const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT'
+
 /** Tells the session what was asked: the tables `bodies`, `series` and `rules`. */
 export async function tellAsked(session: Engine, ordered: readonly Ordered[]): Promise<void> {
   const parts = new Map(ordered.map(({ p, part }) => [p, part]))
   const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
-  await session.run(statement('bodies', { json: json(ordered.map(bodyRow)) }))
-  await session.run(statement('series', { json: json(seriesRows(ordered)) }))
-  await session.run(statement('rules', { json: json(rules) }))
+  await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(bodyColumns, ordered.map(bodyRow))}`)
+  await session.run(`CREATE TEMP TABLE series AS ${rowsSql(seriesColumns, seriesRows(ordered))}`)
+  await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
 }
 
 /** Compares what is staged with the files that are there and with the other bodies of the batch. */
@@ -69,7 +81,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const contradictions = uncompared ? [] : await contradict(session)
   const priors = good.flatMap((one) => priorRows(one, good))
   if (priors.length > 0) {
-    await session.run(statement('prior', { json: json(priors) }))
+    await session.run(`CREATE TEMP TABLE prior AS ${rowsSql(priorColumns, priors)}`)
     await session.run(statement('late'))
   }
   const tallies = new Map<number, Tally>()

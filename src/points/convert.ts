@@ -1,12 +1,11 @@
 import { parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
-import type { Window } from '../windows.ts'
 import { fewRows } from '../store/compression.ts'
 import type { Lexed } from './lexer.ts'
 import { findClocks } from './clocks.ts'
-import { type Comparison, type Contradiction, compare, tellAsked, type Tally } from './compare.ts'
-import { convertDirectly } from './direct.ts'
+import { type Comparison, type Contradiction, compare, tellAsked } from './compare.ts'
+import { convertDirectly, type Facts } from './direct.ts'
 import { findHoles } from './holes.ts'
 import type {
   BodyResult,
@@ -18,8 +17,8 @@ import type {
   WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
-import { type Ordered, order } from './order.ts'
-import { describe, leadOf, readShares, shareOf, type Source, stagedDating, writePoints } from './write.ts'
+import { bodyAt, type Ordered, order } from './order.ts'
+import { describe, leadOf, readShares, shareOf, stagedDating, writePoints } from './write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { portionRows, recentGroup } from './files.ts'
 import type { Violation } from '../ledger/entry.ts'
@@ -105,14 +104,13 @@ async function writeFresh(
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
   const dating = stagedDating(ordered)
-  const write = async (chosen: readonly number[], out: string, more: Partial<Source>): Promise<WrittenRecent> => {
+  const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
     const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { place: 'rank', sorted: false, late, minusZero, few: rows <= fewRows, out, ...more }
-    await writePoints(session, job, dating, { source, ...how })
-    const { metric, interval } = ordered.find(({ p }) => p === chosen[0])?.part ?? {}
-    const named =
-      more.lead === undefined ? `${quote(metric ?? '')} AS metric, ${quote(interval ?? '')} AS "interval", ` : ''
+    const how = { place: 'rank', sorted: false, late, minusZero, few: rows <= fewRows, out }
+    const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
+    await writePoints(session, job, dating, { source, ...how, ...recent })
+    const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
     const shares = await readShares(session, `(SELECT ${named}* FROM ${parquet([out])})`)
     const file = describe(shares)
     if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
@@ -120,24 +118,14 @@ async function writeFresh(
   }
   const files = new Map<number, WrittenFile>()
   const small: number[] = []
-  for (const [p, rows] of added)
+  for (const [p, part] of new Map(ordered.map((one) => [one.p, one.part]))) {
+    const rows = added.get(p) ?? 0
     if (rows >= (job.portion ?? portionRows)) {
-      const { shares: _, ...file } = await write([p], ordered.find((one) => one.p === p)?.part.out ?? '', {})
+      const { shares: _, ...file } = await write([p], part.out, part)
       files.set(p, file)
     } else if (rows > 0) small.push(p)
-  if (small.length === 0) return { files, recent: null }
-  const lead = { lead: leadOf(ordered), group: recentGroup }
-  return { files, recent: await write(small, job.recent.out, lead) }
-}
-
-/** What is known of the bodies, by position. */
-interface Facts {
-  /** Why a body is poison. */
-  readonly poison: ReadonlyMap<number, string>
-  /** How many points a body has that is not empty. */
-  readonly points: ReadonlyMap<number, number>
-  readonly tallies: ReadonlyMap<number, Tally>
-  readonly holes: ReadonlyMap<number, Window[]>
+  }
+  return { files, recent: small.length === 0 ? null : await write(small, job.recent.out, null) }
 }
 
 /** The results of each partition in the order of asking. */
@@ -169,15 +157,15 @@ function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, hol
 }
 
 function violation(found: Contradiction, ordered: readonly Ordered[]): Violation {
-  const { body, part } = ordered[found.body] ?? {}
+  const { body, part } = bodyAt(ordered, found.body)
   return {
-    series: body?.series.id ?? '',
+    series: body.series.id,
     t: found.t,
     kind: found.kind,
     stored: found.stored,
     offered: found.offered,
     stored_at: found.storedAt,
-    offered_at: Number(part?.observedAt),
-    request: body?.request ?? null,
+    offered_at: Number(part.observedAt),
+    request: body.request,
   }
 }

@@ -8,23 +8,28 @@ import { contradictsConvention } from './clocks.ts'
 import type { Tally } from './compare.ts'
 import { expectedRange, findHoles } from './holes.ts'
 import { fileOf, type Existing, type PartJob, type WrittenFile } from './conversion.ts'
-import { type Ordered, paramsText } from './order.ts'
+import { bodyAt, type Ordered, paramsText } from './order.ts'
 import { Proof } from './proof.ts'
 import { type Shape, shapeOf } from './shape.ts'
-import { json, statement } from './sql.ts'
+import { rowsSql, statement } from './sql.ts'
 import { bodySql } from './stage.ts'
 import { describe, literalDating, type Part, partOf, readBack, writePoints } from './write.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
 import { levelsSql } from './files.ts'
 
-/** A file that was written without staging, by position of the body. */
-export interface Direct {
-  readonly file: WrittenFile | null
-  /** Always empty: with poison there is nothing to be done directly. */
+/** What is known of the bodies, by position. */
+export interface Facts {
+  /** Why a body is poison. */
   readonly poison: ReadonlyMap<number, string>
+  /** How many points a body has that is not empty. */
   readonly points: ReadonlyMap<number, number>
   readonly tallies: ReadonlyMap<number, Tally>
   readonly holes: ReadonlyMap<number, Window[]>
+}
+
+/** A file that was written without staging; no body is poison, with which nothing can be done directly. */
+export interface Direct extends Facts {
+  readonly file: WrittenFile | null
 }
 
 /**
@@ -40,10 +45,14 @@ export async function convertDirectly(
 ): Promise<Direct | null> {
   if (!areApart(job, ordered)) return null
   const heads = await Promise.all(
-    ordered.map(async ({ body }) => (await readInto(body.file, Buffer.alloc(sniffed))).toString('latin1')),
+    ordered.map(async ({ body }, i) => ({
+      i,
+      text: (await readInto(body.file, Buffer.alloc(sniffed))).toString('latin1'),
+    })),
   )
-  const full = ordered.flatMap((_, i) => (isEmptyArray(heads[i] ?? '') ? [] : [i]))
-  const shape = shapeOf(full.map((i) => heads[i] ?? ''))
+  const filled = heads.filter(({ text }) => !isEmptyArray(text))
+  const full = filled.map(({ i }) => i)
+  const shape = shapeOf(filled.map(({ text }) => text))
   if ((full.length > 0 && !shape) || (await meetsHeld(session, job, ordered))) return null
   const brought = shape ? await bringOrTidy(session, job, { ordered, full, shape, lexed }) : none
   if (!brought) return null
@@ -80,6 +89,9 @@ function areApart(job: PartJob, ordered: readonly Ordered[]): boolean {
   })
 }
 
+const askedColumns =
+  'asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR, since BIGINT, until BIGINT'
+
 async function meetsHeld(session: Engine, job: PartJob, ordered: readonly Ordered[]): Promise<boolean> {
   const { existing, recent } = job
   if (existing.length === 0 && recent.existing.length === 0) return false
@@ -89,7 +101,7 @@ async function meetsHeld(session: Engine, job: PartJob, ordered: readonly Ordere
   })
   const sql = statement('meets', {
     source: levelsSql(pathsOf(existing), pathsOf(recent.existing), job),
-    json: json(asked),
+    asked: rowsSql(askedColumns, asked),
   })
   const [row] = await session.rows<{ meets: boolean }>(sql)
   return row?.meets !== false
@@ -141,7 +153,7 @@ async function bring(session: Engine, job: PartJob, batch: Batch): Promise<Broug
   if (parts.size !== groups.length || parts.size !== full.length) return null
   for (const i of full) {
     const part = parts.get(i)
-    if (!part || !mayBeStored(job, ordered[i], part) || !(await proof.holds(i, part))) return null
+    if (!part || !mayBeStored(job, bodyAt(ordered, i), part) || !(await proof.holds(i, part))) return null
   }
   const inOrder = await isInOrder(session, job, full, parts)
   return inOrder ? { file: describe(groups), parts } : null
@@ -153,7 +165,7 @@ function sourceSql(job: PartJob, { ordered, full, shape }: Batch): string {
     on_grid: onGridSql('mark', job.interval, job.weekStart),
     start: job.timestamp === 'interval_end' ? stepSql('mark', job.interval, -1) : 'mark',
     body: bodySql(full),
-    files: quoteList(full.map((i) => ordered[i]?.body.file ?? '')),
+    files: quoteList(full.map((i) => bodyAt(ordered, i).body.file)),
     v: shape.v,
     o: shape.o,
     columns: shape.columns,
@@ -183,10 +195,10 @@ function bodyOf(ordered: readonly Ordered[], cuts: readonly number[], group: Gro
 type Group = Awaited<ReturnType<typeof readBack>>[number]
 
 /** Whether all points lie inside the window and are finished, and no clock contradicts. */
-function mayBeStored(job: PartJob, one: Ordered | undefined, { first, last, clocks }: Part): boolean {
-  if (!one || clocks.early > 0 || contradictsConvention(clocks, job)) return false
-  const expected = expectedRange(job, one.body, first)
-  return expected !== null && first >= (one.body.since ?? -Infinity) && last < expected.until
+function mayBeStored(job: PartJob, { body }: Ordered, { first, last, clocks }: Part): boolean {
+  if (clocks.early > 0 || contradictsConvention(clocks, job)) return false
+  const expected = expectedRange(job, body, first)
+  return expected !== null && first >= (body.since ?? -Infinity) && last < expected.until
 }
 
 /** Whether each body's points stand together, bodies in their order, and each point behind the one before. */
@@ -219,5 +231,5 @@ function placedSql(job: PartJob, bodies: readonly number[], parts: ReadonlyMap<n
     first_row: parts.get(body)?.firstRow,
     last_row: parts.get(body)?.lastRow,
   }))
-  return `(${statement('placed', { file: quoteList([job.out]), json: json(rows), close: endSql('t', job.interval) })})`
+  return `(${statement('placed', { file: quoteList([job.out]), places: rowsSql('body INTEGER, first_row BIGINT, last_row BIGINT', rows), close: endSql('t', job.interval) })})`
 }

@@ -12,6 +12,13 @@ export interface Ordered {
   readonly rank: number
 }
 
+/** The body of a position, as SQL tells it: there is one, or something is very wrong. */
+export function bodyAt(ordered: readonly Ordered[], position: number): Ordered {
+  const found = ordered[position]
+  if (found === undefined) throw new RangeError(`no body stands at ${position}`)
+  return found
+}
+
 /** Sorts bodies as their points will be sorted: partition, asset, currency, exchange, network, params, then asked range. */
 export function order(parts: readonly PartJob[]): Ordered[] {
   const keyed = parts.flatMap((part, p) => part.bodies.map((body, ord) => ({ body, part, p, ord, key: sortKey(body) })))

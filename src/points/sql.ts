@@ -16,7 +16,8 @@ export function lookup(texts: readonly (string | null)[]): string {
   return `(CAST([${list}] AS ENUM (${values})[]))[body + 1]`
 }
 
-/** The rows as an SQL literal of their JSON text. */
-export function json(rows: readonly object[]): string {
-  return quote(JSON.stringify(rows))
+/** The SELECT of these rows; `columns` with their types as SQL declares them. */
+export function rowsSql(columns: string, rows: readonly object[]): string {
+  const types = Object.fromEntries(columns.split(', ').map((column) => column.split(' ')))
+  return `SELECT unnest(from_json(${quote(JSON.stringify(rows))}, ${quote(JSON.stringify([types]))}), recursive := true)`
 }

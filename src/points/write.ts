@@ -12,25 +12,8 @@ import { type Engine, quote, quoteList, type Row } from '../store/engine.ts'
 import type { Share } from './files.ts'
 import { computedSql } from './stored-clocks.ts'
 
-/** SQL of what a point is written with, over the columns of its source. */
-export interface Dating {
-  readonly asset: string
-  readonly currency: string
-  readonly exchange: string
-  readonly network: string
-  readonly params: string
-  /** Seconds: from when on the rule calls it knowable, before which it never is, and how much later it counts as backfilled. */
-  readonly available: string
-  readonly floor: string
-  readonly backfill: string
-  readonly basis: string
-  readonly trusted: string
-}
-
 /** What the series of each body, in the order of the column `body`, says of its points. */
-function identityOf(
-  ordered: readonly Ordered[],
-): Pick<Dating, 'asset' | 'currency' | 'exchange' | 'network' | 'params'> {
+function identityOf(ordered: readonly Ordered[]) {
   const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
   return {
     asset: perBody(({ series }) => series.asset),
@@ -41,8 +24,11 @@ function identityOf(
   }
 }
 
-/** For points of one partition that tell nothing but their body. */
-export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]): Dating {
+/**
+ * SQL of what a point is written with that tells nothing but its body. In seconds: from when on the rule calls it
+ * knowable (`available`), before which it never is (`floor`), how much later it counts as backfilled.
+ */
+export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]) {
   return {
     ...identityOf(ordered),
     available: availableSql(rules, 't', interval),
@@ -54,7 +40,7 @@ export function literalDating({ rules, interval }: PartJob, ordered: readonly Or
 }
 
 /** For points of the table `fresh`, which tells what their rules say. */
-export function stagedDating(ordered: readonly Ordered[]): Dating {
+export function stagedDating(ordered: readonly Ordered[]): ReturnType<typeof literalDating> {
   const ruled = { available: 'ruled', floor: 'floor', backfill: 'backfill', basis: 'rule_basis', trusted: 'trusted' }
   return { ...identityOf(ordered), ...ruled }
 }
@@ -94,7 +80,7 @@ const usualGroup = 122_880
 export async function writePoints(
   session: Engine,
   { observedAt, metadata }: Circumstances,
-  dating: Dating,
+  dating: ReturnType<typeof literalDating>,
   { source, place, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
 ): Promise<void> {
   const sql = statement('output', {

@@ -65,18 +65,15 @@ export async function doubtsOfPanel(
 ): Promise<readonly string[]> {
   const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
   if (field === undefined || empty.length === 0 || !(await isWholeLake(engine))) return []
-  return withoutAsOf(engine, async () => {
-    const found: (string | undefined)[] = []
-    for (const name of spec.metrics) {
-      const lost = empty.find(({ column }) => column === (field === 'v' ? name : `${name}.${field}`))
-      if (lost === undefined) continue
-      const { currency, exchange, network, component, interval } = spec
-      const rest = { dimensions: { currency, exchange, network }, component, everywhere: lost.everywhere }
-      const why = { name, interval, assets: lost.assets.filter((asset) => asset !== ''), ...rest }
-      found.push(await whyEmpty(engine, why, await metricsOf(engine)))
-    }
-    return [...new Set(found)].filter((one) => one !== undefined)
+  const { currency, exchange, network, component, interval } = spec
+  const asked = spec.metrics.flatMap((name): Asked[] => {
+    const lost = empty.find(({ column }) => column === (field === 'v' ? name : `${name}.${field}`))
+    if (lost === undefined) return []
+    const { everywhere } = lost
+    const assets = lost.assets.filter((asset) => asset !== '')
+    return [{ name, interval, assets, dimensions: { currency, exchange, network }, component, everywhere }]
   })
+  return withoutAsOf(engine, async () => reasons(engine, asked, await metricsOf(engine)))
 }
 
 /** What may be wrong with a filter of points that found none. */
@@ -85,16 +82,13 @@ export async function doubtsOfFilter(engine: Engine, filter: PointsFilter): Prom
   const { currency, exchange, network } = filter
   const [metrics, assets] = [[filter.metrics ?? []].flat(), [filter.assets ?? []].flat()]
   return withoutAsOf(engine, async () => {
-    const known = await metricsOf(engine)
-    const found: (string | undefined)[] = []
+    const asked: Asked[] = []
     for (const name of metrics) {
       const interval = filter.interval ?? (await standardOf(engine, name, 'interval'))
       const rest = { component: undefined, everywhere: false }
-      found.push(
-        await whyEmpty(engine, { name, interval, assets, dimensions: { currency, exchange, network }, ...rest }, known),
-      )
+      asked.push({ name, interval, assets, dimensions: { currency, exchange, network }, ...rest })
     }
-    return [...new Set(found)].filter((one) => one !== undefined)
+    return reasons(engine, asked, await metricsOf(engine))
   })
 }
 
@@ -116,19 +110,25 @@ function doubtsOfPoints(trees: readonly unknown[]): string[] {
 }
 
 async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: readonly string[]): Promise<string[]> {
-  const found: (string | undefined)[] = []
-  for (const call of callsIn(trees)) {
-    if (!joins.has(call.name)) continue
+  const calls = [...callsIn(trees)].filter(({ name }) => joins.has(name))
+  const asked = calls.flatMap((call): Asked[] => {
     const { places, named } = argumentsOf(call)
-    const names = call.name === 'resample' ? places[0] : places[1]
-    const [interval] = (call.name === 'resample' ? undefined : places[2]) ?? []
+    const [names = [], [interval] = []] = call.name === 'resample' ? [places[0]] : [places[1], places[2]]
     const [currency, exchange, network, component] = [...dimensions, 'component'].map((name) => named[name]?.[0])
-    for (const name of names ?? []) {
-      const own = { name, interval, assets: [], component, everywhere: true }
-      found.push(await whyEmpty(engine, { ...own, dimensions: { currency, exchange, network } }, known))
-    }
+    const rest = { interval, assets: [], component, everywhere: true, dimensions: { currency, exchange, network } }
+    return names.map((name) => ({ name, ...rest }))
+  })
+  return reasons(engine, asked, known)
+}
+
+/** Why each of these may have told nothing, as far as anything can be said. */
+async function reasons(engine: Engine, asked: readonly Asked[], known: readonly string[]): Promise<string[]> {
+  const found = new Set<string>()
+  for (const one of asked) {
+    const why = await whyEmpty(engine, one, known)
+    if (why !== undefined) found.add(why)
   }
-  return found.filter((one) => one !== undefined)
+  return [...found]
 }
 
 /** Texts that look like a path and are none. */

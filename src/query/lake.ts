@@ -170,7 +170,8 @@ async function open(database: string, folder: string, options: QueryOptions): Pr
     })
   } catch (cause) {
     const words = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause)
-    if (/memory|threads/i.test(words) && !/file/i.test(words)) throw refusal(cause, nowhere(folder))
+    if (/memory|threads/i.test(words) && !/file/i.test(words))
+      throw refusal(cause, { statement: '', script: '', offset: 0, folder })
     throw usage(`lake ${folder}`, {
       expected: `a ${places.database} that DuckDB can open`,
       got: words,
@@ -224,10 +225,6 @@ async function runViews(engine: Engine, script: string): Promise<void> {
     if (!makes || (await engine.parse(text)) !== 1) throw refused(words.split(' ')[0] ?? '')
     await engine.run(text)
   }
-}
-
-function nowhere(folder: string): { statement: string; script: string; offset: number; folder: string } {
-  return { statement: '', script: '', offset: 0, folder }
 }
 
 async function setVariables(engine: Engine, options: QueryOptions): Promise<void> {

@@ -2,8 +2,7 @@
 export interface CutStory {
   /** Milliseconds since 1970. */
   readonly cutoff: number
-  /** Rows up to the cut-off on the whole lake, and the instant of the first. */
-  readonly rows: number
+  /** The instant of the first row on the whole lake. */
   readonly first: number
   readonly differing: number
   readonly missing: number

@@ -279,13 +279,10 @@ async function storyOf(
   bags: Bags,
   rounding: boolean,
 ): Promise<CutStory> {
-  const [row] = await session.rows<{ n: bigint; first: string }>(
-    `SELECT count(*) AS n, min(${at}) AS first FROM proof_full WHERE ${upTo}`,
-  )
+  const [row] = await session.rows<{ first: string }>(`SELECT min(${at}) AS first FROM proof_full WHERE ${upTo}`)
   const { missing, extra } = bags.counts
   return {
     cutoff: microsOf(cutoff) / 1000,
-    rows: Number(row?.n),
     first: microsOf(row?.first ?? cutoff) / 1000,
     differing: Math.max(missing, extra),
     missing: Math.max(0, missing - extra),

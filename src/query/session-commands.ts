@@ -1,11 +1,24 @@
 import { usage } from '../errors.ts'
-import { type Cell, quote } from '../store/engine.ts'
+import { type Cell, type Engine, quote } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
-import { dotCommands } from './completion.ts'
+import { dotCommands, type Vocabulary } from './completion.ts'
 import { setMoment } from './lake.ts'
-import type { SessionState } from './session-state.ts'
 import { layTable } from './table.ts'
 import { endings, type Format, formatOf, formats } from './write.ts'
+
+/** The state that the dot commands change. */
+export interface SessionState {
+  readonly engine: Engine
+  readonly folder: string
+  readonly words: Vocabulary
+  format: Format
+  /** Rows of a table to show; 0 shows all. */
+  rows: number
+  timer: boolean
+  /** The file that takes the next result. */
+  out: string | undefined
+  quit: boolean
+}
 
 /** Runs one dot command and gives what it has to say. */
 export async function runDot(state: SessionState, line: string): Promise<string> {

@@ -4,6 +4,7 @@ import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
 import { carry } from './carry.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
+import { parsed } from './tree.ts'
 
 /** What a stamped result says about itself, in the footer of its Parquet file. */
 export interface StampNote {
@@ -47,11 +48,10 @@ export async function runStamped(
 
 /** Whether the query itself asks for an order of its rows. */
 async function hasOrder(session: Engine, sql: string): Promise<boolean> {
-  const [row] = await session.rows<{ tree: string }>(`SELECT json_serialize_sql(${quote(sql)}) AS tree`)
-  const tree = JSON.parse(row?.tree ?? '{}') as {
-    statements?: readonly { node?: { modifiers?: readonly { type?: string }[] } }[]
-  }
-  return (tree.statements?.[0]?.node?.modifiers ?? []).some(({ type }) => type === 'ORDER_MODIFIER')
+  const tree = await parsed(session, sql)
+  if ('error' in tree) return false
+  const { modifiers = [] } = (tree.statements[0]?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
+  return modifiers.some(({ type }) => type === 'ORDER_MODIFIER')
 }
 
 /** Whether the kept rows and those of the file brought along are the same, each as often, whatever their order. */

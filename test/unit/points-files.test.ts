@@ -5,6 +5,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import type { FileEntry } from '../../src/ledger/entry.ts'
 import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import { isRecent, partitionSql, partitionsOf, sharesMeta, sharesOf } from '../../src/points/files.ts'
+import { bodyAt } from '../../src/points/order.ts'
 import type { Interval } from '../../src/time.ts'
 import { inFolder } from '../helpers/lakes.ts'
 
@@ -65,4 +66,8 @@ test('a partition is read from both levels, and nothing of another one', async (
       engine.close()
     }
   })
+})
+
+test('a position without a body is an error, never an empty name', () => {
+  expect(() => bodyAt([], 0)).toThrow('no body stands at 0')
 })

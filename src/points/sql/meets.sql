@@ -3,8 +3,7 @@
 -- law: L2. Where it holds none there is nothing to compare.
 SELECT EXISTS (
   FROM {{source}} e
-  JOIN (SELECT unnest(from_json({{json}}, '[{"asset": "VARCHAR", "currency": "VARCHAR", "exchange": "VARCHAR",
-    "network": "VARCHAR", "params": "VARCHAR", "since": "BIGINT", "until": "BIGINT"}]'), recursive := true)) s
+  JOIN ({{asked}}) s
     ON e.asset = s.asset AND e.currency IS NOT DISTINCT FROM s.currency
     AND e.exchange IS NOT DISTINCT FROM s.exchange AND e.network IS NOT DISTINCT FROM s.network
     AND e.params IS NOT DISTINCT FROM s.params

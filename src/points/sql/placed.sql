@@ -6,5 +6,5 @@ FROM (
   SELECT file_row_number, epoch_us(t) // 1000000 AS t
   FROM read_parquet({{file}}, hive_partitioning = false, file_row_number = true)
 )
-JOIN (SELECT unnest(from_json({{json}}, '[{"body": "INTEGER", "first_row": "BIGINT", "last_row": "BIGINT"}]'), recursive := true))
+JOIN ({{places}})
   ON file_row_number BETWEEN first_row AND last_row
