@@ -18,6 +18,6 @@ export function lookup(texts: readonly (string | null)[]): string {
 
 /** The SELECT of these rows; `columns` with their types as SQL declares them. */
 export function rowsSql(columns: string, rows: readonly object[]): string {
-  const types = Object.fromEntries(columns.split(', ').map((column) => column.split(' ')))
+  const types: unknown = Object.fromEntries(columns.split(', ').map((column) => column.split(' ')))
   return `SELECT unnest(from_json(${quote(JSON.stringify(rows))}, ${quote(JSON.stringify([types]))}), recursive := true)`
 }
