@@ -40,7 +40,6 @@ const removeShape = z.object({
 const metaDataShape = z.object({
   id: z.string(),
   name: z.string().nullish(),
-  description: z.string().nullish(),
   format: z.object({ provider: z.string(), options: some }),
   schemaString: z.string(),
   partitionColumns: z.array(z.string()).readonly(),

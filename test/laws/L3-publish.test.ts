@@ -1,0 +1,165 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { deltaFiles, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
+import { makeLake, type PointRow } from '../helpers/views.ts'
+
+const fixture = fileURLToPath(new URL('../helpers/publisher.ts', import.meta.url))
+const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
+
+let home = ''
+let root = ''
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-publish-'))
+  root = join(home, 'lake')
+  await makeLake(root, [{ at: '2024-05-01T00:00:00Z', points: [point('2024-03-01'), point('2024-03-02')] }])
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+const point = (t: string): PointRow => ({
+  metric: 'indicators/sopr_adjusted_pit',
+  asset: 'BTC',
+  interval: '24h',
+  t,
+  available_at: '2024-04-01',
+  v: 1,
+})
+
+const moreDays = async (): Promise<void> =>
+  await makeLake(root, [{ at: '2024-06-01T00:00:00Z', points: [point('2024-03-03')] }])
+
+/** Publishes in a process that dies before a step of the disk or the ledger; 0: that lives, and says how many there were. */
+async function run(lake: string, out: string, dieAt: number): Promise<number> {
+  const told = join(home, 'steps')
+  const child = spawn(process.execPath, ['--import', mortal, fixture, lake, out], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== null && code !== 0) throw new Error(`the publisher ended with ${code}`)
+  return code === 0 ? Number(readFileSync(told, 'utf8')) : 0
+}
+
+/** Whatever was going on: each table that a reader finds is whole, and what `versions` tells of can be opened. */
+async function expectReadable(out: string): Promise<void> {
+  const tables = existsSync(out) ? readdirSync(out).filter((name) => isTable(join(out, name))) : []
+  for (const name of tables) {
+    const files = [...deltaFiles(join(out, name))]
+    const rows = files.reduce((sum, [, { stats }]) => sum + Number(/"numRecords":(\d+)/.exec(stats)?.[1]), 0)
+    expect(await deltaRows(join(out, name))).toHaveLength(rows)
+  }
+  const told = tables.includes('versions') ? await deltaRows(join(out, 'versions')) : []
+  for (const { table_name: name, delta_version: version } of told)
+    expect(await deltaRows(join(out, String(name as string)), Number(version as bigint))).toBeDefined()
+}
+
+const isTable = (folder: string): boolean =>
+  existsSync(join(folder, '_delta_log')) &&
+  readdirSync(join(folder, '_delta_log')).some((name) => name.endsWith('0.json'))
+
+test('kill -9 of a first publish: what is there can be read, and the same command again makes the same tables', async () => {
+  const lake = join(home, 'copy')
+  cpSync(root, lake, { recursive: true })
+  const steps = await run(lake, join(home, 'undisturbed'), 0)
+  rmSync(lake, { recursive: true })
+  expect(steps).toBeGreaterThan(50)
+  for (const part of [0.3, 0.6, 0.95]) {
+    const out = join(home, `out-${part}`)
+    cpSync(root, lake, { recursive: true })
+    expect(await run(lake, out, Math.floor(steps * part))).toBe(0)
+    await expectReadable(out)
+    await run(lake, out, 0)
+    expect(await unlike(lake, out)).toEqual([])
+    await expectReadable(out)
+    rmSync(lake, { recursive: true })
+  }
+})
+
+/** A disk that is gone from its n-th step on. */
+function dying(at: number): { disk: Disk; steps: () => number } {
+  let taken = 0
+  const disk = Object.fromEntries(
+    Object.entries(realDisk).map(([name, act]) => [
+      name,
+      async (...args: unknown[]) => {
+        if (++taken >= at) throw new Error(`gone before step ${taken}`)
+        return await (act as (...all: unknown[]) => Promise<unknown>)(...args)
+      },
+    ]),
+  )
+  return { disk: disk as unknown as Disk, steps: () => taken }
+}
+
+test('whatever step the destination fails at, the old version or the new one stands there', async () => {
+  const before = join(home, 'before')
+  await publishTo(root, before)
+  await moreDays()
+  const whole = dying(Number.POSITIVE_INFINITY)
+  const out = join(home, 'out')
+  cpSync(before, out, { recursive: true })
+  await publishTo(root, out, { disk: whole.disk })
+  expect(whole.steps()).toBeGreaterThan(20)
+  // All kinds of steps of one table, then some of the others.
+  for (const step of [2, 4, 6, 7, Math.floor(whole.steps() / 2), whole.steps() - 2]) {
+    rmSync(out, { recursive: true })
+    cpSync(before, out, { recursive: true })
+    await expect(publishTo(root, out, { disk: dying(step).disk, mark: `s${step}` })).rejects.toThrow(/gone before/)
+    await expectReadable(out)
+    expect([2, 3]).toContain((await deltaRows(join(out, 'points'))).length)
+    await publishTo(root, out, { mark: `t${step}` })
+    expect(await unlike(root, out)).toEqual([])
+  }
+})
+
+test('of two publishers of copies of a lake one is told that it lost, and nothing of it stays', async () => {
+  await publishTo(root, join(home, 'out'))
+  await moreDays()
+  const copy = join(home, 'copy')
+  cpSync(root, copy, { recursive: true })
+  const out = join(home, 'out')
+  let raced = false
+  const losing = publishTo(root, out, {
+    mark: 'loser',
+    through: (to) => ({
+      ...to,
+      // The other one commits the whole of it while the first is between its data file and its commit.
+      create: async (path, body) => {
+        if (!raced) {
+          raced = true
+          await publishTo(copy, out, { mark: 'winner' })
+        }
+        return await to.create(path, body)
+      },
+    }),
+  })
+  await expect(losing).rejects.toMatchObject({ kind: 'busy' })
+  await expect(losing).rejects.toThrow(/run the same command again/)
+  await expectReadable(out)
+  expect(await unlike(root, out)).toEqual([])
+  const files = readdirSync(join(out, 'points'), { recursive: true, encoding: 'utf8' })
+  const data = files.filter((name) => name.endsWith('.parquet') && !name.includes('_delta_log'))
+  const named = new Set([0, 1].flatMap((version) => [...deltaFiles(join(out, 'points'), version).keys()]))
+  expect(data.map((name) => join(out, 'points', name)).toSorted()).toEqual([...named].toSorted())
+  expect((await publishTo(root, out)).tables).toEqual({})
+})
+
+test('a second publisher of the same lake waits for nobody: it is told who is at work', async () => {
+  const out = join(home, 'out')
+  let refused: unknown
+  await publishTo(root, out, {
+    through: (to) => ({
+      ...to,
+      put: async (path, file) => {
+        refused ??= await publishTo(root, out).catch((error: unknown) => error)
+        await to.put(path, file)
+      },
+    }),
+  })
+  expect(refused).toMatchObject({ kind: 'busy' })
+  expect(await unlike(root, out)).toEqual([])
+})
