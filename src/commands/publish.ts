@@ -1,29 +1,45 @@
 import { randomUUID } from 'node:crypto'
 import { publish, type PublishSummary } from '../publish/publish.ts'
 import { destinationOf } from '../publish/open.ts'
+import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
 import { bytes } from '../report/page/words.ts'
 import { realDisk } from '../store/disk.ts'
-import { readContext } from './context.ts'
-import { json, table } from './print.ts'
-import { type CommandSpec, flagOption } from './spec.ts'
-import { besideWorld, lakeWorld, openedLake } from './world.ts'
+import { day, formatDuration } from '../time.ts'
+import { readContext, timeOption } from './context.ts'
+import { number, table } from './print.ts'
+import { type AnsweringSpec, flagOption } from './spec.ts'
+import { lakeWorld, openedLake, webOf } from './world.ts'
 
 /** `publish`: the lake as Delta tables, for engines on other machines. */
-export const publishCommand: CommandSpec = {
+export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
   name: 'publish',
   summary: 'Write the lake as Delta tables for Spark, Trino, ClickHouse, polars and DuckDB; only what changed.',
   args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],
-  options: [{ flags: '--json', about: 'one JSON document on stdout' }],
+  options: [
+    { flags: '--vacuum', about: 'instead, say which published files no kept version of a table needs' },
+    {
+      flags: '--keep DURATION',
+      about: 'with --vacuum: versions that were the newest within this time can be read afterwards',
+      default: '7d',
+    },
+    { flags: '--yes', about: 'with --vacuum: really remove them' },
+  ],
   details:
     'Each table becomes visible by one commit, `versions` last: it says which version of each table belongs to which\nversion of the lake. Killed at any instant, the same command goes on. docs/publish.md has the tables and who reads them.',
-  run: async (input, deps) => {
+  answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     await openedLake(deps, settings.data)
-    const web = { ...besideWorld(deps), env: deps.env }
-    const to = destinationOf(input.args[0] ?? '', { disk: realDisk, mark: randomUUID().slice(0, 13), web })
-    const summary = await publish({ root: settings.data, catalogue, to }, lakeWorld(deps, 'publish'))
-    if (flagOption(input, 'json')) deps.stdout(json(summary))
-    else deps.stdout(inWords(summary))
+    const reach = { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) }
+    const to = destinationOf(input.args[0] ?? '', reach)
+    const what = { root: settings.data, catalogue, to }
+    const world = lakeWorld(deps, 'publish')
+    if (!flagOption(input, 'vacuum')) {
+      const summary = await publish(what, world)
+      return { document: summary, words: () => inWords(summary) }
+    }
+    const keepSeconds = timeOption(input, 'keep', '7d or 12h') ?? 7 * day
+    const freed = await vacuumPublished({ ...what, keepSeconds, really: flagOption(input, 'yes') }, world)
+    return { document: freed, words: () => freedInWords(freed, keepSeconds) }
   },
 }
 
@@ -34,4 +50,9 @@ function inWords({ destination, version, tables }: PublishSummary): string {
   )
   if (rows.length === 0) return `${destination} tells of version ${version} already\n`
   return `version ${version} of the lake is at ${destination}\n${table(['table', 'delta version', 'files added', 'files removed', 'bytes'], rows)}`
+}
+
+function freedInWords({ dry_run, files, bytes: size }: PublishedVacuum, keepSeconds: number): string {
+  const verb = dry_run ? 'would be freed; run it with --yes' : 'freed'
+  return `${number(files)} files, ${bytes(size)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
 }

@@ -35,6 +35,8 @@ export interface Reach {
   readonly disk: Disk
   /** Part of the names of what is on the way; no other process uses it. */
   readonly mark: string
+  /** Where the path of a folder begins; the process's own folder where it is left out. */
+  readonly cwd?: string
   /** Left out where only folders can be meant. */
   readonly web?: Web
 }

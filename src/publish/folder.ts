@@ -8,8 +8,8 @@ import type { Destination, Published, Reach } from './destination.ts'
 export const onTheWay = '.tmp-'
 
 /** A folder of this machine, or of whatever is mounted there. */
-export function folderAt(text: string, { disk, mark }: Reach): Destination {
-  const root = resolve(text)
+export function folderAt(text: string, { disk, mark, cwd = '.' }: Reach): Destination {
+  const root = resolve(cwd, text)
   const at = (path: string): string => inLake(root, path)
   let count = 0
   /** Makes the file under a passing name, hands it over for its final step and forces its name to the disk. */

@@ -33,6 +33,11 @@ export function logEntry({
   return match ? { version: Number(match[1]), kind: match[2] === 'json' ? 'commit' : 'checkpoint' } : undefined
 }
 
+/** Whether a name is one that a publisher gives: that of a data file, or of what was on its way. */
+export function isOwnFile(path: string): boolean {
+  return /(?:^|\/)(?:\.tmp-[^/]+|[0-9a-f]{8}-\d{10}-[^/]+\.parquet)$/.test(path)
+}
+
 /** What reading and writing logs needs: a destination, and an engine with a place for what passes through. */
 export interface Logs {
   readonly to: Destination
@@ -89,6 +94,17 @@ function damaged({ uri }: Destination, path: string, got: string, cause?: unknow
 
 /** The configuration key that names the lake. */
 export const lakeKey = 'pitlake.lake'
+
+/** Refuses a folder in which no table stands yet, but files of somebody else. */
+export async function requireFree({ uri, list }: Destination, table: string): Promise<void> {
+  const strange = (await list(table)).find(({ path }) => !isOwnFile(path))
+  if (!strange) return
+  throw usage(`folder ${uri}/${table}`, {
+    expected: 'nothing, or a table of this lake',
+    got: `${strange.path}, a file of somebody else`,
+    next: 'nothing was written; name another folder',
+  })
+}
 
 /** Refuses a table that is not of this lake. */
 export function requireOwn({ uri }: Destination, table: string, state: TableState, lake: string): void {

@@ -14,7 +14,7 @@ import { noTable, type TableState } from './actions.ts'
 import { type Change, changeOf } from './changes.ts'
 import { type At, commitChange, lastMark, requireFit } from './commit.ts'
 import type { Destination } from './destination.ts'
-import { type Logs, readTable, requireOwn } from './log.ts'
+import { type Logs, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { schemaString } from './schema.ts'
 import { type PublishedTable, publishedTables } from './tables.ts'
@@ -113,9 +113,11 @@ async function published(
 /** The newest version of each table; that of somebody else is refused before anything is written. */
 async function readAll(logs: Logs, names: readonly string[], lake: string): Promise<Map<string, TableState>> {
   const states = new Map<string, TableState>()
+  await requireFree(logs.to, '_delta_log')
   for (const name of names) {
     const state = await readTable(logs, name)
     requireOwn(logs.to, name, state, lake)
+    if (state.version < 0) await requireFree(logs.to, name)
     states.set(name, state)
   }
   return states

@@ -1,0 +1,137 @@
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { exitCode } from '../../src/errors.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { pitlake } from '../helpers/command.ts'
+import { publishTo, unlike } from '../helpers/delta.ts'
+import { makeLake, type PointRow } from '../helpers/views.ts'
+
+let home = ''
+let data = ''
+let out = ''
+const point = (t: string): PointRow => ({
+  metric: 'indicators/sopr_adjusted_pit',
+  asset: 'BTC',
+  interval: '24h',
+  t,
+  available_at: '2024-04-01',
+  v: 1,
+})
+const version = (at: string, t: string) => ({ at, points: [point(t)] })
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-publish-'))
+  data = join(home, 'data')
+  out = join(home, 'out')
+  await makeLake(data, [version('2024-05-01T00:00:00Z', '2024-03-01')])
+})
+beforeEach(() => rmSync(out, { recursive: true, force: true }))
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+const run = async (dest: string, ...more: string[]) =>
+  await pitlake(home, ['publish', dest, '--data', data, ...more], {})
+
+const standing = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8', withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name} ${readFileSync(join(entry.parentPath, entry.name)).length}`)
+    .toSorted()
+
+/** The command ends with 2 in one line that says these words and what to do; nothing is written. */
+async function expectRefused(words: RegExp, dest = out): Promise<void> {
+  const before = standing(home).filter((line) => !line.includes('/data/'))
+  const { code, message, out: printed } = await run(dest)
+  expect([code, message.split('\n').length, printed]).toEqual([2, 1, ''])
+  expect(message).toMatch(words)
+  expect(standing(home).filter((line) => !line.includes('/data/'))).toEqual(before)
+}
+
+test('publishes to a folder beside it, says what, and then that there is nothing to do', async () => {
+  const first = await run('out', '--json')
+  expect(first).toMatchObject({ code: 0, notes: '' })
+  expect(JSON.parse(first.out)).toMatchObject({
+    destination: out,
+    version: 1,
+    tables: { points: { delta_version: 0, files_added: 1, files_removed: 0 } },
+  })
+  expect(await unlike(data, out)).toEqual([])
+  expect((await run('out')).out).toMatch(/tells of version 1 already/)
+  expect((await run('out', '--vacuum')).out).toMatch(/^0 files, .* would be freed; run it with --yes; kept: /)
+})
+
+test('a scheme that nobody knows, nothing, and a folder of the lake are no destination', async () => {
+  await expectRefused(/expected a folder or s3:\/\/bucket\/prefix, got the scheme gs/, 'gs://bucket/x')
+  await expectRefused(/expected a folder or s3:\/\/bucket\/prefix, got nothing/, '')
+  await expectRefused(/expected a folder outside the lake/, join(data, 'published'))
+  await expectRefused(/expected a folder outside the lake/, data)
+  expect(readdirSync(data)).not.toContain('published')
+})
+
+test('tables of another lake are left alone', async () => {
+  const other = join(home, 'other')
+  await makeLake(other, [version('2024-05-01T00:00:00Z', '2024-03-01')])
+  await publishTo(other, out)
+  await expectRefused(
+    /expected one of the lake [0-9a-f]{32}, got one of the lake [0-9a-f]{32}; nothing was written; name/,
+  )
+  rmSync(other, { recursive: true })
+})
+
+test('tables and files of somebody else are left alone', async () => {
+  const log = join(out, 'series/_delta_log')
+  mkdirSync(log, { recursive: true })
+  const metaData = { id: 'x', format: { provider: 'parquet', options: {} }, schemaString: '{}', partitionColumns: [] }
+  const lines = [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }]
+  writeFileSync(join(log, '00000000000000000000.json'), lines.map((line) => JSON.stringify(line)).join('\n'))
+  await expectRefused(/table .*series: expected one of the lake [0-9a-f]+, got a table of somebody else/)
+  rmSync(out, { recursive: true })
+  mkdirSync(join(out, 'points'), { recursive: true })
+  writeFileSync(join(out, 'points/mine.parquet'), 'mine')
+  await expectRefused(/points\/mine.parquet, a file of somebody else/)
+  rmSync(out, { recursive: true })
+  mkdirSync(join(out, '_delta_log'), { recursive: true })
+  writeFileSync(join(out, '_delta_log/00000000000000000000.json'), '{}')
+  await expectRefused(/_delta_log.*a file of somebody else/)
+})
+
+test('a lake that is behind its tables, or took another course, is refused', async () => {
+  const [ahead, astray] = [join(home, 'ahead'), join(home, 'astray')]
+  for (const folder of [ahead, astray]) cpSync(data, folder, { recursive: true })
+  await makeLake(ahead, [version('2024-05-02T00:00:00Z', '2024-03-02')])
+  await publishTo(ahead, out)
+  await expectRefused(/expected a version of this lake, which is at 1, got version 2 of a lake that is ahead of it/)
+  await makeLake(astray, [version('2024-05-03T00:00:00Z', '2024-03-03')])
+  await expect(publishTo(astray, out)).rejects.toThrow(
+    /version 2 of another course of its history; nothing was written/,
+  )
+  for (const folder of [ahead, astray]) rmSync(folder, { recursive: true })
+})
+
+test.each([
+  ['ENOSPC', /no space left on the disk; make room, then run the same command again/],
+  ['EROFS', /the file system is read-only/],
+  ['EACCES', /permission denied; give this user the right/],
+])('a destination that says %s ends with 6, and the same command goes on', async (code, words) => {
+  let writes = 0
+  const disk: Disk = {
+    ...realDisk,
+    write: async (path, text) => {
+      if (++writes === 3) throw Object.assign(new Error(code), { code, path })
+      await realDisk.write(path, text)
+    },
+  }
+  const failed: unknown = await publishTo(data, out, { disk }).catch((error: unknown) => error)
+  expect([exitCode(failed), String(failed)]).toEqual([6, expect.stringMatching(words)])
+  expect(String(failed)).not.toContain('\n')
+  await publishTo(data, out)
+  expect(await unlike(data, out)).toEqual([])
+})
+
+test('an interrupt ends between two tables with 5', async () => {
+  const stop = new AbortController()
+  stop.abort()
+  const { code, message } = await pitlake(home, ['publish', out, '--data', data], {}, { signal: stop.signal })
+  expect([code, message]).toEqual([5, expect.stringMatching(/the same command goes on/)])
+})
