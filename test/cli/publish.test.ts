@@ -39,13 +39,13 @@ const standing = (folder: string): string[] =>
     .map((entry) => `${entry.parentPath}/${entry.name} ${readFileSync(join(entry.parentPath, entry.name)).length}`)
     .toSorted()
 
-/** The command ends with 2 in one line that says these words and what to do; nothing is written. */
-async function expectRefused(words: RegExp, dest = out): Promise<void> {
+/** The one line with which the command ends with 2, without having written anything. */
+async function refusal(dest = out): Promise<string> {
   const before = standing(home).filter((line) => !line.includes('/data/'))
   const { code, message, out: printed } = await run(dest)
   expect([code, message.split('\n').length, printed]).toEqual([2, 1, ''])
-  expect(message).toMatch(words)
   expect(standing(home).filter((line) => !line.includes('/data/'))).toEqual(before)
+  return message
 }
 
 test('publishes to a folder beside it, says what, and then that there is nothing to do', async () => {
@@ -62,10 +62,10 @@ test('publishes to a folder beside it, says what, and then that there is nothing
 })
 
 test('a scheme that nobody knows, nothing, and a folder of the lake are no destination', async () => {
-  await expectRefused(/expected a folder or s3:\/\/bucket\/prefix, got the scheme gs/, 'gs://bucket/x')
-  await expectRefused(/expected a folder or s3:\/\/bucket\/prefix, got nothing/, '')
-  await expectRefused(/expected a folder outside the lake/, join(data, 'published'))
-  await expectRefused(/expected a folder outside the lake/, data)
+  expect(await refusal('gs://bucket/x')).toMatch(/expected a folder or s3:\/\/bucket\/prefix, got the scheme gs/)
+  expect(await refusal('')).toMatch(/expected a folder or s3:\/\/bucket\/prefix, got nothing/)
+  expect(await refusal(join(data, 'published'))).toMatch(/expected a folder outside the lake/)
+  expect(await refusal(data)).toMatch(/expected a folder outside the lake/)
   expect(readdirSync(data)).not.toContain('published')
 })
 
@@ -85,15 +85,15 @@ test('tables and files of somebody else are left alone', async () => {
   const metaData = { id: 'x', format: { provider: 'parquet', options: {} }, schemaString: '{}', partitionColumns: [] }
   const lines = [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }]
   writeFileSync(join(log, '00000000000000000000.json'), lines.map((line) => JSON.stringify(line)).join('\n'))
-  await expectRefused(/table .*series: expected one of the lake [0-9a-f]+, got a table of somebody else/)
+  expect(await refusal()).toMatch(/table .*series: expected one of the lake [0-9a-f]+, got a table of somebody else/)
   rmSync(out, { recursive: true })
   mkdirSync(join(out, 'points'), { recursive: true })
   writeFileSync(join(out, 'points/mine.parquet'), 'mine')
-  await expectRefused(/points\/mine.parquet, a file of somebody else/)
+  expect(await refusal()).toMatch(/points\/mine.parquet, a file of somebody else/)
   rmSync(out, { recursive: true })
   mkdirSync(join(out, '_delta_log'), { recursive: true })
   writeFileSync(join(out, '_delta_log/00000000000000000000.json'), '{}')
-  await expectRefused(/_delta_log.*a file of somebody else/)
+  expect(await refusal()).toMatch(/_delta_log.*a file of somebody else/)
 })
 
 test('a lake that is behind its tables, or took another course, is refused', async () => {
@@ -101,7 +101,9 @@ test('a lake that is behind its tables, or took another course, is refused', asy
   for (const folder of [ahead, astray]) cpSync(data, folder, { recursive: true })
   await makeLake(ahead, [version('2024-05-02T00:00:00Z', '2024-03-02')])
   await publishTo(ahead, out)
-  await expectRefused(/expected a version of this lake, which is at 1, got version 2 of a lake that is ahead of it/)
+  expect(await refusal()).toMatch(
+    /expected a version of this lake, which is at 1, got version 2 of a lake that is ahead of it/,
+  )
   await makeLake(astray, [version('2024-05-03T00:00:00Z', '2024-03-03')])
   await expect(publishTo(astray, out)).rejects.toThrow(
     /version 2 of another course of its history; nothing was written/,
