@@ -16,6 +16,7 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
   summary: 'Write the lake as Delta tables for Spark, Trino, ClickHouse, polars and DuckDB; only what changed.',
   args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],
   options: [
+    { flags: '--lake', about: 'also copy journal, stamps and files to DEST/lake, for pitlake pull' },
     { flags: '--vacuum', about: 'instead, say which published files no kept version of a table needs' },
     {
       flags: '--keep DURATION',
@@ -34,7 +35,7 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
     const what = { root: settings.data, catalogue, to }
     const world = lakeWorld(deps, 'publish')
     if (!flagOption(input, 'vacuum')) {
-      const summary = await publish(what, world)
+      const summary = await publish({ ...what, withLake: flagOption(input, 'lake') }, world)
       return { document: summary, words: () => inWords(summary) }
     }
     const keepSeconds = timeOption(input, 'keep', '7d or 12h') ?? 7 * day
@@ -43,7 +44,13 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
   },
 }
 
-function inWords({ destination, version, tables }: PublishSummary): string {
+function inWords(summary: PublishSummary): string {
+  const { lake_copy: copy } = summary
+  const files = copy && `${number(copy.files)} files, ${bytes(copy.bytes)}`
+  return `${ofTables(summary)}${copy ? `version ${copy.version} is in lake/: ${files} came\n` : ''}`
+}
+
+function ofTables({ destination, version, tables }: PublishSummary): string {
   const rows = Object.entries(tables).map(
     ([name, { delta_version, files_added, files_removed, bytes_added }]) =>
       [name, delta_version, files_added, files_removed, bytes(bytes_added)] as const,

@@ -11,7 +11,7 @@ export interface Sealed {
 }
 
 /** What the journal's folder holds. */
-interface Listing {
+export interface Listing {
   /** Versions, ascending. */
   readonly entries: readonly number[]
   readonly checkpoints: readonly number[]
@@ -22,11 +22,17 @@ interface Listing {
 
 /** The versions that the journal's folder holds. */
 export async function listJournal(root: string): Promise<Listing> {
+  const entries = await entriesIn(inLake(root, places.journal))
+  // A folder of such a name is nobody's entry.
+  return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))
+}
+
+/** What the names in a journal's folder tell, up to a version. */
+export function listingOf(names: readonly string[], until: number = Number.POSITIVE_INFINITY): Listing {
   const found: Record<'entry' | 'checkpoint', number[]> = { entry: [], checkpoint: [] }
-  for (const entry of await entriesIn(inLake(root, places.journal))) {
-    // A folder of such a name is nobody's entry.
-    const parsed = entry.isDirectory() ? undefined : parseJournalName(entry.name)
-    if (parsed) found[parsed.kind].push(parsed.version)
+  for (const name of names) {
+    const parsed = parseJournalName(name)
+    if (parsed && parsed.version <= until) found[parsed.kind].push(parsed.version)
   }
   const entries = found.entry.toSorted((a, b) => a - b)
   const checkpoints = found.checkpoint.toSorted((a, b) => a - b)

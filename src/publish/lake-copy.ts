@@ -1,15 +1,18 @@
 import pLimit from 'p-limit'
 import { LakeError, usage } from '../errors.ts'
+import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { decodeEntry } from '../ledger/entry.ts'
+import type { Listing } from '../ledger/journal.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { StampedFile } from '../ledger/stamps.ts'
-import { realDisk } from '../store/disk.ts'
+import { namesIn, realDisk } from '../store/disk.ts'
 import { readBytes, sizeOf } from '../store/files.ts'
 import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
 import type { Destination } from './destination.ts'
 import { neededBy } from './lake-files.ts'
-import { digestOf, journalAt, type Listing, newestDigest, type Staged, stageJournal, Vanished } from './lake-journal.ts'
+import { digestOf, journalAt, newestDigest, type Staged, stageJournal, Vanished } from './lake-journal.ts'
 
 /** From where a lake is copied to where. */
 export interface CopyInput {
@@ -21,7 +24,7 @@ export interface CopyInput {
   readonly mirrorOf: (lake: string) => string
   /** An empty folder of this machine for what is on the way; it gets a folder a try. */
   readonly scratch: string
-  /** The entries that stand at the target can be read as quickly as local files. */
+  /** The target is on this machine: what stands there of the journal need not travel. */
   readonly near: boolean
   /** Files that stand there are read and compared, too, not only their sizes. */
   readonly thorough?: boolean
@@ -87,7 +90,8 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<Copied> {
       next: 'name a lake folder or what publish --lake wrote',
     })
   const target = await journalAt(to)
-  using staged = await stage(input, source, target)
+  const held = input.near ? { place: to, listing: target } : undefined
+  using staged = await stageJournal(from, source, `${input.scratch}/journal`, held)
   const { lake, version, provider } = staged.index.head()
   if (lake === null) throw new RangeError('a version without a lake')
   await agree(input, lake, target)
@@ -99,26 +103,12 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<Copied> {
   if (!(await to.read(places.marker)))
     await to.create(places.marker, mirrorMarker(lake, provider?.synthetic ?? false, input.mirrorOf(lake)))
   const needed = await neededBy(staged, from)
-  const moved = await bringFiles(input, needed.files, deps)
-  await bringRuns(input, deps)
+  const { stand, ...moved } = await bringFiles(input, needed.files, deps)
+  await bringRuns(to, staged.root)
   const stamps = await bringNotes(to, staged.root, needed.notes)
-  const entries = await bringJournal(to, staged, target, rewritten)
+  const step = { staged, target, rewritten, leap: rewritten || leaps(staged.index, before, stand) }
+  const entries = await bringJournal(to, step)
   return { lake, version, before, ...moved, entries, stamps, rewritten }
-}
-
-/** The source's journal, proved; entries that stand at a near target need not travel, but for its last one. */
-async function stage({ from, to, scratch, near }: CopyInput, source: Listing, target: Listing): Promise<Staged> {
-  const same = source.newest >= target.newest
-  const known = new Set(target.entries.filter((version) => same && version < target.newest).map(entryFile))
-  const held = async (path: string): Promise<Buffer | undefined> =>
-    near && known.has(path) ? await to.read(path) : undefined
-  try {
-    return await stageJournal(from, source, `${scratch}/near`, held)
-  } catch (error) {
-    if (!near || !(error instanceof LakeError) || known.size === 0) throw error
-    // What stands here may be what does not fit.
-    return await stageJournal(from, source, `${scratch}/all`, async () => undefined)
-  }
 }
 
 /** The target must be empty, or a mirror of the same lake. */
@@ -158,9 +148,9 @@ async function bringFiles(
   input: CopyInput,
   needed: readonly StampedFile[],
   { signal, onFile }: CopyDeps,
-): Promise<{ files: number; bytes: number }> {
+): Promise<{ files: number; bytes: number; stand: ReadonlySet<string> }> {
   const { from, to, scratch } = input
-  const missing = await missingAt(input, needed)
+  const { missing, stand } = await missingAt(input, needed)
   const limit = pLimit(atOnce)
   const failed = new AbortController()
   let done = 0
@@ -181,14 +171,14 @@ async function bringFiles(
     ),
   )
   for (const end of ends) if (end.status === 'rejected') throw end.reason
-  return { files: missing.length, bytes: missing.reduce((sum, { bytes }) => sum + bytes, 0) }
+  return { files: missing.length, bytes: missing.reduce((sum, { bytes }) => sum + bytes, 0), stand }
 }
 
 /** What does not stand at the target as it should, by its size, or by its bytes where everything is read. */
 async function missingAt(
   { to, scratch, thorough }: CopyInput,
   needed: readonly StampedFile[],
-): Promise<readonly StampedFile[]> {
+): Promise<{ missing: readonly StampedFile[]; stand: ReadonlySet<string> }> {
   const there = new Map<string, number>()
   for (const place of new Set(needed.map(({ path }) => path.slice(0, path.indexOf('/')))))
     for (const { path, bytes } of await to.list(place)) there.set(path, bytes)
@@ -199,7 +189,7 @@ async function missingAt(
     const sound = stands && (thorough !== true || ((await to.get(file.path, local)) && (await isSound(local, file))))
     if (!sound) missing.push(file)
   }
-  return missing
+  return { missing, stand: new Set([...there.keys(), ...needed.map(({ path }) => path)]) }
 }
 
 async function isSound(local: string, { bytes, sha256 }: StampedFile): Promise<boolean> {
@@ -222,14 +212,12 @@ async function bringFile(from: Destination, to: Destination, file: StampedFile, 
 }
 
 /** What runs wrote down only ever grows; a last line without its end does not count. */
-async function bringRuns({ from, to, scratch }: CopyInput, { signal }: CopyDeps): Promise<void> {
+async function bringRuns(to: Destination, root: string): Promise<void> {
   const there = new Map((await to.list(places.runs)).map(({ path, bytes }) => [path, bytes]))
-  for (const { path, bytes } of await from.list(places.runs)) {
-    if (!/^runs\/[\w%.-]+\.jsonl$/.test(path) || bytes <= (there.get(path) ?? 0)) continue
-    stopAt(signal, from, to)
-    const local = `${scratch}/run`
-    if (await from.get(path, local)) await to.put(path, local)
-    await realDisk.remove(local)
+  for (const name of await namesIn(inLake(root, places.runs))) {
+    const path = `${places.runs}/${name}`
+    const local = inLake(root, path)
+    if ((await sizeOf(local)) > (there.get(path) ?? 0)) await to.put(path, local)
   }
 }
 
@@ -240,30 +228,53 @@ async function bringNotes(to: Destination, root: string, notes: readonly string[
   return missing.length
 }
 
-/** The checkpoint, which makes older entries superfluous, then the entries in their order: each of them is a commit. */
-async function bringJournal(to: Destination, staged: Staged, target: Listing, rewritten: boolean): Promise<number> {
-  const { checkpoint, root } = staged
+/**
+ * Whether a version between those before and after the copy names a file that is not there, because it came and went
+ * meanwhile: then nobody must see that version.
+ */
+function leaps(index: Ledger, before: number, stand: ReadonlySet<string>): boolean {
+  const { version } = index.head()
+  const passed = index.statement(
+    'SELECT DISTINCT path FROM files WHERE removed_version > ? AND removed_version <= ? AND added_version < ?',
+  )
+  return passed.all(before + 1, version, version).some(({ path }) => !stand.has(String(path)))
+}
+
+interface Step {
+  readonly staged: Staged
+  readonly target: Listing
+  readonly rewritten: boolean
+  /** From the version before to the newest in one step: by a checkpoint of the newest, which is one file. */
+  readonly leap: boolean
+}
+
+/** A checkpoint makes older entries superfluous; without one each entry, in their order, is a commit. */
+async function bringJournal(to: Destination, { staged, target, rewritten, leap }: Step): Promise<number> {
+  const { root, index } = staged
+  const { version } = index.head()
+  if (leap) await writeCheckpoint(realDisk, index)
+  const there = target.checkpoints.at(-1) ?? 0
+  const base = leap ? version : Math.max(staged.checkpoint ?? 0, there)
   if (rewritten) await to.remove(entryFile(target.newest))
-  if (checkpoint !== null && !target.checkpoints.includes(checkpoint))
-    await to.put(checkpointFile(checkpoint), inLake(root, checkpointFile(checkpoint)))
-  const old = (version: number): boolean => version <= (checkpoint ?? 0)
-  for (const version of target.entries.filter(old)) await to.remove(entryFile(version))
-  for (const version of target.checkpoints)
-    if (old(version) && version !== checkpoint) await to.remove(checkpointFile(version))
+  if (base > there || rewritten) await to.put(checkpointFile(base), inLake(root, checkpointFile(base)))
+  for (const one of target.entries.filter((entry) => entry < base)) await to.remove(entryFile(one))
+  for (const one of target.checkpoints.filter((checkpoint) => checkpoint < base)) await to.remove(checkpointFile(one))
+  // The newest entry stands beside its checkpoint: by it the next copy knows where this one ended.
   const held = rewritten ? target.newest - 1 : target.newest
-  const fresh = staged.entries.filter((version) => version > held)
-  for (const version of fresh) {
-    const bytes = await readBytes(inLake(root, entryFile(version)))
-    if ((await to.create(entryFile(version), bytes)) === 'created') continue
-    if ((await to.read(entryFile(version)))?.equals(bytes) !== true)
-      throw new LakeError('integrity', {
-        subject: `${to.uri}/${entryFile(version)}`,
-        expected: 'no entry, or the same',
-        got: 'another one',
-        next: 'two lakes of one id are copied there: name another folder for one of them',
-      })
-  }
-  return fresh.length
+  const fresh = staged.entries.filter((one) => (one > held && !leap) || one === version)
+  for (const one of fresh) await bringEntry(to, root, entryFile(one))
+  return version - target.newest + (rewritten ? 1 : 0)
+}
+
+async function bringEntry(to: Destination, root: string, path: string): Promise<void> {
+  const bytes = await readBytes(inLake(root, path))
+  if ((await to.create(path, bytes)) === 'created' || (await to.read(path))?.equals(bytes) === true) return
+  throw new LakeError('integrity', {
+    subject: `${to.uri}/${path}`,
+    expected: 'no entry, or the same',
+    got: 'another one',
+    next: 'two lakes of one id are copied there: name another folder for one of them',
+  })
 }
 
 function stopAt(signal: AbortSignal, from: Destination, to: Destination): void {

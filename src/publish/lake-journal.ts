@@ -3,31 +3,19 @@ import { LakeError } from '../errors.ts'
 import { checkpointHeader } from '../ledger/checkpoint.ts'
 import { decodeEntry } from '../ledger/entry.ts'
 import { soundly } from '../ledger/fold.ts'
+import { type Listing, listingOf } from '../ledger/journal.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { makeFolder, realDisk } from '../store/disk.ts'
-import { checkpointFile, entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
+import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
 import type { Destination } from './destination.ts'
-
-/** Numbers of the entries and checkpoints that a place holds, ascending. */
-export interface Listing {
-  readonly entries: readonly number[]
-  readonly checkpoints: readonly number[]
-  /** The newest version that they tell of; 0 for none. */
-  readonly newest: number
-}
 
 /** Something that was listed is not there any more: the place has moved on, and is to be looked at anew. */
 export class Vanished extends Error {}
 
 /** What a place holds of a journal, up to a version. */
-export async function journalAt(place: Destination, until = Number.POSITIVE_INFINITY): Promise<Listing> {
-  const parsed = (await place.list(places.journal)).flatMap(
-    ({ path }) => parseJournalName(path.slice(places.journal.length + 1)) ?? [],
-  )
-  const numbers = (kind: 'entry' | 'checkpoint'): number[] =>
-    parsed.flatMap((one) => (one.kind === kind && one.version <= until ? [one.version] : [])).toSorted((a, b) => a - b)
-  const [entries, checkpoints] = [numbers('entry'), numbers('checkpoint')]
-  return { entries, checkpoints, newest: Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0) }
+export async function journalAt(place: Destination, until?: number): Promise<Listing> {
+  const paths = (await place.list(places.journal)).map(({ path }) => path.slice(places.journal.length + 1))
+  return listingOf(paths, until)
 }
 
 /** A journal that was brought to this machine and read: its newest checkpoint and the entries after it. */
@@ -39,34 +27,93 @@ export interface Staged extends Disposable {
   readonly entries: readonly number[]
 }
 
+/** A place on this machine that an earlier copy was brought to. */
+export interface Held {
+  readonly place: Destination
+  readonly listing: Listing
+}
+
 /**
  * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
- * the next one names. `held` gives what need not travel.
+ * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
  */
-export async function stageJournal(
-  from: Destination,
-  { entries, checkpoints, newest }: Listing,
-  root: string,
-  held: (path: string) => Promise<Buffer | undefined>,
-): Promise<Staged> {
-  const checkpoint = checkpoints.at(-1) ?? null
-  const after = entries.filter((version) => version > (checkpoint ?? 0))
-  await makeFolder(realDisk, inLake(root, places.journal))
-  for (const path of [...(checkpoint === null ? [] : [checkpointFile(checkpoint)]), ...after.map(entryFile)]) {
-    const own = await held(path)
-    if (own) await realDisk.write(inLake(root, path), own)
-    else if (!(await from.get(path, inLake(root, path)))) throw new Vanished(path)
+export async function stageJournal(from: Destination, source: Listing, root: string, held?: Held): Promise<Staged> {
+  if (held && goesOn(source, held.listing)) {
+    const { newest } = held.listing
+    const near = inForce(held.listing).filter(
+      ({ version, entry }) => !entry || version < newest || !has(source, version),
+    )
+    const far = source.entries.filter((version) => version >= newest)
+    const places = [...near.map((one) => ({ ...one, place: held.place })), ...far.map((one) => ofEntry(one, from))]
+    try {
+      return await staged(`${root}/near`, from, places)
+    } catch (error) {
+      // What stands here may be what does not fit.
+      if (!(error instanceof LakeError)) throw error
+    }
   }
+  return await staged(
+    `${root}/all`,
+    from,
+    inForce(source).map((one) => ({ ...one, place: from })),
+  )
+}
+
+interface Placed {
+  readonly version: number
+  readonly entry: boolean
+  readonly place: Destination
+}
+
+function ofEntry(version: number, place: Destination): Placed {
+  return { version, entry: true, place }
+}
+
+function has({ entries }: Listing, version: number): boolean {
+  return entries.includes(version)
+}
+
+/** Whether every entry after the newest here is there. */
+function goesOn(source: Listing, { newest }: Listing): boolean {
+  if (newest === 0 || source.newest < newest) return false
+  const after = source.entries.filter((version) => version > newest)
+  return after.length === source.newest - newest && (after.length > 0 || has(source, newest))
+}
+
+/** The newest checkpoint and the entries after it. */
+function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
+  const checkpoint = checkpoints.at(-1) ?? 0
+  const after = entries.filter((version) => version > checkpoint).map((version) => ({ version, entry: true }))
+  return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
+}
+
+async function staged(root: string, from: Destination, files: readonly Placed[]): Promise<Staged> {
+  await makeFolder(realDisk, inLake(root, places.journal))
+  await stageRuns(root, from)
+  for (const { version, entry, place } of files) {
+    const path = entry ? entryFile(version) : checkpointFile(version)
+    if (!(await place.get(path, inLake(root, path)))) throw new Vanished(path)
+  }
+  const newest = files.at(-1)?.version ?? 0
+  const checkpoint = files.find(({ entry }) => !entry)?.version ?? null
+  const entries = files.flatMap(({ version, entry }) => (entry ? [version] : []))
   try {
     if (checkpoint !== null) await checkpointHeader(root, checkpoint)
     const index = await Ledger.inMemory(root)
     if (index.head().version === newest)
-      return { root, index, checkpoint, entries: after, [Symbol.dispose]: () => index.close() }
+      return { root, index, checkpoint, entries, [Symbol.dispose]: () => index.close() }
     index.close()
     throw new Vanished(entryFile(index.head().version + 1))
   } catch (error) {
     throw error instanceof LakeError ? inPlace(error, from) : error
   }
+}
+
+/** What runs wrote down is part of the index: each line counts right after the version that it follows. */
+async function stageRuns(root: string, from: Destination): Promise<void> {
+  await makeFolder(realDisk, inLake(root, places.runs))
+  for (const { path } of await from.list(places.runs))
+    if (/^runs\/[\w%.-]+\.jsonl$/.test(path)) await from.get(path, inLake(root, path))
 }
 
 /** The same complaint, with the place whose file it is. */

@@ -16,6 +16,7 @@ import { type At, commitChange, lastMark, requireFit } from './commit.ts'
 import type { Destination } from './destination.ts'
 import { type Logs, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
+import { publishLake } from './publish-lake.ts'
 import { schemaString } from './schema.ts'
 import { type PublishedTable, publishedTables } from './tables.ts'
 import { publishVersions, versionsTable } from './versions.ts'
@@ -28,6 +29,8 @@ export interface PublishInput {
   readonly to: Destination
   /** Tests have smaller ones. */
   readonly portions?: Portions
+  /** Whether journal, stamps and files are copied to `lake/`, too. */
+  readonly withLake?: boolean
 }
 
 /** What a publish did; tables that were as they should be are not named. */
@@ -37,6 +40,8 @@ export interface PublishSummary {
   /** The lake version that the tables tell of now. */
   readonly version: number
   readonly tables: Readonly<Record<string, PublishedChange>>
+  /** What travelled to `lake/`, where that was asked for. */
+  readonly lake_copy?: { readonly version: number; readonly files: number; readonly bytes: number }
 }
 
 /** The version that a table got, and the files that it gained and lost. */
@@ -61,6 +66,11 @@ export async function publish(
       throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
     await using spool = await openSpool(root, run.id, deps)
     const value = await published(input, deps, run, spool, lake)
+    if (input.withLake === true) {
+      const copy = { root, to, version: value.version, run: run.id, scratch: spool.file('lake') }
+      const { version, files, bytes } = await publishLake(copy, deps)
+      return { value: { ...value, lake_copy: { version, files, bytes } }, stopped_by: null, error: null }
+    }
     return { value, stopped_by: null, error: null }
   })
 }

@@ -21,6 +21,7 @@ import { folderAt, onTheWay } from './folder.ts'
 import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
 import { journalAt } from './lake-journal.ts'
 import { destinationOf } from './open.ts'
+import { lakeFolder } from './publish-lake.ts'
 
 /** What is mirrored, and where to. */
 export interface PullInput {
@@ -28,6 +29,8 @@ export interface PullInput {
   readonly root: string
   /** A destination of `publish --lake`, its `lake` folder, or any lake. */
   readonly source: string
+  /** Where a relative source begins; this process's folder where it is not said. */
+  readonly cwd?: string
   readonly catalogue: Catalogue
   /** Reads what is here already, too, and brings anew what is not as it should be. */
   readonly thorough: boolean
@@ -52,7 +55,7 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
   const run = runName(deps, 'pull')
   const reach: Reach = { disk, mark: run, web: deps.web }
   await refuseOwn(root)
-  const from = await lakeIn(destinationOf(input.source, reach))
+  const from = await lakeIn(destinationOf(input.source, input.cwd === undefined ? reach : { ...reach, cwd: input.cwd }))
   if (isLocal(from) && (liesIn(root, from.uri) || liesIn(from.uri, root)))
     throw usage(`source ${from.uri}`, { expected: 'a folder apart from that of the mirror', got: root })
   try {
@@ -87,9 +90,9 @@ async function refuseOwn(root: string): Promise<void> {
   })
 }
 
-/** The lake at a place: in its folder `lake`, as publish writes it, or there itself. */
+/** The lake at a place: in the folder that publish writes it to, or there itself. */
 async function lakeIn(place: Destination): Promise<Destination> {
-  const inside = below(place, 'lake')
+  const inside = below(place, lakeFolder)
   return (await journalAt(inside)).newest > 0 ? inside : place
 }
 

@@ -97,11 +97,18 @@ describe('a mirror', () => {
       await mergeAndVacuum(source)
       await grow(source, 6, 1)
       expect((await listJournal(source)).entries[0]).toBeGreaterThan(3)
-      const { entries } = await pulled(mirror, source)
-      const now = await listJournal(mirror)
-      expect(now.checkpoints).toEqual([5])
-      expect(now.entries).toEqual((await listJournal(source)).entries.filter((version) => version > 5))
-      expect(entries).toBe(now.entries.length)
+      const { version } = await pulled(mirror, source)
+      // Files of the versions between are gone for ever: one checkpoint leads over them.
+      expect(await listJournal(mirror)).toMatchObject({ entries: [version], checkpoints: [version] })
+      await expectMirror(mirror, source)
+      await grow(source, 7, 2)
+      expect(await pulled(mirror, source)).toMatchObject({
+        before: version,
+        version: version + 2,
+        files: 2,
+        entries: 2,
+      })
+      expect((await listJournal(mirror)).entries).toEqual([version, version + 1, version + 2])
       await expectMirror(mirror, source)
     })
   })
@@ -273,7 +280,6 @@ test('an entry that was set aside and written anew is written anew in the mirror
     await grow(source, 7, 2)
     expect(await pulled(mirror, source)).toMatchObject({ before: 3, version: 4, rewritten: true, entries: 2 })
     await expectMirror(mirror, source)
-    expect(readFileSync(join(mirror, entryFile(3)))).toEqual(readFileSync(join(source, entryFile(3))))
   })
 })
 

@@ -1,0 +1,15 @@
+import { copyLake } from '../../src/publish/lake-copy.ts'
+import { folderAt } from '../../src/publish/folder.ts'
+import { realDisk } from '../../src/store/disk.ts'
+import { pulled } from './mirrors.ts'
+
+// A process to be killed: `pull` into a mirror, or the copy that publish makes.
+const [how, source = '', target = ''] = process.argv.slice(2)
+if (how === 'pull') await pulled(target, source)
+else {
+  const [from, to] = [source, target].map((text) => folderAt(text, { disk: realDisk, mark: String(process.pid) }))
+  if (!from || !to) throw new Error('source and target')
+  const scratch = `${target}-scratch`
+  const signal = new AbortController().signal
+  await copyLake({ from, to, until: Infinity, mirrorOf: (lake) => lake, scratch, near: false }, { signal })
+}
