@@ -64,6 +64,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   const id = `stamp-${Math.floor(deps.nowMicros()).toString(36)}-${deps.holder.pid}`
   const spool = await openSpool(input.root, id, deps)
   const temporary = `${input.out}.${deps.holder.pid}.tmp`
+  const disk = deps.disk ?? realDisk
   try {
     const pinned = await pin(ledger, input, deps, spool)
     const { root, query, variables } = input
@@ -73,16 +74,16 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
     const note: StampNote = { ...pinned.note, ...made, ...facts }
     await writeStamped(session, temporary, note)
-    await realDisk.sync(temporary)
+    await disk.sync(temporary)
     const digest = await sha256File(temporary)
     const stampId = digest.slice(0, 16)
     await record(ledger, spool, { ...note, id: stampId, digest, out: input.out }, pinned.kept, deps)
-    await realDisk.move(temporary, input.out)
+    await disk.move(temporary, input.out)
     return { ...note, id: stampId, digest, out: input.out }
   } catch (error) {
     throw diskError(error, 'stamp')
   } finally {
-    await realDisk.remove(temporary)
+    await disk.remove(temporary)
     await spool.close()
     ledger.close()
   }

@@ -1,0 +1,307 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { foldJournal } from '../../src/ledger/fold.ts'
+import { liveFiles } from '../../src/ledger/held.ts'
+import type { JobDeps } from '../../src/ledger/job.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { replay, stamp } from '../../src/query/stamp.ts'
+import type { Disk } from '../../src/store/disk.ts'
+import { inLake } from '../../src/store/layout.ts'
+import { compact } from '../../src/upkeep/compact.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
+import { finishRun } from '../../src/upkeep/finish.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { buildViews } from '../../src/views/build.ts'
+import { storedPoints, withBench } from '../helpers/fetching.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
+import { type Found, putBack, type Recorder, recorder } from '../helpers/powercuts.ts'
+import { contentOf, withRegistryBench } from '../helpers/registry-bench.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+
+/*
+ * A job is recorded once; then many of the states are made that a power cut may leave of it. In each of them: what had
+ * been told is there, every file that the newest version names is whole, the same command again completes the work, and
+ * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs; `PITLAKE_POWERCUTS_SEED` draws others.
+ */
+const states = Number(process.env['PITLAKE_POWERCUTS'] ?? 300)
+const seed = Number(process.env['PITLAKE_POWERCUTS_SEED'] ?? 1)
+
+const now = Date.UTC(2024, 5, 5, 12) / 1000
+const day = 86_400
+
+/** A job on a lake, told by what it needs of the disk; it says each version that it has told its caller. */
+interface Job {
+  readonly lake: string
+  readonly run: (disk: Disk | undefined, told: (version: number) => void) => Promise<void>
+  /** What the lake holds in the end, without the instants of its own clock. */
+  readonly content: () => Promise<unknown>
+  /** What else holds of whatever was told, before anything mends. */
+  readonly kept?: () => Promise<void>
+}
+
+/** A generator of its own for each state, so that one can be made again alone. */
+function randomOf(number: number): () => number {
+  let state = (Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(seed, 0x85ebca6b)) >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+const headOf = async (lake: string): Promise<number> => {
+  using ledger = await Ledger.openToRead(lake)
+  return ledger.head().version
+}
+
+/** The files of each version as paths and checksums. */
+async function versionsOf(lake: string): Promise<Map<number, string[]>> {
+  using ledger = await Ledger.openToRead(lake)
+  const versions = new Map<number, string[]>()
+  for (let version = 1; version <= ledger.head().version; version++) versions.set(version, namedAt(ledger, version))
+  return versions
+}
+
+const namedAt = (ledger: Ledger, version?: number): string[] =>
+  liveFiles(ledger, version === undefined ? {} : { version })
+    .map(({ path, sha256 }) => `${path} ${sha256}`)
+    .toSorted()
+
+/** Whoever reads before any job mends: the points of a version that was committed, or a word about the views. */
+async function readAtOnce(lake: string): Promise<void> {
+  if (!existsSync(join(lake, 'lake.duckdb'))) return
+  try {
+    const session = await openQuery(lake)
+    try {
+      await session.rows('SELECT count(*), sum(v), max(observed_at) FROM points')
+      await session.rows('SELECT count(*) FROM versions')
+    } finally {
+      session.close()
+    }
+  } catch (error) {
+    expect(String(error)).toMatch(/pitlake views|pitlake doctor|No files found/)
+  }
+}
+
+/** What the doctor calls damage, every byte read. */
+async function damageOf(lake: string): Promise<string[]> {
+  const deps = rewriteDeps({ nowMicros: () => (now + 400 * day) * 1e6 })
+  const views = async (ledger: Ledger): Promise<unknown> => await buildViews(ledger, { catalogue, deps })
+  const space = async (): Promise<{ free: number; total: number }> => ({ free: 1e12, total: 1e12 })
+  const input = { data: lake, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
+  const { findings } = await examine(input, { ...deps, views, space })
+  return findings.filter(({ severity }) => severity !== 'notice').map(({ kind, path }) => `${kind} ${path}`)
+}
+
+/** How a job ends that nothing disturbs. */
+interface Undisturbed {
+  readonly versions: ReadonlyMap<number, string[]>
+  readonly content: unknown
+  readonly damage: readonly string[]
+}
+
+/** The law, on one state. */
+async function survives(job: Job, found: Found, whole: Undisturbed): Promise<void> {
+  const { lake } = job
+  if (existsSync(join(lake, 'journal')) || found.told > 0) {
+    await readAtOnce(lake)
+    using ledger = await Ledger.open(lake)
+    const { version } = ledger.head()
+    expect(version).toBeGreaterThanOrEqual(found.told)
+    const named = namedAt(ledger)
+    expect(named).toEqual(version === 0 ? [] : whole.versions.get(version))
+    for (const line of named) {
+      const [path = '', digest] = line.split(' ')
+      expect(
+        createHash('sha256')
+          .update(readFileSync(inLake(lake, path)))
+          .digest('hex'),
+      ).toBe(digest)
+    }
+  }
+  if (found.told > 0) await job.kept?.()
+  await job.run(undefined, () => undefined)
+  expect(await job.content()).toEqual(whole.content)
+  expect(await damageOf(lake)).toEqual(whole.damage)
+}
+
+/** Records a job from the lake as it stands, then makes states of it. */
+async function cut(base: string, job: Job, share: number): Promise<void> {
+  const watched: Recorder = recorder(base)
+  await job.run(watched.disk, watched.told)
+  const { lake } = job
+  const whole = { versions: await versionsOf(lake), content: await job.content(), damage: await damageOf(lake) }
+  expect(whole.damage.filter((line) => !line.startsWith('views_missing'))).toEqual([])
+  expect(watched.events()).toBeGreaterThan(8)
+  for (let n = 0; n < share; n++) {
+    const random = randomOf(n)
+    const found = watched.after(1 + Math.floor(random() * watched.events()), random)
+    putBack(base, found)
+    try {
+      await survives(job, found, whole)
+    } catch (error) {
+      throw new Error(`state ${n}, cut behind event ${found.after}`, { cause: error })
+    }
+  }
+}
+
+const shareOf = (part: number): number => Math.max(2, Math.round(states * part))
+
+describe('L3: whatever a power cut leaves of a job', () => {
+  const selection = { assets: ['BTC'], paths: ['supply/current_pit', 'market/beta_btc_7d_pit'], since: now - 30 * day }
+
+  test('fetch into no lake, and a day later', async () => {
+    await withBench(now, async (bench) => {
+      const lake = join(bench.root, 'lake')
+      const run: Job['run'] = async (disk, told) => {
+        for (const later of [0, 1]) {
+          bench.clock.now = now + later * day
+          await bench.fetch(selection, { data: lake, deps: disk ? { disk } : {} })
+          told(await headOf(lake))
+        }
+      }
+      await cut(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.25))
+    })
+  }, 3_600_000)
+
+  test('fetch with all that follows it: merging, folding and views', async () => {
+    await withBench(now, async (bench) => {
+      const lake = join(bench.root, 'lake')
+      await bench.fetch(selection, { data: lake })
+      const run: Job['run'] = async (disk, told) => {
+        bench.clock.now = now + day
+        const deps = rewriteDeps({ nowMicros: () => bench.clock.now * 1e6, ...(disk ? { disk } : {}) })
+        const atEnd: JobDeps['atEnd'] = async (end) =>
+          await finishRun(end, { catalogue, deps, note: (text) => void expect(text).toBe('') })
+        await bench.fetch(selection, { data: lake, deps: { atEnd, ...(disk ? { disk } : {}) } })
+        told(await headOf(lake))
+      }
+      await cut(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.1))
+    })
+  }, 3_600_000)
+
+  test.each(['snapshot', 'sync'] as const)(
+    'registry %s',
+    async (name) => {
+      const small = new SmallRegistry()
+      await withRegistryBench(
+        now,
+        async (bench) => {
+          const lake = join(bench.root, 'lake')
+          mkdirSync(lake)
+          if (name === 'sync') {
+            await bench.snapshot({ root: lake })
+            small.world.put('products', 'p1', null)
+            small.world.put('issuers', 'i1', { name: 'new' })
+            bench.clock.now = now + 3600
+          }
+          const run: Job['run'] = async (disk, told) => {
+            await bench[name]({ root: lake, ...(disk ? { deps: { disk } } : {}) })
+            told(await headOf(lake))
+          }
+          await cut(bench.root, { lake, run, content: async () => await contentOf(lake) }, shareOf(0.1))
+        },
+        { instead: small.answer },
+      )
+    },
+    3_600_000,
+  )
+
+  const grown = async (root: string, days = 4): Promise<void> => {
+    using ledger = await Ledger.open(root)
+    for (let n = 0; n < days; n++) await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: n * 10, days: 10 })
+  }
+  const depsOn = (disk: Disk | undefined): ReturnType<typeof rewriteDeps> => rewriteDeps(disk ? { disk } : {})
+  const views =
+    (deps: ReturnType<typeof rewriteDeps>) =>
+    async (ledger: Ledger): Promise<unknown> =>
+      await buildViews(ledger, { catalogue, deps })
+
+  const upkeep: readonly (readonly [
+    string,
+    number,
+    (root: string) => Promise<void>,
+    (root: string, disk: Disk | undefined) => Promise<unknown>,
+  ])[] = [
+    ['compact', 0.12, grown, async (root, disk) => await compact(root, depsOn(disk))],
+    [
+      'vacuum',
+      0.12,
+      async (root) => {
+        await grown(root)
+        await compact(root, depsOn(undefined))
+      },
+      async (root, disk) => {
+        const deps = depsOn(disk)
+        deps.clock.now += 100
+        return await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: views(deps) })
+      },
+    ],
+    [
+      'views',
+      0.08,
+      async (root) => {
+        await grown(root, 2)
+        using ledger = await Ledger.open(root)
+        await views(depsOn(undefined))(ledger)
+        await topUp(ledger, rewriteDeps(), { metric: metrics[1], since: 0, days: 10 })
+      },
+      async (root, disk) => {
+        using ledger = await Ledger.open(root)
+        await views(depsOn(disk))(ledger)
+      },
+    ],
+    [
+      'folding of the journal',
+      0.05,
+      async (root) => await grown(root, 6),
+      async (root, disk) => {
+        using ledger = await Ledger.open(root)
+        await foldJournal(ledger, depsOn(disk), 2)
+      },
+    ],
+  ]
+
+  test.each(upkeep)(
+    '%s',
+    async (_, part, prepare, act) => {
+      await inFolder(async (root) => {
+        const lake = join(root, 'lake')
+        await prepare(lake)
+        const run: Job['run'] = async (disk, told) => {
+          await act(lake, disk)
+          told(await headOf(lake))
+        }
+        await cut(root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(part))
+      })
+    },
+    3_600_000,
+  )
+
+  test('stamp: what was stamped before the cut replays', async () => {
+    await inFolder(async (root) => {
+      const lake = join(root, 'lake')
+      const out = join(root, 'result.parquet')
+      await grown(lake, 2)
+      const query = 'SELECT asset, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL'
+      const quick = { sleep: async () => await Promise.resolve() }
+      const run: Job['run'] = async (disk, told) => {
+        await stamp({ root: lake, catalogue, query, out, variables: {} }, quick, depsOn(disk))
+        told(await headOf(lake))
+      }
+      const kept = async (): Promise<void> =>
+        expect(await replay(lake, out, quick, 'pitlake test')).toMatchObject({ same: true, notes: [] })
+      const content = async (): Promise<unknown> => {
+        await kept()
+        return await storedPoints(lake)
+      }
+      await cut(root, { lake, run, content, kept }, shareOf(0.08))
+    })
+  }, 3_600_000)
+})
