@@ -1,5 +1,5 @@
 import { copy, readText } from '../store/files.ts'
-import { basename } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { exportCatalogue } from '../catalog/export.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
@@ -79,6 +79,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const stampId = digest.slice(0, 16)
     await record(ledger, spool, { ...note, id: stampId, digest, out: input.out }, pinned.kept, deps)
     await disk.move(temporary, input.out)
+    await disk.syncFolder(dirname(input.out))
     return { ...note, id: stampId, digest, out: input.out }
   } catch (error) {
     throw diskError(error, 'stamp')

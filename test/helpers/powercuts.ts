@@ -41,8 +41,8 @@ export interface Recorder {
   readonly told: (version: number) => void
   /** How many cuts there may be: one behind each event. */
   readonly events: () => number
-  /** One of the states that a cut behind the n-th event may leave. */
-  readonly after: (n: number, random: () => number) => Found
+  /** One of the states that a cut may leave; one in four comes right after something was told. */
+  readonly cut: (random: () => number) => Found
 }
 
 const block = 4096
@@ -85,7 +85,11 @@ export function recorder(base: string): Recorder {
       events.push({ kind: 'told', version })
     },
     events: () => events.length,
-    after: (n, random) => new Cut(base, begin, random).behind(events.slice(0, n)),
+    cut: (random) => {
+      const told = events.flatMap(({ kind }, i) => (kind === 'told' ? [i + 1] : []))
+      const places = random() < 0.25 ? told : events.map((_, i) => i + 1)
+      return new Cut(base, begin, random).behind(events.slice(0, places[Math.floor(random() * places.length)]))
+    },
   }
 }
 

@@ -140,8 +140,7 @@ async function cut(base: string, job: Job, share: number): Promise<void> {
   expect(whole.damage.filter((line) => !line.startsWith('views_missing'))).toEqual([])
   expect(watched.events()).toBeGreaterThan(8)
   for (let n = 0; n < share; n++) {
-    const random = randomOf(n)
-    const found = watched.after(1 + Math.floor(random() * watched.events()), random)
+    const found = watched.cut(randomOf(n))
     putBack(base, found)
     try {
       await survives(job, found, whole)
