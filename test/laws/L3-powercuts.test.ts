@@ -26,10 +26,12 @@ import { SmallRegistry } from '../helpers/small-registry.ts'
 /*
  * A job is recorded once; then many of the states are made that a power cut may leave of it. In each of them: what had
  * been told is there, every file that the newest version names is whole, the same command again completes the work, and
- * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs; `PITLAKE_POWERCUTS_SEED` draws others.
+ * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs; `PITLAKE_POWERCUTS_SEED` draws others,
+ * `PITLAKE_POWERCUTS_STATE` makes a single one again.
  */
 const states = Number(process.env['PITLAKE_POWERCUTS'] ?? 300)
 const seed = Number(process.env['PITLAKE_POWERCUTS_SEED'] ?? 1)
+const alone = process.env['PITLAKE_POWERCUTS_STATE']
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const day = 86_400
@@ -139,7 +141,8 @@ async function cut(base: string, job: Job, share: number): Promise<void> {
   const whole = { versions: await versionsOf(lake), content: await job.content(), damage: await damageOf(lake) }
   expect(whole.damage.filter((line) => !line.startsWith('views_missing'))).toEqual([])
   expect(watched.events()).toBeGreaterThan(8)
-  for (let n = 0; n < share; n++) {
+  const numbers = alone === undefined ? Array.from({ length: share }, (_, n) => n) : [Number(alone)]
+  for (const n of numbers) {
     const found = watched.cut(randomOf(n))
     putBack(base, found)
     try {
