@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test torture check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test torture powercuts check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -52,6 +52,9 @@ test: $(INSTALLED) ## runs every test, offline, and prints how many passed
 
 torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
 	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
+
+powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
+	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts
 
 fuzz: $(INSTALLED) ## runs N rounds (1000) of a lake against a provider that means harm; PITLAKE_SEED picks others
 	@PITLAKE_FUZZ=$(or $(N),1000) vitest run test/laws/fuzz.test.ts

@@ -1,8 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { exists } from '../store/disk.ts'
-import { inLake, places } from '../store/layout.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import { buildViews } from '../views/build.ts'
+import { readManifest } from '../views/manifest.ts'
 import { mergeSmallFiles } from './compact.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 
@@ -16,14 +15,14 @@ export interface FinishDeps {
 /**
  * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed
  * already, so a failure here is a note, and the next run or `pitlake views` mends it. A run that changed and asked
- * nothing leaves existing views alone.
+ * nothing leaves views alone that are whole.
  */
 export async function finishRun(
   { ledger, run, commits, requests }: RunEnd,
   { catalogue, deps, note }: FinishDeps,
 ): Promise<void> {
   const idle = commits === 0 && requests === 0
-  if (ledger.head().version === 0 || (idle && (await exists(inLake(ledger.root, places.database))))) return
+  if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
   if (commits > 0)
     await noted(
       'merging small files',

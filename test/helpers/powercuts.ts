@@ -9,6 +9,7 @@ import { type Disk, realDisk } from '../../src/store/disk.ts'
  * name of a folder that was forced, and of the changes after it any. What SQLite writes is taken by its own promise.
  */
 
+/** A file whatever its name, or the word `folder`. */
 type File = string
 
 /** Something that happened to the disk, in the order in which it did. */
@@ -24,7 +25,7 @@ type Event =
 interface Change {
   readonly folder: string
   readonly name: string
-  readonly to: File | 'folder' | null
+  readonly to: File | null
 }
 
 /** What is found after a cut: the files by path, null for a folder, and the version that had been told. */
@@ -102,7 +103,7 @@ interface Look {
 /** A folder as it was last looked at. */
 class Scan {
   readonly #base: string
-  #names = new Map<string, File | 'folder'>()
+  #names = new Map<string, File>()
   readonly #standing = new Map<File, string>()
   #indexes = new Map<string, string>()
   readonly #contents = new Map<File, Buffer>()
@@ -117,7 +118,7 @@ class Scan {
   }
 
   look(): Look {
-    const names = new Map<string, File | 'folder'>()
+    const names = new Map<string, File>()
     const bytes: [File, Buffer][] = []
     const indexes = new Map<string, string>()
     const visit = (folder: string): void => {
@@ -184,7 +185,7 @@ class Cut {
   readonly #mood: 'nothing' | 'all' | 'some'
   readonly #safe = new Map<File, Buffer>()
   readonly #now = new Map<File, Buffer>()
-  readonly #names = new Map<string, Map<string, File | 'folder'>>()
+  readonly #names = new Map<string, Map<string, File>>()
   readonly #pending = new Map<string, (Change & { readonly partner: Change | undefined })[]>()
   readonly #indexes = new Map<string, { readonly before: Index; readonly now: Index }>()
   #told = 0
@@ -255,7 +256,7 @@ class Cut {
   }
 
   #apply({ folder, name, to }: Change): void {
-    const own = this.#names.get(folder) ?? new Map<string, File | 'folder'>()
+    const own = this.#names.get(folder) ?? new Map<string, File>()
     this.#names.set(folder, own)
     if (to === null) own.delete(name)
     else own.set(name, to)

@@ -1,10 +1,6 @@
-import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { sha256File } from '../../src/ledger/commit.ts'
 import { checkViews } from '../../src/upkeep/damage-files.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
@@ -14,93 +10,12 @@ import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
-import { PowerCut, type PowerDisk, powerDisk } from '../helpers/power.ts'
+import { powerDisk } from '../helpers/power.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const unforced: Disk = { ...realDisk, sync: async () => undefined, syncFolder: async () => undefined }
 
-type Deps = ReturnType<typeof rewriteDeps>
-
-/** A new lake, three top-ups, a merge, the views, a vacuum; `done` holds the version that each step had reached. */
-async function work(root: string, deps: Deps, done: number[]): Promise<void> {
-  const ledger = await Ledger.open(root)
-  const said = async (): Promise<void> => void done.push((await ledger.catchUp()).version)
-  try {
-    for (let n = 0; n < 3; n++) {
-      await topUp(ledger, deps, { metric: metrics[0], since: n * 10, days: 10 })
-      await said()
-    }
-    await buildViews(ledger, { catalogue, deps })
-    await mergeSmallFiles(ledger, deps)
-    await said()
-    await buildViews(ledger, { catalogue, deps })
-    await writeCheckpoint(deps.disk ?? powerDisk(), ledger)
-    deps.clock.now += 100
-    const views = async (open: Ledger): Promise<unknown> => await buildViews(open, { catalogue, deps })
-    await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: views })
-    await said()
-  } finally {
-    ledger.close()
-  }
-}
-
-/** After the cut: every version that was told is there, every file that it names is whole, and the views read. */
-async function expectWhole(found: string, told: number): Promise<void> {
-  const ledger = existsSync(inLake(found, 'journal')) ? await Ledger.rebuild(found) : await Ledger.open(found)
-  expect(ledger.head().version).toBeGreaterThanOrEqual(told)
-  if (ledger.head().version === 0) return ledger.close()
-  for (const file of liveFiles(ledger)) expect(await sha256File(inLake(found, file.path))).toBe(file.sha256)
-  await buildViews(ledger, { catalogue, deps: rewriteDeps() })
-  ledger.close()
-  const session = await openQuery(found)
-  const rows = await session.rows('SELECT count(*) AS n FROM points')
-  for (const view of ['requests', 'runs', 'coverage', 'versions'])
-    await session.rows(`SELECT count(*) AS n FROM ${view}`)
-  session.close()
-  // Two assets, ten days a top-up; merging and vacuuming bring none.
-  expect(Number(rows[0]?.['n'])).toBeGreaterThanOrEqual(Math.min(told, 3) * 20)
-}
-
-/** What was made for readers is there whole before anybody makes it anew. */
-async function expectReady(root: string, found: string): Promise<void> {
-  const script = readFileSync(join(root, 'lake.sql'), 'utf8')
-  const exports = [...script.matchAll(/\/(exports\/[\w.-]+\.parquet)'/g)].map((match) => match[1] ?? '')
-  expect(exports.length).toBeGreaterThan(6)
-  for (const path of ['lake.sql', 'lake.duckdb', ...exports])
-    expect([path, await sha256File(join(found, path))]).toEqual([path, await sha256File(join(root, path))])
-}
-
-/** A cut, what it was told as, or the first of several: what is closed after it fails by it, too. */
-function isCut(error: unknown): boolean {
-  if (error instanceof SuppressedError) return isCut(error.suppressed)
-  return error instanceof PowerCut || (error instanceof Error && error.cause instanceof PowerCut)
-}
-
-async function cutAt(root: string, disk: PowerDisk): Promise<boolean> {
-  const told: number[] = []
-  const ended = await work(join(root, 'new', 'lake'), rewriteDeps({ disk }), told).then(
-    () => true,
-    (error: unknown) => {
-      if (isCut(error)) return false
-      throw error
-    },
-  )
-  const found = join(root, 'found', 'new', 'lake')
-  disk.survivors(join(root, 'new', 'lake'), found)
-  if (ended) await expectReady(join(root, 'new', 'lake'), found)
-  await expectWhole(found, told.at(-1) ?? 0)
-  return ended
-}
-
 describe('L3: a power cut', () => {
-  test('at any step of the disk loses no version that was told, and what was made for readers mends', async () => {
-    const whole = powerDisk()
-    await inFolder(async (root) => expect(await cutAt(root, whole)).toBe(true))
-    const every = Math.max(1, Math.floor(whole.steps() / 8))
-    for (let step = 2; step < whole.steps(); step += every)
-      await inFolder(async (root) => expect(await cutAt(root, powerDisk(step))).toBe(false))
-  })
-
   test('a new lake is found again in folders that were made for it, or that a killed run left', async () => {
     for (const left of [false, true])
       await inFolder(async (root) => {

@@ -1,9 +1,19 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine, type Row } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { finishRun } from '../../src/upkeep/finish.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -200,5 +210,23 @@ test('whatever changed since the views before, the database holds just what the 
     appendFileSync(join(root, 'lake.duckdb'), 'x')
     expect(await built()).toBe(all)
     spied.mockRestore()
+  })
+}, 300_000)
+
+test('a run with nothing to do leaves whole views alone and makes others anew', async () => {
+  await inFolder(async (root) => {
+    await makeLake(root, [stepAt(1)])
+    await makeViews(root)
+    const deps = { ...commitDeps(), signal: new AbortController().signal }
+    const note = (text: string): void => expect(text).toBe('')
+    for (const lost of [null, 'lake.sql', 'lake.duckdb', 'lake.manifest.json']) {
+      const before = statSync(join(root, 'lake.duckdb')).ino
+      if (lost) rmSync(join(root, lost))
+      using ledger = await Ledger.open(root)
+      await finishRun({ ledger, run: 'r', commits: 0, requests: 0 }, { catalogue, deps, note })
+      expect(existsSync(join(root, lost ?? 'lake.sql'))).toBe(true)
+      expect(await withViews(root, countOf)).toBe(1n)
+      if (!lost) expect(statSync(join(root, 'lake.duckdb')).ino).toBe(before)
+    }
   })
 }, 300_000)
