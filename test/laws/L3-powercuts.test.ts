@@ -134,7 +134,7 @@ async function survives(job: Job, found: Found, whole: Undisturbed): Promise<voi
 }
 
 /** Records a job from the lake as it stands, then makes states of it. */
-async function cut(base: string, job: Job, share: number): Promise<void> {
+async function expectToSurvive(base: string, job: Job, share: number): Promise<void> {
   const watched: Recorder = recorder(base)
   await job.run(watched.disk, watched.told)
   const { lake } = job
@@ -168,7 +168,7 @@ describe('L3: whatever a power cut leaves of a job', () => {
           told(await headOf(lake))
         }
       }
-      await cut(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.25))
+      await expectToSurvive(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.25))
     })
   }, 3_600_000)
 
@@ -184,7 +184,7 @@ describe('L3: whatever a power cut leaves of a job', () => {
         await bench.fetch(selection, { data: lake, deps: { atEnd, ...(disk ? { disk } : {}) } })
         told(await headOf(lake))
       }
-      await cut(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.1))
+      await expectToSurvive(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.1))
     })
   }, 3_600_000)
 
@@ -207,7 +207,7 @@ describe('L3: whatever a power cut leaves of a job', () => {
             await bench[name]({ root: lake, ...(disk ? { deps: { disk } } : {}) })
             told(await headOf(lake))
           }
-          await cut(bench.root, { lake, run, content: async () => await contentOf(lake) }, shareOf(0.1))
+          await expectToSurvive(bench.root, { lake, run, content: async () => await contentOf(lake) }, shareOf(0.1))
         },
         { instead: small.answer },
       )
@@ -280,7 +280,7 @@ describe('L3: whatever a power cut leaves of a job', () => {
           await act(lake, disk)
           told(await headOf(lake))
         }
-        await cut(root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(part))
+        await expectToSurvive(root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(part))
       })
     },
     3_600_000,
@@ -303,7 +303,7 @@ describe('L3: whatever a power cut leaves of a job', () => {
         await kept()
         return await storedPoints(lake)
       }
-      await cut(root, { lake, run, content, kept }, shareOf(0.08))
+      await expectToSurvive(root, { lake, run, content, kept }, shareOf(0.08))
     })
   }, 3_600_000)
 })

@@ -163,7 +163,12 @@ function explore(without: Force | null): { readonly worlds: number; readonly fou
     const idle: Actor = { at: 0, version: 0, going: [] }
     const names = ['journal/1', 'points/a']
     const begin: World = {
-      ...{ seen: names, safe: names, pending: [], torn: [], told: 1, lock: null },
+      seen: names,
+      safe: names,
+      pending: [],
+      torn: [],
+      told: 1,
+      lock: null,
       actors: { adds: idle, merges: idle, killed: idle, vacuum: idle },
     }
     const known = new Set<string>()
