@@ -32,6 +32,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   },
   convert: async () => tell(await (await import('./convert.ts')).benchConvert()),
   fetch: async () => tell(await (await import('./fetch.ts')).benchFetch()),
+  idle: async () => tell(await (await import('./idle.ts')).benchIdle()),
   topup: async () => await (await import('./topup.ts')).benchTopUp(tell),
   views: async () => say(await (await import('./views.ts')).benchViews()),
   joins: async () => {
