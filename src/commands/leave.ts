@@ -1,4 +1,4 @@
-import { removeSpills } from '../store/engine.ts'
+import { removeSpills } from '../store/spills.ts'
 
 const cleaners = new Set<() => void>()
 

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   DuckDBArrayValue,
@@ -22,6 +20,7 @@ import {
 } from '@duckdb/node-api'
 import { LakeError } from '../errors.ts'
 import { bindAll, type Parameter, type Parameters } from './parameters.ts'
+import { makeSpill, removeSpill } from './spills.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 export interface EngineOptions {
@@ -122,11 +121,8 @@ export class Engine {
     if (options.tempDirectory !== undefined) settings['temp_directory'] = options.tempDirectory
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
     if (options.lean === true) Object.assign(settings, leanSettings)
-    const spill = options.privateSpill === true ? mkdtempSync(join(tmpdir(), 'pitlake-')) : undefined
-    if (spill !== undefined) {
-      spills.add(spill)
-      settings['temp_directory'] = join(spill, randomUUID())
-    }
+    const spill = options.privateSpill === true ? makeSpill() : undefined
+    if (spill !== undefined) settings['temp_directory'] = join(spill, randomUUID())
     let instance: DuckDBInstance | undefined
     try {
       instance = await DuckDBInstance.create(path, settings)
@@ -329,18 +325,6 @@ export function quoteName(name: string): string {
 /** The texts as an SQL list of VARCHAR. */
 export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
-}
-
-/** Removes what sessions spilled that are still at work: for whoever ends without closing them. */
-export function removeSpills(): void {
-  for (const folder of spills) removeSpill(folder)
-}
-
-const spills = new Set<string>()
-
-function removeSpill(folder: string | undefined): void {
-  if (folder !== undefined) spills.delete(folder)
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }
 
 function column(name: string, type: DuckDBType | undefined): Column {

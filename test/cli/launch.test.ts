@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -137,4 +137,25 @@ test('on a Node that is new enough there is one process, and it is stopped itsel
     letGo()
     expect(await ended).toMatchObject({ code: 5 })
   })
+})
+
+test('help and version load neither the engine nor anything else that only jobs need', () => {
+  const watch = join(folder, 'watch.mjs')
+  writeFileSync(
+    watch,
+    `import { registerHooks } from 'node:module'
+    registerHooks({ load: (url, context, next) => {
+      const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1]
+      if (name) console.error(name)
+      return next(url, context)
+    } })`,
+  )
+  const loaded = (...argv: string[]): string[] => {
+    const done = spawnSync(process.execPath, ['--import', watch, launcher, ...argv], { encoding: 'utf8' })
+    expect(done.status).toBe(0)
+    return [...new Set(done.stderr.trim().split('\n'))].filter((name) => name !== '')
+  }
+  expect(loaded('--help')).toEqual([])
+  expect(loaded('--version')).toEqual([])
+  expect(loaded('catalog', 'list')).toContain('yaml')
 })
