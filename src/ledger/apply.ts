@@ -270,11 +270,12 @@ export function applyFacts(index: Index, placed: PlacedFacts): void {
   for (const request of line.requests ?? []) applyRequest(index, request)
   for (const verified of line.verified ?? []) applyVerified(index, verified)
   for (const row of line.asked_again ?? []) applyAskedAgain(index, row)
-  const soft = index.statement(
+  const passing = index.statement(
     `INSERT INTO soft (key, value, at) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
      SET value = excluded.value, at = excluded.at WHERE (excluded.at, excluded.value) > (at, value)`,
   )
-  for (const [key, fact] of Object.entries(line.soft ?? {})) soft.run(key, JSON.stringify(fact.value), within(fact.at))
+  for (const [key, fact] of Object.entries(line.soft ?? {}))
+    passing.run(key, JSON.stringify(fact.value), within(fact.at))
   index
     .statement(
       `INSERT INTO run_files (name, offset) VALUES (?, ?)

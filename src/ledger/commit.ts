@@ -191,13 +191,15 @@ async function noteLines(
   draft: Draft,
   told: ReadonlySet<CoverageRow> | undefined,
 ): Promise<void> {
-  const soft = Object.entries(draft.soft ?? {}).map(([key, value]) => [key, { at: at.committed_at, value }] as const)
+  const passing = Object.entries(draft.passing ?? {}).map(
+    ([key, value]) => [key, { at: at.committed_at, value }] as const,
+  )
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
   const again = (draft.coverage ?? []).filter((row) => due(row) && !told?.has(row))
   const { requests = [], verified = [] } = told ? {} : draft
   const line: FactLine = {
     after: at.version,
-    ...(soft.length > 0 && { soft: Object.fromEntries(soft) }),
+    ...(passing.length > 0 && { soft: Object.fromEntries(passing) }),
     ...(again.length > 0 && { asked_again: again }),
     ...(requests.length > 0 && { requests }),
     ...(verified.length > 0 && { verified }),

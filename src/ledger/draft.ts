@@ -74,8 +74,8 @@ export interface Draft {
   readonly stamps?: readonly Stamp[]
   readonly rules?: Rules | null
   readonly state?: { readonly [key: string]: Json }
-  /** Facts that alone make no version. */
-  readonly soft?: { readonly [key: string]: Json }
+  /** Facts noted in passing (time of the last poll, ETags …): alone they make no version. */
+  readonly passing?: { readonly [key: string]: Json }
   /** Further keys of the entry. */
   readonly further?: { readonly [key: string]: Json }
 }

@@ -232,7 +232,7 @@ export function archivedState(index: Index): ArchivedState {
 }
 
 /** A named fact that makes no version (time of the last poll …) and when it was noted. */
-export function heldSoft(index: Index, key: string): { value: Json; at: Micros } | undefined {
+export function heldPassing(index: Index, key: string): { value: Json; at: Micros } | undefined {
   const row = index.statement('SELECT value, at FROM soft WHERE key = ?').get(key)
   return row === undefined ? undefined : { value: parsed(row['value'], key), at: read(real, row['at'], key) }
 }

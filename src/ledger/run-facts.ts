@@ -29,7 +29,7 @@ export interface FactLine {
   /** Windows that were asked again with the answer that was already known. */
   readonly asked_again?: readonly CoverageRow[]
   readonly verified?: readonly Verified[]
-  /** Named facts that make no version (time of the last poll, ETags …): the latest `at` wins. */
+  /** What was noted in passing, by the name that the journal has had for it (`Draft.passing`): the latest `at` wins. */
   readonly soft?: { readonly [key: string]: { readonly at: Micros; readonly value: Json } }
 }
 

@@ -11,7 +11,7 @@ import { Engine } from '../store/engine.ts'
 import type { Connection } from '../ledger/connection.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { canonical } from '../ledger/entry.ts'
-import { heldSoft } from '../ledger/held.ts'
+import { heldPassing } from '../ledger/held.ts'
 import { assetsFile } from '../store/layout.ts'
 import type { Run } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -45,7 +45,7 @@ const largestListing = 100_000_000
 
 /** Whether the listing was not asked within the last day. */
 export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
-  const asked = heldSoft(ledger, fact)
+  const asked = heldPassing(ledger, fact)
   return asked === undefined || Math.abs(nowMicros - asked.at) >= day * 1_000_000
 }
 
@@ -77,7 +77,7 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
         providerMoved: input.providerMoved,
         add: fresh > 0 ? [{ ...staged, rows: fresh }] : [],
         requests: [{ ...row, points: told.assets }],
-        soft: { [fact]: told },
+        passing: { [fact]: told },
       }
     },
     run.deps,

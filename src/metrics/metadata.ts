@@ -11,7 +11,7 @@ import type { Outcome } from '../net/outcome.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
 import { canonical, type Provider, type RequestRow } from '../ledger/entry.ts'
-import { heldSoft, heldStates } from '../ledger/held.ts'
+import { heldPassing, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { listOf, mapOf, orNull, real, shape, text } from '../ledger/shape.ts'
 import type { Settings } from '../config/settings.ts'
@@ -61,7 +61,7 @@ export function metadataDue(
 ): Due {
   const provider = ledger?.head().provider ?? null
   const isOld = (key: string): boolean => {
-    const asked = ledger === null ? undefined : heldSoft(ledger, key)
+    const asked = ledger === null ? undefined : heldPassing(ledger, key)
     return asked === undefined || Math.abs(nowMicros - asked.at) >= patience
   }
   const due = (unmapped: boolean): string[] => {
@@ -171,8 +171,8 @@ export async function keepMetadata(
   if (answered.length === 0) return null
   const read = answered.filter((answer) => answer.read !== null)
   const merged = mergeMetadata(heldMetadata(ledger), read, Math.floor(deps.nowMicros() / 1_000_000))
-  const soft = new Map(answered.map(({ path, read: own }) => [`${prefix}${path}`, own === null ? 'none' : 'read']))
-  if (read.length === 0 && answered.length >= fewPaths) soft.set(absent, 'none')
+  const passing = new Map(answered.map(({ path, read: own }) => [`${prefix}${path}`, own === null ? 'none' : 'read']))
+  if (read.length === 0 && answered.length >= fewPaths) passing.set(absent, 'none')
   return await commit(
     ledger,
     {
@@ -180,7 +180,7 @@ export async function keepMetadata(
       requests: answered.map(({ row }) => row),
       // What says the same as before is no news.
       state: Object.fromEntries(read.map(({ path }) => [`${prefix}${path}`, { ...merged.get(path) }])),
-      soft: Object.fromEntries(soft),
+      passing: Object.fromEntries(passing),
     },
     deps,
   )

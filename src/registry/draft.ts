@@ -9,7 +9,7 @@ import { datedTables } from './dated.ts'
 import { asOf, type PollContext } from './finished-poll.ts'
 import { oldRaw, rawFiles } from './raw.ts'
 import { type Drafting, fileName, stageLines } from './staging.ts'
-import { committedCursor, registryState, type RegistryState, softDraft, stateDraft } from './state.ts'
+import { committedCursor, registryState, type RegistryState, passingDraft, stateDraft } from './state.ts'
 
 /** What a poll would commit, and whether dated tables are in it. */
 export interface Drafted {
@@ -24,17 +24,17 @@ export async function draftPoll(
 ): Promise<Drafted> {
   const { context, finished } = parts
   const { job, run, provider, providerMoved, ledger, rawDays } = context
-  const { requests, soft, whole, lines, cursor, epoch, as_of } = finished
+  const { requests, passing, whole, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
   const drafting: Drafting = { ...parts, state, ticket, date: formatDate(ticket.committed_at / 1e6), files: [] }
-  const base: Draft = { job, run, provider, providerMoved, requests, soft: softDraft(soft) }
+  const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
   const tables = appendedTables(context)
   const fresh = tables.some((table) => lines.rows(table) > 0)
   const again = whole !== null && epoch === state.epoch && isShown(drafting)
   // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
   if (!fresh && (again || whole === null)) {
     const further = whole === null ? { after: committedCursor(ledger), cursor } : undefined
-    return { draft: { ...base, soft: softDraft({ ...soft, ...(further && { further }) }) }, date: null }
+    return { draft: { ...base, passing: passingDraft({ ...passing, ...(further && { further }) }) }, date: null }
   }
   for (const some of apart(lines, tables))
     await context.withEngine(async (engine) => {
@@ -55,7 +55,7 @@ export async function draftPoll(
       epoch,
       ...newState(drafting, whole === null ? null : { ...last, source: whole }, layers),
     }),
-    soft: softDraft({ ...soft, tags: Object.fromEntries(kept) }),
+    passing: passingDraft({ ...passing, tags: Object.fromEntries(kept) }),
   }
   return { draft, date: layers ? drafting.date : null }
 }

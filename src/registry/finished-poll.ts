@@ -8,7 +8,7 @@ import type { Resources } from './bodies.ts'
 import type { Poll } from './history.ts'
 import type { RawBody } from './asking.ts'
 import type { WithEngine } from './engines.ts'
-import type { SoftFacts, Tags } from './state.ts'
+import type { PassingFacts, Tags } from './state.ts'
 
 /** What a poll, one reading of the registry, is committed with. */
 export interface PollContext {
@@ -37,7 +37,7 @@ export interface FinishedPoll {
   readonly whole: 'snapshot' | 'lists' | null
   readonly disagreeing: readonly string[]
   readonly requests: readonly RequestRow[]
-  readonly soft: Partial<SoftFacts>
+  readonly passing: Partial<PassingFacts>
   readonly tags: Tags
 }
 

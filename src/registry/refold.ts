@@ -79,7 +79,16 @@ async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: 
   const [then, now] = [registryState(before), registryState(after)]
   const { committed_at } = after.head()
   const whole = now.last?.observed_at === committed_at ? now.last.source : null
-  const frame = { poll, lines, raws: [], cursor: now.cursor ?? '', epoch: now.epoch, requests: [], soft: {}, tags: {} }
+  const frame = {
+    poll,
+    lines,
+    raws: [],
+    cursor: now.cursor ?? '',
+    epoch: now.epoch,
+    requests: [],
+    passing: {},
+    tags: {},
+  }
   // Of a whole state that said nothing new no body is kept: what was held says it all.
   if (whole !== null && !isFresh(after)) return { ...frame, as_of: now.last?.as_of ?? null, whole, disagreeing: [] }
   if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')

@@ -14,7 +14,7 @@ import type { RegistryAsk } from './api.ts'
 import type { RegistryAsking, Stopped } from './asking.ts'
 import { enginesOf, type WithEngine } from './engines.ts'
 import { readRaw } from './raw.ts'
-import { registryState, softDraft, softFacts } from './state.ts'
+import { registryState, passingDraft, passingFacts } from './state.ts'
 import { newTally, type RegistrySummary, summaryOf, type Tally, verdictOf } from './summary.ts'
 
 /** What a registry job is told. */
@@ -112,7 +112,7 @@ function runOf(opened: Run & Pick<RegistryRun, 'input' | 'deps'>, connection: Co
     if (event.kind === 'committed') connection.log.note('commit', { version: event.version, files: event.files })
     deps.onEvent(event)
   }
-  const soft = softFacts(ledger)
+  const passing = passingFacts(ledger)
   const raw = new Set(liveFiles(ledger, { table: 'raw' }).map((file) => file.path))
   let asked = 0
   const asking: RegistryAsking = {
@@ -120,7 +120,7 @@ function runOf(opened: Run & Pick<RegistryRun, 'input' | 'deps'>, connection: Co
     requests: [],
     nextId: () => `${id}-${String(++asked).padStart(6, '0')}`,
     held: (address) => {
-      const tag = soft.tags[address]
+      const tag = passing.tags[address]
       return tag && raw.has(tag.raw)
         ? { etag: tag.etag, read: async () => await readRaw(ledger.root, tag.raw) }
         : undefined
@@ -158,11 +158,11 @@ function noteLimits(reply: Reply, learnt: Learnt): void {
 async function noteSoft({ id, job, ledger, deps, asking, connection }: RegistryRun, learnt: Learnt): Promise<void> {
   const provider = connection.provider()
   if (provider === null) return
-  const before = softFacts(ledger)
-  const soft = softDraft({
+  const before = passingFacts(ledger)
+  const passing = passingDraft({
     limits: { ...before.limits, ...learnt.limits },
     notModified: before.notModified + learnt.notModified,
     ...(learnt.snapshotLimit !== null && { snapshotLimit: learnt.snapshotLimit }),
   })
-  await commit(ledger, { job, run: id, provider, requests: asking.requests, soft }, deps)
+  await commit(ledger, { job, run: id, provider, requests: asking.requests, passing }, deps)
 }

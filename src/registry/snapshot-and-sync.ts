@@ -11,7 +11,7 @@ import { providerOf } from '../ledger/provider.ts'
 import type { PollContext } from './finished-poll.ts'
 import { eventTaker } from './events.ts'
 import { type FeedRead, readFeed, readWhole, type Whole } from './reading.ts'
-import { registryState, softFacts } from './state.ts'
+import { registryState, passingFacts } from './state.ts'
 import type { RegistrySummary } from './summary.ts'
 
 /** Takes a dated snapshot of the whole registry. */
@@ -67,11 +67,11 @@ async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedRead> {
   using lines = new Lines(connection.spool)
   const feed = await readEvents(run, { poll, lines, cursor })
   if (feed.invalid || (feed.pages === 0 && feed.stopped)) return feed
-  const soft = feed.stopped ? {} : { polled: Math.floor(run.deps.now()) }
-  const frame = { whole: null, disagreeing: [], tags: softFacts(ledger).tags } as const
+  const passing = feed.stopped ? {} : { polled: Math.floor(run.deps.now()) }
+  const frame = { whole: null, disagreeing: [], tags: passingFacts(ledger).tags } as const
   const { as_of, raws } = feed
   const requests = asking.requests.splice(0)
-  const finished = { ...frame, poll, lines, as_of, raws, cursor: feed.cursor, epoch: state.epoch, requests, soft }
+  const finished = { ...frame, poll, lines, as_of, raws, cursor: feed.cursor, epoch: state.epoch, requests, passing }
   add(run, await commitPoll(contextOf(run, 'registry sync', resources), finished))
   return feed
 }
@@ -133,7 +133,7 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
     if (held === null) cursor = feed.cursor
   }
   const { as_of, source, disagreeing } = whole
-  const tags = softFacts(ledger).tags
+  const tags = passingFacts(ledger).tags
   const raws = [...whole.raws, ...(feed?.raws ?? [])]
   const epoch = state.epoch + (newEpoch || first ? 1 : 0)
   const requests = asking.requests.splice(0)
@@ -141,7 +141,7 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
   const done = await commitPoll(contextOf(run, 'registry snapshot', resources), {
     ...frame,
     whole: source,
-    soft: {},
+    passing: {},
   })
   tally.source = source
   add(run, done)

@@ -1,5 +1,5 @@
 import type { Json } from '../ledger/entry.ts'
-import { heldSoft, heldState } from '../ledger/held.ts'
+import { heldPassing, heldState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { proven } from '../ledger/row.ts'
 import { type Check, mapOf, oneOf, orNull, type Proven, real, shape, text } from '../ledger/shape.ts'
@@ -49,7 +49,7 @@ function provenOr<T>(check: Check<T>, value: Json | undefined, key: string): T |
 export function registryState(ledger: Ledger): RegistryState {
   const read = stateOf(ledger)
   const committed = committedCursor(ledger)
-  const { further } = softFacts(ledger)
+  const { further } = passingFacts(ledger)
   return {
     cursor: further !== null && further.after === committed ? further.cursor : committed,
     epoch: Number(read('epoch', text) ?? 0),
@@ -75,7 +75,7 @@ function named(facts: Readonly<Record<string, unknown>>): { [key: string]: Json 
 export type Tags = Readonly<Record<string, { readonly etag: string; readonly raw: string }>>
 
 /** Facts that make no version. */
-export interface SoftFacts {
+export interface PassingFacts {
   /** Where the feed goes on after polls that brought no news since the commit of that cursor. */
   readonly further: { readonly after: string | null; readonly cursor: string } | null
   readonly tags: Tags
@@ -89,8 +89,8 @@ export interface SoftFacts {
 }
 
 /** Reads the facts that make no version. */
-export function softFacts(ledger: Ledger): SoftFacts {
-  const read: Reading = (key, check) => provenOr(check, heldSoft(ledger, `registry.${key}`)?.value, key)
+export function passingFacts(ledger: Ledger): PassingFacts {
+  const read: Reading = (key, check) => provenOr(check, heldPassing(ledger, `registry.${key}`)?.value, key)
   return {
     further: read('further', shape({ after: orNull(text), cursor: text })),
     tags: read('tags', mapOf(shape({ etag: text, raw: text }))) ?? {},
@@ -102,6 +102,6 @@ export function softFacts(ledger: Ledger): SoftFacts {
 }
 
 /** The facts as a commit notes them. */
-export function softDraft({ snapshotLimit, notModified, ...rest }: Partial<SoftFacts>): { [key: string]: Json } {
+export function passingDraft({ snapshotLimit, notModified, ...rest }: Partial<PassingFacts>): { [key: string]: Json } {
   return named({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
 }

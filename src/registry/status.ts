@@ -3,7 +3,7 @@ import { Engine } from '../store/engine.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { recordTables } from './columns.ts'
 import { readCounts, readEventCounts } from './held.ts'
-import { registryState, softFacts } from './state.ts'
+import { registryState, passingFacts } from './state.ts'
 
 /** Where the registry stands by what its jobs committed; instants are ISO text, UTC. Names are relied on by scripts. */
 export interface RegistryFacts {
@@ -18,7 +18,7 @@ export interface RegistryFacts {
 /** Reads them. */
 export function registryFacts(ledger: Ledger): RegistryFacts {
   const { first, last, epoch } = registryState(ledger)
-  const { polled } = softFacts(ledger)
+  const { polled } = passingFacts(ledger)
   return { first_snapshot: first?.date ?? null, last_snapshot: last?.date ?? null, epoch, feed_at: iso(polled) }
 }
 
@@ -58,20 +58,20 @@ export async function registryStatus(
   behind: boolean | null,
 ): Promise<RegistryStatus> {
   const state = registryState(ledger)
-  const soft = softFacts(ledger)
+  const passing = passingFacts(ledger)
   const tables = [...recordTables(catalogue.resources).keys()]
   using engine = await Engine.open(':memory:', { threads: 2 })
   const counts = await readCounts(ledger, engine, tables)
   const events = await readEventCounts(ledger, engine)
   const limit = (name: string): number | null => {
-    const value = soft.limits[name]
+    const value = passing.limits[name]
     return value !== undefined && /^\d+/.test(value) ? Number.parseInt(value, 10) : null
   }
-  const blocked = soft.snapshotLimit !== null && soft.snapshotLimit > now ? soft.snapshotLimit : null
+  const blocked = passing.snapshotLimit !== null && passing.snapshotLimit > now ? passing.snapshotLimit : null
   return {
     ...registryFacts(ledger),
     last_snapshot_source: state.last?.source ?? null,
-    cursor_age: soft.polled === null ? null : Math.max(0, Math.round((now - soft.polled) / 1000)),
+    cursor_age: passing.polled === null ? null : Math.max(0, Math.round((now - passing.polled) / 1000)),
     cursor: state.cursor,
     behind,
     records: Object.fromEntries(tables.map((table) => [table, counts[table]?.open ?? 0])),
@@ -84,7 +84,7 @@ export async function registryStatus(
       daily_remaining: limit('x-quota-daily-remaining'),
       snapshots_from: iso(blocked),
     },
-    not_modified: soft.notModified,
+    not_modified: passing.notModified,
   }
 }
 

@@ -107,7 +107,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         add.push(...registry.add, ...archive.add, ...datings)
         remove.push(...registry.remove, ...archive.remove, ...datings.map(({ path }) => path))
         const state = { ...registry.state, ...archive.state, clock_mended }
-        return { ...draft, state, soft: registry.soft, uncovered }
+        return { ...draft, state, passing: registry.passing, uncovered }
       },
       deps,
       instant,

@@ -1,11 +1,11 @@
 import { posix } from 'node:path'
 import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
 import { formatDate, type Micros } from '../time.ts'
-import { type HeldFile, heldSoft, liveFiles } from '../ledger/held.ts'
+import { type HeldFile, heldPassing, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Mending, redateInstants } from './instants-registry.ts'
-import { registryState, type RegistryState, softDraft, softFacts, stateDraft } from '../registry/state.ts'
+import { registryState, type RegistryState, passingDraft, passingFacts, stateDraft } from '../registry/state.ts'
 import { type Rewriting, footerOf, replacement } from './rewrite.ts'
 
 /** What a clock far ahead has dated, for the tables that keep the instants of their polls. */
@@ -24,7 +24,7 @@ export interface WrongInstants {
 }
 
 /** The mending of these tables as a part of a draft. */
-export interface MendedRegistry extends Required<Pick<Draft, 'add' | 'remove' | 'state' | 'soft'>> {
+export interface MendedRegistry extends Required<Pick<Draft, 'add' | 'remove' | 'state' | 'passing'>> {
   readonly rows: number
   /** How many files of the spool it took. */
   readonly files: number
@@ -74,7 +74,7 @@ export async function mendRegistry(rewriting: Rewriting, wrong: WrongInstants): 
     add: [...add, ...raw],
     remove: [...paths.keys(), ...raw.map(({ path }) => path)],
     state: stateOf(rewriting.ledger, mending, paths),
-    soft: softOf(rewriting.ledger, wrong),
+    passing: passingOf(rewriting.ledger, wrong),
     rows,
     files: paths.size,
   }
@@ -150,10 +150,10 @@ function stateOf(ledger: Ledger, mending: Mending, paths: ReadonlyMap<string, st
 }
 
 /** When the feed was read last is told too early rather than too late: after the commit that came before. */
-function softOf(ledger: Ledger, { now, before }: WrongInstants): MendedRegistry['soft'] {
-  const { polled } = softFacts(ledger)
-  const limit = heldSoft(ledger, 'registry.snapshot_limit')
-  return softDraft({
+function passingOf(ledger: Ledger, { now, before }: WrongInstants): MendedRegistry['passing'] {
+  const { polled } = passingFacts(ledger)
+  const limit = heldPassing(ledger, 'registry.snapshot_limit')
+  return passingDraft({
     ...(polled !== null && polled * 1000 > now && { polled: before === undefined ? null : Math.floor(before / 1000) }),
     ...(limit !== undefined && limit.at > now && { snapshotLimit: null }),
   })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { registryState, softFacts } from '../../src/registry/state.ts'
+import { registryState, passingFacts } from '../../src/registry/state.ts'
 import { Engine } from '../../src/store/engine.ts'
-import { heldSoft, heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { heldPassing, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { parquet } from '../../src/store/parquet.ts'
@@ -159,8 +159,8 @@ test('polls with the clock 50 years ahead are known from their mending on', asyn
       expect([live.has(base), delta === null || live.has(delta)]).toEqual([true, true])
       expect(base_at).toBeLessThan((clock.now + 1) * 1_000_000)
     }
-    expect(softFacts(ledger).polled).toBeLessThanOrEqual(clock.now * 1000)
-    expect(heldSoft(ledger, 'registry.polled')?.at).toBeLessThan((clock.now + 1) * 1_000_000)
+    expect(passingFacts(ledger).polled).toBeLessThanOrEqual(clock.now * 1000)
+    expect(heldPassing(ledger, 'registry.polled')?.at).toBeLessThan((clock.now + 1) * 1_000_000)
     const committed = heldVersions(ledger).at(-1)?.committed_at ?? 0
     expect(committed).toBeGreaterThanOrEqual(clock.now * 1_000_000)
     const rebuilt = await Ledger.inMemory(root)
@@ -172,7 +172,7 @@ test('polls with the clock 50 years ahead are known from their mending on', asyn
     expect((await bench.sync()).updated).toBeGreaterThan(0)
     await bench.snapshot()
     const later = await Ledger.open(root)
-    expect(softFacts(later).polled).toBeGreaterThanOrEqual(clock.now * 1000)
+    expect(passingFacts(later).polled).toBeGreaterThanOrEqual(clock.now * 1000)
     expect(registryState(later).last?.observed_at).toBeGreaterThan(committed)
     later.close()
     await makeViews(root)
@@ -196,12 +196,12 @@ test('a lake begun with the clock far ahead: assets are known from the mending o
     expect(await seen(clock.now - 1)).toEqual({ n: 0n, last: null })
     expect(await seen(clock.now + 1)).toMatchObject({ last: clock.now })
     const ledger = await Ledger.open(root)
-    expect(heldSoft(ledger, 'metrics.assets')?.at).toBe(0)
+    expect(heldPassing(ledger, 'metrics.assets')?.at).toBe(0)
     ledger.close()
     clock.now += 2 * day
     await fetch(selection)
     const later = await Ledger.open(root)
-    expect(heldSoft(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000)
+    expect(heldPassing(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000)
     later.close()
     expect(await bench.stored()).toEqual(bench.truth(selection))
   }))

@@ -63,7 +63,7 @@ async function makeCovered(root: string, series: number, versions: number): Prom
       series: rows,
       progress: rows.map(({ id }) => ({ series: id, points: 30, first_t: since, last_t: now - 2 * day })),
       coverage: rows.map(({ id }) => ({ series: id, ...covered })),
-      soft: { [`metadata/${metric}`]: 'read' },
+      passing: { [`metadata/${metric}`]: 'read' },
     },
     deps,
   )

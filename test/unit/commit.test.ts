@@ -38,7 +38,7 @@ describe('a commit', () => {
       const draft = { job: 'fetch', run: 'a', provider: synthetic, series: [seriesRow(0)], coverage: [empty] }
       const whole = { ...draft, violations: [facts, facts], state: { cursor: 'x' } }
       expect(await commit(ledger, whole, deps)).toMatchObject({ made: true, version: 1, violations_added: 1 })
-      const again = { ...whole, run: 'b', coverage: [{ ...empty, asked_at: 99 }], soft: { polled: 1 } }
+      const again = { ...whole, run: 'b', coverage: [{ ...empty, asked_at: 99 }], passing: { polled: 1 } }
       expect(await commit(ledger, again, deps)).toMatchObject({ made: false, version: 1, violations_added: 0 })
       expect(heldCoverage(ledger, [empty.series]).get(empty.series)).toEqual([{ ...empty, asked_at: 99 }])
       expect(await commit(ledger, async () => null, deps)).toMatchObject({ made: false, version: 1 })

@@ -6,7 +6,7 @@ import {
   heldAnswers,
   heldCoverage,
   heldSeries,
-  heldSoft,
+  heldPassing,
   heldStamps,
   heldVersions,
   heldViolations,
@@ -17,7 +17,7 @@ import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
 
-test('violations, stamps and soft facts come back as they were committed', () =>
+test('violations, stamps and passing facts come back as they were committed', () =>
   inFolder(async (root) => {
     const ledger = await Ledger.open(root)
     const at = { stored_at: 1, offered_at: 2, request: 'r-1' }
@@ -40,15 +40,15 @@ test('violations, stamps and soft facts come back as they were committed', () =>
         coverage: [coverageRow(0, 0, 86_400)],
         violations: [violation],
         stamps: [stamp],
-        soft: { polled: '2024-03-01' },
+        passing: { polled: '2024-03-01' },
       },
       commitDeps(),
     )
     expect(heldViolations(ledger)).toEqual([expect.objectContaining({ ...violation, added_version: 1 })])
     expect(heldViolations(ledger, seriesRow(1).id)).toEqual([])
     expect(heldStamps(ledger)).toEqual([expect.objectContaining(stamp)])
-    expect(heldSoft(ledger, 'polled')?.value).toBe('2024-03-01')
-    expect(heldSoft(ledger, 'never')).toBeUndefined()
+    expect(heldPassing(ledger, 'polled')?.value).toBe('2024-03-01')
+    expect(heldPassing(ledger, 'never')).toBeUndefined()
     ledger.close()
   }))
 

@@ -25,7 +25,11 @@ async function fill(root: string): Promise<Ledger> {
   const late = { ...empty, state: 'covered', since: 5, until: 15, asked_at: 8 } as const
   const finding = { series: empty.series, t: 5, kind: 'before_end', detail: [1], at: 3 }
   const rules = { digest: 'd', rules: { a: 1 } }
-  await commit(ledger, { ...about, run: 'u', coverage: [late], findings: [finding], rules, soft: { polled: 4 } }, deps)
+  await commit(
+    ledger,
+    { ...about, run: 'u', coverage: [late], findings: [finding], rules, passing: { polled: 4 } },
+    deps,
+  )
   const first = liveFiles(ledger)[0]?.path ?? ''
   await commit(ledger, { ...about, run: 'v', job: 'compact', remove: [first] }, deps)
   await commit(ledger, { ...about, run: 'w', job: 'vacuum', drop: [first] }, deps)
