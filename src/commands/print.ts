@@ -16,6 +16,19 @@ export function number(value: number): string {
   return value.toLocaleString('en-US')
 }
 
+/** A label and its text as lines of at most 80 columns, broken between words; what follows stands under the text. */
+export function wrapped(line: string, indent = 13): string[] {
+  const lines: string[] = []
+  let rest = line
+  while (rest.length > 80) {
+    const space = rest.lastIndexOf(' ', 80)
+    const cut = space >= indent ? space : 80
+    lines.push(rest.slice(0, cut).trimEnd())
+    rest = `${' '.repeat(indent)}${rest.slice(cut).trimStart()}`
+  }
+  return [...lines, rest]
+}
+
 /** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
 export function json(value: unknown): string {
   const plain = (_: string, held: unknown): unknown =>

@@ -8,6 +8,7 @@ import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
 import { readContext } from './context.ts'
+import { wrapped } from './print.ts'
 import { type AnsweringSpec, flagOption, textOption } from './spec.ts'
 import { programName } from './world.ts'
 
@@ -62,7 +63,6 @@ const verdicts: Readonly<Record<Standing['trust'], string>> = {
   no: 'NO',
 }
 
-const columns = 80
 const labelled = 13
 
 /** The status for people, at most 80 columns wide. */
@@ -109,7 +109,7 @@ export function inWords(standing: Standing, data: string): string {
     ...(standing.running.length === 0 ? [] : [['at work', standing.running.join(', ')] as [string, string]]),
   ]
   return lines
-    .flatMap(([label, text]) => wrapped(label, text))
+    .flatMap(([label, text]) => wrapped(`${label.padEnd(labelled)}${text}`, label === '' ? labelled + 2 : labelled))
     .join('\n')
     .concat('\n')
 }
@@ -128,18 +128,4 @@ function registryLine({ registry }: Standing): string {
   if (first_snapshot === null && total === 0) return 'no snapshot yet'
   const feed = feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`
   return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}`
-}
-
-/** A label and its text, broken between words where a line would be longer than the terminal. */
-function wrapped(label: string, text: string): string[] {
-  const lines: string[] = []
-  let line = label.padEnd(labelled)
-  for (const word of text.split(' ')) {
-    if (line.trimEnd().length > labelled && line.length + word.length > columns) {
-      lines.push(line.trimEnd())
-      line = ' '.repeat(label === '' ? labelled + 2 : labelled)
-    }
-    line += `${word} `
-  }
-  return [...lines, line.trimEnd()]
 }

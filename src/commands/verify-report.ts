@@ -1,10 +1,9 @@
 import type { Difference } from '../metrics/verify-findings.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
 import { bytes } from '../report/page/words.ts'
-import { number } from './print.ts'
+import { number, wrapped } from './print.ts'
 
 const shown = 10
-const width = 80
 
 /** What a person sees on the terminal, at most 80 columns. */
 export function toldOf(summary: VerifySummary): string {
@@ -49,19 +48,6 @@ function differenceLines(difference: Difference): string[] {
 
 function seriesName({ metric, asset, interval, currency, exchange, network }: Difference): string {
   return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
-}
-
-/** Lines of at most 80 columns; what follows stands under the first word after the label. */
-function wrapped(text: string): string[] {
-  const lines: string[] = []
-  let rest = text
-  while (rest.length > width) {
-    const space = rest.lastIndexOf(' ', width)
-    const cut = space > 12 ? space : width
-    lines.push(rest.slice(0, cut).trimEnd())
-    rest = `${' '.repeat(13)}${rest.slice(cut).trimStart()}`
-  }
-  return [...lines, rest]
 }
 
 /** The report that a person can send to the provider: Markdown, no key in it. */

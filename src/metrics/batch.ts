@@ -1,6 +1,13 @@
 import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
 import { convert } from '../points/convert.ts'
-import type { Body, BodyResult, ConvertPart, Existing, WrittenFile } from '../points/conversion.ts'
+import {
+  type Body,
+  type BodyResult,
+  type ConvertPart,
+  emptyTally,
+  type Existing,
+  type WrittenFile,
+} from '../points/conversion.ts'
 import {
   type CoverageRow,
   type Finding,
@@ -95,11 +102,13 @@ function seriesNamed(ledger: Ledger, answers: readonly Answered[]): Map<string, 
 
 /** Bodies that contradict the interval of their series, as if their conversion had refused them. */
 function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
-  const nothing = { points: 0, first: null, last: null, added: 0, addedFirst: null, addedLast: null, missing: [] }
+  const { kept: points, ...nothing } = emptyTally
   return batch.flatMap(({ ask, request }) => {
     const reason = refused.get(request?.id ?? '')
     if (request === null || reason === undefined) return []
-    return [{ request: request.id, series: ask.series.id, state: 'poison' as const, reason, ...nothing }]
+    return [
+      { request: request.id, series: ask.series.id, state: 'poison' as const, reason, points, ...nothing, missing: [] },
+    ]
   })
 }
 

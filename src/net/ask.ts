@@ -153,18 +153,11 @@ async function slot(run: Run, request: AskRequest): Promise<Turn> {
 /** Why nothing may be sent, if so. */
 function refusal(run: Run, request: AskRequest): Outcome | null {
   if (run.ended !== null) return run.ended
-  if (run.deps.signal?.aborted) return { kind: 'stopped', by: 'signal' }
-  const waits = parkedOutcome(run, request)
-  if (waits !== null) return waits
-  const { maxRequests } = run.deps
+  const { signal, now, maxRequests } = run.deps
+  if (signal?.aborted) return { kind: 'stopped', by: 'signal' }
+  const until = parked(stateOf(run, bucketOf(request)), now())
+  if (until !== null) return { kind: 'parked', until, words: 'the quota is spent or the provider asks for a long wait' }
   return maxRequests !== null && run.sent >= maxRequests ? { kind: 'stopped', by: 'max_requests' } : null
-}
-
-function parkedOutcome(run: Run, request: AskRequest): Outcome | null {
-  const until = parked(stateOf(run, bucketOf(request)), run.deps.now())
-  return until === null
-    ? null
-    : { kind: 'parked', until, words: 'the quota is spent or the provider asks for a long wait' }
 }
 
 async function once(run: Run, request: AskRequest, attempt: number, ticket: number): Promise<Outcome> {
@@ -183,7 +176,8 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
   const at = deps.now()
   record(run, request, eventOf(reply, at, ticket))
   const { outcome } = reply
-  deps.onEvent?.({ kind: 'answered', id: request.id, at, attempt, outcome, perMinute: rate(run, request, at) })
+  const perMinute = currentRate(stateOf(run, bucketOf(request)), at)
+  deps.onEvent?.({ kind: 'answered', id: request.id, at, attempt, outcome, perMinute })
   return parkedBy(run, request, outcome) ?? outcome
 }
 
@@ -229,8 +223,4 @@ function stateOf(run: Run, bucket: string): Governor {
 function record(run: Run, request: AskRequest, event: GovernorEvent): void {
   const bucket = bucketOf(request)
   run.governors.set(bucket, governor(stateOf(run, bucket), event))
-}
-
-function rate(run: Run, request: AskRequest, at: number): number {
-  return currentRate(stateOf(run, bucketOf(request)), at)
 }

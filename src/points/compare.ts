@@ -3,31 +3,22 @@ import { backfillAfter } from '../catalog/availability.ts'
 import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Instant } from '../time.ts'
-import type { Existing, PartJob } from './conversion.ts'
+import type { Existing, PartJob, Tally } from './conversion.ts'
 import type { Loaded } from './stage.ts'
 import { type Ordered, paramsText } from './order.ts'
 import { rowsSql, statement } from './sql.ts'
 import { type Engine, quoteList, type Row } from '../store/engine.ts'
 import { computedSql } from './stored-clocks.ts'
 
-/** What one body brought inside its window. */
-export interface Tally {
-  readonly kept: number
-  readonly first: Instant | null
-  readonly last: Instant | null
-  readonly added: number
-  readonly addedFirst: Instant | null
-  readonly addedLast: Instant | null
-}
-
 /** A contradiction, by position of the body that brought it. */
-export interface Contradiction {
+export type Contradiction = {
   readonly body: number
-  readonly t: Instant
+  readonly t: bigint
   readonly kind: string
   readonly stored: string
   readonly offered: string | null
-  readonly storedAt: number
+  /** Microseconds. */
+  readonly stored_at: bigint
 }
 
 /** What is new (then in `fresh`) and what contradicts. */
@@ -178,27 +169,10 @@ async function contradict(session: Engine): Promise<Contradiction[]> {
     stored_computed: seconds('kc'),
     offered_computed: seconds('computed'),
   })
-  const rows = [
-    ...(await session.rows<ContradictionRow>(differences)),
-    ...(await session.rows<ContradictionRow>(statement('vanished'))),
+  return [
+    ...(await session.rows<Contradiction>(differences)),
+    ...(await session.rows<Contradiction>(statement('vanished'))),
   ]
-  return rows.map((row) => ({
-    body: row.body,
-    t: Number(row.t),
-    kind: row.kind,
-    stored: row.stored,
-    offered: row.offered,
-    storedAt: Number(row.stored_at),
-  }))
-}
-
-type ContradictionRow = {
-  readonly body: number
-  readonly t: bigint
-  readonly kind: string
-  readonly stored: string
-  readonly offered: string | null
-  readonly stored_at: bigint
 }
 
 const always = 1_000_000_000_000

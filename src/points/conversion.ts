@@ -77,8 +77,23 @@ export interface RecentJob {
 /** One partition under the circumstances of its batch. */
 export interface PartJob extends Circumstances, ConvertPart {}
 
+/** What one body brought inside the asked range. */
+export interface Tally {
+  /** Points that may be stored, held before or not, and their first and last `t`. */
+  readonly kept: number
+  readonly first: Instant | null
+  readonly last: Instant | null
+  /** New points that this body brought, and their first and last `t`. */
+  readonly added: number
+  readonly addedFirst: Instant | null
+  readonly addedLast: Instant | null
+}
+
+/** What a body brought that brought nothing. */
+export const emptyTally: Tally = { kept: 0, first: null, last: null, added: 0, addedFirst: null, addedLast: null }
+
 /** What became of one body. */
-export interface BodyResult {
+export interface BodyResult extends Omit<Tally, 'kept'> {
   readonly request: string
   readonly series: string
   /** `empty`: the array held nothing. `poison`: nothing of the body was used. */
@@ -87,13 +102,6 @@ export interface BodyResult {
   readonly reason: string | null
   /** Elements of the array; 0 for poison. */
   readonly points: number
-  /** First and last `t` inside the asked range that may be stored, held before or not. */
-  readonly first: Instant | null
-  readonly last: Instant | null
-  /** New points that this body brought, and their first and last `t`. */
-  readonly added: number
-  readonly addedFirst: Instant | null
-  readonly addedLast: Instant | null
   /** Finished intervals of the asked range without a point, half-open; from the first point on where `since` is null. */
   readonly missing: readonly Window[]
 }

@@ -7,14 +7,15 @@ import { findClocks } from './clocks.ts'
 import { type Comparison, type Contradiction, compare, tellAsked } from './compare.ts'
 import { convertDirectly, type Facts } from './direct.ts'
 import { findHoles } from './holes.ts'
-import type {
-  BodyResult,
-  ConvertJob,
-  ConvertPart,
-  ConvertResult,
-  PartJob,
-  WrittenFile,
-  WrittenRecent,
+import {
+  type BodyResult,
+  type ConvertJob,
+  type ConvertPart,
+  type ConvertResult,
+  emptyTally,
+  type PartJob,
+  type WrittenFile,
+  type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
 import { bodyAt, type Ordered, order } from './order.ts'
@@ -133,7 +134,7 @@ function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, hol
   const results = ordered.map(({ body, p, ord }, i) => {
     const reason = poison.get(i) ?? null
     const held = points.get(i)
-    const tally = tallies.get(i)
+    const { kept: _, ...brought } = tallies.get(i) ?? emptyTally
     const state = reason !== null ? ('poison' as const) : held === undefined ? ('empty' as const) : ('ok' as const)
     return {
       part: p,
@@ -144,11 +145,7 @@ function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, hol
         state,
         reason,
         points: held ?? 0,
-        first: tally?.first ?? null,
-        last: tally?.last ?? null,
-        added: tally?.added ?? 0,
-        addedFirst: tally?.addedFirst ?? null,
-        addedLast: tally?.addedLast ?? null,
+        ...brought,
         missing: holes.get(i) ?? [],
       },
     }
@@ -160,11 +157,11 @@ function violation(found: Contradiction, ordered: readonly Ordered[]): Violation
   const { body, part } = bodyAt(ordered, found.body)
   return {
     series: body.series.id,
-    t: found.t,
+    t: Number(found.t),
     kind: found.kind,
     stored: found.stored,
     offered: found.offered,
-    stored_at: found.storedAt,
+    stored_at: Number(found.stored_at),
     offered_at: Number(part.observedAt),
     request: body.request,
   }

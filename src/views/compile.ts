@@ -12,7 +12,7 @@ import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 import { tableOf } from './columns.ts'
 import { joinWords } from './joins.ts'
 import { type ObjectText, readObjects } from './objects.ts'
-import { filesSql, ledgerSql, listedPointsSql, literalPath, pointsSql } from './relations.ts'
+import { datedPoints, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
@@ -100,7 +100,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       catalogue,
       weekStart,
       files: points,
-      points: (newest) => pointsIn(listedPointsSql(root, newest, earlier)),
+      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier)),
       price: () => body('price_usd'),
     }),
     ...clockWords,
@@ -108,7 +108,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       onRead(table)
       if (table !== 'points') return filesSql(root, tableOf(table, catalogue.resources), tables.get(table) ?? [])
       onRead('redated')
-      return pointsSql(root, points, earlier)
+      return datedPoints(root, readPoints(root, points), earlier)
     },
     ledger: (name) => {
       onRead(name)
@@ -144,7 +144,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const pointsOf = (metric: string): string => {
     const holds = (file: HeldFile): boolean => metric === '' || sharesOf(file).some((share) => share.metric === metric)
     const before = earlier.filter((dating) => metric === '' || dating.metric === metric)
-    return pointsIn(pointsSql(root, points.filter(holds), before))
+    return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before))
   }
   return fill
 }

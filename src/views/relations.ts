@@ -40,16 +40,6 @@ function mixedSql(list: string): string {
   return `SELECT * FROM read_parquet(${list}, ${bare})`
 }
 
-/** The relation over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
-export function pointsSql(root: string, files: readonly Listed[], earlier: readonly EarlierDating[]): string {
-  return datedSqlOf(root, readPoints(root, files), earlier)
-}
-
-/** The same over a relation that stands for the newest files; undefined where there are none. */
-export function listedPointsSql(root: string, relation: string | undefined, earlier: readonly EarlierDating[]): string {
-  return datedSqlOf(root, relation ?? readPoints(root, []), earlier)
-}
-
 /**
  * An SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake, and
  * `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` says whether there are recent ones.
@@ -64,7 +54,8 @@ export function relationText(root: string, paths: string, listed: (list: string)
   return `'(' || concat_ws(' UNION ALL BY NAME ', ${part((list) => placedSql(root, list), '')}, ${part(mixedSql, 'NOT ')}) || ')'`
 }
 
-function datedSqlOf(root: string, newest: string, earlier: readonly EarlierDating[]): string {
+/** The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
+export function datedPoints(root: string, newest: string, earlier: readonly EarlierDating[]): string {
   const read = (paths: readonly string[]): string =>
     readPoints(
       root,
