@@ -58,8 +58,9 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
     await refuseMirror(day.context.settings.data)
     const told: (Told & { step: string })[] = []
     const scripted = flagOption(input, 'json')
-    for (const [step, run] of steps(day)) {
-      const done = deps.signal.aborted ? interrupted : await run()
+    for (const one of steps(day)) {
+      const [step] = one
+      const done = deps.signal.aborted ? interrupted : await take(day, one)
       told.push({ step, ...done })
       if (!scripted) deps.stdout(`${step.padEnd(14)} ${done.code}  ${done.line}\n`)
     }
@@ -99,88 +100,49 @@ function providersOf(root: string): Set<string> {
   return new Set(Object.keys(provider))
 }
 
-function steps(day: Day): (readonly [string, () => Promise<Told>])[] {
+/** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
+type Step = readonly [name: string, api: 'metrics' | 'registry' | null, would: string | null, work: () => Promise<Told>]
+
+function steps(day: Day): Step[] {
   const { context, dry } = day
   const page = join(context.settings.data, 'status.html')
+  const fetched = async (): Promise<Told> =>
+    command(day, fetchCommand, {}, ({ points_added, requests, version }) => {
+      return `${number(points_added)} points added with ${number(requests)} requests, version ${version}`
+    })
+  const planned = async (): Promise<Told> =>
+    command(day, planCommand, {}, ({ requests, credits, points }) => {
+      return `would send ${number(requests)} requests for ${number(credits)} credits, about ${number(points)} points`
+    })
+  const synced = async (): Promise<Told> =>
+    command(day, syncCommand, {}, ({ events, opened, updated, closed }) => {
+      return `${number(events)} events: ${number(opened)} opened, ${number(updated)} updated, ${number(closed)} closed`
+    })
+  const verified = async (): Promise<Told> =>
+    command(day, verifyCommand, {}, ({ checked, windows }) => {
+      return `${number(checked.files)} files sound, ${number(windows.verified)} windows compared, nothing differs`
+    })
+  const paged = async (): Promise<Told> =>
+    command(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
+  const vacuumed = async (): Promise<Told> =>
+    command(day, vacuumCommand, { keep: vacuumKeep, yes: !dry }, ({ data, journal, exports }) => {
+      return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
+    })
   return [
-    ['fetch', async () => unless(day, 'metrics', async () => (dry ? plannedFetch(day) : fetched(day)))],
-    [
-      'registry sync',
-      async () => unless(day, 'registry', async () => (dry ? would('follow the change feed') : synced(day))),
-    ],
-    ['views', async () => (dry ? would('be made anew where the lake has moved on') : viewed(day))],
-    ['merge', async () => merged(day)],
-    [
-      'verify',
-      async () =>
-        unless(day, 'metrics', async () => (dry ? would(`compare within ${usualBudget} credits`) : verified(day))),
-    ],
-    ['status page', async () => (dry ? would(`write ${page}`) : paged(day, page))],
-    ...(context.settings.daily.vacuum ? [['vacuum', async () => vacuumed(day)] as const] : []),
+    ['fetch', 'metrics', null, dry ? planned : fetched],
+    ['registry sync', 'registry', 'follow the change feed', synced],
+    ['views', null, 'be made anew where the lake has moved on', async () => viewed(day)],
+    ['merge', null, null, async () => merged(day)],
+    ['verify', 'metrics', `compare within ${usualBudget} credits`, verified],
+    ['status page', null, `write ${page}`, paged],
+    ...(context.settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
   ]
 }
 
-async function would(text: string): Promise<Told> {
-  return await Promise.resolve({ code: 0, line: `would ${text}`, report: null })
-}
-
-async function unless({ absent }: Day, api: 'metrics' | 'registry', work: () => Promise<Told>): Promise<Told> {
-  const variable = absent.get(api)
-  return variable === undefined ? await work() : { code: 0, line: `skipped: ${variable} is not set`, report: null }
-}
-
-async function plannedFetch(day: Day): Promise<Told> {
-  return await command(
-    day,
-    planCommand,
-    {},
-    (plan) =>
-      `would send ${number(plan.requests)} requests for ${number(plan.credits)} credits, about ${number(plan.points)} points`,
-  )
-}
-
-async function fetched(day: Day): Promise<Told> {
-  return await command(
-    day,
-    fetchCommand,
-    {},
-    ({ points_added, requests, version }) =>
-      `${number(points_added)} points added with ${number(requests)} requests, version ${version}`,
-  )
-}
-
-async function synced(day: Day): Promise<Told> {
-  return await command(
-    day,
-    syncCommand,
-    {},
-    ({ events, opened, updated, closed }) =>
-      `${number(events)} events: ${number(opened)} opened, ${number(updated)} updated, ${number(closed)} closed`,
-  )
-}
-
-async function verified(day: Day): Promise<Told> {
-  return await command(
-    day,
-    verifyCommand,
-    {},
-    ({ checked, windows }) =>
-      `${number(checked.files)} files sound, ${number(windows.verified)} windows compared, nothing differs`,
-  )
-}
-
-async function paged(day: Day, page: string): Promise<Told> {
-  return await command(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
-}
-
-async function vacuumed(day: Day): Promise<Told> {
-  const verb = day.dry ? 'would be freed' : 'freed'
-  return await command(
-    day,
-    vacuumCommand,
-    { keep: vacuumKeep, yes: !day.dry },
-    ({ data, journal, exports }) => `${bytes(data.bytes + journal.bytes + exports.bytes)} ${verb}`,
-  )
+async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<Told> {
+  const variable = api === null ? undefined : absent.get(api)
+  if (variable !== undefined) return { code: 0, line: `skipped: ${variable} is not set`, report: null }
+  return dry && would !== null ? { code: 0, line: `would ${would}`, report: null } : await work()
 }
 
 /** Has a command answer as if it had been typed; its document, or its complaint, becomes the line. */

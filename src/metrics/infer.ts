@@ -37,7 +37,7 @@ export async function inferIntervals(
     const { id } = ask.series
     const known = held.get(id)
     const fixed = known?.settled ?? shown.get(id) ?? ((known?.points ?? 0) > 0 ? ask.interval : null)
-    const seen = (await spacingOf(await engine(), body.file))?.interval ?? null
+    const seen = await spacingOf(await engine(), body.file)
     if (fixed !== null && seen !== null && longestSeconds(seen) > longestSeconds(fixed))
       refused.set(request.id, `points ${seen} apart in a series of ${fixed}`)
     if (seen !== null && (fixed === null || fixed === seen)) shown.set(id, seen)

@@ -1,27 +1,21 @@
 import { type Interval, day, floor, intervals, shortestSeconds, type Weekday, weekdays } from '../time.ts'
 import { type Engine, quote, type Row } from '../store/engine.ts'
 
-/** How the points of a body lie on the time axis. */
-export interface Spacing {
-  /** Different values of `t`. */
-  readonly points: number
-  /** The longest of the five intervals that fits between the two nearest points; null with fewer than three. */
-  readonly interval: Interval | null
-}
-
 /** Fewer points say nothing about a spacing. */
 const enough = 3
 
-/** Looks at nothing but the `t` of a body; null for a body that is no array of points, which its conversion refuses. */
-export async function spacingOf(engine: Engine, file: string): Promise<Spacing | null> {
+/**
+ * The longest interval that fits between the two nearest points of a body; null with fewer than three, and for a body that
+ * is no array of points, which its conversion refuses.
+ */
+export async function spacingOf(engine: Engine, file: string): Promise<Interval | null> {
   const rows = await rowsOf(
     engine,
     `SELECT count(*) AS points, min(t - earlier) AS gap
      FROM (SELECT t, lag(t) OVER (ORDER BY t) AS earlier FROM (SELECT DISTINCT t FROM ${timesOf(file)}))`,
   )
-  const points = Number(rows?.[0]?.['points'] ?? 0)
-  if (rows === null) return null
-  return { points, interval: points < enough ? null : snapped(Number(rows[0]?.['gap'])) }
+  const { points = 0, gap } = rows?.[0] ?? {}
+  return Number(points) < enough ? null : snapped(Number(gap))
 }
 
 function snapped(gap: number): Interval {

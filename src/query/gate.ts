@@ -4,6 +4,7 @@ import { liesIn } from '../store/disk.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
+import { settingsFixed, temporaryOnly } from './refusal.ts'
 import { opening, openingWords } from './statements.ts'
 import { type Call, callsIn, comparedOptions, constantText, filesNamed, nodesOf, parsed } from './tree.ts'
 
@@ -114,13 +115,11 @@ function plain(name: string): string {
 /** The refusal of a statement, of one of its functions, or of a step of its plan. */
 export function refused(what: string): LakeError {
   if (['SET', 'RESET', 'PRAGMA', 'USE'].includes(what)) {
-    const next = 'the settings of a session are fixed, its zone is UTC'
-    return usage('SQL', { expected: 'SET VARIABLE only', got: what, next })
+    return usage('SQL', { expected: 'SET VARIABLE only', got: what, next: settingsFixed })
   }
   return usage('SQL', { expected: 'a query that only reads', got: what, next: remedies[what] ?? temporaryOnly })
 }
 
-const temporaryOnly = 'the lake is read-only; CREATE TEMP TABLE is allowed'
 const written = 'write a result with `--out FILE`, in a session with `.out FILE`'
 const remedies: Readonly<Record<string, string>> = {
   COPY: written,

@@ -1,6 +1,10 @@
 import { LakeError, usage } from '../errors.ts'
 import { didYouMean, nearPaths } from '../suggestion.ts'
 
+/** What to do where writing is refused, and where a setting is. */
+export const temporaryOnly = 'the lake is read-only; CREATE TEMP TABLE is allowed'
+export const settingsFixed = 'the settings of a session are fixed, its zone is UTC'
+
 /** What is known about the statement that failed. */
 export interface Failure {
   /** The statement as it was given to DuckDB. */
@@ -70,28 +74,15 @@ function moved(message: string, failure: Failure, cause: Error): LakeError | und
 }
 
 function forbidden(kind: string, text: string, cause: Error): LakeError | undefined {
-  if (/attached in read-only mode|read-only mode/.test(text)) {
-    return usage('SQL', {
-      expected: 'a query that only reads',
-      got: text,
-      next: 'the lake is read-only; CREATE TEMP TABLE is allowed',
-      cause,
-    })
-  }
-  if (kind === 'Permission' && text.includes('disabled by configuration')) {
-    const next =
-      'a session reads the lake alone; `panel --decisions FILE` brings a table along, `--out` writes a result'
-    return usage('SQL', { expected: 'files of the lake', got: text.replace(/ - file system.*$/, ''), next, cause })
-  }
-  if (/configuration has been locked/.test(text)) {
-    return usage('SQL', {
-      expected: 'SET VARIABLE only',
-      got: text,
-      next: 'the settings of a session are fixed, its zone is UTC',
-      cause,
-    })
-  }
-  return undefined
+  const said = (expected: string, next: string): LakeError =>
+    usage('SQL', { expected, got: text.replace(/ - file system.*$/, ''), next, cause })
+  if (/read-only mode/.test(text)) return said('a query that only reads', temporaryOnly)
+  if (kind === 'Permission' && text.includes('disabled by configuration'))
+    return said(
+      'files of the lake',
+      'a session reads the lake alone; `panel --decisions FILE` brings a table along, `--out` writes a result',
+    )
+  return /configuration has been locked/.test(text) ? said('SET VARIABLE only', settingsFixed) : undefined
 }
 
 function lacking(message: string, cause: Error): LakeError | undefined {
