@@ -35,8 +35,7 @@ export const snapshotCommand: CommandSpec = {
   options: jobOptions,
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
-  answer: async (input, deps) =>
-    answerOf(await registrySnapshot(inputOf(input, deps), worldOf(input, deps, 'snapshot'))),
+  answer: async (input, deps) => await asked(input, deps, 'snapshot', registrySnapshot),
 }
 
 /** `registry sync`: the change feed up to its tail. */
@@ -49,7 +48,7 @@ export const syncCommand: AnsweringSpec<RegistrySummary> = {
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
   answer: async (input, deps) => {
     spareHeap()
-    return answerOf(await registrySync(inputOf(input, deps), worldOf(input, deps, 'sync')))
+    return await asked(input, deps, 'sync', registrySync)
   },
 }
 
@@ -80,11 +79,17 @@ function inputOf(input: Input, deps: Deps): RegistryInput {
   }
 }
 
-/** The real world behind the job. */
-function worldOf(input: Input, deps: Deps, job: string): RegistryDeps {
-  const { catalogue } = readContext(input, deps)
-  const verbose = isVerbose(input, deps)
-  return { ...askingWorld(deps, `registry ${job}`, catalogue), onEvent: progress(deps, verbose) }
+/** Has a job done with the real world behind it. */
+async function asked(
+  input: Input,
+  deps: Deps,
+  job: string,
+  run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
+): Promise<Answer<RegistrySummary>> {
+  const own = inputOf(input, deps)
+  const world = askingWorld(deps, `registry ${job}`, own.catalogue)
+  const summary = await run(own, { ...world, onEvent: progress(deps, isVerbose(input, deps)) })
+  return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
 }
 
 function progress(deps: Deps, verbose: boolean): (event: RegistryEvent) => void {
@@ -104,10 +109,6 @@ async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise
   const asked = await readFeedAhead(job, besideWorld(deps), cursor)
   if (asked.kind === 'stopped') deps.stderr(`note: the provider's feed was not read: ${asked.words}\n`)
   return asked.kind === 'stopped' ? null : asked.ahead
-}
-
-function answerOf(summary: RegistrySummary): Answer<RegistrySummary> {
-  return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
 }
 
 function summaryText(summary: RegistrySummary): string {

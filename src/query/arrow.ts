@@ -8,7 +8,7 @@ import {
   Struct,
   Table,
 } from 'apache-arrow'
-import type { Cell, Engine } from '../store/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { columnBuilder } from './arrow-columns.ts'
 import { arrowType } from './arrow-types.ts'
@@ -60,18 +60,11 @@ export async function arrowTable(engine: Engine, sql: string, parameters?: Param
 export function look(filled: Filled, batch: RecordBatch): void {
   const { numRows } = batch
   const columns = batch.schema.fields.map((_, k) => batch.getChildAt(k))
-  if (filled.by < 0)
-    return filled.add(
-      numRows,
-      columns.map((column) => [column !== null && column.nullCount < numRows ? true : null]),
-    )
-  const cells = columns.map((column, k) =>
-    Array.from(
-      { length: numRows },
-      (_, i): Cell => (column?.isValid(i) !== true ? null : k === filled.by ? String(column.get(i)) : true),
-    ),
+  filled.add(
+    numRows,
+    (k, row) => (columns[k]?.nullCount ?? numRows) < numRows && columns[k]?.isValid(row) === true,
+    (row) => columns[filled.by]?.get(row),
   )
-  filled.add(numRows, cells)
 }
 
 /** Runs a statement and gives its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time. */

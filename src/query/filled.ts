@@ -26,21 +26,28 @@ export class Filled {
     this.#seen = names.map(() => [])
   }
 
-  /** Looks at further rows, column by column. */
-  add(rows: number, columns: readonly (readonly (Cell | undefined)[])[]): void {
+  /** Looks at further rows: where columns hold something, and the text that tells a row apart. */
+  add(rows: number, holds: (column: number, row: number) => boolean, key: (row: number) => unknown): void {
     this.rows += rows
-    const places = this.by < 0 ? undefined : this.#placesOf(columns[this.by] ?? [], rows)
-    for (const [k, seen] of this.#seen.entries()) {
-      const column = columns[k] ?? []
-      if (places === undefined) seen[0] ||= column.some(isFull)
-      else for (const [i, place] of places.entries()) if (isFull(column[i])) seen[place] = true
-    }
+    const places = this.by < 0 ? [] : Array.from({ length: rows }, (_, row) => this.#placeOf(key(row)))
+    for (const [k, seen] of this.#seen.entries())
+      for (let row = 0; row < rows && (places.length > 0 || seen[0] !== true); row++)
+        if (seen[places[row] ?? 0] !== true && holds(k, row)) seen[places[row] ?? 0] = true
+  }
+
+  /** The same of cells, column by column. */
+  addCells(rows: number, columns: readonly (readonly (Cell | undefined)[])[]): void {
+    this.add(
+      rows,
+      (k, row) => (columns[k]?.[row] ?? null) !== null,
+      (row) => columns[this.by]?.[row],
+    )
   }
 
   /** Marks what was counted elsewhere: how many of the rows of an asset hold something, column by column. */
   count(rows: number, asset: Cell, full: readonly boolean[]): void {
     this.rows += rows
-    const [place = 0] = this.by < 0 ? [] : this.#placesOf([asset], 1)
+    const place = this.by < 0 ? 0 : this.#placeOf(asset)
     for (const [k, seen] of this.#seen.entries()) if (full[k] === true) seen[place] = true
   }
 
@@ -55,17 +62,10 @@ export class Filled {
     })
   }
 
-  #placesOf(assets: readonly (Cell | undefined)[], rows: number): readonly number[] {
-    return Array.from({ length: rows }, (_, i) => {
-      const cell = assets[i]
-      const asset = typeof cell === 'string' ? cell : ''
-      const place = this.#places.get(asset) ?? this.#places.size
-      this.#places.set(asset, place)
-      return place
-    })
+  #placeOf(key: unknown): number {
+    const asset = typeof key === 'string' ? key : ''
+    const place = this.#places.get(asset) ?? this.#places.size
+    this.#places.set(asset, place)
+    return place
   }
-}
-
-function isFull(cell: Cell | undefined): boolean {
-  return cell !== null && cell !== undefined
 }

@@ -34,7 +34,7 @@ export async function jsonLines(
       if (sure && !told.includes(null)) yield told as readonly string[]
       else {
         const cells = columns.map((_, k) => chunk.getColumnValues(k).map(cell))
-        if (!sure) filled.add(chunk.rowCount, cells)
+        if (!sure) filled.addCells(chunk.rowCount, cells)
         yield Array.from({ length: chunk.rowCount }, (_, i) => told[i] ?? made(cells.map((held) => held[i] ?? null)))
       }
     }
@@ -44,15 +44,13 @@ export async function jsonLines(
 
 /** Shows a chunk to whoever wants to know which columns hold something; values stay in the engine. */
 function watch(filled: Filled, chunk: DuckDBDataChunk, columns: number): void {
-  const rows = chunk.rowCount
-  const cells = Array.from({ length: columns }, (_, k): readonly Cell[] => {
-    if (k === filled.by) return chunk.getColumnValues(k).map(cell)
-    const isThere = presenceIn(chunk.getColumnVector(k))
-    if (filled.by >= 0) return Array.from({ length: rows }, (_, i) => (isThere(i) ? true : null))
-    for (let i = 0; i < rows; i++) if (isThere(i)) return [true]
-    return [null]
-  })
-  filled.add(rows, cells)
+  const presence = Array.from({ length: columns }, (_, k) => presenceIn(chunk.getColumnVector(k)))
+  const keys = filled.by < 0 ? [] : chunk.getColumnValues(filled.by)
+  filled.add(
+    chunk.rowCount,
+    (k, row) => presence[k]?.(row) === true,
+    (row) => keys[row],
+  )
 }
 
 /** The SQL of a value's JSON text, NULL where it is not sure to be that of `jsonForm`; undefined for types that are left to it. */

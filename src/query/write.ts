@@ -206,7 +206,7 @@ export function watched(stream: Stream, by: string | undefined): Stream & { read
   const filled = new Filled(stream.names, by)
   async function* seen(): AsyncGenerator<Chunk> {
     for await (const chunk of stream.chunks) {
-      filled.add(chunk.rows, chunk.columns)
+      filled.addCells(chunk.rows, chunk.columns)
       yield chunk
     }
   }
