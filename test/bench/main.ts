@@ -44,6 +44,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
     tell(ratios.map((ratio) => ({ line: polarsLine(ratio), within: ratio.ours <= ratio.whole })))
   },
   rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
+  publish: async () => tell(await (await import('./publish.ts')).benchPublish()),
   lived: async () => tell(await (await import('./lived.ts')).benchLived()),
   registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
   'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),
