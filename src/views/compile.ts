@@ -84,9 +84,16 @@ const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
   series_comments: (view) => commentsOn(view, seriesColumns),
-  variable: (name) => `getvariable(${quote(name)})`,
+  proved: (at) => provedSql(at),
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
+}
+
+/** Whether what arrived at an instant is there in a look-ahead proof. */
+function provedSql(at: string): string {
+  const edges = `getvariable('proof_hidden')`
+  return `(${edges} IS NULL OR len(list_filter(CAST(${edges} AS BIGINT[]), lambda proof_edge:
+    proof_edge < epoch_us(${at}))) % 2 = 0)`
 }
 
 /** What each placeholder stands for; `onRead` is told the tables whose files a text names. */

@@ -77,8 +77,7 @@ _pit_rest AS MATERIALIZED (
 }
 
 function restSql({ list, same, row, values, asked }: ReturnType<typeof wordsOf>): Sql {
-  // Not a named window: statements that are parsed together share the names of their windows.
-  const arrivals = `PARTITION BY ${list('p')} ORDER BY p.available_at, p.t`
+  const { newest, following } = arrivalsSql(list('p'))
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
   const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_among AS n
     UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
@@ -100,8 +99,8 @@ _pit_among AS MATERIALIZED (
 ),
 _pit_frontier AS (
   SELECT p.* FROM _pit_near AS p SEMI JOIN _pit_among AS n ON ${same('p', 'n')}
-  QUALIFY p.t >= max(p.t) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-    AND lead(p.available_at) OVER (${arrivals}) IS DISTINCT FROM p.available_at
+  QUALIFY p.t >= ${newest}
+    AND ${following} IS DISTINCT FROM p.available_at
 ),
 _pit_r AS (
   SELECT ${row('n')}, ${values('p')} FROM _pit_tail AS n JOIN _pit_last AS p ON ${same('p', 'n')} WHERE n.after
@@ -109,4 +108,17 @@ _pit_r AS (
   UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
     ON ${same('p', 'n')} AND n._pit_k >= p.available_at
 )`
+}
+
+/**
+ * Of points `p` in the order of their arrival: the newest start known with each, and when the next one arrives. What was
+ * already overtaken is older than the newest; of those that arrive together only the last has a next that is later.
+ */
+export function arrivalsSql(keys: Sql): Readonly<Record<'newest' | 'following', Sql>> {
+  // Not a named window: statements that are parsed together share the names of their windows.
+  const arrivals = `PARTITION BY ${keys} ORDER BY p.available_at, p.t`
+  return {
+    newest: `max(p.t) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`,
+    following: `lead(p.available_at) OVER (${arrivals})`,
+  }
 }

@@ -15,8 +15,7 @@ FROM {{files points}} AS stored
 WHERE ({{as_of}} IS NULL OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.available_at END <= {{as_of}})
   AND ({{as_of}} IS NULL OR NOT {{backfill}} OR {{ruled stored}} <= {{as_of}})
   AND ({{observed_as_of}} IS NULL OR stored.observed_at <= {{observed_as_of}})
-  AND ({{variable proof_hidden}} IS NULL OR len(list_filter(CAST({{variable proof_hidden}} AS BIGINT[]), lambda proof_edge:
-    proof_edge < epoch_us(CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END))) % 2 = 0);
+  AND {{proved CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END}};
 COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
 {{series_comments points}}
 COMMENT ON COLUMN points.t IS 'start of the interval that the point describes; not when it was known';

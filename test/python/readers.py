@@ -1,0 +1,262 @@
+"""Asks the published tables of the golden lake in one engine after the other by the texts that lie beside them.
+
+`python readers.py DEST GOLDEN.json ENGINE…` prints one line of JSON for each engine: how many decisions it answered,
+and every question with a different answer. DEST is a folder of Delta tables, published after each of three commits.
+"""
+
+import importlib.util
+import json
+import os
+import re
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+import polars as pl
+
+from golden import ANSWER, DIMENSIONS, Golden
+
+UNIVERSE = ["product_id", "name", "status", "issuer_id", "issuer_name", "issuer_status", "asset_id", "asset_name", "ticker",
+            "valid_from"]
+
+
+def text_of(dest, name):
+    return (dest / "readers" / name).read_text()
+
+
+def module_of(dest, name):
+    """A published Python file, imported from where it lies."""
+    spec = importlib.util.spec_from_file_location(name, dest / "readers" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def iso(us):
+    return datetime.fromtimestamp(us // 10**6, timezone.utc).replace(microsecond=us % 10**6)
+
+
+def quoted(value):
+    """A value as SQL says it."""
+    if isinstance(value, bool) or not isinstance(value, str):
+        return str(value).lower()
+    return "'" + value.replace("'", "''") + "'"
+
+
+class DuckDB:
+    """DuckDB with its extension delta, both from packages."""
+
+    every = 1
+
+    def __init__(self, dest, change=lambda text: text):
+        import duckdb
+        import duckdb_extension_delta
+
+        extension = next(Path(duckdb_extension_delta.__file__).parent.rglob("delta.duckdb_extension"))
+        self.session = duckdb.connect(config={"threads": 2})
+        self.session.execute(f"SET TimeZone = 'Asia/Kolkata'; LOAD '{extension}'")
+        self.session.execute(change(text_of(dest, "duckdb.sql")))
+
+    def pit_join(self, decisions, ask):
+        self.session.register("decisions", decisions.to_arrow())
+        options = "".join(f", {name} := {quoted(value)}" for name, value in ask["options"].items())
+        return self.session.sql(
+            f"FROM pit_join('decisions', {quoted(ask['metric'])}, {quoted(ask['interval'])}{options})"
+        ).pl()
+
+    def universe(self, at):
+        return self.session.sql(f"FROM universe(as_of := '{at.isoformat()}')").pl()
+
+
+class ClickHouse:
+    """ClickHouse within this process."""
+
+    every = 1
+
+    def __init__(self, dest):
+        # Only what lies beneath its folder of user files may be read: here the working directory.
+        os.chdir(dest)
+        from chdb import session
+
+        self.session = session.Session()
+        self.session.query("CREATE DATABASE golden ENGINE = Atomic; USE golden")
+        self.file = dest / "decisions.parquet"
+        self.session.query("CREATE TABLE pit_decisions (id Int64, asset Nullable(String), ts Nullable(DateTime64(6))) ENGINE = Memory")
+        for statement in text_of(dest, "clickhouse.sql").split(";\n\n"):
+            self.session.query(statement)
+
+    def frame(self, query):
+        import io
+
+        return pl.read_parquet(io.BytesIO(self.session.query(query, "Parquet").bytes()))
+
+    def pit_join(self, decisions, ask):
+        decisions.write_parquet(self.file)
+        self.session.query("TRUNCATE TABLE pit_decisions")
+        self.session.query(f"INSERT INTO pit_decisions SELECT * FROM file('{self.file}', Parquet)")
+        options = json.dumps(ask["options"])
+        return self.frame(f"SELECT * FROM pit_join(metric = '{ask['metric']}', interval = '{ask['interval']}', options = '{options}')")
+
+    def universe(self, at):
+        return self.frame(f"""SELECT * FROM universe(options = '{{"as_of": "{at.isoformat()}"}}')""")
+
+
+class Polars:
+    """polars over deltalake."""
+
+    every = 1
+
+    def __init__(self, dest, lake_version=None):
+        self.lake = module_of(dest, "pitlake_polars").Lake(str(dest), lake_version)
+
+    def pit_join(self, decisions, ask):
+        return self.lake.pit_join(decisions, ask["metric"], ask["interval"], **ask["options"])
+
+    def universe(self, at):
+        return self.lake.universe(as_of=at)
+
+
+class Spark:
+    """Spark SQL in local mode, by session variables."""
+
+    every = 7
+
+    def __init__(self, dest):
+        self.session, self.dest = spark_session(), dest
+        self.session.sql("CREATE OR REPLACE TEMPORARY VIEW pit_decisions AS SELECT 0L AS id, '' AS asset, current_timestamp() AS ts")
+        text = "\n".join(line for line in text_of(dest, "spark.sql").splitlines() if not line.startswith("--"))
+        for statement in text.rstrip().rstrip(";").split(";\n"):
+            self.session.sql(statement)
+        self.options = re.findall(r"VARIABLE pit_(\w+)", text)
+
+    def ask(self, view, options):
+        for name in self.options:
+            value = options.get(name)
+            if value is not None and name.endswith("as_of"):
+                value = f"TIMESTAMP {quoted(value)}"
+            elif value is not None:
+                value = quoted(value)
+            self.session.sql(f"SET VAR pit_{name} = {value or 'DEFAULT'}")
+        return frame_of(self.session.sql(f"SELECT * FROM {view}"))
+
+    def pit_join(self, decisions, ask):
+        spark_frame(self.session, decisions, self.dest).createOrReplaceTempView("pit_decisions")
+        return self.ask("pit_join", {**ask["options"], "metric": ask["metric"], "interval": ask["interval"]})
+
+    def universe(self, at):
+        return self.ask("universe", {"as_of": at.isoformat()})
+
+
+class PySpark:
+    """Spark in local mode, by the published Python file."""
+
+    every = 7
+
+    def __init__(self, dest, lake_version=None):
+        self.session, self.dest = spark_session(), dest
+        self.lake = module_of(dest, "pitlake_pyspark").Lake(self.session, str(dest), lake_version)
+
+    def pit_join(self, decisions, ask):
+        frame = spark_frame(self.session, decisions, self.dest)
+        options = {name: datetime.fromisoformat(value) if name.endswith("as_of") else value for name, value in ask["options"].items()}
+        return frame_of(self.lake.pit_join(frame, ask["metric"], ask["interval"], **options))
+
+    def universe(self, at):
+        return frame_of(self.lake.universe(as_of=at))
+
+
+def spark_session():
+    """A session of this machine alone; the jars are those that SPARK_JARS names."""
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.session.timeZone": "Asia/Kolkata",
+        "spark.jars": os.environ["SPARK_JARS"],
+    }
+    builder = SparkSession.builder.master("local[2]").appName("pitlake")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def spark_frame(session, frame, dest):
+    frame.write_parquet(dest / "decisions.parquet")
+    return session.read.parquet(str(dest / "decisions.parquet"))
+
+
+def frame_of(frame):
+    return pl.from_arrow(frame.toArrow())
+
+
+ENGINES = {"spark": Spark, "pyspark": PySpark, "duckdb": DuckDB, "clickhouse": ClickHouse, "polars": Polars}
+
+
+def told(frame):
+    """An answer as the oracle tells it."""
+    clocks = [pl.col(name).dt.convert_time_zone("UTC").dt.cast_time_unit("us").to_physical() for name in ("t", "available_at")]
+    return frame.select(ANSWER.keys()).with_columns(*clocks).cast(ANSWER).sort("id")
+
+
+def check(name, engine, golden, dimensions, held=None):
+    """Every question, and the universe at every poll; what differs is named."""
+    begun, asked, answered, differences = time.monotonic(), 0, 0, []
+    for number, ask in enumerate(golden.asks):
+        decisions = golden.decisions(ask)
+        owed = golden.owed(ask, dimensions(ask), held)
+        found = told(engine.pit_join(decisions, ask))
+        asked, answered = asked + len(owed), answered + owed["t"].count()
+        if not found.equals(owed):
+            differences.append(f"question {number}: {first_difference(found, owed, decisions)}")
+    universes = 0 if held else check_universe(engine, golden, differences)
+    return {"engine": name, "decisions": asked, "answered": answered, "universes": universes, "differences": differences,
+            "seconds": round(time.monotonic() - begun, 1)}
+
+
+def check_universe(engine, golden, differences):
+    moments = golden.moments()[:: engine.every]
+    for at in moments:
+        found = engine.universe(iso(at)).select(UNIVERSE)
+        clock = pl.col("valid_from").dt.convert_time_zone("UTC").dt.cast_time_unit("us").to_physical()
+        rows = sorted(found.with_columns(clock).rows())
+        if rows != golden.universe(at):
+            differences.append(f"universe at {iso(at)}: {len(rows)} products")
+    return len(moments)
+
+
+def first_difference(found, owed, decisions):
+    if len(found) != len(owed):
+        return f"{len(found)} rows instead of {len(owed)}"
+    for one, other, decision in zip(found.rows(), owed.rows(), decisions.rows()):
+        if one != other:
+            return f"{decision} gives {one} instead of {other}"
+    return "columns differ"
+
+
+def dimensions_of(dest):
+    """By which dimensions a question's series is told: the option, else the catalogue's default."""
+    endpoints = {row["metric"]: row for row in pl.read_delta(str(dest / "endpoints")).to_dicts()}
+
+    def of(ask):
+        defaults = [endpoints[ask["metric"]][f"default_{name}"] for name in DIMENSIONS]
+        return tuple(default and ask["options"].get(name, default) for name, default in zip(DIMENSIONS, defaults))
+
+    return of
+
+
+def main():
+    dest, golden = Path(sys.argv[1]).resolve(), Golden(sys.argv[2])
+    for name in sys.argv[3:]:
+        print(json.dumps(check(name, ENGINES[name](dest), golden, dimensions_of(dest))), flush=True)
+
+
+if __name__ == "__main__":
+    main()
