@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Prints the interpreter of a Python with the official DuckDB packages, pandas and polars; made when it is not there yet.
+# Prints the interpreter of a Python with the packages of test/python/requirements.txt; made when it is not there yet.
+# With a name those of requirements-NAME.txt: `readers` for the engines that read published tables, `spark` for Spark.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-venv=$PWD/.cache/peers-venv
-wanted=$(sha256sum <test/python/requirements.txt | cut -c1-64)
+name=${1:-peers}
+requirements=test/python/requirements${1:+-$1}.txt
+venv=$PWD/.cache/$name-venv
+wanted=$(sha256sum <"$requirements" | cut -c1-64)
 if [ ! -x "$venv/bin/python" ] || [ ! -f "$venv.made" ] || [ "$(cat "$venv.made")" != "$wanted" ]; then
-  echo "Installing DuckDB, pandas and polars for Python into .cache/peers-venv" >&2
+  echo "Installing the packages of $requirements into .cache/$name-venv" >&2
   rm -rf "$venv" "$venv.made"
   mkdir -p .cache
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes -r test/python/requirements.txt
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes -r "$requirements"
   echo "$wanted" >"$venv.made"
 fi
 echo "$venv/bin/python"

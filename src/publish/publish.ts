@@ -21,6 +21,7 @@ import { schemaString } from './schema.ts'
 import { type PublishedTable, publishedTables } from './tables.ts'
 import { publishVersions, versionsTable } from './versions.ts'
 import { columnsFor, type Writing } from './write.ts'
+import { readerTexts } from './readers/texts.ts'
 
 /** What is published, and where. */
 export interface PublishInput {
@@ -117,7 +118,16 @@ async function published(
   }
   const told_versions = await publishVersions(logs, writing, states, at)
   if (told_versions) done[versionsTable] = told(told_versions.state, told_versions.change)
+  await publishTexts(to)
   return { destination: to.uri, lake, version, tables: done }
+}
+
+/** Writes what other engines read the tables by; what is there already stays. */
+async function publishTexts(to: Destination): Promise<void> {
+  for (const { path, text } of readerTexts(to.uri)) {
+    const there = await to.read(path)
+    if (there?.toString('utf8') !== text) await to.replace(path, text)
+  }
 }
 
 /** The newest version of each table; that of somebody else is refused before anything is written. */

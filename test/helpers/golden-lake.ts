@@ -57,14 +57,14 @@ const starts: Readonly<Record<Interval, string>> = {
 const commits = ['2031-01-01T00:00:00.000Z', '2031-02-01T00:00:00.001Z', '2031-03-01T00:00:00.500Z'] as const
 
 /** What is asked; each with its own decisions. */
-const asks: readonly Ask[] = [
+const asksOf = (arrival: string): readonly Ask[] => [
   { metric: supply, interval: '24h', options: { currency: 'usd' } },
   { metric: supply, interval: '24h', options: {} },
   { metric: supply, interval: '24h', options: { currency: 'usd', latency: 900 } },
   { metric: supply, interval: '24h', options: { currency: 'usd', max_age: 172_800 } },
   { metric: supply, interval: '24h', options: { currency: 'usd', skip_nulls: true } },
   { metric: supply, interval: '24h', options: { currency: 'usd', backfill: 'rule' } },
-  { metric: plain, interval: '24h', options: { as_of: '2024-07-10T00:10:00.000Z' } },
+  { metric: plain, interval: '24h', options: { as_of: arrival } },
   { metric: plain, interval: '24h', options: { observed_as_of: commits[1] } },
   { metric: plain, interval: '1h', options: { latency: 0.0005 } },
   { metric: plain, interval: '10m', options: { max_age: 1800.000001 } },
@@ -91,11 +91,25 @@ export function writeGolden(path: string, decisionsEach: number): void {
       ...{ available_at: micros(available_at), available_rule_at: micros(available_rule_at) },
     })),
   )
-  const events = goldenStages.flat().flatMap(({ at, tables = {} }) =>
-    Object.entries(tables).flatMap(([table, rows]) => rows.map((row) => ({ at: micros(at), table, ...row }))),
-  )
-  const asked = asks.map((ask, n) => ({ ...ask, decisions: decisionsOf(ask, decisionsEach, n + 1) }))
+  const events = goldenStages
+    .flat()
+    .flatMap(({ at, tables = {} }) =>
+      Object.entries(tables).flatMap(([table, rows]) => rows.map((row) => ({ at: micros(at), table, ...row }))),
+    )
+  const asked = asksOf(arrivalBefore('2024-07-10')).map((ask, n) => ({
+    ...ask,
+    decisions: decisionsOf(ask, decisionsEach, n + 1),
+  }))
   writeFileSync(path, JSON.stringify({ points, events, asks: asked, commits: commits.map(micros) }))
+}
+
+/** When the newest point that arrived before an instant did so, rounded up to a millisecond: an edge that a cut must hold. */
+function arrivalBefore(text: string): string {
+  const known = goldenStages
+    .flatMap((steps) => steps.flatMap(({ points = [] }) => points))
+    .filter((point) => point.metric === plain && point.interval === '24h' && micros(point.available_at) < micros(text))
+    .toSorted((a, b) => micros(b.t) - micros(a.t))
+  return new Date(Math.ceil(micros(known[0]?.available_at ?? text) / 1000)).toISOString()
 }
 
 function makeStages(): Step[][] {
@@ -155,7 +169,8 @@ function pointsOf(series: Series, count: number, random: (below: number) => numb
 /** Decisions of every point at, just before and just after its arrival, at edges of ages, at midnights, and nowhere. */
 function decisionsOf(ask: Ask, count: number, seed: number): (readonly [string | null, number | null])[] {
   const random = chance(seed * 7919)
-  const own = goldenStages.flat()
+  const own = goldenStages
+    .flat()
     .flatMap(({ points = [] }) => points)
     .filter(({ metric, interval }) => metric === ask.metric && interval === ask.interval)
   const shifts = [-1500, -1000, -501, -500, -499, -1, 0, 1, 499, 500, 501, 999, 1000, 1001, 1500]
@@ -174,8 +189,12 @@ function decisionsOf(ask: Ask, count: number, seed: number): (readonly [string |
   })
 }
 
-
-const product = (n: number, more: object): object => ({ symbol: `P${n}`, issuer_id: `i${n % 5}`, asset_id: `a${n % 7}`, ...more })
+const product = (n: number, more: object): object => ({
+  symbol: `P${n}`,
+  issuer_id: `i${n % 5}`,
+  asset_id: `a${n % 7}`,
+  ...more,
+})
 const pollAt = (poll: number): string => iso(micros('2024-11-01T06:00:00.123Z') + poll * 133_200_001_000)
 
 /** Fourteen polls of forty products: retirements, removals, returns, and issuers and assets that change their names. */
@@ -199,7 +218,9 @@ function pollsOf(random: (below: number) => number): Step[] {
     const tables = {
       'history.products': Array.from({ length: 40 }, (_p, n) => named(`p${n}`, product(n, { status }))).flat(),
       'history.issuers': Array.from({ length: 5 }, (_i, n) => named(`i${n}`, { status, jurisdiction: 'LI' })).flat(),
-      'history.assets': Array.from({ length: 7 }, (_a, n) => named(`a${n}`, { asset_class: 'stocks', ticker: `T${poll}` })).flat(),
+      'history.assets': Array.from({ length: 7 }, (_a, n) =>
+        named(`a${n}`, { asset_class: 'stocks', ticker: `T${poll}` }),
+      ).flat(),
     }
     const snapshots = [{ snapshot_date: '2024-11-01', resource: 'products', base: 'b', rows: 40 }]
     return { at: pollAt(poll), tables: { ...tables, ...(poll === 0 && { snapshots }) } }

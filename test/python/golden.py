@@ -6,9 +6,8 @@ instants; nothing may be answered that the lake itself did not know yet.
 
 import json
 import sys
-from bisect import bisect_left
 from collections import defaultdict
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import polars as pl
 
@@ -25,18 +24,16 @@ def micros(text):
     """ISO text as microseconds."""
     moment = datetime.fromisoformat(text)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    return round(moment.timestamp()) * 10**6 + moment.microsecond if moment.microsecond == 0 else (
-        int(moment.replace(microsecond=0).timestamp()) * 10**6 + moment.microsecond
-    )
+    return (moment - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
 
 
 class Golden:
     """What was put in."""
 
-    def __init__(self, path, rounded=ceiled):
+    def __init__(self, path, rounded=ceiled, honest=True):
         told = json.load(open(path))
         self.asks, self.commits, self.events = told["asks"], told["commits"], told["events"]
-        self.rounded = rounded
+        self.rounded, self.honest = rounded, honest
         self.series = defaultdict(list)
         for point in told["points"]:
             key = (point["metric"], point["interval"], *(point[name] for name in DIMENSIONS))
@@ -73,7 +70,7 @@ class Golden:
                 rows.append((number, None, None, None, None, None))
                 continue
             t, available, point = best
-            if point[clock] > at:
+            if self.honest and point[clock] > at:
                 sys.exit(f"the owed answer itself is earlier than the lake: {point} at {at}")
             rows.append((number, t, available, point["v"], point["o"], ts - point["end"]))
         return pl.DataFrame(rows, schema=ANSWER, orient="row")

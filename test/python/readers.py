@@ -175,6 +175,10 @@ def spark_session():
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": "2",
+        # Queries over little data spend their time on plans, not on rows.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -252,10 +256,48 @@ def dimensions_of(dest):
     return of
 
 
+def versions(dest, golden):
+    """The same questions at each published version of the lake, by the Python file that opens tables by version."""
+    published = sorted(set(pl.read_delta(str(dest / "versions"))["lake_version"]))
+    for version, held in zip(published, golden.commits, strict=True):
+        yield {**check(f"polars at {version}", Polars(dest, version), golden, dimensions_of(dest), held), "version": version}
+
+
+# What a text would say that forgets a rule: where it is said, and what would stand there.
+PLANTED = {
+    "overtaken points stay": ("f.t >= f.newest AND ", ""),
+    "ties stay": ("AND (f.following IS NULL OR f.following <> f.available_at)", ""),
+    "the edge is not known yet": ("ORDER BY l.k_us, l.kind ", "ORDER BY l.k_us, l.kind DESC "),
+    "an older one steps in": ("OR epoch_us(d.ts) - f.end_us <= ", "OR epoch_us(d.ts) - f.end_us < "),
+    "nulls do not count": ("AND (NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR ", "AND ("),
+    "the cut is open": ("END <= CASE WHEN typeof(as_of)", "END < CASE WHEN typeof(as_of)"),
+}
+
+
+def planted(dest, golden):
+    """How many of the questions notice each of the mistakes; instants rounded down are one, too."""
+    for name, (said, instead) in PLANTED.items():
+        def change(text):
+            if said not in text:
+                sys.exit(f"nothing to plant: {said}")
+            return text.replace(said, instead)
+
+        yield {"planted": name, "noticed": len(check("duckdb", DuckDB(dest, change), golden, dimensions_of(dest), 10**18)["differences"])}
+    for name, rounded in {"down": lambda us: us // 1000 * 1000, "to the nearest": lambda us: (us + 500) // 1000 * 1000}.items():
+        wrong = Golden(sys.argv[2], rounded, honest=False)
+        differing = sum(not golden.owed(ask, dimensions_of(dest)(ask)).equals(wrong.owed(ask, dimensions_of(dest)(ask))) for ask in golden.asks)
+        yield {"planted": f"rounded {name}", "noticed": differing}
+
+
 def main():
     dest, golden = Path(sys.argv[1]).resolve(), Golden(sys.argv[2])
     for name in sys.argv[3:]:
-        print(json.dumps(check(name, ENGINES[name](dest), golden, dimensions_of(dest))), flush=True)
+        if name == "versions" or name == "planted":
+            lines = (versions if name == "versions" else planted)(dest, golden)
+        else:
+            lines = [check(name, ENGINES[name](dest), golden, dimensions_of(dest))]
+        for line in lines:
+            print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ test('the lockfile tells what the audit needs', () => {
   ])
 })
 
-test.each(['notebooks/requirements.txt', 'test/python/requirements.txt'])(
+test.each(['notebooks/requirements.txt', 'test/python/requirements.txt', 'test/python/requirements-readers.txt'])(
   '%s: exact versions, each with checksums',
   (file) => {
     const wanted = read(file).replaceAll('\\\n', ' ').trim().split('\n')

@@ -57,7 +57,8 @@ export function duckdb(uri: string, utc: (x: Sql) => Sql): Dialect {
 
 /** Parameterised views; options are one text of JSON, tables the table functions of the engine. */
 export function clickhouse(uri: string): Dialect {
-  const json = (option: string, type: string): Sql => `JSONExtract({options:String}, ${literal(option)}, 'Nullable(${type})')`
+  const json = (option: string, type: string): Sql =>
+    `JSONExtract({options:String}, ${literal(option)}, 'Nullable(${type})')`
   const source = /^s3:/i.test(uri) ? 'deltaLake' : 'deltaLakeLocal'
   return {
     quote: '"',
@@ -93,7 +94,8 @@ export function spark(uri: string, marked: boolean): Dialect {
     quotient: (one, other) => `(${one} div ${other})`,
     monthDay: (days) => `day(date_from_unix_date(CAST(${days} AS INT)))`,
     has: (array, wanted) => `array_contains(${array}, ${wanted})`,
-    refuse: (condition, message) => `CASE WHEN ${condition} THEN CAST(raise_error(${literal(message)}) AS BIGINT) ELSE 0 END`,
+    refuse: (condition, message) =>
+      `CASE WHEN ${condition} THEN CAST(raise_error(${literal(message)}) AS BIGINT) ELSE 0 END`,
   }
 }
 

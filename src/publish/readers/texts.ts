@@ -80,7 +80,9 @@ function words(dialect: Dialect): (word: string, argument: string) => string | u
 
 /** One of the shared queries in a dialect, without its header. */
 function bodyOf(name: string, dialect: Dialect): string {
-  const body = own(`${name}.sql`).replace(/^(?:--[^\n]*\n)+/, '').trimEnd()
+  const body = own(`${name}.sql`)
+    .replace(/^(?:--[^\n]*\n)+/, '')
+    .trimEnd()
   return named(fillIn(name, body, words(dialect)), dialect)
 }
 
