@@ -21,8 +21,8 @@ export function statementsIn(folder: URL): Statement {
   }
 }
 
-/** Every text of a room's folder with the name of its file, in the order of the names. */
-export function textsIn(folder: URL): readonly (readonly [file: string, text: string])[] {
-  const files = readdirSync(folder).filter((name) => name.endsWith('.sql'))
+/** Every text of a room's folder with the name of its file, in the order of the names; with another ending, those. */
+export function textsIn(folder: URL, ending = '.sql'): readonly (readonly [file: string, text: string])[] {
+  const files = readdirSync(folder).filter((name) => name.endsWith(ending))
   return files.toSorted().map((file) => [file, readFileSync(new URL(file, folder), 'utf8')])
 }

@@ -77,8 +77,12 @@ const asksOf = (arrival: string): readonly Ask[] => [
     metric: plain,
     interval: '24h',
     options: {
-      ...{ as_of: '2024-09-01T12:00:00.000Z', observed_as_of: commits[0], backfill: 'rule' },
-      ...{ latency: 3600, max_age: 259_200, skip_nulls: true },
+      as_of: '2024-09-01T12:00:00.000Z',
+      observed_as_of: commits[0],
+      backfill: 'rule',
+      latency: 3600,
+      max_age: 259_200,
+      skip_nulls: true,
     },
   },
 ]
@@ -87,8 +91,13 @@ const asksOf = (arrival: string): readonly Ask[] => [
 export function writeGolden(path: string, decisionsEach: number): void {
   const points = goldenStages.flat().flatMap(({ at, points: own = [] }) =>
     own.map(({ t, available_at, available_rule_at = available_at, interval, ...rest }) => ({
-      ...{ ...rest, interval, t: micros(t), end: end(micros(t) / 1e6, interval) * 1e6, observed_at: micros(at) },
-      ...{ available_at: micros(available_at), available_rule_at: micros(available_rule_at) },
+      ...rest,
+      interval,
+      t: micros(t),
+      end: end(micros(t) / 1e6, interval) * 1e6,
+      observed_at: micros(at),
+      available_at: micros(available_at),
+      available_rule_at: micros(available_rule_at),
     })),
   )
   const events = goldenStages

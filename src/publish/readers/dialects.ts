@@ -31,10 +31,7 @@ export interface Dialect {
 }
 
 /** What may be passed to the queries, beside the metric and its interval. */
-const options = [
-  ...['currency', 'exchange', 'network', 'max_age', 'latency', 'skip_nulls'],
-  ...['as_of', 'observed_as_of', 'backfill'],
-]
+const options = 'currency exchange network max_age latency skip_nulls as_of observed_as_of backfill'.split(' ')
 
 /** Macros with named options; needs the extension `delta`. */
 export function duckdb(uri: string, utc: (x: Sql) => Sql): Dialect {

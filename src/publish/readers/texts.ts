@@ -1,17 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { intervals, measureOf } from '../../time.ts'
 import { quote } from '../../store/engine.ts'
+import { textsIn } from '../../store/sql.ts'
 import { arrivalsSql } from '../../views/joins-grid.ts'
 import { utcSql } from '../../views/joins.ts'
-import { readObjects } from '../../views/objects.ts'
+import { type ObjectText, readObjects } from '../../views/objects.ts'
 import { fillIn } from '../../views/template.ts'
 import { clickhouse, type Dialect, duckdb, spark, trino } from './dialects.ts'
-
-/** The columns of the view `points`, in their order. */
-const pointColumns = [
-  ...['metric', 'asset', 'interval', 'currency', 'exchange', 'network', 't', 'available_at', 'observed_at'],
-  ...['v', 'o', 'basis', 'extra', 'computed_at'],
-]
 
 /** A text that is published beside the tables. */
 export interface ReaderText {
@@ -28,7 +22,7 @@ export function readerTexts(uri: string): readonly ReaderText[] {
   const one = (name: string, dialect?: Dialect): ReaderText => ({
     path: `readers/${name}`,
     text: fillIn(name, own(name), (word, argument) => {
-      const plain = { uri, lengths: lengths(), columns: JSON.stringify(pointColumns) }[word]
+      const plain = { uri, lengths: lengths(), columns: columns() }[word]
       return plain ?? (dialect && words(dialect)(word, argument))
     }),
   })
@@ -46,6 +40,18 @@ export function readerTexts(uri: string): readonly ReaderText[] {
 function lengths(): string {
   const all = intervals.map((interval): [string, number] => [interval, measureOf(interval).seconds])
   return JSON.stringify(Object.fromEntries(all.filter(([, seconds]) => seconds > 0)))
+}
+
+/** The columns of the view `points`, as its header tells them and as Python says a list. */
+function columns(): string {
+  const [, names = ''] = /^-- columns: ([\w, ]+)\.$/m.exec(pointsView().header) ?? []
+  return JSON.stringify(names.split(', '))
+}
+
+function pointsView(): ObjectText {
+  const view = readObjects([]).find(({ name }) => name === 'points')
+  if (view === undefined) throw new RangeError('there is no view points')
+  return view
 }
 
 /** What the placeholders of the texts stand for in a dialect. */
@@ -88,8 +94,7 @@ function bodyOf(name: string, dialect: Dialect): string {
 
 /** The body of the view `points` over the published table. */
 function pointsSql(dialect: Dialect): string {
-  const view = readObjects([]).find(({ name }) => name === 'points')
-  if (view === undefined) throw new RangeError('there is no view points')
+  const view = pointsView()
   const clocks: Readonly<Record<string, string>> = {
     files: dialect.table('points'),
     as_of: dialect.instant('as_of'),
@@ -142,8 +147,12 @@ function lacksSql(dialect: Dialect, parts: string): string {
         AND max(CASE WHEN ${dialect.has(`e.${values}`, wanted)} THEN 1 ELSE 0 END) = 0`
 }
 
+const folder = new URL('./', import.meta.url)
+
 function own(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), 'utf8')
+  const found = ['.sql', '.py'].flatMap((ending) => textsIn(folder, ending)).find(([file]) => file === name)
+  if (found === undefined) throw new RangeError(`no text of readers is named ${name}`)
+  return found[1]
 }
 
 /** Names that are words of the language as the dialect quotes them. */
