@@ -2,9 +2,8 @@ import { intervals, measureOf } from '../../time.ts'
 import { quote } from '../../store/engine.ts'
 import { textsIn } from '../../store/sql.ts'
 import { arrivalsSql } from '../../views/joins-grid.ts'
-import { utcSql } from '../../views/joins.ts'
 import { type ObjectText, readObjects } from '../../views/objects.ts'
-import { fillIn } from '../../views/template.ts'
+import { fillIn, utcSql } from '../../views/template.ts'
 import { clickhouse, type Dialect, duckdb, spark, trino } from './dialects.ts'
 
 /** A text that is published beside the tables. */
