@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prints the interpreter of a Python with the packages of test/python/requirements.txt; made when it is not there yet.
-# With a name those of requirements-NAME.txt: `readers` for the engines that read published tables, `spark` for Spark.
+# With a name those of requirements-NAME.txt: `readers` for the engines that read published tables, `spark` for Spark,
+# `s3` for a bucket on this machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
