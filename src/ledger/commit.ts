@@ -183,20 +183,20 @@ async function noteRun(ledger: Ledger, disk: Disk, head: Head, ticket: Ticket, d
   return nothingNew(head)
 }
 
-/** What of a draft goes to the run's file: beside a version (`told`: its coverage) only what the entry does not tell. */
+/** What of a draft goes to the run's file: beside a version (`inEntry`: its coverage) only what the entry does not tell. */
 async function noteLines(
   ledger: Ledger,
   disk: Disk,
   at: { readonly version: number; readonly committed_at: Micros },
   draft: Draft,
-  told: ReadonlySet<CoverageRow> | undefined,
+  inEntry: ReadonlySet<CoverageRow> | undefined,
 ): Promise<void> {
   const passing = Object.entries(draft.passing ?? {}).map(
     ([key, value]) => [key, { at: at.committed_at, value }] as const,
   )
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
-  const again = (draft.coverage ?? []).filter((row) => due(row) && !told?.has(row))
-  const { requests = [], verified = [] } = told ? {} : draft
+  const again = (draft.coverage ?? []).filter((row) => due(row) && !inEntry?.has(row))
+  const { requests = [], verified = [] } = inEntry ? {} : draft
   const line: FactLine = {
     after: at.version,
     ...(passing.length > 0 && { soft: Object.fromEntries(passing) }),

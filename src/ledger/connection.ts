@@ -10,6 +10,8 @@ import { agreeProvider, providerAt } from './provider.ts'
 import { type AskOne, createRowAsker } from './requests.ts'
 import { openRunLog, type RunLog } from './run-log.ts'
 import { openSpool, type Spool } from './sweep.ts'
+import { join } from 'node:path'
+import { temporaryFolder } from '../store/files.ts'
 
 /** Where one API is, and in what manner it is spoken to. */
 export interface Access {
@@ -156,9 +158,9 @@ function connectionOf(parts: Parts): Connection {
   const learning =
     (ask: AskOne): AskOne =>
     async (request, about) => {
-      const told = await ask(request, about)
-      if ('sandbox' in told.outcome) learn(parts, who, told.outcome.sandbox)
-      return told
+      const answered = await ask(request, about)
+      if ('sandbox' in answered.outcome) learn(parts, who, answered.outcome.sandbox)
+      return answered
     }
   let closed: Promise<void> | undefined
   return {
@@ -223,4 +225,44 @@ function logAsking(log: RunLog, event: AskEvent, detailed: boolean): void {
   } else if (detailed && event.kind === 'sent') log.note('sent', { id, attempt: event.attempt, sent: event.sent })
   else if (detailed && event.kind === 'waiting')
     log.note('waiting', { id, ms: Math.round(event.waitMs), why: event.why })
+}
+
+/** What asking beside a lake needs of the world. */
+export interface BesideDeps extends Pick<AskingDeps, 'now' | 'wait' | 'random' | 'signal' | 'proxy' | 'program'> {
+  /** A folder for temporary files. */
+  readonly temporary: string
+}
+
+/** A way to ask whose bodies are no part of a lake. */
+export interface Beside {
+  readonly ask: AskOne
+  readonly base: string
+  /** The path of a temporary file. */
+  readonly file: (name: string) => string
+}
+
+/** At what pace to ask, under the name of which run, and what is told to do where no address or key is set. */
+interface Manner {
+  readonly perMinute: number
+  readonly retry?: RetryPolicy
+  readonly run?: string
+  readonly next?: string
+}
+
+/** Asks an API for something that no lake has to hold; leaves nothing on the disk. */
+export async function askBeside<T>(
+  access: Access,
+  deps: BesideDeps,
+  { perMinute, retry = usualRetries, run = '', next }: Manner,
+  use: (beside: Beside) => Promise<T>,
+): Promise<T> {
+  const { url: base } = accessTo(access.name, access.settings, next)
+  await using folder = await temporaryFolder(deps.temporary)
+  await using http = httpTo(access, deps)
+  const { now, wait: sleep, random, signal } = deps
+  const { ask } = createRowAsker(
+    { http, governor: { perMinute }, retry, maxRequests: null, now, sleep, random, signal },
+    { run, api: access.name },
+  )
+  return await use({ ask, base, file: (name) => join(folder.path, name) })
 }

@@ -51,6 +51,17 @@ export interface StagedFile extends Omit<FileEntry, 'bytes' | 'sha256'> {
   readonly temporary: string | null
 }
 
+/** A file of the lake listed once more, as something else: the same bytes. */
+export function listedAs(
+  { path, table, label, metric, interval, rows, min_t, max_t, digest, meta }: FileEntry,
+  as: Partial<Pick<FileEntry, 'table' | 'label'>>,
+): StagedFile {
+  return { temporary: null, path, table, label, metric, interval, rows, min_t, max_t, digest, meta, ...as }
+}
+
+/** What is not said of files that hold no points. */
+export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
+
 /** Everything that one commit brings; what is left out is empty. */
 export interface Draft {
   readonly job: string

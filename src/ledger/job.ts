@@ -81,10 +81,10 @@ async function carriedOut<T>(
   const id = runName(deps, job.name)
   const started_at = deps.nowMicros()
   let actual: (() => Actual) | undefined
-  const begin: Run['begin'] = async (plan, told) => {
+  const begin: Run['begin'] = async (plan, soFar) => {
     const { command } = deps.holder
     await noteRunFacts(ledger, { id, job: job.name, command, started_at, plan }, deps.disk)
-    actual = told
+    actual = soFar
   }
   const ended = async (stopped_by: string | null, error: unknown): Promise<void> => {
     if (actual === undefined) return

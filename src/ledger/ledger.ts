@@ -1,7 +1,7 @@
 import { isThere } from '../store/files.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { LakeError } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { applyEntry, applyFacts, setMeta } from './apply.ts'
 import { refuseStranger } from '../store/begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
@@ -74,11 +74,7 @@ export class Ledger implements Index {
    */
   static async openToRead(root: string): Promise<Ledger> {
     const path = inLake(root, places.ledger)
-    if (!isThere(path) && !isThere(inLake(root, places.journal)))
-      throw new LakeError('usage', {
-        subject: `no lake in ${root}`,
-        next: 'run pitlake fetch to begin one, or name another folder with --data',
-      })
+    if (!isThere(path) && !isThere(inLake(root, places.journal))) throw noLake(root)
     if (isWritable(root)) return await Ledger.open(root)
     return (await Ledger.#asItStands(root)) ?? (await Ledger.inMemory(root))
   }
@@ -349,6 +345,13 @@ export class Ledger implements Index {
     const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
     return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()
   }
+}
+
+/** The complaint about a folder in which no lake was begun. */
+export function noLake(root: string): LakeError {
+  return usage(`no lake in ${root}`, {
+    next: 'run pitlake fetch to begin one, or name another folder with --data',
+  })
 }
 
 function ahead(held: number, newest: number): LakeError {

@@ -1,5 +1,4 @@
-import { formatInstant, parseInstant } from '../time.ts'
-import type { Instant } from '../time.ts'
+import { formatInstant, parseInstant, type Instant } from '../time.ts'
 import type { WindowAnswer } from './entry.ts'
 
 /**
@@ -22,17 +21,17 @@ export interface Refusal {
 /** How long a series that has points may be refused before it counts as withdrawn. */
 export const alarmPatience = 30 * 86_400
 
-const begins: readonly (readonly [RefusalScope, string])[] = [
-  ['path', '403, outside the plan: '],
-  ['path', '404, gone: '],
-  ['range', '400 to this range: '],
-  ['series', '400: '],
-]
+/** How the words of a refusal begin, by what refused: that of a range before that of a whole series. */
+const begins = {
+  forbidden: ['path', '403, outside the plan: '],
+  gone: ['path', '404, gone: '],
+  range: ['range', '400 to this range: '],
+  refused: ['series', '400: '],
+} as const satisfies Record<string, readonly [RefusalScope, string]>
 
 /** The words of a refusal by what it is about. */
-export function refusalWords(kind: 'forbidden' | 'gone' | 'refused' | 'range', words: string): string {
-  const begin = { forbidden: begins[0], gone: begins[1], range: begins[2], refused: begins[3] }[kind]
-  return `${begin?.[1]}${words}`
+export function refusalWords(kind: keyof typeof begins, words: string): string {
+  return `${begins[kind][1]}${words}`
 }
 
 /** The reason of a window in which a series that has points is refused. */
@@ -48,12 +47,12 @@ export function withdrawnReason(since: Instant, words: string): string {
 /** Reads the refusal out of a reason; null where it tells of none. */
 export function readRefusal(reason: string | null): Refusal | null {
   if (reason === null) return null
-  const told = /^(withdrawn, )?refused since (\S+): (.*)$/s.exec(reason)
-  const words = told?.[3] ?? reason
-  const scope = begins.find(([, begin]) => words.startsWith(begin))?.[0]
+  const standing = /^(withdrawn, )?refused since (\S+): (.*)$/s.exec(reason)
+  const words = standing?.[3] ?? reason
+  const scope = Object.values(begins).find(([, begin]) => words.startsWith(begin))?.[0]
   if (scope === undefined) return null
-  const since = told?.[2] === undefined ? null : (parseInstant(told[2]) ?? null)
-  return { scope, words, since, withdrawn: told?.[1] !== undefined }
+  const since = standing?.[2] === undefined ? null : (parseInstant(standing[2]) ?? null)
+  return { scope, words, since, withdrawn: standing?.[1] !== undefined }
 }
 
 /** Whether a reason tells that a series was refused that has points. */

@@ -36,7 +36,7 @@ export function requestRow({ url, at, ...requested }: Requested, outcome: Outcom
 }
 
 /** One request with everything that came of it. */
-export interface Told {
+export interface AnsweredRequest {
   readonly outcome: Outcome
   /** When the answer came, milliseconds since 1970. */
   readonly at: number
@@ -44,7 +44,7 @@ export interface Told {
 }
 
 /** Asks one thing until its final outcome. */
-export type AskOne = (request: AskRequest, about?: About) => Promise<Told>
+export type AskOne = (request: AskRequest, about?: About) => Promise<AnsweredRequest>
 
 /** An asker that gives each outcome with its row, which says how often it was asked. */
 export function createRowAsker(

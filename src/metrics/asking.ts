@@ -5,7 +5,7 @@ import { knownParameters, metricsUrl } from './api.ts'
 import type { Ask } from './plan.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
-import { type About, requestRow, type Told } from '../ledger/requests.ts'
+import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
 import type { Answered } from './answered.ts'
 import type { AskingState, Refused, StoppedBy } from './asking-state.ts'
 import { isRecent, isShort, isSmall, type Known, probeOf, settleRefusal } from './refused.ts'
@@ -69,7 +69,7 @@ function knownOf({ ledger }: Asking, { series: { id } }: Ask): Known {
   return { points, coverage, standing: standingRefusal(coverage) }
 }
 
-interface Reply extends Told {
+interface Reply extends AnsweredRequest {
   readonly ask: Ask
   readonly again: boolean
   readonly depth: number

@@ -5,7 +5,7 @@ import { LakeError } from '../errors.ts'
 import { assetsUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { isLoopback } from '../config/settings.ts'
-import { askBeside, type BesideDeps } from '../ledger/beside.ts'
+import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 
 /** What is compared with what. */
 export interface DriftInput extends MetricsProvider {

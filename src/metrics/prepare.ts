@@ -13,7 +13,7 @@ import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
 import { metricsAccess } from './api.ts'
 import { withListedAssets } from './assets.ts'
-import { askBeside, type BesideDeps } from '../ledger/beside.ts'
+import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 import {
   askMetadata,
   heldMetadata,

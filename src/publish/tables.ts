@@ -1,6 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { HeldFile } from '../ledger/held.ts'
-import { earlierDatings } from '../ledger/redated.ts'
+import { earlierDatings } from '../ledger/datings.ts'
 import { sharesOf } from '../points/files.ts'
 import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 import { recordTables } from '../registry/columns.ts'

@@ -251,9 +251,8 @@ function dressAll(
   whole: readonly Met[],
   deployments: ReadonlyMap<string, Incoming> | undefined,
 ): Map<string, Incoming> {
-  const ofProduct = new Map<string, Incoming[]>()
-  if (whole.some((met) => 'bare' in met))
-    for (const found of deployments?.values() ?? []) push(ofProduct, found.product ?? '', found)
+  const held = whole.some((met) => 'bare' in met) ? [...(deployments?.values() ?? [])] : []
+  const ofProduct = Map.groupBy(held, ({ product }) => product ?? '')
   const read = new Map<string, Incoming>()
   for (const met of whole)
     take(
@@ -262,12 +261,6 @@ function dressAll(
       'dressed' in met ? met.dressed : accept(readRecord(product, withDeployments(met.bare, ofProduct))),
     )
   return read
-}
-
-function push(lists: Map<string, Incoming[]>, key: string, item: Incoming): void {
-  const list = lists.get(key)
-  if (list) list.push(item)
-  else lists.set(key, [item])
 }
 
 /** An embedded deployment need not say whose it is. */

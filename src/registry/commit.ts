@@ -1,24 +1,9 @@
 import { commit, type Version } from '../ledger/commit.ts'
 import { readFindings, readKeys, readTexts } from './held.ts'
-import { unseen } from './layers.ts'
 import { type Change, newChange, writeFolded, writeStep } from './steps.ts'
-import { type Finding, type Memory, fold, type Folded, suspects } from './history.ts'
-import { draftPoll, recordsAfter } from './draft.ts'
-import type { FinishedPoll, PollContext } from './finished-poll.ts'
-import { registryState } from './state.ts'
-
-/** A poll that became a version of the lake: what it changed. */
-export interface Committed {
-  readonly version: Version
-  /** The date of the snapshot; null for a feed, or where it added nothing. */
-  readonly date: string | null
-  readonly opened: number
-  readonly updated: number
-  readonly closed: number
-  readonly findings: readonly Finding[]
-  readonly newKeys: number
-  readonly records: Readonly<Record<string, number>>
-}
+import { type Finding, type Memory, fold, type Folded, suspects, unseen } from './history.ts'
+import { draftPoll } from './draft.ts'
+import type { FinishedPoll, PollContext } from './staging.ts'
 
 /** A poll that was folded into steps: their lines are written. */
 export interface FoldedPoll {
@@ -28,11 +13,18 @@ export interface FoldedPoll {
   readonly newKeys: Folded['newKeys']
 }
 
+/** A poll that became a version of the lake. */
+export interface Committed extends FoldedPoll {
+  readonly version: Version
+  /** The date of the snapshot; null for a feed, or where it added nothing. */
+  readonly date: string | null
+}
+
 /** Folds a poll into steps of history, upon what the lake holds. */
 export async function foldPoll(context: PollContext, finished: FinishedPoll): Promise<FoldedPoll> {
   const { ledger, withEngine, resources } = context
   const { poll, lines } = finished
-  const wanted = finished.whole === null ? suspects(poll) : union(suspects(poll), unseen(poll))
+  const wanted = finished.whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
   const memory: Memory = await withEngine(async (engine) => ({
     resources,
     texts: await readTexts(ledger, engine, wanted),
@@ -47,26 +39,18 @@ export async function foldPoll(context: PollContext, finished: FinishedPoll): Pr
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
 export async function commitPoll(context: PollContext, finished: FinishedPoll): Promise<Committed> {
-  const { memory, change, findings, newKeys } = await foldPoll(context, finished)
-  const records = recordsAfter(registryState(context.ledger), change)
+  const folded = await foldPoll(context, finished)
   let date: string | null = null
   const version = await commit(
     context.ledger,
     async (ticket) => {
-      const drafted = await draftPoll({ context, finished, memory, change }, ticket)
+      const drafted = await draftPoll(context, finished, folded, ticket)
       date = drafted.date
       return drafted.draft
     },
     context.deps,
   )
-  const { opened, updated, closed } = change
-  const added = newKeys.filter(({ initial }) => !initial).length
-  return { version, date, opened, updated, closed, findings, newKeys: added, records }
-}
-
-function union(a: Map<string, Set<string>>, b: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Set<string>> {
-  for (const [key, ids] of b) a.set(key, (a.get(key) ?? new Set<string>()).union(ids))
-  return a
+  return { ...folded, version, date }
 }
 
 function disagreements({ disagreeing }: FinishedPoll): Finding[] {

@@ -1,15 +1,13 @@
 import type { Draft, Ticket } from '../ledger/commit.ts'
 import { day, formatDate } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
-import type { Layers } from './layers.ts'
 import type { Constants, Lines } from './lines.ts'
 import type { Change } from './steps.ts'
-import { recordTables } from './columns.ts'
-import { datedTables } from './dated.ts'
-import { asOf, type PollContext } from './finished-poll.ts'
+import { recordTables, columnsMark, tableColumns } from './columns.ts'
+import { asOf, type PollContext, type FinishedPoll, type Drafting, fileName, stageLines, listAgain } from './staging.ts'
 import { oldRaw, rawFiles } from './raw.ts'
-import { type Drafting, fileName, stageLines } from './staging.ts'
 import { committedCursor, registryState, type RegistryState, passingDraft, stateDraft } from './state.ts'
+import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
 
 /** What a poll would commit, and whether dated tables are in it. */
 export interface Drafted {
@@ -19,14 +17,16 @@ export interface Drafted {
 
 /** Makes the files of a poll and drafts their commit; what is known already makes none. */
 export async function draftPoll(
-  parts: Pick<Drafting, 'context' | 'finished' | 'memory' | 'change'>,
+  context: PollContext,
+  finished: FinishedPoll,
+  { memory, change }: Pick<Drafting, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<Drafted> {
-  const { context, finished } = parts
   const { job, run, provider, providerMoved, ledger, rawDays } = context
   const { requests, passing, whole, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
-  const drafting: Drafting = { ...parts, state, ticket, date: formatDate(ticket.committed_at / 1e6), files: [] }
+  const date = formatDate(ticket.committed_at / 1e6)
+  const drafting: Drafting = { context, finished, memory, change, state, ticket, date, files: [] }
   const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
   const tables = appendedTables(context)
   const fresh = tables.some((table) => lines.rows(table) > 0)
@@ -45,7 +45,7 @@ export async function draftPoll(
   const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - rawDays * day))
   const remove = old.filter((path) => !drafting.files.some((file) => file.path === path))
   const kept = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
-  const last = { date: drafting.date, observed_at: ticket.committed_at, as_of }
+  const last = whole && { date, observed_at: ticket.committed_at, as_of, source: whole }
   const draft = {
     ...base,
     add: drafting.files,
@@ -53,27 +53,17 @@ export async function draftPoll(
     state: stateDraft({
       cursor,
       epoch,
-      ...newState(drafting, whole === null ? null : { ...last, source: whole }, layers),
+      records: recordsAfter(state, change),
+      ...(layers && { layers, last }),
+      ...(last && !state.first && { first: last }),
     }),
     passing: passingDraft({ ...passing, tags: Object.fromEntries(kept) }),
   }
-  return { draft, date: layers ? drafting.date : null }
-}
-
-function newState(
-  { state, change }: Drafting,
-  last: RegistryState['last'],
-  layers: Readonly<Record<string, Layers>> | undefined,
-): Partial<RegistryState> {
-  return {
-    records: recordsAfter(state, change),
-    ...(layers && { layers, last }),
-    ...(last && !state.first && { first: last }),
-  }
+  return { draft, date: layers ? date : null }
 }
 
 /** Open rows of each table after the steps. */
-export function recordsAfter({ records }: RegistryState, { growth }: Change): Record<string, number> {
+function recordsAfter({ records }: RegistryState, { growth }: Change): Record<string, number> {
   const after: Record<string, number> = { ...records }
   for (const [table, rows] of Object.entries(growth)) after[table] = (after[table] ?? 0) + rows
   return after
@@ -109,4 +99,63 @@ async function append(drafting: Drafting, engine: Engine, table: string): Promis
     ...(table.startsWith('history.') && asOf(drafting.finished)),
   }
   await stageLines(drafting, engine, { table, lines: table, id: fileName(drafting), date: null, constants, meta: {} })
+}
+
+/** Makes the dated tables of a whole state; gives the layers that each is made of. */
+export async function datedTables(drafting: Drafting): Promise<Record<string, Layers>> {
+  const { finished, memory, change, state, date, ticket } = drafting
+  const { lines, poll, whole } = finished
+  const { layers, last } = state
+  const next: Record<string, Layers> = {}
+  const constants: Constants = {
+    snapshot_date: date,
+    observed_at: ticket.committed_at,
+    ...asOf(finished),
+    source: whole,
+  }
+  const id = fileName(drafting)
+  const plans = writeDated(lines, { poll, change, memory, layers, lastAt: last?.observed_at ?? 0 })
+  await drafting.context.withEngine(async (engine) => {
+    for (const plan of plans) {
+      const made = await layer(drafting, engine, plan, layers[plan.table])
+      if (made) next[plan.table] = made
+    }
+    manifest(drafting, next)
+    await stageLines(drafting, engine, { table: 'snapshots', lines: 'snapshots', id, date: null, constants, meta: {} })
+  })
+  return next
+}
+
+function manifest(drafting: Drafting, layers: Readonly<Record<string, Layers>>): void {
+  for (const [resource, { base, delta, rows }] of Object.entries(layers)) {
+    drafting.finished.lines.add('snapshots', { resource, base: layerName(base), delta: layerName(delta), rows })
+    for (const path of [base, delta]) if (path !== null) listAgain(drafting, resource, path)
+  }
+}
+
+function layerName(path: string | null): string | null {
+  const name = path?.split('/').at(-1)
+  return name?.replace(/\.parquet$/, '') ?? null
+}
+
+async function layer(
+  drafting: Drafting,
+  engine: Engine,
+  plan: LayerPlan,
+  held: Layers | undefined,
+): Promise<Layers | null> {
+  const { table, kind, rows, lines } = plan
+  if (kind === 'same') return held ? { ...held, rows } : null
+  const { finished, ticket, date, context } = drafting
+  const id = `${fileName(drafting)}-${kind}`
+  const constants: Constants = {
+    layer: id,
+    ...asOf(finished),
+    observed_at: ticket.committed_at,
+  }
+  const meta = { layer: kind, columns: columnsMark(tableColumns(table, context.resources)) }
+  const made = lines.startsWith('history.') ? datedColumns(table, context.resources) : {}
+  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
+  if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
+  return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
 }

@@ -1,10 +1,12 @@
-import type { Held, HeldEntity, HeldTexts } from './history.ts'
+import type { Held, HeldEntity, HeldTexts, EntityName } from './history.ts'
 import { addKey, type KnownKeys, noKeys } from './keys.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { statement, relation } from './sql.ts'
+import { type Shaped, text, real, flag, count } from '../ledger/shape.ts'
+import { rowsAs } from '../ledger/rows-as.ts'
 
 /** The live files of a registry table, absolute, each once. */
 export function tableFiles(ledger: Ledger, table: string): string[] {
@@ -47,17 +49,17 @@ export async function readHeld(ledger: Ledger, engine: Engine, resources: readon
 export async function readTexts(
   ledger: Ledger,
   engine: Engine,
-  wanted: ReadonlyMap<string, ReadonlySet<string>>,
+  wanted: readonly EntityName[],
 ): Promise<(resource: string, id: string) => HeldTexts | undefined> {
   const texts = new Map<string, Map<string, HeldTexts>>()
-  for (const [resource, ids] of wanted) {
+  for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {
     const found = new Map<string, HeldTexts>()
     texts.set(resource, found)
     const sql = statement('texts', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
       resource: quote(resource),
-      ids: quote(JSON.stringify([...ids])),
+      ids: quote(JSON.stringify([...new Set(own.map(({ id }) => id))])),
     })
     for await (const { rows, columns } of (await engine.stream(sql)).chunks) {
       const [names = [], versions = [], latest = []] = columns
@@ -73,8 +75,9 @@ export async function readTexts(
 /** The keys that records of each resource are known to have. */
 export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<string, KnownKeys>> {
   const known = new Map<string, KnownKeys>()
-  if (tableFiles(ledger, 'schema_changes').length === 0) return known
-  const rows = await engine.rows<{ resource: string; path: string; since: number }>(
+  const rows = await rowsAs(
+    engine,
+    { resource: text, path: text, since: real },
     `SELECT resource, path, CAST(min(epoch_us("at")) AS DOUBLE) AS since FROM ${relationOf(ledger, 'schema_changes')}
      GROUP BY resource, path ORDER BY since, length(path)`,
   )
@@ -88,43 +91,43 @@ export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<stri
 
 /** What the last stored event of every entity said, by `type id`. */
 export async function readLastEvents(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
-  if (tableFiles(ledger, 'events').length === 0) return new Map()
   const sql = statement('events_last', { events: relationOf(ledger, 'events') })
-  const rows = await engine.rows<{ entity_type: string; entity_id: string; hash: string }>(sql)
+  const rows = await rowsAs(engine, { entity_type: text, entity_id: text, hash: text }, sql)
   return new Map(rows.map(({ entity_type, entity_id, hash }) => [`${entity_type} ${entity_id}`, hash]))
 }
 
 /** The findings on record, each as one text. */
 export async function readFindings(ledger: Ledger, engine: Engine): Promise<Set<string>> {
-  if (tableFiles(ledger, 'registry_findings').length === 0) return new Set()
-  const rows = await engine.rows<{ line: string }>(
+  const rows = await rowsAs(
+    engine,
+    { line: text },
     `SELECT concat_ws(chr(10), kind, resource, id, detail) AS line FROM ${relationOf(ledger, 'registry_findings')}`,
   )
   return new Set(rows.map(({ line }) => line))
 }
 
-/** Open records and versions of each table. */
-export async function readCounts(
-  ledger: Ledger,
+const countsFields = { resource: text, open: count, versions: count }
+
+/** Open records and versions of a table of records, given its steps for FROM. */
+export async function countRecords(
   engine: Engine,
-  tables: readonly string[],
-): Promise<Record<string, { open: number; versions: number }>> {
-  const counts: Record<string, { open: number; versions: number }> = {}
-  for (const table of tables) {
-    const sql = statement('counts', { resource: quote(table), steps: relationOf(ledger, `history.${table}`) })
-    const [row] = await engine.rows(sql)
-    counts[table] = { open: Number(row?.['open'] ?? 0), versions: Number(row?.['versions'] ?? 0) }
-  }
+  table: string,
+  steps: string,
+): Promise<{ readonly open: number; readonly versions: number }> {
+  const [counts] = await rowsAs(engine, countsFields, statement('counts', { resource: quote(table), steps }))
+  return counts ?? { open: 0, versions: 0 }
+}
+
+/** The same of every table. */
+export async function readCounts(ledger: Ledger, engine: Engine, tables: readonly string[]) {
+  const counts: Record<string, { readonly open: number; readonly versions: number }> = {}
+  for (const table of tables) counts[table] = await countRecords(engine, table, relationOf(ledger, `history.${table}`))
   return counts
 }
 
-/** Stored events by type and operation. */
-export async function readEventCounts(
-  ledger: Ledger,
-  engine: Engine,
-): Promise<{ type: string; known: boolean; op: string; events: number }[]> {
-  if (tableFiles(ledger, 'events').length === 0) return []
-  const sql = statement('event_counts', { events: relationOf(ledger, 'events') })
-  const rows = await engine.rows<{ entity_type: string; known: boolean; op: string; events: number }>(sql)
-  return rows.map(({ entity_type, ...rest }) => ({ type: entity_type, ...rest }))
+const eventsFields = { type: text, known: flag, op: text, events: count }
+
+/** Stored events by type and operation; `known`: whether this program knows the type. */
+export async function readEventCounts(ledger: Ledger, engine: Engine): Promise<Shaped<typeof eventsFields>[]> {
+  return await rowsAs(engine, eventsFields, statement('event_counts', { events: relationOf(ledger, 'events') }))
 }

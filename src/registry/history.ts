@@ -70,7 +70,8 @@ function isOpen(poll: Poll, resource: string, id: string): boolean {
   return outlook ? outlook.incoming !== null : poll.held.get(resource)?.get(id)?.open === true
 }
 
-function* openIds(poll: Poll, resource: string): Generator<string> {
+/** The ids of what is there, by what the poll has seen so far. */
+export function* openIds(poll: Poll, resource: string): Generator<string> {
   const outlooks = poll.outlook.get(resource)
   for (const entity of poll.held.get(resource)?.values() ?? [])
     if (entity.open && !outlooks?.has(entity.id)) yield entity.id
@@ -142,25 +143,36 @@ function cascade(poll: Poll, product: string): void {
   }
 }
 
+/** An entity whose held text is wanted. */
+export interface EntityName {
+  readonly resource: string
+  readonly id: string
+}
+
 /** The entities whose held texts must be at hand before the poll can be folded. */
-export function suspects(poll: Poll): Map<string, Set<string>> {
-  const wanted = new Map<string, Set<string>>()
-  const want = (resource: string, id: string): void => {
-    const ids = wanted.get(resource)
-    if (ids) ids.add(id)
-    else wanted.set(resource, new Set([id]))
-  }
+export function suspects(poll: Poll): EntityName[] {
+  const wanted: EntityName[] = []
   const bare = new Set<string>()
   for (const [resource, outlooks] of poll.outlook)
     for (const [id, { incoming }] of outlooks) {
       const known = poll.held.get(resource)?.get(id)
-      if (known?.open && known.hash !== incoming?.hash) want(resource, id)
+      if (known?.open && known.hash !== incoming?.hash) wanted.push({ resource, id })
       if (incoming?.bare === true) bare.add(id)
     }
   if (bare.size > 0)
-    for (const entity of poll.held.get('deployments')?.values() ?? [])
-      if (entity.open && entity.product !== null && bare.has(entity.product)) want('deployments', entity.id)
+    for (const { id, open, product } of poll.held.get('deployments')?.values() ?? [])
+      if (open && product !== null && bare.has(product)) wanted.push({ resource: 'deployments', id })
   return wanted
+}
+
+/** Also the entities whose texts a dated table needs beyond those that the poll itself brings. */
+export function unseen(poll: Poll): EntityName[] {
+  return [...poll.held].flatMap(([resource, entities]) => {
+    const outlooks = poll.outlook.get(resource)
+    const untold = ({ id, open }: HeldEntity): boolean =>
+      open && (outlooks?.get(id)?.incoming?.bare ?? !outlooks?.has(id))
+    return [...entities.values()].filter(untold).map(({ id }) => ({ resource, id }))
+  })
 }
 
 /** A version that begins (`op`) or ends (`closedBy`). */
@@ -241,8 +253,10 @@ interface Sink {
   readonly newKeys: Folded['newKeys'][number][]
   readonly findings: Finding[]
   /** Deployments by the end of the poll, by product; made when first needed. */
-  ofProduct: ReadonlyMap<string, readonly Pick<Incoming, 'id' | 'text'>[]> | null
+  ofProduct: ReadonlyMap<string, readonly Deployment[]> | null
 }
+
+type Deployment = Pick<Incoming, 'id' | 'text' | 'product'>
 
 function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): void {
   const { name } = resource
@@ -296,19 +310,15 @@ function dressed(sink: Sink, product: Incoming): Incoming {
   return { ...product, text, hash: textHash(text), bare: false }
 }
 
-function deploymentsByProduct({ poll, memory }: Sink): Map<string, Pick<Incoming, 'id' | 'text'>[]> {
-  const lists = new Map<string, Pick<Incoming, 'id' | 'text'>[]>()
-  const push = (product: string | null, id: string, text: string | undefined): void => {
-    if (product === null || text === undefined) return
-    const list = lists.get(product)
-    if (list) list.push({ id, text })
-    else lists.set(product, [{ id, text }])
-  }
+function deploymentsByProduct({ poll, memory }: Sink): ReadonlyMap<string, readonly Deployment[]> {
   const outlooks = poll.outlook.get('deployments')
-  for (const [id, { incoming }] of outlooks ?? []) if (incoming) push(incoming.product, id, incoming.text)
-  for (const { id, open, product } of poll.held.get('deployments')?.values() ?? [])
-    if (open && !outlooks?.has(id)) push(product, id, memory.texts('deployments', id)?.latest)
-  return lists
+  const now = [...(outlooks?.values() ?? [])].flatMap(({ incoming }) => incoming ?? [])
+  const held = [...(poll.held.get('deployments')?.values() ?? [])].flatMap(({ id, open, product }) => {
+    const text = open && !outlooks?.has(id) ? memory.texts('deployments', id)?.latest : undefined
+    return text === undefined ? [] : [{ id, product, text }]
+  })
+  const owned = [...now, ...held].filter(({ product }) => product !== null)
+  return Map.groupBy<string, Deployment>(owned, ({ product }) => product ?? '')
 }
 
 /** The rows of embedded tables follow the versions of their parent. */

@@ -1,7 +1,7 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { Resources } from './bodies.ts'
 import { embeddedTables } from './columns.ts'
-import type { Memory, Poll } from './history.ts'
+import { type Memory, type Poll, openIds } from './history.ts'
 import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
 import type { Lines } from './lines.ts'
@@ -133,12 +133,7 @@ function tablesOf(input: DatedInput, view: View): Dated[] {
 
 /** Whether the poll met anything of a resource that was there before; else all of it is in the poll's own steps. */
 function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
-  return (
-    poll.held
-      .get(name)
-      ?.values()
-      .some(({ open }) => open) === true
-  )
+  return [...(poll.held.get(name)?.values() ?? [])].some(({ open }) => open)
 }
 
 function kindOf(input: DatedInput, view: View, table: string, resources: readonly Resource[]): LayerPlan['kind'] {
@@ -176,7 +171,7 @@ function currentView({ poll, change, memory }: DatedInput): View {
     open: ({ name }) => {
       const known = opened.get(name)
       if (known) return known
-      const made = openIds(poll, name)
+      const made = [...openIds(poll, name)].toSorted()
       opened.set(name, made)
       return made
     },
@@ -194,27 +189,4 @@ function currentView({ poll, change, memory }: DatedInput): View {
       return poll.held.get(name)?.get(id)?.open === true ? memory.texts(name, id)?.latest : undefined
     },
   }
-}
-
-function openIds(poll: Poll, resource: string): string[] {
-  const outlooks = poll.outlook.get(resource)
-  const ids: string[] = []
-  for (const [id, { incoming }] of outlooks ?? []) if (incoming) ids.push(id)
-  for (const entity of poll.held.get(resource)?.values() ?? [])
-    if (entity.open && !outlooks?.has(entity.id)) ids.push(entity.id)
-  return ids.toSorted()
-}
-
-/** The entities whose texts a dated table needs beyond those that the poll itself brings. */
-export function unseen(poll: Poll): Map<string, Set<string>> {
-  const wanted = new Map<string, Set<string>>()
-  for (const [resource, entities] of poll.held) {
-    const outlooks = poll.outlook.get(resource)
-    const ids = [...entities.values()].filter(({ id, open }) => {
-      const outlook = outlooks?.get(id)
-      return open && (!outlook || outlook.incoming?.bare === true)
-    })
-    if (ids.length > 0) wanted.set(resource, new Set(ids.map(({ id }) => id)))
-  }
-  return wanted
 }

@@ -11,6 +11,7 @@ import type { Spool } from '../ledger/sweep.ts'
 import type { RawBody } from './asking.ts'
 import { type Drafting, fileName, listAgain } from './staging.ts'
 import type { Tags } from './state.ts'
+import { withoutPoints } from '../ledger/draft.ts'
 
 const unzstd = promisify(zstdDecompress)
 
@@ -79,12 +80,8 @@ async function stageRaw(
     path: rawFile(kind, name, '.json.zst'),
     table: 'raw',
     label: date,
-    metric: null,
-    interval: null,
+    ...withoutPoints,
     rows: bodies.length,
-    min_t: null,
-    max_t: null,
-    digest: null,
     meta: { kind },
   }
 }

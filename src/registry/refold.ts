@@ -11,9 +11,8 @@ import { cutApart } from './cut.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { foldPoll } from './commit.ts'
 import { draftPoll } from './draft.ts'
-import { enginesOf } from './engines.ts'
-import { eventTaker } from './events.ts'
-import type { FinishedPoll, PollContext } from './finished-poll.ts'
+import { enginesOf, type FinishedPoll, type PollContext } from './staging.ts'
+import { eventTaker } from './steps.ts'
 import { readRaw } from './raw.ts'
 import { registryState } from './state.ts'
 
@@ -49,15 +48,16 @@ export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
   const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
   using lines = new Lines(spool)
   const finished = await pollAgain(again, context, newPoll(held), lines)
-  const { memory, change } = await foldPoll(context, finished)
-  const { draft } = await draftPoll({ context, finished, memory, change }, { lake, version, committed_at })
+  const folded = await foldPoll(context, finished)
+  const { draft } = await draftPoll(context, finished, folded, { lake, version, committed_at })
   return draft.add ?? []
 }
 
 function beyond(version: number, got: string): LakeError {
+  const expected = 'the bodies that made it'
   return new LakeError('integrity', {
     subject: `version ${version}`,
-    expected: 'the bodies that made it',
+    expected,
     got,
     next: 'take its files from a copy',
   })
@@ -104,15 +104,10 @@ async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: 
     return { ...frame, as_of, whole, disagreeing: [] }
   }
   const [body] = await bodies(again, 'snapshot')
-  const { records, disagreeing } = sound(after, readSnapshot(body ?? Buffer.alloc(0), resources))
+  const { records, disagreeing } = sound(after, readSnapshot(body, resources))
   const first = then.last === null
-  const inferred = !first && now.epoch > then.epoch
-  observeState(poll, {
-    records: again.acceptShrink ? withMissing(records, resources) : records,
-    source: whole,
-    first,
-    inferred,
-  })
+  const shown = again.acceptShrink ? withMissing(records, resources) : records
+  observeState(poll, { records: shown, source: whole, first, inferred: !first && now.epoch > then.epoch })
   return { ...frame, as_of: now.last?.as_of ?? null, whole, disagreeing }
 }
 
@@ -130,8 +125,8 @@ function sound<T>(after: Ledger, read: Read<T>): T {
   return read.value
 }
 
-/** The bodies of a kind that the commit listed, in the order in which they came. */
-async function bodies({ after }: Again, kind: string): Promise<Buffer[]> {
+/** The bodies of a kind that the commit listed, in the order in which they came: at least one. */
+async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffer[]]> {
   const { version } = after.head()
   const listed = liveFiles(after, { table: 'raw' }).filter((file) => file.meta['kind'] === kind)
   const found: Buffer[] = []
@@ -144,6 +139,7 @@ async function bodies({ after }: Again, kind: string): Promise<Buffer[]> {
     if (apart.length !== rows) throw beyond(version, `${path} holds ${apart.length} bodies, not ${rows}`)
     found.push(...apart)
   }
-  if (found.length === 0) throw beyond(version, `no body of a ${kind} is listed with it`)
-  return found
+  const [first, ...others] = found
+  if (!first) throw beyond(version, `no body of a ${kind} is listed with it`)
+  return [first, ...others]
 }

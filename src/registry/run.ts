@@ -12,10 +12,10 @@ import { type Run, withLake } from '../ledger/job.ts'
 import { quarantineBody } from '../store/quarantine.ts'
 import type { RegistryAsk } from './api.ts'
 import type { RegistryAsking, Stopped } from './asking.ts'
-import { enginesOf, type WithEngine } from './engines.ts'
+import { enginesOf, type WithEngine } from './staging.ts'
 import { readRaw } from './raw.ts'
 import { registryState, passingDraft, passingFacts } from './state.ts'
-import { newTally, type RegistrySummary, summaryOf, type Tally, verdictOf } from './summary.ts'
+import { newTally, type RegistrySummary, type Tally, verdictOf } from './summary.ts'
 
 /** What a registry job is told. */
 export interface RegistryInput {
@@ -89,7 +89,12 @@ export async function withRegistry(
         throw error
       })
       await noteSoft(own, learnt)
-      const value = summaryOf(own, stopped)
+      const { epoch, records } = registryState(own.ledger)
+      const { by: stopped_by = null, until = null, words = null } = stopped ?? {}
+      const resume_at = until === null ? null : new Date(until).toISOString()
+      const requests = connection.sent()
+      const ended = { requests, epoch, records, stopped_by, resume_at, words }
+      const value: RegistrySummary = { run: own.id, ...own.tally, ...ended }
       return { value, stopped_by: value.stopped_by, error: verdictOf(value) }
     })
   })

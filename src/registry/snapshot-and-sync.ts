@@ -8,8 +8,8 @@ import { type RegistryDeps, type RegistryInput, type RegistryRun, withRegistry }
 import type { Stopped } from './asking.ts'
 import { type Committed, commitPoll } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
-import type { PollContext } from './finished-poll.ts'
-import { eventTaker } from './events.ts'
+import type { PollContext } from './staging.ts'
+import { eventTaker } from './steps.ts'
 import { type FeedRead, readFeed, readWhole, type Whole } from './reading.ts'
 import { registryState, passingFacts } from './state.ts'
 import type { RegistrySummary } from './summary.ts'
@@ -24,20 +24,19 @@ export async function registrySync(input: RegistryInput, deps: RegistryDeps): Pr
   return await withRegistry('registry sync', input, deps, followFeed)
 }
 
-function add({ tally, tell }: RegistryRun, done: Committed): void {
-  const { version, files_added, made } = done.version
-  tally.version = version
-  tally.files += files_added
-  if (!made) return
-  tally.date = done.date ?? tally.date
-  tally.opened += done.opened
-  tally.updated += done.updated
-  tally.closed += done.closed
-  tally.findings += done.findings.length
-  tally.schemaChanges += done.newKeys
-  for (const { kind, resource, id, detail } of done.findings.slice(0, 20))
+function add({ tally, tell }: RegistryRun, { version: made, date, change, findings, newKeys }: Committed): void {
+  tally.version = made.version
+  tally.files_added += made.files_added
+  if (!made.made) return
+  tally.snapshot_date = date ?? tally.snapshot_date
+  tally.opened += change.opened
+  tally.updated += change.updated
+  tally.closed += change.closed
+  tally.findings += findings.length
+  tally.schema_changes += newKeys.filter(({ initial }) => !initial).length
+  for (const { kind, resource, id, detail } of findings.slice(0, 20))
     tell({ kind: 'note', text: `${kind}: ${resource} ${id}: ${detail}` })
-  tell({ kind: 'committed', version, files: files_added })
+  tell({ kind: 'committed', version: made.version, files: made.files_added })
 }
 
 /** The feed from the held cursor; a refused cursor means a new epoch, which begins with a snapshot. */
@@ -47,7 +46,7 @@ async function followFeed(run: RegistryRun): Promise<Stopped | null> {
     if (cursor !== null) {
       const feed = isUsable(run, cursor) ? await takeFeed(run, cursor) : null
       if (feed && !feed.invalid) return feed.stopped
-      run.tally.newEpoch = true
+      run.tally.new_epoch = true
       if (epochs >= 2) return { kind: 'stopped', by: 'failed', until: null, words: 'every cursor is refused at once' }
       run.tell({
         kind: 'note',

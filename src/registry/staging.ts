@@ -1,13 +1,70 @@
-import type { StagedFile, Ticket } from '../ledger/commit.ts'
-import type { Engine } from '../store/engine.ts'
+import type { StagedFile, Ticket, CommitDeps } from '../ledger/commit.ts'
+import { Engine } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { registryFile } from '../store/layout.ts'
 import { tableColumns } from './columns.ts'
-import { type Constants, writeParquet } from './lines.ts'
+import { type Constants, writeParquet, type Lines } from './lines.ts'
 import type { Change } from './steps.ts'
-import type { Memory } from './history.ts'
-import type { FinishedPoll, PollContext } from './finished-poll.ts'
-import type { RegistryState } from './state.ts'
+import type { Memory, Poll } from './history.ts'
+import type { RegistryState, PassingFacts, Tags } from './state.ts'
+import { withoutPoints, listedAs } from '../ledger/draft.ts'
+import { parseMicros } from '../time.ts'
+import type { Provider, RequestRow } from '../ledger/entry.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Spool } from '../ledger/sweep.ts'
+import type { Resources } from './bodies.ts'
+import type { RawBody } from './asking.ts'
+
+/** What a poll, one reading of the registry, is committed with. */
+export interface PollContext {
+  readonly ledger: Ledger
+  readonly withEngine: WithEngine
+  readonly spool: Spool
+  readonly resources: Resources
+  readonly run: string
+  readonly job: string
+  readonly provider: Provider
+  readonly providerMoved: boolean
+  readonly rawDays: number
+  readonly deps: CommitDeps
+}
+
+/** A poll that is over, ready to become a version. */
+export interface FinishedPoll {
+  readonly poll: Poll
+  readonly lines: Lines
+  readonly as_of: string | null
+  readonly raws: readonly RawBody[]
+  /** Where the feed goes on afterwards. */
+  readonly cursor: string
+  readonly epoch: number
+  /** Set where a whole state was read: it becomes a dated snapshot. */
+  readonly whole: 'snapshot' | 'lists' | null
+  readonly disagreeing: readonly string[]
+  readonly requests: readonly RequestRow[]
+  readonly passing: Partial<PassingFacts>
+  readonly tags: Tags
+}
+
+/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
+export function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
+  return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
+}
+
+/** Lends an engine for one piece of work and closes it. */
+export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
+
+/**
+ * Engines of one run. What an engine took for one piece of work it keeps until it is closed; a new one takes a
+ * hundredth of a second. One thread takes the least memory, and records are read and written in their order anyway.
+ */
+export function enginesOf(spool: Spool): WithEngine {
+  return async (work) => {
+    const options = { tempDirectory: spool.file('duckdb'), threads: 1, memoryLimit: '256MB' }
+    using engine = await Engine.open(':memory:', options)
+    return await work(engine)
+  }
+}
 
 /** The draft of one poll in the making, under the commit lock. */
 export interface Drafting {
@@ -56,12 +113,8 @@ export async function stageLines(
     path: registryFile(table, id, date),
     table,
     label: date ?? '',
-    metric: null,
-    interval: null,
+    ...withoutPoints,
     rows: finished.lines.rows(place.lines),
-    min_t: null,
-    max_t: null,
-    digest: null,
     meta,
   }
   files.push(staged)
@@ -74,7 +127,5 @@ export function listAgain({ context, files, date }: Drafting, table: string, pat
   const listed = liveFiles(context.ledger, { table }).filter((file) => file.path === path)
   const [first] = listed
   if (!first || listed.some((file) => file.label === date)) return
-  const { rows, min_t, max_t, digest, meta } = first
-  const frame = { metric: null, interval: null, rows, min_t, max_t, digest, meta }
-  files.push({ temporary: null, path, table, label: date, ...frame })
+  files.push(listedAs(first, { label: date }))
 }

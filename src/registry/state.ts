@@ -5,10 +5,12 @@ import { proven } from '../ledger/row.ts'
 import { type Check, mapOf, oneOf, orNull, type Proven, real, shape, text } from '../ledger/shape.ts'
 import type { Layers } from './layers.ts'
 
-const snapshot = shape({ date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') })
+/** What is kept of a snapshot: its date (`YYYY-MM-DD`, UTC), and the microsecond at which it was observed. */
+export const snapshotFields = { date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') }
+const snapshot = shape(snapshotFields)
 
-/** The last snapshot that was applied, by its date (`YYYY-MM-DD`, UTC) and the microsecond at which it was observed. */
-export type LastSnapshot = Proven<typeof snapshot>
+/** A snapshot that was applied. */
+type LastSnapshot = Proven<typeof snapshot>
 
 /**
  * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what

@@ -4,6 +4,14 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { recordTables } from './columns.ts'
 import { readCounts, readEventCounts } from './held.ts'
 import { registryState, passingFacts } from './state.ts'
+import { askBeside, type BesideDeps } from '../ledger/connection.ts'
+import { describeOutcome } from '../net/outcome.ts'
+import { usualRetries } from '../net/retry.ts'
+import { readBytes } from '../store/files.ts'
+import { changesAsk, registryUrl } from './api.ts'
+import type { Stopped } from './asking.ts'
+import { readPage } from './bodies.ts'
+import { registryApi, type RegistryInput } from './run.ts'
 
 /** Where the registry stands by what its jobs committed; instants are ISO text, UTC. Names are relied on by scripts. */
 export interface RegistryFacts {
@@ -32,12 +40,7 @@ export interface RegistryStatus extends RegistryFacts {
   readonly behind: boolean | null
   readonly records: Readonly<Record<string, number>>
   readonly versions: Readonly<Record<string, number>>
-  readonly events: readonly {
-    readonly type: string
-    readonly known: boolean
-    readonly op: string
-    readonly events: number
-  }[]
+  readonly events: Awaited<ReturnType<typeof readEventCounts>>
   readonly limits: {
     readonly per_minute: number | null
     readonly per_minute_remaining: number | null
@@ -90,4 +93,23 @@ export async function registryStatus(
 
 function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
+}
+
+/** Asks once whether the feed has anything after a cursor; the lake is not touched. Cursors are opaque: none is compared. */
+export async function readFeedAhead(
+  input: RegistryInput,
+  deps: BesideDeps,
+  cursor: string,
+): Promise<{ kind: 'asked'; ahead: boolean } | Stopped> {
+  const failed = (words: string): Stopped => ({ kind: 'stopped', by: 'failed', until: null, words })
+  const api = registryApi(input)
+  const retry = { ...usualRetries, attempts: 1, limitedAttempts: 1 }
+  return await askBeside(api, deps, { perMinute: api.perMinute, retry }, async ({ ask, base, file }) => {
+    const url = registryUrl(base, changesAsk(cursor, null))
+    const { outcome } = await ask({ id: 'page', url, file: file('page.json') })
+    if (outcome.kind !== 'body') return failed(describeOutcome(outcome))
+    const page = readPage(await readBytes(outcome.file), input.catalogue.resources)
+    if (!page.ok) return failed(page.reason)
+    return { kind: 'asked', ahead: page.value.hasMore || page.value.events.length > 0 }
+  })
 }

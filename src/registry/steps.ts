@@ -1,5 +1,7 @@
-import type { Folded, Step } from './history.ts'
+import { type Folded, type Step, observeEvent, type Poll } from './history.ts'
 import type { Lines } from './lines.ts'
+import type { FeedEvent } from './bodies.ts'
+import { textHash } from './record.ts'
 
 /** What a poll comes to, while its lines are written. */
 export interface Change {
@@ -52,4 +54,19 @@ function stepRow(step: Step): object {
   if (!child) return { ...head, ...fields }
   const { parent_type, parent_id, ordinal, content_hash } = child
   return { ...head, parent_type, parent_id, ordinal, content_hash }
+}
+
+/** What takes events into a poll: those that repeat the last one of their entity (`last`) leave no line and are no news. */
+export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>): (event: FeedEvent) => boolean {
+  let position = 0
+  return (event) => {
+    const { type, resource, id, op, incoming, text } = event
+    const name = `${type} ${id}`
+    const hash = textHash(incoming ? incoming.hash : 'deleted')
+    observeEvent(poll, event)
+    if (last.get(name) === hash) return false
+    last.set(name, hash)
+    lines.add('events', { position: position++, entity_type: type, resource, entity_id: id, op, hash, event: text })
+    return true
+  }
 }

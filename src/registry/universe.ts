@@ -2,33 +2,29 @@ import { Engine, quoteList } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { real, type Shaped, count } from '../ledger/shape.ts'
+import { rowsAs } from '../ledger/rows-as.ts'
+
+const stepFields = {
+  /** Unix seconds. */
+  at: real,
+  active: count,
+  retired: count,
+  /** Since the step before. */
+  created: count,
+  newlyRetired: count,
+  removed: count,
+}
 
 /** The registry's products after one instant. */
-export interface UniverseStep {
-  /** Unix seconds. */
-  readonly at: number
-  readonly active: number
-  readonly retired: number
-  /** Since the step before. */
-  readonly created: number
-  readonly newlyRetired: number
-  readonly removed: number
-}
+export type UniverseStep = Shaped<typeof stepFields>
 
 /** The products over time, one step for every instant at which something changed; empty where nothing is known. */
 export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
   const paths = liveFiles(ledger, { table: 'history.products' }).map((file) => inLake(ledger.root, file.path))
   if (paths.length === 0) return []
   using engine = await Engine.open()
-  const rows = await engine.rows(universeSql(paths))
-  return rows.map((row) => ({
-    at: Number(row['at']),
-    active: Number(row['active']),
-    retired: Number(row['retired']),
-    created: Number(row['created']),
-    newlyRetired: Number(row['newly_retired']),
-    removed: Number(row['removed']),
-  }))
+  return await rowsAs(engine, stepFields, universeSql(paths))
 }
 
 /** Each step turns one state of a product into another; the running sums are the universe. */
@@ -50,7 +46,7 @@ function universeSql(paths: readonly string[]): string {
         count(*) FILTER (WHERE before <> 'gone' AND state = 'gone') AS removed
       FROM move WHERE state <> before GROUP BY "at"
     )
-    SELECT epoch("at")::DOUBLE AS "at", (sum(active) OVER w)::DOUBLE AS active, (sum(retired) OVER w)::DOUBLE AS retired,
-      created::DOUBLE AS created, newly_retired::DOUBLE AS newly_retired, removed::DOUBLE AS removed
+    SELECT epoch("at")::DOUBLE AS "at", (sum(active) OVER w)::BIGINT AS active, (sum(retired) OVER w)::BIGINT AS retired,
+      created, newly_retired AS "newlyRetired", removed
     FROM change WINDOW w AS (ORDER BY "at") ORDER BY "at"`
 }

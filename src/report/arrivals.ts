@@ -3,42 +3,46 @@ import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { endSql, stepSql } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
-import { type Cell, Engine, quote, quoteList, type Row } from '../store/engine.ts'
+import { Engine, quote, quoteList } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { partitionsOf } from '../points/files.ts'
 import { computedSql } from '../points/stored-clocks.ts'
 import { readPoints } from '../views/relations.ts'
+import { rowsAs } from '../ledger/rows-as.ts'
+import { type Shaped, text, orNull, shape, count, real, listOf } from '../ledger/shape.ts'
 
-/** How the points of one partition arrived, against a rule. Microseconds; lags count from the end of the interval. */
-export interface Arrivals {
-  readonly points: number
-  /** Points whose arrival is known: the provider told `computed_at`, or an earlier answer lacked the point. */
-  readonly told: number
-  readonly seenLate: number
-  readonly backfilled: number
+const arrivalsFields = {
+  points: count,
+  /** Points whose arrival is known: the provider told `computed_at`, or (`seenLate`) an earlier answer lacked the point. */
+  computed: count,
+  seenLate: count,
+  backfilled: count,
   /** Points without a known arrival that became due while the lake was watching their series: late ones would have been seen. */
-  readonly watched: number
+  watched: count,
   /** Points that the rule dates: another rule would date them anew. */
-  readonly ruled: number
+  ruled: count,
   /** Quantiles of the known lags without backfilled points; null where none is known. */
-  readonly p05: number | null
-  readonly p50: number | null
-  readonly p95: number | null
-  readonly p99: number | null
-  readonly max: number | null
+  p05: orNull(real),
+  p50: orNull(real),
+  p95: orNull(real),
+  p99: orNull(real),
+  max: orNull(real),
   /** The lag that covers 99 of 100 points known or watched; null where the arrivals do not say how late the last of them were. */
-  readonly supported: number | null
+  supported: orNull(real),
   /** Known arrivals after the rule's instant. */
-  readonly late: number
-  /** The point that arrived latest against the rule. */
-  readonly worst: Worst | null
+  late: count,
+  /** The point that arrived latest against the rule, as evidence; instants as ISO text. */
+  worst: orNull(shape({ asset: text, t: text, arrived_at: text, rule_at: text })),
   /**
    * Known arrivals without backfilled points by their lag divided by the rule's, twelve bars a decade from a thousandth
    * to a thousand times it: bar n goes from 10^(n/12), which is not in it, to 10^((n+1)/12).
    */
-  readonly bars: readonly { readonly bar: number; readonly points: number }[]
+  bars: listOf(shape({ bar: real, points: count })),
 }
+
+/** How the points of one partition arrived, against a rule. Microseconds; lags count from the end of the interval. */
+export type Arrivals = Shaped<typeof arrivalsFields>
 
 /** The arrivals of one endpoint and interval, and the rules that they are held against. */
 export interface Held {
@@ -46,14 +50,6 @@ export interface Held {
   readonly interval: Interval
   readonly rules: readonly Rule[]
   readonly arrivals: Arrivals
-}
-
-/** One point as evidence; instants as ISO text. */
-export interface Worst {
-  readonly asset: string
-  readonly t: string
-  readonly arrived_at: string
-  readonly rule_at: string
 }
 
 /** Above any lag: stands for points that were late by an unknown time. */
@@ -102,50 +98,24 @@ export async function arrivalsOf(
   interval: Interval,
   rules: readonly Rule[],
 ): Promise<Map<string, Arrivals>> {
-  const rows = await engine.rows<ArrivalsRow>(`
-    ${countedSql(points, interval, rules)}
-    SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS told, count(*) FILTER (seen_late) AS seen_late,
+  const rows = await rowsAs(
+    engine,
+    { metric: text, ...arrivalsFields },
+    `${countedSql(points, interval, rules)}
+    SELECT * EXCLUDE (quantiles, histogram), quantiles[1] AS p05, quantiles[2] AS p50, quantiles[3] AS p95, quantiles[4] AS p99,
+      coalesce(list_transform(map_entries(histogram), lambda one: {'bar': one.key, 'points': one.value}), []) AS bars
+    FROM (SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS computed, count(*) FILTER (seen_late) AS "seenLate",
       count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
       quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles, max(arrived - close) FILTER (counts) AS max,
       nullif(quantile_disc(lag, 0.99) FILTER (counts OR watched), ${unknownLag}) AS supported,
       count(*) FILTER (counts AND arrived > rule) AS late,
       arg_max({'asset': asset, 't': t, 'arrived_at': make_timestamptz(arrived), 'rule_at': make_timestamptz(rule)},
         arrived - rule) FILTER (counts AND arrived > rule) AS worst,
-      map_entries(histogram(ceil(12 * log10(greatest(0.001, least(1000, (arrived - close) / (rule - close))))) - 1)
-        FILTER (counts AND rule > close)) AS bars
-    FROM counted GROUP BY metric`)
-  return new Map(rows.map((row) => [row.metric, arrivalsIn(row)]))
-}
-
-type ArrivalsRow = Row & { readonly metric: string; readonly worst: Worst | null }
-
-function arrivalsIn(row: ArrivalsRow): Arrivals {
-  const number = (name: string): number => Number(row[name] ?? 0)
-  const quantile = (place: number): number | null => {
-    const found = (row['quantiles'] as readonly Cell[] | null)?.[place] ?? null
-    return found === null ? null : Number(found)
-  }
-  const maybe = (name: string): number | null => (row[name] === null ? null : number(name))
-  return {
-    points: number('points'),
-    told: number('told'),
-    seenLate: number('seen_late'),
-    backfilled: number('backfilled'),
-    watched: number('watched'),
-    ruled: number('ruled'),
-    p05: quantile(0),
-    p50: quantile(1),
-    p95: quantile(2),
-    p99: quantile(3),
-    max: maybe('max'),
-    supported: maybe('supported'),
-    late: number('late'),
-    worst: row.worst,
-    bars: ((row['bars'] ?? []) as readonly { readonly key: Cell; readonly value: Cell }[]).map(({ key, value }) => ({
-      bar: Number(key),
-      points: Number(value),
-    })),
-  }
+      histogram(ceil(12 * log10(greatest(0.001, least(1000, (arrived - close) / (rule - close))))) - 1)
+        FILTER (counts AND rule > close) AS histogram
+    FROM counted GROUP BY metric)`,
+  )
+  return new Map(rows.map(({ metric, ...arrivals }) => [metric, arrivals]))
 }
 
 /** The WITH of a relation `counted`: each point with its lag, and whether it counts as an arrival or as watched. */

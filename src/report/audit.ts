@@ -104,8 +104,8 @@ export async function auditAvailability(
 export function judge(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditRow {
   const rule = rules.at(-1)
   if (!rule) throw new RangeError(`${metric} has no rule`)
-  const { told, seenLate, watched, late, p99, supported } = arrivals
-  const counted = told + seenLate - arrivals.backfilled
+  const { computed, seenLate, watched, late, p99, supported } = arrivals
+  const counted = computed + seenLate - arrivals.backfilled
   const seconds = (lag: number | null): number | null => (lag === null ? null : lag / micros)
   const disproved = counted > 0 && late > (counted + watched) * lateShare
   const lag = rule.kind === 'lag' ? rule.seconds : null

@@ -39,15 +39,7 @@ export async function readPage(
     universe,
     violations: violationsOf(ledger),
     runs: heldRuns(ledger, shownRuns).map(runFact),
-    versions: heldVersions(ledger)
-      .slice(-shownVersions)
-      .map((v) => ({
-        version: v.version,
-        at: v.committed_at / 1_000_000,
-        job: v.job,
-        points: v.points_added,
-        files: v.files_added,
-      })),
+    versions: heldVersions(ledger).slice(-shownVersions),
   }
 }
 
@@ -93,10 +85,9 @@ function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Fram
     addByMonth(byMonth.held, frame.firstMonth, held, interval)
     addByMonth(byMonth.failed, frame.firstMonth, failed, interval)
   }
-  const points = own.reduce((sum, one) => sum + one.points, 0)
   const newest = own.reduce<Instant | null>((last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity), null)
   const lag = frame.lags.get(metric) ?? null
-  return { metric, series: own.length, points, ...byMonth, fresh, overdue, newest, lag }
+  return { metric, series: own.length, ...byMonth, fresh, overdue, newest, lag }
 }
 
 function zeros(length: number): number[] {
@@ -130,7 +121,6 @@ function violationsOf(ledger: Ledger): ViolationFact[] {
         kind: v.kind,
         stored: v.stored,
         offered: v.offered,
-        storedAt: v.stored_at === null ? null : v.stored_at / 1_000_000,
         accepted: v.why,
         offeredAt: v.offered_at / 1_000_000,
       }
@@ -144,7 +134,7 @@ async function readLags(ledger: Ledger, { catalogue, now }: StatusInput): Promis
   for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, () => true)) {
     const { p05, p50, p95, p99, max, late } = arrivals
     for (const { bar, points } of arrivals.bars) bars.set(bar, (bars.get(bar) ?? 0) + points)
-    const points = arrivals.told + arrivals.seenLate - arrivals.backfilled
+    const points = arrivals.computed + arrivals.seenLate - arrivals.backfilled
     if (points === 0 || points < (lags.get(endpoint.path)?.points ?? 0)) continue
     const rule = ruleFor(rules, now)
     const [low, middle, high, higher, most] = [p05, p50, p95, p99, max].map((lag) => (lag ?? 0) / 1_000_000)

@@ -112,13 +112,13 @@ export function countFresh(series: readonly SeriesStanding[]): Standing['freshne
 
 /** The series that have points and are refused, and those that were withdrawn. */
 function refusedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): Standing['refused'] {
-  const told = [...coverage].flatMap(([series, rows]) =>
+  const refused = [...coverage].flatMap(([series, rows]) =>
     rows.flatMap(({ state, reason }) => {
       const refusal = state === 'failed' || state === 'unsupported' ? readRefusal(reason) : null
       return refusal === null || refusal.since === null ? [] : [{ ...refusal, since: refusal.since, series }]
     }),
   )
-  const now = told.filter(({ withdrawn }) => !withdrawn)
+  const now = refused.filter(({ withdrawn }) => !withdrawn)
   const first = now.toSorted((a, b) => a.since - b.since)[0]
   const count = (rows: readonly { readonly series: string }[]): number => new Set(rows.map(({ series }) => series)).size
   return {
@@ -126,7 +126,7 @@ function refusedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): Stand
     windows: now.length,
     since: first === undefined ? null : formatInstant(first.since),
     words: first?.words ?? null,
-    withdrawn: count(told.filter(({ withdrawn }) => withdrawn)),
+    withdrawn: count(refused.filter(({ withdrawn }) => withdrawn)),
   }
 }
 
@@ -176,10 +176,10 @@ export function runFact(run: HeldRun): RunFact {
 }
 
 /** What a plan or a summary tells of a cost, and else `otherwise`. */
-function costIn(told: Json, otherwise: RunCost): RunCost {
-  const facts: { readonly [key: string]: unknown } = typeof told === 'object' && told !== null ? { ...told } : {}
+function costIn(facts: Json, otherwise: RunCost): RunCost {
+  const known: { readonly [key: string]: unknown } = typeof facts === 'object' && facts !== null ? { ...facts } : {}
   const numberOf = (key: 'requests' | 'points' | 'credits'): number | null => {
-    const value = facts[key]
+    const value = known[key]
     return typeof value === 'number' ? value : otherwise[key]
   }
   return { requests: numberOf('requests'), points: numberOf('points'), credits: numberOf('credits') }

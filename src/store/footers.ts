@@ -1,30 +1,27 @@
 import { type Engine, quoteList } from './engine.ts'
 
-/** What the footer of a Parquet file says. */
+/** What the footer of a Parquet file says of it; null where it says nothing. */
 export interface Footer {
   readonly lake: string | null
   readonly version: string | null
+  /** Digest of the content. */
+  readonly digest: string | null
+  /** When a change of rules dated its points, in microseconds. */
+  readonly dated: string | null
   readonly rows: number
 }
 
 /** The footers of these files, by path. */
 export async function footersOf(engine: Engine, paths: readonly string[]): Promise<Map<string, Footer>> {
-  const footers = new Map<string, Footer>()
-  if (paths.length === 0) return footers
-  const rows = await engine.rows<{ path: string; points: bigint; lake: string | null; version: string | null }>(
+  if (paths.length === 0) return new Map()
+  const says = (key: string): string => `max(k.value) FILTER (k.name = 'pitlake_${key}') AS ${key}`
+  const rows = await engine.rows<Omit<Footer, 'rows'> & { path: string; rows: bigint }>(
     `WITH facts AS (SELECT file_name AS path, decode(key) AS name, decode(value) AS value
-       FROM parquet_kv_metadata(${quoteList(paths)}) WHERE decode(key) IN ('pitlake_lake', 'pitlake_version'))
-     SELECT f.file_name AS path, f.num_rows AS points, max(k.value) FILTER (k.name = 'pitlake_lake') AS lake,
-       max(k.value) FILTER (k.name = 'pitlake_version') AS version
+       FROM parquet_kv_metadata(${quoteList(paths)}) WHERE starts_with(decode(key), 'pitlake_'))
+     SELECT f.file_name AS path, f.num_rows AS rows, ${['lake', 'version', 'digest', 'dated'].map(says).join(', ')}
      FROM parquet_file_metadata(${quoteList(paths)}) f LEFT JOIN facts k ON k.path = f.file_name GROUP BY ALL`,
   )
-  for (const row of rows)
-    footers.set(row.path, {
-      lake: row.lake,
-      version: row.version,
-      rows: Number(row.points),
-    })
-  return footers
+  return new Map(rows.map(({ path, ...footer }) => [path, { ...footer, rows: Number(footer.rows) }]))
 }
 
 /** What the points files hold of one series; `t` in seconds. */

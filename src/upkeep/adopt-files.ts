@@ -1,19 +1,37 @@
 import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
-import { footersOf } from '../store/footers.ts'
-import { type Engine, quoteList } from '../store/engine.ts'
+import { footersOf, countSeries } from '../store/footers.ts'
+import { type Engine, quote } from '../store/engine.ts'
 import { LakeError } from '../errors.ts'
 import { dataVersion, inLake, parsePointsFile, parseRegistryFile, places } from '../store/layout.ts'
 import { prove, refuseNewerFiles } from './merge.ts'
 import { supersededColumn } from './merge-history.ts'
 import { type Interval, parseMicros } from '../time.ts'
+import { seriesId } from '../catalog/series.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { sha256File } from '../ledger/commit.ts'
+import { describe, readShares, shareOf } from '../points/write.ts'
+import { statOf } from '../store/disk.ts'
+import type { FileEntry, Json, Progress, SeriesRow } from '../ledger/entry.ts'
+import { partitionSql, partitionsOf, sharesMeta } from '../points/files.ts'
+import { withoutPoints } from '../ledger/draft.ts'
 
-/** A data file that can be read whole, and what its name and its footer say of it. */
-export interface FoundFile {
+/** The folder of a lost lake, and what its files are read with. */
+export interface LostFolder {
+  readonly engine: Engine
+  readonly root: string
+}
+
+/** What the path of a data file says. */
+interface Place {
   /** Relative to the lake. */
   readonly path: string
   readonly table: string
   readonly metric: string | null
   readonly interval: Interval | null
+}
+
+/** A data file that can be read whole, and what its name and its footer say of it. */
+export interface FoundFile extends Place {
   readonly version: number
   readonly rows: number
   readonly columns: Columns
@@ -23,6 +41,13 @@ export interface FoundFile {
   readonly datedAt: number
 }
 
+/** A file as the journal is to list it. */
+export interface Listing {
+  readonly file: FoundFile
+  readonly label: string
+  readonly meta: { readonly [key: string]: Json }
+}
+
 /** A file that is not taken up, and why. */
 export interface Unfit {
   readonly path: string
@@ -30,36 +55,30 @@ export interface Unfit {
 }
 
 /** What a path of the layout holds; undefined where no table of this program does. */
-function tableOf(path: string): Pick<FoundFile, 'table' | 'metric' | 'interval'> | undefined {
-  const nothing = { metric: null, interval: null }
+function placeOf(path: string): Place | undefined {
   if (!path.endsWith('.parquet')) return undefined
-  const own = parsePointsFile(path)
-  if (own) return { table: 'points', metric: own.metric, interval: own.interval }
-  if (path.startsWith(`${places.points}/recent/`)) return { table: 'points', ...nothing }
-  if (path.startsWith(`${places.assets}/`)) return { table: 'metric_assets', ...nothing }
-  const table = parseRegistryFile(path)?.table
-  return table === undefined ? undefined : { table, ...nothing }
+  const { metric = null, interval = null } = parsePointsFile(path) ?? {}
+  const points = metric !== null || path.startsWith(`${places.points}/recent/`)
+  const listing = path.startsWith(`${places.assets}/`)
+  const table = points ? 'points' : listing ? 'metric_assets' : parseRegistryFile(path)?.table
+  return table === undefined ? undefined : { path, table, metric, interval }
 }
 
 /** Reads a file whole and holds it against its footer. A file of a newer program is refused with all the rest. */
-export async function readFound(engine: Engine, root: string, path: string, lake: string): Promise<FoundFile | Unfit> {
-  const about = tableOf(path)
-  if (!about) return { path, why: 'bodies as received and files of unknown tables are not taken up' }
+export async function readFound(folder: LostFolder, path: string, lake: string): Promise<FoundFile | Unfit> {
+  const place = placeOf(path)
+  if (!place) return { path, why: 'bodies as received and files of unknown tables are not taken up' }
   try {
-    return await proveFound(engine, inLake(root, path), lake, { path, ...about })
+    return await proveFound(folder, lake, place)
   } catch (error) {
     if (error instanceof LakeError) throw error
     return { path, why: 'it cannot be read' }
   }
 }
 
-async function proveFound(
-  engine: Engine,
-  full: string,
-  lake: string,
-  about: Pick<FoundFile, 'path' | 'table' | 'metric' | 'interval'>,
-): Promise<FoundFile | Unfit> {
-  const { path, table } = about
+async function proveFound({ engine, root }: LostFolder, lake: string, place: Place): Promise<FoundFile | Unfit> {
+  const { path, table } = place
+  const full = inLake(root, path)
   const footer = (await footersOf(engine, [full])).get(full)
   if (!footer) return { path, why: 'it cannot be read' }
   // The listing of assets is written without a footer of ours.
@@ -67,20 +86,11 @@ async function proveFound(
     return { path, why: footer.lake === null ? 'its footer names no lake' : `it is of the lake ${footer.lake}` }
   await refuseNewerFiles(engine, [full])
   const columns = (await columnsOf(engine, parquet([full]))).filter(({ name }) => name !== supersededColumn)
-  const proof = await prove(engine, parquet([full]), columns, table)
-  const { digest = null, dated = null } = await toldBy(engine, full)
-  if (proof.rows !== footer.rows) return { path, why: 'it holds another number of rows than its footer says' }
-  if (digest !== null && digest !== proof.digest) return { path, why: 'its digest does not hold' }
+  const { rows, digest } = await prove(engine, parquet([full]), columns, table)
+  if (rows !== footer.rows) return { path, why: 'it holds another number of rows than its footer says' }
+  if (footer.digest !== null && footer.digest !== digest) return { path, why: 'its digest does not hold' }
   const version = Math.max(Number(footer.version ?? 0), dataVersion(path) ?? 0)
-  return { ...about, version, rows: proof.rows, columns, digest, datedAt: Number(dated ?? 0) }
-}
-
-async function toldBy(engine: Engine, full: string): Promise<{ digest?: string | null; dated?: string | null }> {
-  const [row] = await engine.rows<{ digest: string | null; dated: string | null }>(
-    `SELECT max(value) FILTER (name = 'pitlake_digest') AS digest, max(value) FILTER (name = 'pitlake_dated') AS dated
-     FROM (SELECT decode(key) AS name, decode(value) AS value FROM parquet_kv_metadata(${quoteList([full])}))`,
-  )
-  return row ?? {}
+  return { ...place, version, rows, columns, digest: footer.digest, datedAt: Number(footer.dated ?? 0) }
 }
 
 /** When the run that wrote a file began, as its name tells, in microseconds, and whether it changed dates; 0 where none. */
@@ -99,4 +109,64 @@ export function byPreference(a: FoundFile, b: FoundFile): number {
   if (later !== 0) return later
   if (a.version !== b.version) return b.version - a.version
   return a.path < b.path ? 1 : -1
+}
+
+/** A file under a label as the journal keeps it. */
+export async function entryOf(root: string, { file, label, meta }: Listing): Promise<FileEntry> {
+  const { path, table, rows, digest } = file
+  const full = inLake(root, path)
+  const bytes = (await statOf(full))?.size ?? 0
+  return { ...withoutPoints, path, table, label, rows, bytes, digest, sha256: await sha256File(full), meta }
+}
+
+/** A points file as the journal keeps it, read back from its rows. */
+export async function pointsEntry({ engine, root }: LostFolder, file: FoundFile): Promise<FileEntry> {
+  const { metric, interval, datedAt } = file
+  const own = metric !== null && interval !== null
+  const names = own ? `${quote(metric)} AS metric, ${quote(interval)} AS "interval", ` : ''
+  const shares = await readShares(engine, `(SELECT ${names}* FROM ${parquet([inLake(root, file.path)])})`)
+  const { rows, digest, min_t, max_t, ...bounds } = describe(shares)
+  const meta: Record<string, Json> = {
+    ...bounds,
+    ...(!own && { shares: sharesMeta(shares.map(shareOf)) }),
+    ...(datedAt > 0 && { dated_at: datedAt }),
+  }
+  const entry = await entryOf(root, { file, label: '', meta })
+  return { ...entry, metric, interval, rows, digest, min_t, max_t }
+}
+
+/** Every series of the points files, and what they hold of it. */
+export async function seriesIn(
+  { engine, root }: LostFolder,
+  files: readonly FileEntry[],
+  catalogue: Catalogue,
+): Promise<{ readonly series: SeriesRow[]; readonly progress: Progress[] }> {
+  const series: SeriesRow[] = []
+  const progress: Progress[] = []
+  for (const partition of partitionsOf(files).values()) {
+    const { metric, interval } = partition
+    const named = `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(root, partition)})`
+    for (const { points, first, last, ...counted } of await countSeries(engine, named)) {
+      const { asset, currency, exchange, network } = counted
+      const params = counted.params === null ? {} : (JSON.parse(counted.params) as SeriesRow['params'])
+      // Where the endpoint takes no interval the one under which its points stand was found out by their spacing.
+      const asked = catalogue.endpoints.get(metric)?.intervals.length === 0 ? null : interval
+      const identity = { metric, asset, interval: asked, currency, exchange, network, params }
+      const id = seriesId(identity)
+      series.push({ id, ...identity, settled: interval })
+      progress.push({ series: id, points, first_t: first, last_t: last })
+    }
+  }
+  series.sort((a, b) => (a.id < b.id ? -1 : 1))
+  return { series, progress: progress.sort((a, b) => (a.series < b.series ? -1 : 1)) }
+}
+
+/** The latest instant at which anything in a file was observed, in microseconds; 0 where it does not say. */
+export async function observedIn({ engine, root }: LostFolder, { path, columns }: FoundFile): Promise<number> {
+  const name = columns.find((column) => column.name === 'observed_at' || column.name === 'at')?.name
+  if (name === undefined) return 0
+  const [row] = await engine.rows(
+    `SELECT CAST(coalesce(epoch_us(max("${name}")), 0) AS DOUBLE) AS at FROM ${parquet([inLake(root, path)])}`,
+  )
+  return Number(row?.['at'] ?? 0)
 }

@@ -1,9 +1,9 @@
-import { type Engine, quote, quoteList } from '../store/engine.ts'
+import { quote, quoteList } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { computedSql } from '../points/stored-clocks.ts'
 import type { Interval } from '../time.ts'
 import { chooseFiles, type Shared } from './adopt-cover.ts'
-import { byPreference, type FoundFile, type Unfit, writtenBy } from './adopt-files.ts'
+import { byPreference, type FoundFile, type Unfit, writtenBy, type LostFolder } from './adopt-files.ts'
 
 /** The files of which each row stands once, and the others with the reason. */
 export interface Sorted {
@@ -23,18 +23,14 @@ interface Overlap {
 const superseded = 'its rows stand in other files'
 
 /** Chooses the points files in which each (series, t) stands once, with the newest dates. */
-export async function sortPoints(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Sorted> {
+export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]): Promise<Sorted> {
   const overlaps: Overlap[] = []
-  for (const { metric, interval } of await partitionsIn(engine, root, files)) {
-    const own = files.filter((file) => file.metric === metric && file.interval === interval)
-    const recent = files.filter((file) => file.metric === null)
-    overlaps.push(...(await overlapsOf(engine, root, own, recent, { metric, interval })))
-  }
+  for (const one of await partitionsIn(folder, files)) overlaps.push(...(await overlapsOf(folder, files, one)))
   return sortFiles(files, overlaps)
 }
 
 /** Chooses the files of another table in which each row stands once. */
-export async function sortRows(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Sorted> {
+export async function sortRows({ engine, root }: LostFolder, files: readonly FoundFile[]): Promise<Sorted> {
   if (files.length === 0) return { kept: [], others: [] }
   const names = [...new Set(files.flatMap(({ columns }) => columns.map(({ name }) => `"${name}"`)))]
   const overlaps = await engine.rows<{ files: readonly string[] }>(
@@ -42,8 +38,10 @@ export async function sortRows(engine: Engine, root: string, files: readonly Fou
        FROM read_parquet(${pathsOf(root, files)}, union_by_name = true, hive_partitioning = false, filename = true)
        GROUP BY ${names.join(', ')})`,
   )
-  const told = overlaps.map((one) => ({ files: inside(root, one.files), dated: [], contradicts: false }))
-  return sortFiles(files, told)
+  return sortFiles(
+    files,
+    overlaps.map((one) => ({ files: inside(root, one.files), dated: [], contradicts: false })),
+  )
 }
 
 /** Judges contradictions and dates first, then what is left by the rule that a row stands once. */
@@ -89,7 +87,7 @@ function judge({ files, dated, contradicts }: Overlap, byPath: ReadonlyMap<strin
     .map((path) => ({ path, why: 'it holds an earlier dating, and until when it held is lost' }))
 }
 
-type Rank = readonly [told: number, named: number]
+type Rank = readonly [footer: number, named: number]
 
 /** How new the dates of a file are: as its footer tells; files of earlier programs are known by the name of their run. */
 function rankOf(file: FoundFile | undefined): Rank {
@@ -106,7 +104,7 @@ interface Named {
   readonly interval: Interval
 }
 
-async function partitionsIn(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Named[]> {
+async function partitionsIn({ engine, root }: LostFolder, files: readonly FoundFile[]): Promise<Named[]> {
   const named = new Map<string, Named>()
   for (const { metric, interval } of files)
     if (metric !== null && interval !== null) named.set(`${metric} ${interval}`, { metric, interval })
@@ -120,12 +118,12 @@ async function partitionsIn(engine: Engine, root: string, files: readonly FoundF
 }
 
 async function overlapsOf(
-  engine: Engine,
-  root: string,
-  own: readonly FoundFile[],
-  recent: readonly FoundFile[],
+  { engine, root }: LostFolder,
+  all: readonly FoundFile[],
   { metric, interval }: Named,
 ): Promise<Overlap[]> {
+  const own = all.filter((file) => file.metric === metric && file.interval === interval)
+  const recent = all.filter((file) => file.metric === null)
   const rows = (files: readonly FoundFile[], where: string): string =>
     `SELECT filename, asset, currency, exchange, network, params, t,
        hash(v, signbit(v), o, extra, observed_at, ${computedSql()}) AS content, hash(available_at, basis, available_rule_at) AS dates
@@ -136,13 +134,13 @@ async function overlapsOf(
       ? []
       : [rows(recent, ` WHERE metric = ${quote(metric)} AND "interval" = ${quote(interval)}`)]),
   ]
-  const found = await engine.rows<{ files: readonly string[]; dated: readonly number[]; contradicts: boolean }>(
+  const found = await engine.rows<{ [K in keyof Overlap]: Overlap[K] }>(
     `SELECT DISTINCT files, list_transform(dates, lambda each: list_position(dates, each)::INTEGER) AS dated, contradicts
      FROM (SELECT list(filename ORDER BY filename) AS files, list(dates ORDER BY filename) AS dates,
          count(DISTINCT content) > 1 AS contradicts
        FROM (${levels.join(' UNION ALL ')}) GROUP BY asset, currency, exchange, network, params, t)`,
   )
-  return found.map(({ files, dated, contradicts }) => ({ files: inside(root, files), dated, contradicts }))
+  return found.map((one) => ({ ...one, files: inside(root, one.files) }))
 }
 
 function pathsOf(root: string, files: readonly FoundFile[]): string {

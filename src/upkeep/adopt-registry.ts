@@ -1,21 +1,16 @@
-import type { Engine, Row } from '../store/engine.ts'
 import type { Json } from '../ledger/entry.ts'
-import { quote } from '../store/engine.ts'
 import { inLake, parseRegistryFile } from '../store/layout.ts'
 import { isHistory } from './merge-history.ts'
 import { columnsMark } from '../registry/columns.ts'
 import type { Layers } from '../registry/layers.ts'
-import { statement, relation } from '../registry/sql.ts'
-import type { FoundFile, Unfit } from './adopt-files.ts'
+import { relation } from '../registry/sql.ts'
+import type { Listing, FoundFile, Unfit, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
-import { type LastSnapshot, lostCursor, stateDraft } from '../registry/state.ts'
-
-/** A file as the journal is to list it. */
-export interface Listing {
-  readonly file: FoundFile
-  readonly label: string
-  readonly meta: { readonly [key: string]: Json }
-}
+import { lostCursor, stateDraft, snapshotFields } from '../registry/state.ts'
+import { text, real, orNull, type Shaped, count } from '../ledger/shape.ts'
+import { LakeError } from '../errors.ts'
+import { countRecords } from '../registry/held.ts'
+import { rowsAs } from '../ledger/rows-as.ts'
 
 /** What is taken up of the registry: all that its history needs, or nothing. */
 export interface AdoptedRegistry {
@@ -26,37 +21,36 @@ export interface AdoptedRegistry {
   readonly refused: string | null
 }
 
+const manifestFields = { ...snapshotFields, resource: text, base: text, delta: orNull(text), rows: orNull(real) }
+
 /** One line of the table `snapshots`: which layers showed a table on a date. */
-interface Manifest extends LastSnapshot {
-  readonly resource: string
-  readonly base: string
-  readonly delta: string | null
-  readonly rows: number | null
-}
+type Manifest = Shaped<typeof manifestFields>
 
 /** A gap in the steps would show what is gone as open: the history is taken up whole or not at all. */
 class Refusal extends Error {}
 
 /** Rebuilds where the registry stood from the files of its tables. */
 export async function adoptRegistry(
-  engine: Engine,
-  root: string,
+  folder: LostFolder,
   files: readonly FoundFile[],
   unfit: readonly Unfit[],
 ): Promise<AdoptedRegistry> {
   if (files.length === 0) return { listings: [], state: {}, others: unfit, refused: null }
   try {
-    return await rebuild(engine, root, files, unfit)
+    return await rebuild(folder, files, unfit)
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    const refused = error instanceof Refusal || (error instanceof LakeError && error.kind === 'integrity')
+    if (!refused) throw error
     const others = files.map(({ path }) => ({ path, why: `the registry: ${error.message}` }))
     return { listings: [], state: {}, others: [...others, ...unfit], refused: error.message }
   }
 }
 
+/** The files of the tables that only grow, by table. */
+type Steps = ReadonlyMap<string, readonly FoundFile[]>
+
 async function rebuild(
-  engine: Engine,
-  root: string,
+  folder: LostFolder,
   files: readonly FoundFile[],
   unfit: readonly Unfit[],
 ): Promise<AdoptedRegistry> {
@@ -69,13 +63,13 @@ async function rebuild(
     files.filter((file) => !isDated(file)),
     (file) => file.table,
   )) {
-    const sorted = await sortRows(engine, root, own)
+    const sorted = await sortRows(folder, own)
     const unclear = sorted.others.find(({ why }) => why.startsWith('some'))
     if (unclear) throw new Refusal(`${unclear.path}: ${unclear.why}`)
     steps.set(table, sorted.kept)
     others.push(...sorted.others)
   }
-  const manifests = await manifestsOf(engine, root, steps.get('snapshots') ?? [])
+  const manifests = await manifestsOf(folder, steps.get('snapshots') ?? [])
   const dated = new Map(files.filter(isDated).map((file) => [`${file.table}/${nameOf(file)}`, file]))
   const listings = [...steps.values()].flat().map((file): Listing => ({ file, label: '', meta: {} }))
   const shown = datedListings(manifests, dated)
@@ -83,15 +77,15 @@ async function rebuild(
   for (const file of dated.values()) {
     if (used.has(file.path)) continue
     // A copy still bears the name of the layer that it is a copy of.
-    if (await isItself(engine, root, file)) throw new Refusal(`the snapshot that made ${file.path} is missing`)
+    if (await isItself(folder, file)) throw new Refusal(`the snapshot that made ${file.path} is missing`)
     others.push({ path: file.path, why: 'it is a copy: no snapshot names it' })
   }
-  await proveOpen(engine, root, steps, manifests)
-  const state = await stateOf(engine, root, steps, manifests, dated)
+  await proveOpen(folder, steps, manifests)
+  const state = await stateOf(folder, steps, manifests, dated)
   return { listings: [...listings, ...shown], state, others, refused: null }
 }
 
-async function isItself(engine: Engine, root: string, file: FoundFile): Promise<boolean> {
+async function isItself({ engine, root }: LostFolder, file: FoundFile): Promise<boolean> {
   const [row] = await engine.rows(
     `SELECT any_value(layer) AS layer FROM ${relation(file.table, pathsOf(root, [file]))}`,
   )
@@ -102,10 +96,12 @@ function nameOf({ path }: FoundFile): string {
   return parseRegistryFile(path)?.id ?? ''
 }
 
-async function manifestsOf(engine: Engine, root: string, files: readonly FoundFile[]): Promise<Manifest[]> {
-  const rows = await engine.rows<Manifest & Row>(
-    `SELECT CAST(snapshot_date AS VARCHAR) AS date, CAST(epoch_us(observed_at) AS DOUBLE) AS observed_at, as_of, source,
-       resource, base, delta, CAST(rows AS DOUBLE) AS rows
+async function manifestsOf({ engine, root }: LostFolder, files: readonly FoundFile[]): Promise<Manifest[]> {
+  const rows = await rowsAs(
+    engine,
+    manifestFields,
+    `SELECT CAST(snapshot_date AS VARCHAR) AS date, epoch_us(observed_at) AS observed_at, as_of, source,
+       resource, base, delta, rows
      FROM ${relation('snapshots', pathsOf(root, files))} ORDER BY observed_at, resource`,
   )
   if (rows.length === 0) throw new Refusal('no snapshot is left that tells where it began')
@@ -138,48 +134,38 @@ function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string
 }
 
 /** The steps must lead to what the last snapshot counted: else files of the history are lost. */
-async function proveOpen(
-  engine: Engine,
-  root: string,
-  steps: ReadonlyMap<string, readonly FoundFile[]>,
-  manifests: readonly Manifest[],
-): Promise<void> {
+async function proveOpen({ engine, root }: LostFolder, steps: Steps, manifests: readonly Manifest[]): Promise<void> {
   for (const { resource, rows, observed_at, date } of manifests) {
     // Of what records embed a snapshot may count other rows than history.
     const own = steps.get(`history.${resource}`) ?? []
     if (rows === null || own.some(({ columns }) => columns.some(({ name }) => name === 'parent_id'))) continue
-    const [row] = await engine.rows(
-      `SELECT CAST(count(*) FILTER (WHERE open) AS DOUBLE) AS open FROM (SELECT max_by(op IS NOT NULL, "at") AS open
+    const [{ open } = { open: 0 }] = await rowsAs(
+      engine,
+      { open: count },
+      `SELECT count(*) FILTER (WHERE open) AS open FROM (SELECT max_by(op IS NOT NULL, "at") AS open
          FROM ${relation(`history.${resource}`, pathsOf(root, own))}
          WHERE "at" <= make_timestamptz(CAST(${observed_at} AS BIGINT)) GROUP BY id)`,
     )
-    if (Number(row?.['open']) !== rows)
-      throw new Refusal(
-        `the history leads to ${Number(row?.['open'])} ${resource} on ${date}, the snapshot had ${rows}`,
-      )
+    if (open !== rows)
+      throw new Refusal(`the history leads to ${open} ${resource} on ${date}, the snapshot had ${rows}`)
   }
 }
 
 async function stateOf(
-  engine: Engine,
-  root: string,
-  steps: ReadonlyMap<string, readonly FoundFile[]>,
+  { engine, root }: LostFolder,
+  steps: Steps,
   manifests: readonly Manifest[],
   dated: ReadonlyMap<string, FoundFile>,
 ): Promise<AdoptedRegistry['state']> {
-  const told = manifests.map(({ date, observed_at, as_of, source }) => ({ date, observed_at, as_of, source }))
-  const last = told.at(-1)
+  const shown = manifests.map(({ date, observed_at, as_of, source }) => ({ date, observed_at, as_of, source }))
+  const [first = null, last = null] = [shown[0], shown.at(-1)]
   const layers: Record<string, Layers> = {}
   for (const { resource, base, delta, rows, observed_at } of manifests) {
     if (observed_at !== last?.observed_at) continue
     const path = (name: string): string => dated.get(`${resource}/${name}`)?.path ?? ''
-    const first = manifests.find((one) => one.resource === resource && one.base === base) ?? { observed_at }
-    layers[resource] = {
-      base: path(base),
-      base_at: first.observed_at,
-      delta: delta === null ? null : path(delta),
-      rows,
-    }
+    const begun = manifests.find((one) => one.resource === resource && one.base === base)
+    const base_at = begun?.observed_at ?? observed_at
+    layers[resource] = { base: path(base), base_at, delta: delta === null ? null : path(delta), rows }
   }
   const records: Record<string, number> = {}
   const breaks = new Set<number>()
@@ -187,20 +173,10 @@ async function stateOf(
     if (!isHistory(table)) continue
     const resource = table.slice('history.'.length)
     const source = relation(table, pathsOf(root, files))
-    const [row] = await engine.rows(statement('counts', { resource: quote(resource), steps: source }))
-    records[resource] = Number(row?.['open'] ?? 0)
-    const inferred = await engine.rows(
-      `SELECT DISTINCT CAST(epoch_us("at") AS DOUBLE) AS at FROM ${source} WHERE inferred`,
-    )
-    for (const { at } of inferred) breaks.add(Number(at))
+    records[resource] = (await countRecords(engine, resource, source)).open
+    const inferred = `SELECT DISTINCT epoch_us("at") AS at FROM ${source} WHERE inferred`
+    for (const { at } of await rowsAs(engine, { at: real }, inferred)) breaks.add(at)
   }
   // An epoch that changed nothing left no trace: the number is the smallest that it can have been.
-  return stateDraft({
-    cursor: lostCursor,
-    epoch: 1 + breaks.size,
-    first: told[0] ?? null,
-    last: last ?? null,
-    layers,
-    records,
-  })
+  return stateDraft({ cursor: lostCursor, epoch: 1 + breaks.size, first, last, layers, records })
 }

@@ -23,8 +23,16 @@ import { dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { markedSynthetic, readMarker, setMarker } from '../store/marker.ts'
-import { entryOf, observedIn, pointsEntry, seriesIn } from './adopt-entry.ts'
-import { type FoundFile, readFound, type Unfit } from './adopt-files.ts'
+import {
+  entryOf,
+  observedIn,
+  pointsEntry,
+  seriesIn,
+  type FoundFile,
+  readFound,
+  type Unfit,
+  type LostFolder,
+} from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
 import { lostLake } from './found.ts'
@@ -71,6 +79,7 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   using engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
+  const opened: LostFolder = { engine, root }
   const lost = await lostLake(root)
   if (!lost) return []
   const lake = await lakeOf(root, lost.lakes)
@@ -78,12 +87,12 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   if (synthetic === null) throw unknownProvider(root)
   const begun = await unfinished(root)
   if (begun) await moveAside(disk, root, begun)
-  const found = await takeStock(engine, root, lake)
+  const found = await takeStock(opened, lake)
   if (found.listed.length === 0) throw nothingLeft(root)
   const plan = begun ?? (await planned(disk, root, found, deps.nowMicros()))
   await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
   await setMarker(disk, root, lake, synthetic)
-  const { series, progress } = await seriesIn(engine, root, found.listed, adopting.catalogue)
+  const { series, progress } = await seriesIn(opened, found.listed, adopting.catalogue)
   const committed_at = Math.max(Math.floor(deps.nowMicros()), found.observed + 1)
   const frame = {
     lake,
@@ -93,7 +102,7 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
     synthetic,
   }
   await publish(disk, root, plan.folder, entryFor({ ...frame, found, series, progress, plan }))
-  return told(found, series, progress, frame.version, plan)
+  return inWords(found, series, progress, frame.version, plan)
 }
 
 /** The marker's id; without one that which all footers agree on. */
@@ -121,33 +130,30 @@ interface Stock {
 }
 
 /** Reads every file of ours and decides which are taken up. */
-async function takeStock(engine: Engine, root: string, lake: string): Promise<Stock> {
+async function takeStock(folder: LostFolder, lake: string): Promise<Stock> {
+  const { root } = folder
   const sound: FoundFile[] = []
   const unfit: Unfit[] = []
   let version = 0
   for (const place of dataPlaces)
     for await (const path of ownFilesBelow(root, place)) {
-      const one = await readFound(engine, root, path, lake)
+      const one = await readFound(folder, path, lake)
       version = Math.max(version, dataVersion(path) ?? 0, 'version' in one ? one.version : 0)
       if ('why' in one) unfit.push(one)
       else sound.push(one)
     }
   const at = (place: string) => (file: { readonly path: string }) => file.path.startsWith(`${place}/`)
-  const points = await sortPoints(engine, root, sound.filter(at(places.points)))
-  const assets = await sortRows(engine, root, sound.filter(at(places.assets)))
-  const registry = await adoptRegistry(
-    engine,
-    root,
-    sound.filter(at(places.registry)),
-    unfit.filter(at(places.registry)),
-  )
+  const points = await sortPoints(folder, sound.filter(at(places.points)))
+  const assets = await sortRows(folder, sound.filter(at(places.assets)))
+  const inRegistry = at(places.registry)
+  const registry = await adoptRegistry(folder, sound.filter(inRegistry), unfit.filter(inRegistry))
   const listed: FileEntry[] = []
-  for (const file of points.kept) listed.push(await pointsEntry(engine, root, file))
+  for (const file of points.kept) listed.push(await pointsEntry(folder, file))
   for (const file of assets.kept) listed.push(await entryOf(root, { file, label: '', meta: {} }))
   for (const one of registry.listings) listed.push(await entryOf(root, one))
   let observed = 0
-  for (const file of sound) observed = Math.max(observed, await observedIn(engine, root, file))
-  const rest = unfit.filter((file) => !at(places.registry)(file))
+  for (const file of sound) observed = Math.max(observed, await observedIn(folder, file))
+  const rest = unfit.filter((file) => !inRegistry(file))
   const others = [...rest, ...points.others, ...assets.others, ...registry.others]
   const kept = new Set(listed.map(({ path }) => path))
   const unproved = sound.filter(({ path, digest }) => digest === null && kept.has(path)).length
@@ -253,7 +259,7 @@ async function publish(disk: Disk, root: string, folder: string, entry: Entry): 
   ;(await Ledger.rebuild(root)).close()
 }
 
-function told(
+function inWords(
   { listed, registry, state, unproved }: Stock,
   series: readonly SeriesRow[],
   progress: readonly Progress[],

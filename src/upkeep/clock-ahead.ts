@@ -1,5 +1,5 @@
 import { type LakeError, usage } from '../errors.ts'
-import { clocked, type ClockMended } from '../ledger/apply.ts'
+import { clocked } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
@@ -7,15 +7,14 @@ import { heldCoverage, heldSeries, heldVersions, liveFiles } from '../ledger/hel
 import { places } from '../store/layout.ts'
 import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { reobserveFile } from './instants-points.ts'
-import { redatedLabel } from '../ledger/redated.ts'
-import { relisted } from './redate.ts'
+import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'
 import { mendArchive } from './clock-archive.ts'
-import { footerOf, replacement, withRewriting } from './rewrite.ts'
+import { replacement, withRewriting, type Rewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
+import { type Mended, type Mending, mendInstants, trueInstantSql } from './clock-instants.ts'
 
 /** A clock may be off by so much without anybody's noticing. */
 const tolerated = 3_600_000_000
@@ -74,53 +73,67 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
   // Polls of the wrong clock stay one after the other, all of them behind what was known before.
   const polls = pollInstants(ledger, first.version)
   const instant = Math.max(now, (good?.committed_at ?? 0) + 1 + wrong.length) + Math.max(0, polls.length - 1)
-  let points = 0
-  let rows = 0
+  let seen = ''
   await withRewriting(ledger, patient, run, async (rewriting) => {
+    let files = 0
     await commit(
       ledger,
       async (ticket) => {
-        const add: StagedFile[] = []
-        const remove: string[] = []
-        const files = liveFiles(ledger, { table: 'points' })
         if (versionsAhead(ledger, now).wrong.length !== wrong.length) throw busy()
-        for (const [n, file] of files.entries()) {
-          if (file.added_version < first.version) continue
-          if (file.interval === null) throw busy()
-          const out = rewriting.spool.file(`${n}.parquet`)
-          const job = { root: ledger.root, file, now: now + tolerated, observedAt: ticket.committed_at, out }
-          const mended = await reobserveFile(rewriting.engine, { ...job, metadata: footerOf(ledger, [file]) })
-          if (mended === null) continue
-          add.push(replacement(rewriting, n, [file], mended))
-          remove.push(file.path)
-          points += mended.rows
-        }
+        const frame = { wrong, before: good?.committed_at, now: now + tolerated, ticket }
+        const mending: Mending = { ...frame, nextFile: () => files++ }
+        const points = await mendPoints(rewriting, mending)
+        const registry = await mendRegistry(rewriting, mending, polls)
+        const archive = await mendArchive(rewriting, mending)
+        const datings = datingsBack(ledger, mending)
+        seen = `${points.rows} points${registry.rows === 0 ? '' : ` and ${registry.rows} rows of the registry and of assets`}`
         const { uncovered, coverage } = coverageBack(ledger, Math.floor(instant / 1_000_000))
-        const findings = findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at)
-        const draft = { job: 'doctor', run, provider: providerOf(ledger), add, remove, coverage, findings }
-        const dated = { first: first.version, now: now + tolerated, before: good?.committed_at, instants: polls }
-        const registry = await mendRegistry(rewriting, { ...dated, ticket, from: files.length })
-        rows = registry.rows
         const clock_mended = { version: ticket.version, at: ticket.committed_at, before: good?.committed_at ?? 0 }
-        const archive = await mendArchive(rewriting, { ...clock_mended, wrong, from: files.length + registry.files })
-        const datings = datingsBack(ledger, now, clock_mended)
-        add.push(...registry.add, ...archive.add, ...datings)
-        remove.push(...registry.remove, ...archive.remove, ...datings.map(({ path }) => path))
-        const state = { ...registry.state, ...archive.state, clock_mended }
-        return { ...draft, state, passing: registry.passing, uncovered }
+        return {
+          job: 'doctor',
+          run,
+          provider: providerOf(ledger),
+          add: [...points.add, ...registry.add, ...archive.add, ...datings],
+          remove: [...points.remove, ...registry.remove, ...archive.remove, ...datings.map(({ path }) => path)],
+          uncovered,
+          coverage,
+          findings: findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at),
+          state: { ...registry.state, ...archive.state, clock_mended },
+          passing: registry.passing,
+        }
       },
       deps,
       instant,
     )
   })
-  const seen = [`${points} points`, ...(rows === 0 ? [] : [`${rows} rows of the registry and of assets`])].join(' and ')
   return [`${wrong.length} versions were dated by a clock far ahead: ${seen} are now seen at their mending`]
 }
 
+/** Points that were seen in the future are seen now, and so is what is known by that alone. */
+async function mendPoints(rewriting: Rewriting, mending: Mending): Promise<Mended & { readonly rows: number }> {
+  const { now, wrong, ticket } = mending
+  const observed = { now, known: new Map(), otherwise: ticket.committed_at }
+  const available = `CASE WHEN basis = 'observed' THEN ${trueInstantSql('available_at', observed)} ELSE available_at END`
+  const mended = new Map([
+    ['observed_at', trueInstantSql('observed_at', observed)],
+    ['available_at', available],
+  ])
+  const made: { readonly from: string; readonly staged: StagedFile }[] = []
+  for (const file of liveFiles(rewriting.ledger, { table: 'points' })) {
+    if (file.added_version < (wrong[0]?.version ?? Infinity)) continue
+    if (file.interval === null) throw busy()
+    const n = mending.nextFile()
+    const written = await mendInstants(rewriting, n, file, { now, mended })
+    if (written) made.push({ from: file.path, staged: replacement(rewriting, n, [file], written) })
+  }
+  const add = made.map(({ staged }) => staged)
+  return { add, remove: made.map(({ from }) => from), rows: add.reduce((sum, { rows }) => sum + rows, 0) }
+}
+
 /** Earlier datings that a change of rules by the wrong clock has ended: they ended when its version is mended. */
-function datingsBack(ledger: Ledger, now: Micros, { version, at }: ClockMended): StagedFile[] {
-  const wrong = liveFiles(ledger, { table: 'redated' }).filter(({ label }) => Number(label) > now + tolerated)
-  return wrong.map((file) => relisted(file, redatedLabel(at - (version - file.added_version))))
+function datingsBack(ledger: Ledger, { now, ticket: { version, committed_at } }: Mending): StagedFile[] {
+  const wrong = liveFiles(ledger, { table: 'redated' }).filter(({ label }) => Number(label) > now)
+  return wrong.map((file) => asEarlier(file, committed_at - (version - file.added_version)))
 }
 
 /** Runs of the wrong clock that made no version: the index sets their instants back, by a version that brings nothing. */

@@ -1,33 +1,31 @@
 import { posix } from 'node:path'
-import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
+import { type Draft, type StagedFile, listedAs } from '../ledger/draft.ts'
 import { formatDate, type Micros } from '../time.ts'
 import { type HeldFile, heldPassing, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Mending, redateInstants } from './instants-registry.ts'
+import {
+  type Mended,
+  type Mending,
+  mendInstants,
+  seenColumns,
+  type TrueInstants,
+  trueInstantSql,
+} from './clock-instants.ts'
 import { registryState, type RegistryState, passingDraft, passingFacts, stateDraft } from '../registry/state.ts'
-import { type Rewriting, footerOf, replacement } from './rewrite.ts'
-
-/** What a clock far ahead has dated, for the tables that keep the instants of their polls. */
-export interface WrongInstants {
-  /** The first version that it dated. */
-  readonly first: number
-  /** What is later than this never was. */
-  readonly now: Micros
-  /** The commit before it; undefined where there was none. */
-  readonly before: Micros | undefined
-  /** The wrong instants of polls, in their order. */
-  readonly instants: readonly Micros[]
-  readonly ticket: Ticket
-  /** Files of the spool are numbered from here on. */
-  readonly from: number
-}
+import { type Rewriting, replacement } from './rewrite.ts'
+import { quoteName, quote } from '../store/engine.ts'
 
 /** The mending of these tables as a part of a draft. */
-export interface MendedRegistry extends Required<Pick<Draft, 'add' | 'remove' | 'state' | 'passing'>> {
+export interface MendedRegistry extends Mended, Required<Pick<Draft, 'state' | 'passing'>> {
   readonly rows: number
-  /** How many files of the spool it took. */
-  readonly files: number
+}
+
+/** The true instants of polls, the day of the mending, and what layers of dated tables are called from now on. */
+interface Polls extends TrueInstants {
+  /** `YYYY-MM-DD`. */
+  readonly date: string
+  readonly layers: Map<string, string>
 }
 
 /** The instants of the versions from `first` on that brought files of the registry or of the listing of assets. */
@@ -45,62 +43,77 @@ export function pollInstants(ledger: Ledger, first: number): Micros[] {
  * Gives what polls of a wrong clock brought the instant of the mending: files are written anew, dates and layers are
  * named after the true day, the state follows. Several polls stay one after the other, the last one at the commit.
  */
-export async function mendRegistry(rewriting: Rewriting, wrong: WrongInstants): Promise<MendedRegistry> {
-  const { ticket, instants, now } = wrong
+export async function mendRegistry(
+  rewriting: Rewriting,
+  mending: Mending,
+  instants: readonly Micros[],
+): Promise<MendedRegistry> {
+  const { ledger } = rewriting
+  const { now, wrong, ticket } = mending
+  const first = wrong[0]?.version ?? Infinity
   const last = ticket.committed_at
-  const spread = new Map(instants.map((at, i) => [at, last - (instants.length - 1 - i)]))
-  const layers = new Map<string, string>()
+  const known = new Map(instants.map((at, i) => [at, last - (instants.length - 1 - i)]))
+  const polls: Polls = { now, known, otherwise: last, date: formatDate(last / 1e6), layers: new Map() }
   const paths = new Map<string, string>()
-  const mending = { now, instants: spread, observedAt: last, date: formatDate(last / 1e6), layers }
   const add: StagedFile[] = []
   let rows = 0
-  const polled = liveFiles(rewriting.ledger).filter(
+  const polled = liveFiles(ledger).filter(
     ({ path }) => parseRegistryFile(path) !== undefined || path.startsWith(`${places.assets}/`),
   )
   // Dated tables come first: their new names stand in `snapshots`.
-  const [dated, others] = [true, false].map((is) => polled.filter(({ label }) => (label !== '') === is))
-  for (const [path, listed] of Map.groupBy([...(dated ?? []), ...(others ?? [])], (file) => file.path)) {
-    const staged = await mendFile(rewriting, wrong, mending, listed, wrong.from + paths.size)
+  const sorted = [...polled.filter(({ label }) => label !== ''), ...polled.filter(({ label }) => label === '')]
+  for (const [path, listed] of Map.groupBy(sorted, (file) => file.path)) {
+    const staged = await mendFile(rewriting, mending, polls, listed)
     if (staged === null) {
-      add.push(...listedToday(listed, wrong.first, mending.date))
+      add.push(...listedToday(listed, first, polls.date))
       continue
     }
     add.push(staged)
     paths.set(path, staged.path)
     rows += staged.rows
   }
-  const raw = relabelled(rewriting.ledger, wrong.first, mending.date)
+  const raw = relabelled(ledger, first, polls.date)
   return {
     add: [...add, ...raw],
     remove: [...paths.keys(), ...raw.map(({ path }) => path)],
-    state: stateOf(rewriting.ledger, mending, paths),
-    passing: passingOf(rewriting.ledger, wrong),
+    state: stateOf(ledger, polls, paths),
+    passing: passingOf(ledger, mending),
     rows,
-    files: paths.size,
   }
 }
 
 /** A file written anew; null where it was not made by the wrong clock. */
 async function mendFile(
   rewriting: Rewriting,
-  { first, ticket }: WrongInstants,
-  mending: Mending & { readonly layers: Map<string, string> },
+  { wrong, ticket, nextFile }: Mending,
+  polls: Polls,
   listed: readonly HeldFile[],
-  n: number,
 ): Promise<StagedFile | null> {
   const [file] = listed
-  if (!file || listed.some(({ added_version }) => added_version < first)) return null
-  const { engine, ledger, spool } = rewriting
-  const { rows, digest, min_t, max_t, meta } = file
-  const staged = replacement(rewriting, n, [file], { rows, digest, min_t, max_t, meta })
+  if (!file || listed.some(({ added_version }) => added_version < (wrong[0]?.version ?? Infinity))) return null
   const layer = `${layerOf(file.path)}-v${ticket.version}`
   // The rows of a dated file name it, and so does its snapshot; those of one poll have one name in all tables.
-  if (file.label !== '') mending.layers.set(layerOf(file.path), layer)
-  const job = { ...mending, root: ledger.root, file, out: spool.file(`${n}.parquet`) }
-  const written = await redateInstants(engine, { ...job, metadata: footerOf(ledger, [file]) })
-  if (file.label === '') return written && { ...staged, ...written }
-  if (written === null) throw new RangeError(`${file.path} has another instant than its version`)
-  return { ...staged, ...written, path: registryFile(file.table, layer, mending.date), label: mending.date }
+  if (file.label !== '') polls.layers.set(layerOf(file.path), layer)
+  const n = nextFile()
+  const written = await mendInstants(rewriting, n, file, { now: polls.now, mended: mendedSql(polls) })
+  const staged = written && replacement(rewriting, n, [file], written)
+  if (file.label === '') return staged
+  if (staged === null) throw new RangeError(`${file.path} has another instant than its version`)
+  return { ...staged, path: registryFile(file.table, layer, polls.date), label: polls.date }
+}
+
+/** SQL by column of what a wrong poll has dated or named. */
+function mendedSql(polls: Polls): ReadonlyMap<string, string> {
+  const { now, date, layers } = polls
+  const mended = new Map([...seenColumns].map((name) => [name, trueInstantSql(name, polls)]))
+  mended.set(
+    'snapshot_date',
+    `CASE WHEN epoch_us(observed_at) > ${now} THEN CAST(${quote(date)} AS DATE) ELSE snapshot_date END`,
+  )
+  const cases = [...layers].map(([from, to]) => `WHEN ${quote(from)} THEN ${quote(to)}`).join(' ')
+  for (const name of layers.size === 0 ? [] : ['layer', 'base', 'delta'])
+    mended.set(name, `CASE ${quoteName(name)} ${cases} ELSE ${quoteName(name)} END`)
+  return mended
 }
 
 /** A layer of before that a wrong date is made of is one of the true date. */
@@ -108,12 +121,7 @@ function listedToday(listed: readonly HeldFile[], first: number, date: string): 
   const [file] = listed
   const wrong = listed.some(({ label, added_version }) => added_version >= first && label !== '')
   if (!file || !wrong || listed.some(({ label }) => label === date)) return []
-  return [listedAs(file, date)]
-}
-
-function listedAs(file: HeldFile, label: string): StagedFile {
-  const { path, table, metric, interval, rows, min_t, max_t, digest, meta } = file
-  return { temporary: null, path, table, label, metric, interval, rows, min_t, max_t, digest, meta }
+  return [listedAs(file, { label: date })]
 }
 
 /** Bodies that only the wrong clock has listed: they would be kept until its day comes. */
@@ -122,7 +130,7 @@ function relabelled(ledger: Ledger, first: number, date: string): StagedFile[] {
   return [...listed.values()].flatMap((files) => {
     const [file] = files
     const wrong = files.every(({ label, added_version }) => added_version >= first && label > date)
-    return file && wrong ? [listedAs(file, date)] : []
+    return file && wrong ? [listedAs(file, { label: date })] : []
   })
 }
 
@@ -130,13 +138,13 @@ function layerOf(path: string): string {
   return posix.basename(path, '.parquet')
 }
 
-function stateOf(ledger: Ledger, mending: Mending, paths: ReadonlyMap<string, string>): MendedRegistry['state'] {
+function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string>): MendedRegistry['state'] {
   const { first, last, layers } = registryState(ledger)
-  const instant = (at: Micros): Micros => (at > mending.now ? (mending.instants.get(at) ?? mending.observedAt) : at)
+  const instant = (at: Micros): Micros => (at > polls.now ? (polls.known.get(at) ?? polls.otherwise) : at)
   const snapshot = (shown: RegistryState['last']): RegistryState['last'] =>
-    shown === null || shown.observed_at <= mending.now
+    shown === null || shown.observed_at <= polls.now
       ? shown
-      : { ...shown, date: mending.date, observed_at: instant(shown.observed_at) }
+      : { ...shown, date: polls.date, observed_at: instant(shown.observed_at) }
   const mended = Object.entries(layers).map(([table, layer]) => {
     const delta = layer.delta === null ? null : (paths.get(layer.delta) ?? layer.delta)
     return [table, { ...layer, base: paths.get(layer.base) ?? layer.base, base_at: instant(layer.base_at), delta }]
@@ -150,7 +158,7 @@ function stateOf(ledger: Ledger, mending: Mending, paths: ReadonlyMap<string, st
 }
 
 /** When the feed was read last is told too early rather than too late: after the commit that came before. */
-function passingOf(ledger: Ledger, { now, before }: WrongInstants): MendedRegistry['passing'] {
+function passingOf(ledger: Ledger, { now, before }: Mending): MendedRegistry['passing'] {
   const { polled } = passingFacts(ledger)
   const limit = heldPassing(ledger, 'registry.snapshot_limit')
   return passingDraft({

@@ -3,32 +3,22 @@ import { LakeError } from '../errors.ts'
 import { archived } from '../ledger/archive.ts'
 import { commit, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
 import { foldJournal } from '../ledger/fold.ts'
-import type { HeldFile } from '../ledger/held.ts'
-import { liveFiles } from '../ledger/held.ts'
+import { type HeldFile, liveFiles } from '../ledger/held.ts'
 import { type Actual, type JobDeps, type Result, runName, withLake } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { tryLock } from '../store/lock.ts'
-import { mergeFiles } from './merge.ts'
+import { mergeFiles, Unmergeable } from './merge.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../points/files.ts'
-import { pointsFile, recentFile } from '../store/layout.ts'
 import { isHistory } from './merge-history.ts'
 import { measuredEncoding } from './encode.ts'
 import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
-import type { Interval } from '../time.ts'
 import { archiveRows } from './archive.ts'
-import { footerOf, replacement, type Rewriting, withRewriting } from './rewrite.ts'
+import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 
-/** A partition of a table: the files that may become one. */
-interface Part {
-  readonly table: string
-  readonly metric: string | null
-  readonly interval: Interval | null
-}
-
 /** A partition whose files were left as they are, and why. */
-export interface Abandoned extends Part {
+export interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
   readonly reason: string
 }
 
@@ -131,15 +121,9 @@ function isMergeable(table: string): boolean {
 
 /** The live files by partition, in a fixed order. */
 function partitions(ledger: Ledger): HeldFile[][] {
-  const parts = new Map<string, HeldFile[]>()
-  for (const file of liveFiles(ledger)) {
-    if (!isMergeable(file.table)) continue
-    const key = JSON.stringify([file.table, file.metric, file.interval, file.label])
-    const part = parts.get(key)
-    if (part) part.push(file)
-    else parts.set(key, [file])
-  }
-  return [...parts.values()]
+  const files = liveFiles(ledger).filter(({ table }) => isMergeable(table))
+  const key = ({ table, metric, interval, label }: HeldFile) => JSON.stringify([table, metric, interval, label])
+  return [...Map.groupBy(files, key).values()]
 }
 
 interface Choice {
@@ -219,9 +203,13 @@ async function mergeAll(
       outcome.stopped = true
       break
     }
-    const one = await mergeOne(rewriting, choice, n, files)
-    if ('reason' in one) outcome.abandoned.push(one)
-    else ready.push(one)
+    try {
+      ready.push({ inputs: files, staged: await mergeOne(rewriting, choice, n, files) })
+    } catch (error) {
+      if (!(error instanceof Unmergeable)) throw error
+      const { table = '', metric = null, interval = null } = files[0] ?? {}
+      outcome.abandoned.push({ table, metric, interval, reason: error.message })
+    }
     waiting += files.reduce((sum, file) => sum + file.bytes, 0)
     if (waiting >= batchBytes) await exchange()
   }
@@ -233,46 +221,9 @@ async function mergeOne(
   { measure, portion }: Choice,
   n: number,
   files: readonly HeldFile[],
-): Promise<Ready | Abandoned> {
-  const { ledger, spool, engine } = rewriting
-  if (files.every(isRecent)) return await mergeRecent(rewriting, portion, n, files)
-  const merged = await mergeFiles(engine, {
-    root: ledger.root,
-    files,
-    out: spool.file(`${n}.parquet`),
-    measure,
-    metadata: footerOf(ledger, files),
-  })
-  if (merged.kind === 'abandoned') {
-    const { table = '', metric = null, interval = null } = files[0] ?? {}
-    return { table, metric, interval, reason: merged.reason }
-  }
-  return { inputs: files, staged: [replacement(rewriting, n, files, merged.file)] }
-}
-
-async function mergeRecent(
-  { ledger, spool, engine, name: own }: Rewriting,
-  portion: number,
-  n: number,
-  files: readonly HeldFile[],
-): Promise<Ready | Abandoned> {
-  const name = (i: number): string => `${n}-${i}.parquet`
-  const merged = await mergeRecentFiles(engine, {
-    root: ledger.root,
-    files,
-    portion,
-    out: (i) => spool.file(name(i)),
-    metadata: footerOf(ledger, files),
-  })
-  if (merged.kind === 'abandoned') return { table: 'points', metric: null, interval: null, reason: merged.reason }
-  const version = String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')
-  const staged = merged.files.map((file, i): StagedFile => {
-    const { metric, interval } = file
-    const id = `${version}-${own}-${n}-${i}`
-    const path = metric === null || interval === null ? recentFile(id) : pointsFile(metric, interval, id)
-    return { temporary: spool.path(name(i)), path, table: 'points', label: '', ...file }
-  })
-  return { inputs: files, staged }
+): Promise<readonly StagedFile[]> {
+  if (files.every(isRecent)) return await mergeRecentFiles(rewriting, n, files, portion)
+  return [await mergeFiles(rewriting, n, files, measure)]
 }
 
 /** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */

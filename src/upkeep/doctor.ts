@@ -1,25 +1,40 @@
 import { isThere } from '../store/files.ts'
 import { resolve } from 'node:path'
-import { LakeError, usage } from '../errors.ts'
+import { LakeError } from '../errors.ts'
 import { unfitEntry } from '../ledger/aside.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
-import { checkFiles, checkLocks, checkMarker, checkOrphans, checkViews, type FilesHealth } from './damage-files.ts'
+import {
+  checkFiles,
+  checkLocks,
+  checkMarker,
+  checkOrphans,
+  checkViews,
+  type FilesHealth,
+  checkStamps,
+} from './damage-files.ts'
 import { isWritable } from '../store/disk.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { refuseMirror } from '../store/marker.ts'
-import { Ledger } from '../ledger/ledger.ts'
+import { Ledger, noLake } from '../ledger/ledger.ts'
 import type { Row } from '../ledger/row.ts'
-import { checkStamps } from './damage-stamps.ts'
 import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type Forgotten, forgetLost } from './forget.ts'
 import { lostDamage, lostLake, moveFound } from './found.ts'
-import { clearJournal } from './repair-aside.ts'
+import {
+  clearJournal,
+  keepRuns,
+  lostBeyond,
+  mendJournal,
+  mendMarker,
+  rebuildLedger,
+  restoreMerged,
+  tidy,
+} from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
 import { type RebuiltRegistry, rebuildRegistry } from './rebuild-registry.ts'
-import { keepRuns, lostBeyond, mendJournal, mendMarker, rebuildLedger, restoreMerged, tidy } from './repair.ts'
 import { checkStrays, type JournalHealth, checkJournal, checkRuns } from './damage-journal.ts'
 
 /** What the doctor is asked to look at and to mend. */
@@ -67,10 +82,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
     const findings = mended.length > 0 ? [] : [lostDamage(lost)]
     return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null }
   }
-  if (![places.ledger, places.journal].some((place) => isThere(inLake(input.data, place))))
-    throw usage(`no lake in ${input.data}`, {
-      next: 'run pitlake fetch to begin one, or name another folder with --data',
-    })
+  if (![places.ledger, places.journal].some((place) => isThere(inLake(input.data, place)))) throw noLake(input.data)
   const first = await look(input, deps)
   const half = Boolean(input.adopt) && (await isHalfAdopted(input.data))
   if (!(half || input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
@@ -149,7 +161,8 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
   const root = input.data
   const journal = await checkJournal(root)
   const nothing: FilesHealth = { damaged: [], files: 0, bytes: 0 }
-  if (journal.newer) return { diagnosis: told(undefined, nothing, journal.findings, input), journal, files: nothing }
+  if (journal.newer)
+    return { diagnosis: diagnosisOf(undefined, nothing, journal.findings, input), journal, files: nothing }
   const unfit = await unfitEntry(root)
   const index = unfit
     ? { ledger: Ledger.asLeft(root), findings: [finding('entry_unfit', entryFile(unfit.version), unfit.found)] }
@@ -167,10 +180,10 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
     found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
   }
   if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
-  return { diagnosis: told(ledger, files, found, input), journal, files }
+  return { diagnosis: diagnosisOf(ledger, files, found, input), journal, files }
 }
 
-function told(
+function diagnosisOf(
   ledger: Ledger | undefined,
   files: FilesHealth,
   findings: readonly Damage[],
@@ -247,12 +260,12 @@ async function differs(ledger: Ledger): Promise<boolean> {
   using made = await Ledger.inMemory(ledger.root)
   const before = progress(ledger)
   if (before !== progress(made)) return false
-  const other = ledger.tables().some((table) => !sameRows(toldRows(ledger, table), toldRows(made, table)))
+  const other = ledger.tables().some((table) => !sameRows(journalRows(ledger, table), journalRows(made, table)))
   return other && progress(ledger) === before
 }
 
 /** The rows that the journal tells of; the notes of stamps are looked at one by one. */
-function* toldRows(ledger: Ledger, table: string): Iterable<Row> {
+function* journalRows(ledger: Ledger, table: string): Iterable<Row> {
   for (const row of ledger.rowsOf(table)) if (table !== 'stamps' || !isFromNote(row)) yield row
 }
 

@@ -1,14 +1,16 @@
 import { Engine } from '../store/engine.ts'
-import type { CommitDeps, Draft } from '../ledger/commit.ts'
-import { commit } from '../ledger/commit.ts'
+import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './damage-files.ts'
 import type { CoverageRow, Json, Progress } from '../ledger/entry.ts'
-import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles } from '../ledger/held.ts'
+import { heldCoverage, type HeldFile, heldSeries, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Partition, partitionSql, partitionsOf } from '../points/files.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import { end, type Interval, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
+import { paramsText } from '../points/order.ts'
+import { text, type Shaped, orNull, count, real } from '../ledger/shape.ts'
+import { rowsAs } from '../ledger/rows-as.ts'
 
 /** What a series lost with a file. */
 export interface LostPart {
@@ -99,7 +101,7 @@ async function lostOf(
     own.map((series) => series.id),
   )
   return own.flatMap((series): LostPart[] => {
-    const there = left.get(keyOf(series)) ?? { points: 0, windows: [] }
+    const there = left.get(keyOf({ ...series, params: paramsText(series.params) })) ?? { points: 0, windows: [] }
     const points = series.points - there.points
     if (points <= 0) return []
     const covered = (coverage.get(series.id) ?? []).filter((row) => row.state === 'covered' && row.reason === null)
@@ -112,10 +114,23 @@ interface Left {
   readonly windows: Window[]
 }
 
+const islandFields = {
+  asset: text,
+  currency: orNull(text),
+  exchange: orNull(text),
+  network: orNull(text),
+  params: orNull(text),
+  first: real,
+  last: real,
+  points: count,
+}
+
 /** The stored runs of every series: from their first point to the end of their last one. */
 async function islands(engine: Engine, interval: Interval, source: string): Promise<Map<string, Left>> {
   const found = new Map<string, Left>()
-  const rows = await engine.rows<Island>(
+  const rows = await rowsAs(
+    engine,
+    islandFields,
     `WITH point AS (
        SELECT asset, currency, exchange, network, params, t, make_timestamptz(${endSql('epoch_us(lag(t) OVER w)', interval, micros)}) AS expected
        FROM ${source}
@@ -125,31 +140,21 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
          OVER (PARTITION BY asset, currency, exchange, network, params ORDER BY t) AS n FROM point
      )
      SELECT asset, currency, exchange, network, params, epoch(min(t))::DOUBLE AS first, epoch(max(t))::DOUBLE AS last,
-       count(*)::DOUBLE AS points
+       count(*) AS points
      FROM island GROUP BY asset, currency, exchange, network, params, n ORDER BY first`,
   )
-  for (const { params: text, first, last, points, ...row } of rows) {
-    const params = text === null ? {} : (JSON.parse(text) as HeldSeries['params'])
-    const key = keyOf({ ...row, params })
-    const before = found.get(key) ?? { points: 0, windows: [] }
-    before.windows.push({ since: first, until: end(last, interval) })
-    found.set(key, { points: before.points + points, windows: before.windows })
+  for (const row of rows) {
+    const before = found.get(keyOf(row)) ?? { points: 0, windows: [] }
+    before.windows.push({ since: row.first, until: end(row.last, interval) })
+    found.set(keyOf(row), { points: before.points + row.points, windows: before.windows })
   }
   return found
 }
 
-type Dimensions = Pick<HeldSeries, 'asset' | 'currency' | 'exchange' | 'network' | 'params'>
-
-type Island = Omit<Dimensions, 'params'> & {
-  readonly params: string | null
-  readonly first: number
-  readonly last: number
-  readonly points: number
-}
+type Dimensions = Shaped<Pick<typeof islandFields, 'asset' | 'currency' | 'exchange' | 'network' | 'params'>>
 
 function keyOf({ asset, currency, exchange, network, params }: Dimensions): string {
-  const sorted = Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return JSON.stringify([asset, currency, exchange, network, sorted])
+  return JSON.stringify([asset, currency, exchange, network, params])
 }
 
 function progressOf(ledger: Ledger, parts: readonly LostPart[]): Progress[] {

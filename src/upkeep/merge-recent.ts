@@ -1,96 +1,90 @@
 import { parquet } from '../store/parquet.ts'
 import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import type { FileEntry } from '../ledger/entry.ts'
-import { realDisk } from '../store/disk.ts'
-import { inLake } from '../store/layout.ts'
-import { inSession, type MergedFile, orderOf, refuseNewerFiles, unlikeLedger } from './merge.ts'
+import { pointsFile, recentFile } from '../store/layout.ts'
+import { inSession, orderOf, rowsOf, soundSource, Unmergeable } from './merge.ts'
 import { usualEncoding, writeParquet } from './encode.ts'
 import { recentGroup, sharesMeta } from '../points/files.ts'
+import type { HeldFile } from '../ledger/held.ts'
+import type { StagedFile } from '../ledger/draft.ts'
+import { type Rewriting, footerOf } from './rewrite.ts'
 
-/** Recent files that are to become one. */
-export interface RecentMergeJob {
-  readonly root: string
-  readonly files: readonly FileEntry[]
-  /** From so many rows on, what they hold of a partition moves to a file of its own. */
-  readonly portion: number
-  /** Absolute path of the nth file to write. */
-  readonly out: (n: number) => string
-  readonly metadata: Readonly<Record<string, string>>
+/** A file that is to be written: of one partition, or (null) a recent one of several. */
+interface Placed {
+  readonly shares: readonly ShareRow[]
+  readonly own: ShareRow | null
+  readonly out: string
 }
 
-/** A file that was written, of a partition, or (both null) a recent one. */
-export type PlacedFile = MergedFile & Pick<FileEntry, 'metric' | 'interval'>
-
-/** What was written, or why nothing was: then the old files stay what they are. */
-export type RecentMerged =
-  | { readonly kind: 'merged'; readonly files: readonly PlacedFile[] }
-  | { readonly kind: 'abandoned'; readonly reason: string }
-
 /**
- * Writes the rows of recent files into one, and those of partitions that have become large into files of their own, and
- * proves that these hold exactly them, partition by partition.
+ * Writes the rows of recent files into one, and those of partitions that have become large, from `portion` rows on, into
+ * files of their own, and proves that these hold exactly them, partition by partition.
  */
-export async function mergeRecentFiles(engine: Engine, job: RecentMergeJob): Promise<RecentMerged> {
-  const damaged = await unlikeLedger(job)
-  if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
+export async function mergeRecentFiles(
+  { engine, ledger, spool, name }: Rewriting,
+  n: number,
+  files: readonly HeldFile[],
+  portion: number,
+): Promise<StagedFile[]> {
+  const file = (i: number): string => `${n}-${i}.parquet`
   const written: string[] = []
+  const version = String(Math.max(...files.map((one) => one.added_version))).padStart(10, '0')
   return await inSession(engine, written, async (session) => {
-    const merged = await rewrite(session, job, written)
-    if (merged.kind === 'abandoned') for (const out of written) await realDisk.remove(out)
-    return merged
+    const source = await soundSource(session, ledger.root, files)
+    const before = await readShares(session, source)
+    const held = before.reduce((sum, share) => sum + Number(share.rows), 0)
+    if (held !== rowsOf(files))
+      throw new Unmergeable(`the files hold ${held} rows instead of the ${rowsOf(files)} on record`)
+    const placed = placesFor(before, portion, (i) => spool.file(file(i)))
+    for (const one of placed) {
+      written.push(one.out)
+      await writePlaced(session, source, one, footerOf(ledger, files))
+    }
+    const all = placed.map((one) => `SELECT * FROM ${writtenSql(one)}`).join(' UNION ALL BY NAME ')
+    const unlike = differing(before, await readShares(session, `(${all})`))
+    if (unlike !== undefined) throw new Unmergeable(`the written files differ in ${unlike}`)
+    return placed.map(({ shares, own }, i): StagedFile => {
+      const { rows, digest, min_t, max_t, ...bounds } = describe(shares)
+      const id = `${version}-${name}-${n}-${i}`
+      const facts = { temporary: spool.path(file(i)), table: 'points', label: '', rows, digest, min_t, max_t }
+      if (own === null) {
+        const meta = { ...bounds, shares: sharesMeta(shares.map(shareOf)) }
+        return { ...facts, path: recentFile(id), metric: null, interval: null, meta }
+      }
+      const { metric, interval } = own
+      return { ...facts, path: pointsFile(metric, interval, id), metric, interval, meta: bounds }
+    })
   })
 }
 
-async function rewrite(session: Engine, job: RecentMergeJob, written: string[]): Promise<RecentMerged> {
-  const paths = job.files.map((file) => inLake(job.root, file.path))
-  await refuseNewerFiles(session, paths)
-  const source = parquet(paths)
-  const before = await readShares(session, source)
-  const onRecord = job.files.reduce((sum, file) => sum + file.rows, 0)
-  const held = before.reduce((sum, share) => sum + Number(share.rows), 0)
-  if (held !== onRecord)
-    return { kind: 'abandoned', reason: `the files hold ${held} rows instead of the ${onRecord} on record` }
-  const large = before.filter(({ rows }) => Number(rows) >= job.portion)
-  const small = before.filter(({ rows }) => Number(rows) < job.portion)
-  const placed: { readonly shares: readonly ShareRow[]; readonly out: string; readonly own: ShareRow | null }[] = [
+function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string): Placed[] {
+  const small = all.filter(({ rows }) => Number(rows) < portion)
+  const large = all.filter(({ rows }) => Number(rows) >= portion)
+  return [
     ...(small.length === 0 ? [] : [{ shares: small, own: null }]),
     ...large.map((share) => ({ shares: [share], own: share })),
-  ].map((one, n) => ({ ...one, out: job.out(n) }))
-  for (const { shares, out, own } of placed) {
-    written.push(out)
-    const rows = `(SELECT ${own === null ? '*' : '* EXCLUDE (metric, "interval")'} FROM ${source} WHERE ${among(shares)})`
-    const order = orderOf('points', [])
-    const what =
-      own === null
-        ? { source: rows, order: order.replace('ORDER BY', 'ORDER BY metric, "interval",'), group: recentGroup }
-        : { source: rows, order }
-    const file = describe(shares)
-    const encoding = usualEncoding(
-      shares.some(({ minus_zeros }) => minus_zeros > 0n),
-      file.rows,
-    )
-    await writeParquet(session, what, out, own === null ? { ...encoding, level: 1 } : encoding, {
-      ...job.metadata,
-      pitlake_digest: file.digest,
-    })
-  }
-  const after = await readShares(
-    session,
-    `(${placed.map(({ out, own }) => `SELECT * FROM ${writtenSql(out, own)}`).join(' UNION ALL BY NAME ')})`,
-  )
-  const unlike = differing(before, after)
-  if (unlike !== undefined) return { kind: 'abandoned', reason: `the written files differ in ${unlike}` }
-  return { kind: 'merged', files: placed.map((one) => fileOf(one)) }
+  ].map((one, i) => ({ ...one, out: out(i) }))
 }
 
-function fileOf({ shares, own }: { readonly shares: readonly ShareRow[]; readonly own: ShareRow | null }): PlacedFile {
-  const { rows, digest, min_t, max_t, ...bounds } = describe(shares)
-  const meta = own === null ? { ...bounds, shares: sharesMeta(shares.map(shareOf)) } : { ...bounds }
-  return { metric: own?.metric ?? null, interval: own?.interval ?? null, rows, digest, min_t, max_t, meta }
+async function writePlaced(
+  session: Engine,
+  source: string,
+  { shares, own, out }: Placed,
+  metadata: Readonly<Record<string, string>>,
+): Promise<void> {
+  const rows = `(SELECT ${own === null ? '*' : '* EXCLUDE (metric, "interval")'} FROM ${source} WHERE ${among(shares)})`
+  const order = orderOf('points', [])
+  const what =
+    own === null
+      ? { source: rows, order: order.replace('ORDER BY', 'ORDER BY metric, "interval",'), group: recentGroup }
+      : { source: rows, order }
+  const { rows: count, digest } = describe(shares)
+  const minusZero = shares.some(({ minus_zeros }) => minus_zeros > 0n)
+  const encoding = { ...usualEncoding(minusZero, count), ...(own === null && { level: 1 }) }
+  await writeParquet(session, what, out, encoding, { ...metadata, pitlake_digest: digest })
 }
 
-function writtenSql(out: string, own: ShareRow | null): string {
+function writtenSql({ out, own }: Placed): string {
   if (own === null) return parquet([out])
   return `(SELECT ${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", * FROM ${parquet([out])})`
 }

@@ -5,7 +5,7 @@ import { bytesProblem } from '../ledger/commit.ts'
 import { digestSql } from '../points/write.ts'
 import { diskError, realDisk } from '../store/disk.ts'
 import { type Engine, quoteList, quoteName } from '../store/engine.ts'
-import { type FileEntry, journalSchema, type Json } from '../ledger/entry.ts'
+import { type FileEntry, journalSchema } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
 import {
   encodingText,
@@ -19,37 +19,16 @@ import {
 } from './encode.ts'
 import { isHistory, supersededColumn, unproved, withSuperseded } from './merge-history.ts'
 import { statement } from './sql.ts'
+import type { HeldFile } from '../ledger/held.ts'
+import type { StagedFile } from '../ledger/draft.ts'
+import { type MergedFile, type Rewriting, replacement, footerOf } from './rewrite.ts'
 
-/** Files of one partition that are to become one. */
-export interface MergeJob {
-  readonly root: string
-  readonly files: readonly FileEntry[]
-  /** Absolute path of the file to write; trials stand beside it. */
-  readonly out: string
-  /** Whether the encodings are tried on these rows; else what was measured before holds. */
-  readonly measure: boolean
-  /** Key-value pairs for the footer. */
-  readonly metadata: Readonly<Record<string, string>>
-}
-
-/** What was written, or why nothing was: then the old files stay what they are. */
-export type Merged =
-  | { readonly kind: 'merged'; readonly file: MergedFile }
-  | { readonly kind: 'abandoned'; readonly reason: string }
-
-/** The facts of a written file that the journal keeps. */
-export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
+/** Why files are not merged: then the old ones stay what they are. */
+export class Unmergeable extends Error {}
 
 /** Whether the files of a table have the columns of points. */
 export function holdsPoints(table: string): boolean {
   return table === 'points' || table === 'redated'
-}
-
-/** Writes the rows of several files into one, sorted, and proves that it holds exactly them. */
-export async function mergeFiles(engine: Engine, job: MergeJob): Promise<Merged> {
-  const damaged = await unlikeLedger(job)
-  if (damaged !== undefined) return { kind: 'abandoned', reason: damaged }
-  return await inSession(engine, [job.out], async (session) => await rewrite(session, job))
 }
 
 /** Does work in a session of its own; the files that it was writing go where it fails. */
@@ -67,60 +46,95 @@ export async function inSession<T>(
   }
 }
 
-/** A file whose bytes are not those that were committed; merging it would make the damage permanent. */
-export async function unlikeLedger(job: Pick<MergeJob, 'root' | 'files'>): Promise<string | undefined> {
-  for (const file of job.files) {
-    const problem = await bytesProblem(job.root, file)
-    if (problem?.kind === 'file_lost') return `${file.path} is missing; run pitlake doctor`
-    if (problem) return `${file.path} does not match its checksum; run pitlake verify`
+/**
+ * The relation over files that are to become others. Bytes that are not those that were committed are refused: merging
+ * would make the damage permanent.
+ */
+export async function soundSource(session: Engine, root: string, files: readonly FileEntry[]): Promise<string> {
+  for (const file of files) {
+    const problem = await bytesProblem(root, file)
+    if (problem?.kind === 'file_lost') throw new Unmergeable(`${file.path} is missing; run pitlake doctor`)
+    if (problem) throw new Unmergeable(`${file.path} does not match its checksum; run pitlake verify`)
   }
-  return undefined
+  const paths = files.map((file) => inLake(root, file.path))
+  await refuseNewerFiles(session, paths)
+  return parquet(paths)
 }
 
-async function rewrite(session: Engine, job: MergeJob): Promise<Merged> {
-  const [first] = job.files
-  if (!first) throw new RangeError('nothing to merge')
-  const paths = job.files.map((file) => inLake(job.root, file.path))
-  await refuseNewerFiles(session, paths)
-  const source = parquet(paths)
-  const history = isHistory(first.table)
-  const columns = (await columnsOf(session, source)).filter(({ name }) => name !== supersededColumn)
-  const before = await prove(session, source, columns, first.table)
-  const group = holdsPoints(first.table) ? {} : { group: recordRows }
-  const shaped = history ? withSuperseded(source, columns) : source
-  const rows: Rows = { source: shaped, order: orderOf(first.table, columns), ...group }
-  const encoding = await write(session, job, rows, before)
-  const written = parquet([job.out])
-  const after = await prove(session, written, columns, first.table)
-  const held = job.files.reduce((sum, file) => sum + file.rows, 0)
-  const hidden = history && (await unproved(session, written)) > 0
-  const differs = hidden
-    ? 'the merged file hides records'
-    : await difference(session, { source, written, columns, held, before, after })
-  if (differs !== undefined) {
-    await realDisk.remove(job.out)
-    return { kind: 'abandoned', reason: differs }
-  }
-  const meta = { ...Object.assign({}, ...job.files.map((file) => file.meta)), ...encoding } as Record<string, Json>
-  const { min_t, max_t, ...known } = (await rangeOf(session, written, job.files)) ?? boundsOf(job.files)
-  return { kind: 'merged', file: { rows: after.rows, digest: after.digest, min_t, max_t, meta: { ...meta, ...known } } }
+/**
+ * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
+ * encodings are tried on these rows if `measure`; else what was measured before holds.
+ */
+export async function mergeFiles(
+  rewriting: Rewriting,
+  n: number,
+  files: readonly HeldFile[],
+  measure: boolean,
+): Promise<StagedFile> {
+  const { engine, ledger, spool } = rewriting
+  const out = spool.file(`${n}.parquet`)
+  const { table = '' } = files[0] ?? {}
+  return await inSession(engine, [out], async (session) => {
+    const source = await soundSource(session, ledger.root, files)
+    const history = isHistory(table)
+    const columns = (await columnsOf(session, source)).filter(({ name }) => name !== supersededColumn)
+    const before = await prove(session, source, columns, table)
+    const group = holdsPoints(table) ? {} : { group: recordRows }
+    const shaped = history ? withSuperseded(source, columns) : source
+    const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
+    const job = { root: ledger.root, files, out, measure, metadata: footerOf(ledger, files) }
+    const encoding = await write(session, job, rows, before)
+    const written = parquet([out])
+    const after = await prove(session, written, columns, table)
+    if (history && (await unproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
+    await refuseDifference(session, { source, written, columns, held: rowsOf(files), before, after })
+    return replacement(rewriting, n, files, await mergedFile(session, files, out, after, encoding))
+  })
+}
+
+/** The facts of a file that takes the place of others; `encoding` is what of it is worth remembering. */
+export async function mergedFile(
+  session: Engine,
+  replaced: readonly FileEntry[],
+  out: string,
+  { rows, digest }: Proof,
+  encoding: string | null,
+): Promise<MergedFile> {
+  const { min_t, max_t, ...bounds } = (await rangeOf(session, parquet([out]), replaced)) ?? boundsOf(replaced)
+  const kept = Object.assign({}, ...replaced.map((file) => file.meta)) as FileEntry['meta']
+  return { rows, digest, min_t, max_t, meta: { ...kept, encoding, ...bounds } }
+}
+
+/** How many rows files hold as the journal says. */
+export function rowsOf(files: readonly FileEntry[]): number {
+  return files.reduce((sum, { rows }) => sum + rows, 0)
+}
+
+interface MergeJob {
+  readonly root: string
+  readonly files: readonly FileEntry[]
+  /** Absolute path of the file to write; trials stand beside it. */
+  readonly out: string
+  readonly measure: boolean
+  /** Key-value pairs for the footer. */
+  readonly metadata: Readonly<Record<string, string>>
 }
 
 /** Writes the file and says what of its encoding is worth remembering: null where nobody measured. */
-async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): Promise<{ encoding: string | null }> {
+async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): Promise<string | null> {
   const { minusZero, rows: count } = proof
   const metadata = { ...job.metadata, pitlake_digest: proof.digest }
   const largest = job.files.toSorted((a, b) => b.rows - a.rows)[0]
   if (job.measure) {
     const sample = parquet(largest === undefined ? [] : [inLake(job.root, largest.path)])
     const { out } = job
-    return { encoding: encodingText(await writeSmallest(session, { rows, count, minusZero, sample, out, metadata })) }
+    return encodingText(await writeSmallest(session, { rows, count, minusZero, sample, out, metadata }))
   }
   const known = largest === undefined ? undefined : measuredEncoding(largest)
   const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
   await writeParquet(session, rows, job.out, kept ?? usualEncoding(minusZero, count), metadata)
   // A file that is less dense than was measured counts as not measured: the next compact writes it anew.
-  return { encoding: kept && kept.level === known?.level ? encodingText(kept) : null }
+  return kept && kept.level === known?.level ? encodingText(kept) : null
 }
 
 /**
@@ -179,24 +193,25 @@ interface Exchange {
   readonly after: Proof
 }
 
-/** In what the written file differs from what it is to replace; undefined when it holds the very same. */
-async function difference(session: Engine, exchange: Exchange): Promise<string | undefined> {
+/** Refuses a written file that holds anything else than what it is to replace. */
+async function refuseDifference(session: Engine, exchange: Exchange): Promise<void> {
   const { source, written, columns, held, before, after } = exchange
-  if (before.rows !== held) return `the files hold ${before.rows} rows instead of the ${held} on record`
-  if (after.rows !== before.rows) return `the merged file holds ${after.rows} rows instead of ${before.rows}`
-  if (after.digest === before.digest) return undefined
+  if (before.rows !== held) throw new Unmergeable(`the files hold ${before.rows} rows instead of the ${held} on record`)
+  if (after.rows !== before.rows)
+    throw new Unmergeable(`the merged file holds ${after.rows} rows instead of ${before.rows}`)
+  if (after.digest === before.digest) return
   const digests = columns.map((column) => `${digestOf([column])} AS ${quoteName(column.name)}`).join(', ')
   const [old] = await session.rows(statement('columns', { digests, source }))
   const [fresh] = await session.rows(statement('columns', { digests, source: written }))
   const unlike = columns.map(({ name }) => name).filter((name) => old?.[name] !== fresh?.[name])
-  return `the merged file differs in ${unlike.length === 0 ? 'the pairing of columns' : unlike.join(', ')}`
+  throw new Unmergeable(`the merged file differs in ${unlike.join(', ') || 'the pairing of columns'}`)
 }
 
 /**
  * Bounds of a points file as the ledger keeps them; undefined for other tables. The smallest lag is also the smallest of
  * the files that it replaces: the joins rely on it for earlier dates too.
  */
-export async function rangeOf(session: Engine, source: string, replaced: readonly FileEntry[]) {
+async function rangeOf(session: Engine, source: string, replaced: readonly FileEntry[]) {
   const [first] = replaced
   if (!first || !holdsPoints(first.table) || first.interval === null) return undefined
   const [row] = await session.rows(statement('points', { end: endSql('mark', first.interval), source }))
@@ -236,4 +251,43 @@ export async function refuseNewerFiles(session: Engine, paths: readonly string[]
 function noRoom(error: unknown): unknown {
   if (error instanceof LakeError || !/No space left|disk quota/i.test(String(error))) return undefined
   return diskError(Object.assign(new Error(String(error), { cause: error }), { code: 'ENOSPC' }), 'merging')
+}
+
+/** Rows of which some columns are to be changed. */
+export interface ChangeJob {
+  /** The files that hold them, of one partition. */
+  readonly files: readonly FileEntry[]
+  /** The rows as they are, for FROM, and their columns. */
+  readonly source: string
+  readonly columns: Columns
+  /** The rows as they are to be. */
+  readonly rows: Rows
+  /** The columns that may change. */
+  readonly changing: ReadonlySet<string>
+  /** What of a relation must stay the same: all of its other columns, unless said. */
+  readonly kept?: (relation: string) => string
+  readonly out: string
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Writes rows of which some columns are changed, and proves that nothing else is. */
+export async function writeChanged(session: Engine, job: ChangeJob): Promise<MergedFile> {
+  const { files, source, columns, rows, changing, kept = (relation) => relation, out } = job
+  const [{ table, path }] = files as [FileEntry, ...FileEntry[]]
+  const compared = columns.filter(({ name }) => name !== supersededColumn)
+  const before = await prove(session, source, compared, table)
+  const largest = files.toSorted((a, b) => b.rows - a.rows)[0]
+  const known = largest && !before.minusZero ? measuredEncoding(largest) : undefined
+  const { digest } = await prove(session, rows.source, compared, table)
+  const metadata = { ...job.metadata, pitlake_digest: digest }
+  await writeParquet(session, rows, out, known ?? usualEncoding(before.minusZero, before.rows), metadata)
+  const written = parquet([out])
+  const after = await prove(session, written, compared, table)
+  const rest = digestOf(columns.filter(({ name }) => !changing.has(name)))
+  const [old, fresh] = await Promise.all(
+    [source, written].map(async (from) => await session.rows(`SELECT ${rest} AS digest FROM ${kept(from)}`)),
+  )
+  if (after.rows !== rowsOf(files) || after.digest !== digest || old?.[0]?.['digest'] !== fresh?.[0]?.['digest'])
+    throw new Error(`${path} would change in more than ${[...changing].join(', ')}`)
+  return await mergedFile(session, files, out, after, known ? encodingText(known) : null)
 }

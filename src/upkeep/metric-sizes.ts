@@ -3,6 +3,8 @@ import { liveFiles } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { inLake } from '../store/layout.ts'
 import { statement } from './sql.ts'
+import { text, count } from '../ledger/shape.ts'
+import { rowsAs } from '../ledger/rows-as.ts'
 
 /** What the points of one metric cost on disk. */
 export interface MetricSize {
@@ -26,14 +28,12 @@ export async function metricSizes(root: string): Promise<MetricSize[]> {
   const sizes: MetricSize[] = []
   for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
     const paths = own.map((file) => inLake(root, file.path))
-    const columns = new Map<string, number>()
-    const rows = await engine.rows<{ column: string; bytes: bigint }>(statement('sizes', { files: quoteList(paths) }))
-    for (const { column, bytes } of rows) columns.set(column, (columns.get(column) ?? 0) + Number(bytes))
+    const rows = await rowsAs(engine, { column: text, bytes: count }, statement('sizes', { files: quoteList(paths) }))
     const points = own.reduce((sum, file) => sum + file.rows, 0)
     const bytes = own.reduce((sum, file) => sum + file.bytes, 0)
-    const inColumns = [...columns.values()].reduce((sum, one) => sum + one, 0)
-    const sorted = [...columns, ['footers', bytes - inColumns] as const].toSorted(([, a], [, b]) => b - a)
-    const each = Object.fromEntries(sorted.map(([name, one]) => [name, one / points]))
+    const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }
+    const sorted = [...rows, footers].toSorted((a, b) => b.bytes - a.bytes)
+    const each = Object.fromEntries(sorted.map((one) => [one.column, one.bytes / points]))
     sizes.push({ metric, files: own.length, points, bytes, bytes_per_point: bytes / points, columns: each })
   }
   return sizes.toSorted((a, b) => b.bytes - a.bytes)

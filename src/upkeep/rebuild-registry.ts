@@ -35,18 +35,19 @@ export async function rebuildRegistry(
   await using spool = await openSpool(ledger.root, `doctor-registry-${ledger.head().version}`, deps)
   const rebuilding: Rebuilding = { root: ledger.root, resources, deps, spool, sound: new Set(), tried: new Map(), done }
   for (const file of lost.toSorted((a, b) => a.added_version - b.added_version)) {
-    const why = await supplied(rebuilding, ledger, file)
+    const why = await reasonOf(async () => await supply(rebuilding, ledger, file))
     if (why !== null) beyond.set(file.path, why)
   }
   return { done, beyond }
 }
 
-async function supplied(rebuilding: Rebuilding, ledger: Ledger, file: HeldFile): Promise<string | null> {
+/** Why work cannot be done with what is left of the lake; null where it was. */
+async function reasonOf(work: () => Promise<unknown>): Promise<string | null> {
   try {
-    await supply(rebuilding, ledger, file)
+    await work()
     return null
   } catch (error) {
-    if (error instanceof Unfoldable) return error.message
+    if (error instanceof Unfoldable || error instanceof LakeError) return error.message
     throw error
   }
 }
@@ -72,35 +73,29 @@ function isMade({ path, table }: HeldFile): boolean {
 async function versionAgain(rebuilding: Rebuilding, version: number): Promise<string | null> {
   const known = rebuilding.tried.get(version)
   if (known !== undefined) return known
-  const why = await attempt(rebuilding, version)
+  const why = await reasonOf(async () => await makeAgain(rebuilding, version))
   rebuilding.tried.set(version, why)
   return why
 }
 
-async function attempt(rebuilding: Rebuilding, version: number): Promise<string | null> {
+async function makeAgain(rebuilding: Rebuilding, version: number): Promise<void> {
   using indexes = new DisposableStack()
   const at = async (until: number): Promise<Ledger> => {
     const index = indexes.use(await Ledger.inMemory(rebuilding.root, until))
     if (index.head().version !== until) throw new Unfoldable(`the journal cannot be read as of version ${until}`)
     return index
   }
-  try {
-    const [before, after] = [await at(version - 1), await at(version)]
-    const own = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
-    for (const file of liveFiles(before).filter((held) => isMade(held))) {
-      const held = await supply(rebuilding, before, file)
-      if (held[0] !== file) listInstead(before, file, held)
-    }
-    for (const acceptShrink of [false, true]) {
-      const made = await foldAgain({ ...rebuilding, before, after, acceptShrink })
-      for (const staged of made)
-        for (const file of own) if (file.path === staged.path) await put(rebuilding, file, staged.temporary)
-      if (own.every(({ path }) => rebuilding.sound.has(path))) break
-    }
-    return null
-  } catch (error) {
-    if (error instanceof Unfoldable || error instanceof LakeError) return error.message
-    throw error
+  const [before, after] = [await at(version - 1), await at(version)]
+  const own = liveFiles(after).filter((file) => dataVersion(file.path) === version && isMade(file))
+  for (const file of liveFiles(before).filter((held) => isMade(held))) {
+    const held = await supply(rebuilding, before, file)
+    if (held[0] !== file) listInstead(before, file, held)
+  }
+  for (const acceptShrink of [false, true]) {
+    const made = await foldAgain({ ...rebuilding, before, after, acceptShrink })
+    for (const staged of made)
+      for (const file of own) if (file.path === staged.path) await put(rebuilding, file, staged.temporary)
+    if (own.every(({ path }) => rebuilding.sound.has(path))) break
   }
 }
 

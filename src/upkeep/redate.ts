@@ -3,15 +3,21 @@ import { commit, type StagedFile, type Ticket, type RewriteDeps } from '../ledge
 import { type HeldFile, liveFiles } from '../ledger/held.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { rulesOf } from '../ledger/rules.ts'
+import { rulesOf, redatedLabel } from '../ledger/datings.ts'
 import { busy } from '../store/lock.ts'
-import { redateFiles } from './redate-files.ts'
-import { redatedLabel } from '../ledger/redated.ts'
 import { isRecent } from '../points/files.ts'
-import type { Interval } from '../time.ts'
+import type { Interval, Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
 import { footerOf, replacement, type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
+import { listedAs } from '../ledger/draft.ts'
+import { columnsOf, parquet } from '../store/parquet.ts'
+import { backfillAfter, type Rule } from '../catalog/availability.ts'
+import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
+import { inLake } from '../store/layout.ts'
+import { writeChanged, inSession, orderOf, rowsOf } from './merge.ts'
+import { statement } from './sql.ts'
+import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 
 /** A partition that got other dates. */
 export interface RedatedPart {
@@ -101,8 +107,7 @@ async function redateAll(
 }
 
 function draftOf(rewriting: Rewriting, catalogue: Catalogue, ticket: Ticket, made: readonly Dated[]) {
-  const label = redatedLabel(ticket.committed_at)
-  const kept = made.flatMap(({ inputs }) => inputs.map((file) => relisted(file, label)))
+  const kept = made.flatMap(({ inputs }) => inputs.map((file) => asEarlier(file, ticket.committed_at)))
   return {
     job: 'redate',
     run: rewriting.run,
@@ -113,10 +118,9 @@ function draftOf(rewriting: Rewriting, catalogue: Catalogue, ticket: Ticket, mad
   }
 }
 
-/** The same bytes under another name of table: what the points were dated until then. */
-export function relisted(file: HeldFile, label: string): StagedFile {
-  const { path, metric, interval, rows, min_t, max_t, digest, meta } = file
-  return { temporary: null, path, table: 'redated', label, metric, interval, rows, min_t, max_t, digest, meta }
+/** A file under the name of the table that keeps what its points were dated until then. */
+export function asEarlier(file: HeldFile, until: Micros): StagedFile {
+  return listedAs(file, { table: 'redated', label: redatedLabel(until) })
 }
 
 function pointsParts(ledger: Ledger): Map<string, HeldFile[]> {
@@ -137,16 +141,49 @@ async function dateOne(
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
   if (!endpoint || metric === null || interval === null) return null
-  const dated_at = Math.floor(rewriting.deps.nowMicros())
-  const done = await redateFiles(rewriting.engine, {
-    root: rewriting.ledger.root,
-    interval,
-    rules: endpoint.rules[interval],
-    files,
-    out: rewriting.spool.file(`${n}.parquet`),
-    metadata: { ...footerOf(rewriting.ledger, files), pitlake_dated: String(dated_at) },
+  const done = await redateFiles(rewriting, n, files, interval, endpoint.rules[interval])
+  const part = { metric, interval, points: rowsOf(files), redated: done?.changed ?? 0 }
+  return { inputs: files, staged: done?.staged ?? null, part }
+}
+
+const dates = new Set(['available_at', 'basis', 'available_rule_at'])
+
+/** Dates a partition by other rules and writes it into one file; null when every point has that date already. */
+async function redateFiles(
+  rewriting: Rewriting,
+  n: number,
+  files: readonly HeldFile[],
+  interval: Interval,
+  rules: readonly Rule[],
+): Promise<{ readonly staged: StagedFile; readonly changed: number } | null> {
+  const { engine, ledger, spool, deps } = rewriting
+  const out = spool.file(`${n}.parquet`)
+  const dated_at = Math.floor(deps.nowMicros())
+  return await inSession(engine, [out], async (session) => {
+    const source = parquet(files.map((file) => inLake(ledger.root, file.path)))
+    await session.run(
+      statement('redated', {
+        source,
+        available: availableSql(rules, 'mark', interval),
+        floor: floorSql(rules, 'mark', interval),
+        basis: basisSql(rules, 'mark'),
+        computed: computedSql(),
+        trusted: trustedSql(rules, 'mark'),
+        backfill: backfillAfter(interval) * 1_000_000,
+      }),
+    )
+    const [row] = await session.rows(statement('changed', { ruled: ruledSql() }))
+    const changed = Number(row?.['rows'])
+    if (changed === 0) return null
+    const columns = await columnsOf(session, source)
+    const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)
+      REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at, new_computed AS computed_at)
+      FROM dated)`
+    // An instant that is said once only, for it is the date, stays what the provider told.
+    const kept = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
+    const rows = { source: dated, order: orderOf('points', columns) }
+    const metadata = { ...footerOf(ledger, files), pitlake_dated: String(dated_at) }
+    const file = await writeChanged(session, { files, source, columns, rows, changing: dates, kept, out, metadata })
+    return { changed, staged: replacement(rewriting, n, files, { ...file, meta: { ...file.meta, dated_at } }) }
   })
-  const points = files.reduce((sum, file) => sum + file.rows, 0)
-  const staged = done ? replacement(rewriting, n, files, { ...done.file, meta: { ...done.file.meta, dated_at } }) : null
-  return { inputs: files, staged, part: { metric, interval, points, redated: done?.changed ?? 0 } }
 }

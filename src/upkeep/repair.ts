@@ -9,6 +9,8 @@ import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { setMarker } from '../store/marker.ts'
 import { sweep, unnamed } from '../ledger/sweep.ts'
+import { listedAs } from '../ledger/draft.ts'
+import { moveStray, setAside, strayFolders, unfitEntry } from '../ledger/aside.ts'
 
 /** Makes the ledger anew from the journal. */
 export async function rebuildLedger(root: string, deps: CommitDeps): Promise<string> {
@@ -33,12 +35,12 @@ export async function mendJournal(root: string, journal: JournalHealth, deps: Co
   if (seen <= journal.newest && journal.broken.length === 0 && journal.torn.length === 0) return []
   if (seen > journal.newest && (await lostBeyond(ledger, journal.newest)).length > 0) return []
   const done: string[] = []
-  for (const path of journal.torn) done.push(await setAside(root, path))
+  for (const path of journal.torn) done.push(await keepAside(root, path))
   const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
   return [...done, `a checkpoint of version ${version} was folded from the ledger`]
 }
 
-async function setAside(root: string, path: string): Promise<string> {
+async function keepAside(root: string, path: string): Promise<string> {
   await realDisk.move(inLake(root, path), inLake(root, `${path}.damaged`))
   return `${path} was set aside as ${path}.damaged`
 }
@@ -46,7 +48,7 @@ async function setAside(root: string, path: string): Promise<string> {
 /** A last entry that nobody can read any more, and no index has seen: what it brought was never told of by anything else. */
 async function dropTornLast(root: string, { newest, broken, torn }: JournalHealth): Promise<string[]> {
   if (broken.length !== 1 || broken[0] !== newest || !torn.includes(entryFile(newest))) return []
-  const done = await setAside(root, entryFile(newest))
+  const done = await keepAside(root, entryFile(newest))
   return [
     `${done}: version ${newest} is lost, the lake is at version ${newest - 1} again, and fetch asks for what it brought`,
   ]
@@ -71,7 +73,7 @@ export async function mendMarker(ledger: Ledger, damaged: readonly DamagedFile[]
   if (damaged.some(({ damage }) => damage.severity === 'damage')) return []
   for await (const _ of unnamed(ledger)) return []
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  const done = await setAside(root, places.marker)
+  const done = await keepAside(root, places.marker)
   await setMarker(deps.disk ?? realDisk, root, lake, provider.synthetic)
   return [`${done} and written anew`]
 }
@@ -139,9 +141,19 @@ async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFil
 
 /** One that the lake had let go of, and that was made again, takes a new name: a name that was let go of stays so. */
 function relisted(file: HeldFile, label: string, version: number, n: number): StagedFile {
-  const { path, table, metric, interval, rows, min_t, max_t, digest, meta } = file
-  const rest = { label, table, metric, interval, rows, min_t, max_t, digest, meta }
-  if (file.dropped_version === null) return { temporary: null, path, ...rest }
+  const listed = listedAs(file, { label })
+  if (file.dropped_version === null) return listed
   const id = `${String(version).padStart(10, '0')}-restored-${n}`
-  return { temporary: path, path: registryFile(table, id, null), ...rest }
+  return { ...listed, temporary: file.path, path: registryFile(file.table, id, null) }
+}
+
+/** Takes out of the journal's way what no version can be made past: a last entry that cannot be applied, and folders. */
+export async function clearJournal(root: string, deps: CommitDeps): Promise<string[]> {
+  const disk = deps.disk ?? realDisk
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const done: string[] = []
+  for (const name of await strayFolders(root)) done.push(await moveStray(disk, root, name, deps.nowMicros()))
+  const unfit = await unfitEntry(root)
+  if (unfit) done.push(await setAside(disk, root, unfit))
+  return done
 }

@@ -1,12 +1,14 @@
 import { posix } from 'node:path'
 import type { CommitDeps, RewriteDeps, StagedFile } from '../ledger/commit.ts'
 import { Engine } from '../store/engine.ts'
-import { footerSchema } from '../ledger/entry.ts'
+import { footerSchema, type FileEntry } from '../ledger/entry.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { encodeSegment } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { MergedFile } from './merge.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
+
+/** The facts of a written file that the journal keeps. */
+export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
 
 /** Where files are rewritten for a run. */
 export interface Rewriting<D extends CommitDeps = RewriteDeps> {

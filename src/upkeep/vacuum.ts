@@ -169,9 +169,7 @@ async function clean(
       const now = await goingOf(ledger, input, deps, inPlace)
       going.push(now)
       if (now.data.length + now.expired.length === 0) return null
-      const drop = [...new Set(now.data.map((file) => file.path))]
-      const remove = now.expired.map((file) => file.path)
-      return { job: 'vacuum', run, provider: providerOf(ledger), drop, remove }
+      return { job: 'vacuum', run, provider: providerOf(ledger), drop: pathsOf(now.data), remove: pathsOf(now.expired) }
     },
     deps,
   )
@@ -189,29 +187,26 @@ async function clean(
 }
 
 async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Promise<VacuumSummary> {
-  const data = unique(going.data)
-  const stamped = unique(going.stamped)
+  const data = pathsOf(going.data)
+  const { journal, exports, logs } = going
   return {
     version: ledger.head().version,
     dry_run: !input.really,
-    data: { files: data.size, bytes: sum([...data.values()]) },
-    journal: await sizes(ledger.root, going.journal),
-    exports: await sizes(ledger.root, going.exports),
-    requests: await sizes(ledger.root, [...going.expired.map(({ path }) => path), ...going.logs]),
-    stamped: { files: stamped.size, bytes: sum([...stamped.values()]) },
-    paths: [...data.keys(), ...going.journal, ...going.exports, ...going.logs],
+    data: await sizes(ledger.root, data),
+    journal: await sizes(ledger.root, journal),
+    exports: await sizes(ledger.root, exports),
+    requests: await sizes(ledger.root, [...pathsOf(going.expired), ...logs]),
+    stamped: await sizes(ledger.root, pathsOf(going.stamped)),
+    paths: [...data, ...journal, ...exports, ...logs],
   }
 }
 
-function unique(files: readonly HeldFile[]): Map<string, number> {
-  return new Map(files.map((file) => [file.path, file.bytes]))
+/** The paths of files, each once under however many labels. */
+function pathsOf(files: readonly HeldFile[]): string[] {
+  return [...new Set(files.map(({ path }) => path))]
 }
 
 async function sizes(root: string, paths: readonly string[]): Promise<Freed> {
   const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
-  return { files: paths.length, bytes: sum(all) }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0)
+  return { files: paths.length, bytes: all.reduce((sum, bytes) => sum + bytes, 0) }
 }

@@ -1,6 +1,6 @@
 import { quote, quoteList, quoteName } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
-import { datedPointsSql, type EarlierDating } from '../ledger/redated.ts'
+import { datedPointsSql, type EarlierDating } from '../ledger/datings.ts'
 import { places } from '../store/layout.ts'
 import { columnsMark } from '../registry/columns.ts'
 import { type Columns, pointColumns, type Table } from './columns.ts'

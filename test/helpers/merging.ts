@@ -9,7 +9,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
-import { datedPointsSql, earlierDatings } from '../../src/ledger/redated.ts'
+import { datedPointsSql, earlierDatings } from '../../src/ledger/datings.ts'
 import { computedSql, ruledSql } from '../../src/points/stored-clocks.ts'
 import { commitDeps } from './lakes.ts'
 

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../src/net/outcome.ts'
 import type { AskRequest } from '../../src/net/ask.ts'
-import { requestRow, type Told } from '../../src/ledger/requests.ts'
+import { requestRow, type AnsweredRequest } from '../../src/ledger/requests.ts'
 import type { RegistryAsking } from '../../src/registry/asking.ts'
 import { readFeed, readWhole } from '../../src/registry/reading.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -72,7 +72,7 @@ async function registry(
     sandbox: null,
     age: 0,
   } as const
-  const ask = async ({ id, url, file }: AskRequest): Promise<Told> => {
+  const ask = async ({ id, url, file }: AskRequest): Promise<AnsweredRequest> => {
     if (asked >= mostRequests) throw new Error(`still asking after ${mostRequests} requests, now ${url}`)
     writeFileSync(file, JSON.stringify(answer(++asked, new URL(url))))
     return toldOf({ id, url }, { kind: 'body', file, bytes: readFileSync(file).length, contentType: null, ...told })
@@ -101,7 +101,7 @@ async function registry(
   }
 }
 
-function toldOf({ id, url }: Pick<AskRequest, 'id' | 'url'>, outcome: Outcome): Told {
+function toldOf({ id, url }: Pick<AskRequest, 'id' | 'url'>, outcome: Outcome): AnsweredRequest {
   return { outcome, at: 0, row: requestRow({ id, run: 'r', api: 'registry', url, at: 0, attempts: 1 }, outcome, {}) }
 }
 

@@ -57,7 +57,6 @@ export function endpoint(metric: string, changes: Partial<EndpointFacts> = {}): 
   return {
     metric,
     series: 1,
-    points: 719,
     due,
     held: due.map((count, month) => (month === 29 ? count - 1 : count)),
     failed: due.map(() => 0),
@@ -127,15 +126,15 @@ export function page(changes: Partial<Page> = {}): Page {
       },
     ],
     versions: [
-      { version: 11, at: madeAt - day, job: 'fetch', points: 1000, files: 3 },
-      { version: 12, at: madeAt - 3600, job: hostile, points: -200, files: 0 },
+      { version: 11, committed_at: (madeAt - day) * 1e6, job: 'fetch', points_added: 1000, files_added: 3 },
+      { version: 12, committed_at: (madeAt - 3600) * 1e6, job: hostile, points_added: -200, files_added: 0 },
     ],
     ...changes,
   }
 }
 
 function violation(stored: string, offered: string) {
-  const when = { t: Date.UTC(2024, 2, 1) / 1000, storedAt: madeAt - day, accepted: null, offeredAt: madeAt - 3600 }
+  const when = { t: Date.UTC(2024, 2, 1) / 1000, accepted: null, offeredAt: madeAt - 3600 }
   return {
     metric: 'supply/current_pit',
     series: `BTC ${hostile}`,

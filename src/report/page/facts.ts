@@ -1,3 +1,4 @@
+import type { HeldVersion } from '../../ledger/held.ts'
 import type { UniverseStep } from '../../registry/universe.ts'
 import type { FreshCounts, RunFact, Standing } from './standing.ts'
 
@@ -20,7 +21,6 @@ export interface Lag {
 export interface EndpointFacts {
   readonly metric: string
   readonly series: number
-  readonly points: number
   /** By month, from `Page.firstMonth` on: intervals due, held, and in failed windows. */
   readonly due: readonly number[]
   readonly held: readonly number[]
@@ -56,10 +56,9 @@ export interface ViolationFact {
   readonly kind: string
   readonly stored: string | null
   readonly offered: string | null
-  /** Unix seconds. */
-  readonly storedAt: number | null
   /** Why somebody accepted it; null where nobody has. */
   readonly accepted: string | null
+  /** Unix seconds. */
   readonly offeredAt: number
 }
 
@@ -81,15 +80,5 @@ export interface Page {
   readonly violations: readonly ViolationFact[]
   /** Newest first. */
   readonly runs: readonly RunFact[]
-  readonly versions: readonly VersionFact[]
-}
-
-/** One commit. */
-export interface VersionFact {
-  readonly version: number
-  /** Unix seconds. */
-  readonly at: number
-  readonly job: string
-  readonly points: number
-  readonly files: number
+  readonly versions: readonly Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'points_added' | 'files_added'>[]
 }

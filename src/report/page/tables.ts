@@ -51,10 +51,10 @@ const newest = 12
 /** What every commit brought, and the newest ones by name. */
 export function versionSection({ versions }: Page): Html {
   if (versions.length === 0) return html`<p class="none">Nothing has been committed.</p>`
-  const most = versions.reduce((top, v) => Math.max(top, Math.abs(v.points)), 1)
+  const most = versions.reduce((top, v) => Math.max(top, Math.abs(v.points_added)), 1)
   const bars = versions.map((v, index) => {
-    const tall = v.points === 0 ? 0.02 : Math.max(0.04, Math.sqrt(Math.abs(v.points) / most))
-    return html`<rect class="${v.points < 0 ? 'lost' : v.job === 'fetch' ? 'fetch' : 'other'}" x="${index}" y="${(1 - tall).toFixed(3)}" width="0.8" height="${tall.toFixed(3)}"><title>version ${v.version}, ${v.job}, ${moment(v.at)}: ${several(v.points, 'point')}, ${several(v.files, 'file')}</title></rect>`
+    const tall = v.points_added === 0 ? 0.02 : Math.max(0.04, Math.sqrt(Math.abs(v.points_added) / most))
+    return html`<rect class="${v.points_added < 0 ? 'lost' : v.job === 'fetch' ? 'fetch' : 'other'}" x="${index}" y="${(1 - tall).toFixed(3)}" width="0.8" height="${tall.toFixed(3)}"><title>version ${v.version}, ${v.job}, ${moment(v.committed_at / 1_000_000)}: ${several(v.points_added, 'point')}, ${several(v.files_added, 'file')}</title></rect>`
   })
   return html`<svg class="versions" role="img" viewBox="0 0 ${Math.max(60, versions.length)} 1" preserveAspectRatio="none"><title>Points by commit, heights by square root</title>${bars}</svg>
 <div class="scroll" tabindex="0"><table class="narrow"><thead><tr><th scope="col" class="n">version</th><th scope="col">committed</th><th scope="col">job</th><th scope="col" class="n">points</th><th scope="col" class="n">files</th></tr></thead><tbody>
@@ -64,7 +64,7 @@ ${versions
   .map(
     (
       v,
-    ) => html`<tr><td class="n">${whole(v.version)}</td><td>${moment(v.at)}</td><td>${v.job}</td><td class="n${v.points < 0 && ' bad'}">${whole(v.points)}</td><td class="n">${whole(v.files)}</td></tr>
+    ) => html`<tr><td class="n">${whole(v.version)}</td><td>${moment(v.committed_at / 1_000_000)}</td><td>${v.job}</td><td class="n${v.points_added < 0 && ' bad'}">${whole(v.points_added)}</td><td class="n">${whole(v.files_added)}</td></tr>
 `,
   )}</tbody></table></div>`
 }

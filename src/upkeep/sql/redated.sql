@@ -3,16 +3,16 @@
 -- law: L1, L6. Late arrivals keep the instant at which this lake saw them; the provider's own instants stay unless a
 --   rule is to be trusted or states a later one.
 CREATE OR REPLACE TEMP VIEW dated AS
-SELECT * EXCLUDE (mark, own, rule, known, told), make_timestamptz(known) AS new_at,
+SELECT * EXCLUDE (mark, own, rule, known, provider_at), make_timestamptz(known) AS new_at,
   CASE WHEN basis = 'observed' THEN basis WHEN own THEN 'provider' ELSE {{basis}} END AS new_basis,
   CASE WHEN basis = 'observed' THEN available_rule_at WHEN own AND known - rule > {{backfill}} THEN make_timestamptz(rule)
     END AS new_rule_at,
-  CASE WHEN NOT own OR epoch_us(told) < known THEN told END AS new_computed
+  CASE WHEN NOT own OR epoch_us(provider_at) < known THEN provider_at END AS new_computed
 FROM (
   SELECT *, CASE WHEN basis = 'observed' THEN epoch_us(available_at)
-      WHEN own THEN greatest(epoch_us(told), {{floor}} * 1000000) ELSE rule END AS known
+      WHEN own THEN greatest(epoch_us(provider_at), {{floor}} * 1000000) ELSE rule END AS known
   FROM (
-    SELECT *, told IS NOT NULL AND basis <> 'observed' AND NOT {{trusted}} AS own, {{available}} * 1000000 AS rule
-    FROM (SELECT *, epoch_us(t) // 1000000 AS mark, {{computed}} AS told FROM {{source}})
+    SELECT *, provider_at IS NOT NULL AND basis <> 'observed' AND NOT {{trusted}} AS own, {{available}} * 1000000 AS rule
+    FROM (SELECT *, epoch_us(t) // 1000000 AS mark, {{computed}} AS provider_at FROM {{source}})
   )
 )

@@ -1,6 +1,8 @@
 import type { Interval, Micros } from '../time.ts'
 import { quote } from '../store/engine.ts'
-import type { FileEntry } from './entry.ts'
+import type { FileEntry, Json, Rules } from './entry.ts'
+import { createHash } from 'node:crypto'
+import type { Catalogue } from '../catalog/catalogue.ts'
 
 /** The points of a partition as they were dated in the half-open span `[from, until)` of commit instants. */
 export interface EarlierDating {
@@ -72,4 +74,10 @@ function instant(at: Micros): string {
 
 function pairs(parts: readonly EarlierDating[]): string {
   return parts.map(({ metric, interval }) => `(${quote(metric)}, ${quote(interval)})`).join(', ')
+}
+
+/** The availability rules of a catalogue, as the journal keeps them. */
+export function rulesOf({ endpoints }: Catalogue): Rules {
+  const text = JSON.stringify(Object.fromEntries([...endpoints].map(([path, { rules }]) => [path, rules])))
+  return { digest: createHash('sha256').update(text).digest('hex'), rules: JSON.parse(text) as Json }
 }
