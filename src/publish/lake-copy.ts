@@ -12,7 +12,7 @@ import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
 import type { Destination } from './destination.ts'
 import { neededBy } from './lake-files.ts'
-import { digestOf, journalAt, newestDigest, type Staged, stageJournal, Vanished } from './lake-journal.ts'
+import { atOnce, digestOf, journalAt, newestDigest, type Staged, stageJournal, Vanished } from './lake-journal.ts'
 
 /** From where a lake is copied to where. */
 export interface CopyInput {
@@ -52,8 +52,6 @@ export interface Copied {
   readonly rewritten: boolean
 }
 
-/** Files that travel at once. */
-const atOnce = 6
 const mostTries = 5
 
 /**
@@ -102,7 +100,7 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<Copied> {
   const rewritten = await followsOn(input, staged, target)
   if (!(await to.read(places.marker)))
     await to.create(places.marker, mirrorMarker(lake, provider?.synthetic ?? false, input.mirrorOf(lake)))
-  const needed = await neededBy(staged, from)
+  const needed = await neededBy(staged, from, held?.place)
   const { stand, ...moved } = await bringFiles(input, needed.files, deps)
   await bringRuns(to, staged.root)
   const stamps = await bringNotes(to, staged.root, needed.notes)

@@ -15,7 +15,7 @@ export interface Needed {
 }
 
 /** The live files of the staged version, and all that its stamped results need; their notes are staged, too. */
-export async function neededBy({ root, index }: Staged, from: Destination): Promise<Needed> {
+export async function neededBy({ root, index }: Staged, from: Destination, near?: Destination): Promise<Needed> {
   const files = new Map<string, StampedFile>()
   const take = ({ path, bytes, sha256 }: StampedFile): void => {
     if (dataVersion(path) === undefined && !isCopy(path))
@@ -33,7 +33,7 @@ export async function neededBy({ root, index }: Staged, from: Destination): Prom
   for (const { version } of before)
     for (const file of liveFiles(index, { version })) if (file.dropped_version === null) take(file)
   if (before.length > 0) for (const file of listed) if (isCopy(file.path)) take({ ...file, sha256: toldBy(file.path) })
-  const notes = await stageNotes(root, from, listed)
+  const notes = await stageNotes(root, from, listed, near)
   const own: string[] = []
   const { lake, version } = index.head()
   for (const id of notes) {
@@ -55,10 +55,17 @@ function toldBy(path: string): string {
   return /^stamps\/([0-9a-f]{32})\.sql$/.exec(path)?.[1] ?? /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? ''
 }
 
-async function stageNotes(root: string, from: Destination, listed: readonly Published[]): Promise<string[]> {
+async function stageNotes(
+  root: string,
+  from: Destination,
+  listed: readonly Published[],
+  near: Destination | undefined,
+): Promise<string[]> {
   await makeFolder(realDisk, inLake(root, places.stamps))
   for (const { path } of listed) {
     if (!/^stamps\/[0-9a-f]{16}\.json$/.test(path)) continue
+    // A note never changes.
+    if ((await near?.get(path, inLake(root, path))) === true) continue
     if (!(await from.get(path, inLake(root, path)))) throw new Vanished(path)
   }
   return await listStamps(root)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import pLimit from 'p-limit'
 import { LakeError } from '../errors.ts'
 import { checkpointHeader } from '../ledger/checkpoint.ts'
 import { decodeEntry } from '../ledger/entry.ts'
@@ -8,6 +9,9 @@ import { Ledger } from '../ledger/ledger.ts'
 import { makeFolder, realDisk } from '../store/disk.ts'
 import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
 import type { Destination } from './destination.ts'
+
+/** Files that travel at once. */
+export const atOnce = 6
 
 /** Something that was listed is not there any more: the place has moved on, and is to be looked at anew. */
 export class Vanished extends Error {}
@@ -46,7 +50,7 @@ export async function stageJournal(from: Destination, source: Listing, root: str
     const far = source.entries.filter((version) => version >= newest)
     const places = [...near.map((one) => ({ ...one, place: held.place })), ...far.map((one) => ofEntry(one, from))]
     try {
-      return await staged(`${root}/near`, from, places)
+      return await staged(`${root}/near`, from, places, held)
     } catch (error) {
       // What stands here may be what does not fit.
       if (!(error instanceof LakeError)) throw error
@@ -56,6 +60,7 @@ export async function stageJournal(from: Destination, source: Listing, root: str
     `${root}/all`,
     from,
     inForce(source).map((one) => ({ ...one, place: from })),
+    held,
   )
 }
 
@@ -87,9 +92,9 @@ function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
   return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
 }
 
-async function staged(root: string, from: Destination, files: readonly Placed[]): Promise<Staged> {
+async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held): Promise<Staged> {
   await makeFolder(realDisk, inLake(root, places.journal))
-  await stageRuns(root, from)
+  await stageRuns(root, from, held)
   for (const { version, entry, place } of files) {
     const path = entry ? entryFile(version) : checkpointFile(version)
     if (!(await place.get(path, inLake(root, path)))) throw new Vanished(path)
@@ -109,11 +114,24 @@ async function staged(root: string, from: Destination, files: readonly Placed[])
   }
 }
 
-/** What runs wrote down is part of the index: each line counts right after the version that it follows. */
-async function stageRuns(root: string, from: Destination): Promise<void> {
+/**
+ * What runs wrote down is part of the index: each line counts right after the version that it follows. Such a file only
+ * grows: one of the same size need not travel.
+ */
+async function stageRuns(root: string, from: Destination, held: Held | undefined): Promise<void> {
   await makeFolder(realDisk, inLake(root, places.runs))
-  for (const { path } of await from.list(places.runs))
-    if (/^runs\/[\w%.-]+\.jsonl$/.test(path)) await from.get(path, inLake(root, path))
+  const here = new Map((await held?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
+  const limit = pLimit(atOnce)
+  const files = (await from.list(places.runs)).filter(({ path }) => /^runs\/[\w%.-]+\.jsonl$/.test(path))
+  await Promise.all(
+    files.map(
+      async ({ path, bytes }) =>
+        await limit(async () => {
+          const place = held && here.get(path) === bytes ? held.place : from
+          await place.get(path, inLake(root, path))
+        }),
+    ),
+  )
 }
 
 /** The same complaint, with the place whose file it is. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -118,8 +118,7 @@ test('a copy to a bucket and from it, cut at any request, is whole for readers a
         pullDeps(),
       )
     }
-    const read = async (): Promise<string> => {
-      const to = join(folder, `read-${++run}`)
+    const read = async (to = join(folder, `read-${++run}`)): Promise<string> => {
       const input = { from: s3At('s3://lake/team/lake', web), to: folderAt(to, { disk: realDisk, mark: 'm' }) }
       await copyLake({ ...input, mirrorOf: () => 'bucket', scratch: `${to}-s`, near: true }, pullDeps())
       return to
@@ -143,7 +142,11 @@ test('a copy to a bucket and from it, cut at any request, is whole for readers a
       expect(new Map(there.objects)).toEqual(expected)
     }
     expect(requests).toBeGreaterThan(12)
-    expect(existsSync(join(await read(), 'lake.json'))).toBe(true)
+    const target = await read()
+    const again = there.heard.length
+    await read(target)
+    const gets = there.heard.slice(again).filter(({ method, key }) => method === 'GET' && key !== '')
+    expect(gets.map(({ key }) => key)).toEqual([`team/lake/journal/${String(last).padStart(10, '0')}.json`])
     expect(
       there.heard.filter(({ method, key }) => method === 'GET' && key.includes('/points/')).length,
     ).toBeGreaterThan(3)

@@ -261,6 +261,11 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
         expect.stringContaining('no lake in'),
       ])
       expect(existsSync(join(folder, 'm', 'lake.json'))).toBe(false)
+      const signal = AbortSignal.abort()
+      expect(await failure(pulled(join(folder, 'm'), source, { signal }))).toEqual([
+        5,
+        expect.stringContaining('an interrupt'),
+      ])
     })
   })
 })
