@@ -4,7 +4,7 @@ import { listStamps, readStamp, type StampedFile, stampFile } from '../ledger/st
 import { makeFolder, realDisk } from '../store/disk.ts'
 import { dataVersion, inLake, places } from '../store/layout.ts'
 import type { Destination, Published } from './destination.ts'
-import { type Staged, Vanished } from './lake-journal.ts'
+import { inPlace, type Staged, Vanished } from './lake-journal.ts'
 
 /** What a lake needs to be whole elsewhere. */
 export interface Needed {
@@ -37,7 +37,9 @@ export async function neededBy({ root, index }: Staged, from: Destination, near?
   const own: string[] = []
   const { lake, version } = index.head()
   for (const id of notes) {
-    const stamp = await readStamp(root, id)
+    const stamp = await readStamp(root, id).catch((error: unknown) => {
+      throw error instanceof LakeError ? inPlace(error, from) : error
+    })
     if (stamp.lake !== lake || stamp.version > version) continue
     for (const file of stamp.files) take(file)
     own.push(stampFile(id))
@@ -65,8 +67,15 @@ async function stageNotes(
   for (const { path } of listed) {
     if (!/^stamps\/[0-9a-f]{16}\.json$/.test(path)) continue
     // A note never changes.
-    if ((await near?.get(path, inLake(root, path))) === true) continue
+    if ((await near?.get(path, inLake(root, path))) === true && (await isSound(root, path))) continue
     if (!(await from.get(path, inLake(root, path)))) throw new Vanished(path)
   }
   return await listStamps(root)
+}
+
+async function isSound(root: string, path: string): Promise<boolean> {
+  return await readStamp(root, path.slice(`${places.stamps}/`.length, -'.json'.length)).then(
+    () => true,
+    () => false,
+  )
 }

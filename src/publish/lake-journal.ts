@@ -135,7 +135,7 @@ async function stageRuns(root: string, from: Destination, held: Held | undefined
 }
 
 /** The same complaint, with the place whose file it is. */
-function inPlace(error: LakeError, from: Destination): LakeError {
+export function inPlace(error: LakeError, from: Destination): LakeError {
   const [{ subject, expected, got } = { subject: error.message }] = error.complaints
   if (error.kind !== 'integrity') return error
   const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'

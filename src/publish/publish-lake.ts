@@ -1,10 +1,16 @@
 import type { CommitDeps } from '../ledger/commit.ts'
+import { heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { dataPlaces } from '../store/begin.ts'
 import { realDisk } from '../store/disk.ts'
+import { dataVersion } from '../store/layout.ts'
 import { pin } from '../store/pin.ts'
 import { below } from './below.ts'
-import type { Destination } from './destination.ts'
+import type { Micros } from '../time.ts'
+import type { Destination, Published } from './destination.ts'
 import { folderAt } from './folder.ts'
 import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
+import { journalAt } from './lake-journal.ts'
 
 /** The folder of a destination that a lake is copied to. */
 export const lakeFolder = 'lake'
@@ -28,4 +34,23 @@ export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps)
     { from, to: below(to, lakeFolder), until: version, mirrorOf: (lake) => `lake ${lake}`, scratch, near: false },
     deps,
   )
+}
+
+/**
+ * The files under `lake/` that its newest version does not name, nor a version that was the newest after an instant, nor
+ * a stamped one.
+ */
+export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros): Promise<readonly Published[]> {
+  const { newest } = await journalAt(below(to, lakeFolder))
+  if (newest === 0) return []
+  const ends = new Map(heldVersions(ledger).map(({ version, committed_at }) => [version, committed_at]))
+  const kept = new Set<string>()
+  for (const { path, removed_version: end } of ledger.statement('SELECT path, removed_version FROM files').iterate())
+    if (end === null || Number(end) > newest || (ends.get(Number(end)) ?? before) > before) kept.add(String(path))
+  for (const { version } of heldStamps(ledger)) for (const { path } of liveFiles(ledger, { version })) kept.add(path)
+  const all = await Promise.all(dataPlaces.map(async (place) => await to.list(`${lakeFolder}/${place}`)))
+  return all.flat().filter(({ path, modified }) => {
+    const own = path.slice(lakeFolder.length + 1)
+    return dataVersion(own) !== undefined && !kept.has(own) && modified * 1_000_000 <= before
+  })
 }

@@ -7,6 +7,7 @@ import { Engine } from '../store/engine.ts'
 import type { TableState } from './actions.ts'
 import type { Destination, Published } from './destination.ts'
 import { isOwnFile, logEntry, logFolder, type Logs, readCommit, readTable, requireOwn } from './log.ts'
+import { lakeGoing } from './publish-lake.ts'
 import { publishedTables } from './tables.ts'
 import { versionsTable } from './versions.ts'
 
@@ -49,6 +50,7 @@ export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps
       Math.floor(deps.nowMicros() / 1000),
       keepSeconds * 1000,
     )
+    going.push(...(await lakeGoing(to, ledger, deps.nowMicros() - keepSeconds * 1_000_000)))
     const bytes = going.reduce((sum, file) => sum + file.bytes, 0)
     if (really) await begin({ keep_seconds: keepSeconds }, () => ({ files: going.length, bytes }))
     if (really) for (const { path } of going) await to.remove(path)

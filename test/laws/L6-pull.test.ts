@@ -10,6 +10,8 @@ import { listJournal } from '../../src/ledger/journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { folderAt } from '../../src/publish/folder.ts'
 import { copyLake } from '../../src/publish/lake-copy.ts'
+import { publishLake } from '../../src/publish/publish-lake.ts'
+import { vacuumPublished } from '../../src/publish/vacuum.ts'
 import { replay, stamp } from '../../src/query/stamp.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -18,7 +20,7 @@ import { pinnedSince } from '../../src/store/pin.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { commitDeps, dump, inFolder } from '../helpers/lakes.ts'
 import { answers, rewriteDeps } from '../helpers/merging.ts'
-import { grow, merge, mergeAndVacuum, pulled } from '../helpers/mirrors.ts'
+import { grow, merge, mergeAndVacuum, pullDeps, pulled } from '../helpers/mirrors.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 /** Every live file is there byte for byte, the index is the source's, and the views give its answers. */
@@ -337,6 +339,51 @@ describe('vacuum during a pull', () => {
       await pulled(mirror, source)
       await expectMirror(mirror, source)
     })
+  })
+})
+
+test('vacuum of a destination takes what its lake/ needs no longer, and keeps what is young or stamped', async () => {
+  await inFolder(async (folder) => {
+    const [source, out, result] = [join(folder, 'lake'), join(folder, 'out'), join(folder, 'r.parquet')]
+    const to = folderAt(out, { disk: realDisk, mark: 'm' })
+    let run = 0
+    const publish = async (): Promise<unknown> => {
+      using ledger = await Ledger.open(source)
+      const what = {
+        root: source,
+        to,
+        version: ledger.head().version,
+        run: `r${++run}`,
+        scratch: join(folder, `s${run}`),
+      }
+      return await publishLake(what, pullDeps())
+    }
+    const free = async (keepSeconds: number): Promise<readonly string[]> => {
+      const deps = rewriteDeps({ nowMicros: () => Date.now() * 1000 + 60_000_000 })
+      return (await vacuumPublished({ root: source, catalogue, to, keepSeconds, really: true }, deps)).paths
+    }
+    await grow(source, 0, 2)
+    const query = 'SELECT count(*) AS n FROM points'
+    await stamp(
+      { root: source, catalogue, query, out: result, variables: {} },
+      { sleep: async () => undefined },
+      commitDeps(),
+    )
+    await grow(source, 2, 4)
+    await publish()
+    await mergeAndVacuum(source)
+    await publish()
+    expect(await free(1e9)).toEqual([])
+    const gone = await free(0)
+    expect(gone.length).toBeGreaterThan(2)
+    expect(gone.every((path) => path.startsWith('lake/points/'))).toBe(true)
+    expect(await free(0)).toEqual([])
+    await publish()
+    await pulled(join(folder, 'mirror'), out)
+    await expectMirror(join(folder, 'mirror'), source)
+    expect(
+      await replay(join(folder, 'mirror'), result, { sleep: async () => undefined }, 'pitlake test'),
+    ).toMatchObject({ same: true })
   })
 })
 
