@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { publish, type PublishSummary } from '../../src/publish/publish.ts'
 import type { Destination } from '../../src/publish/destination.ts'
 import { type Portions, usualPortions } from '../../src/publish/ranges.ts'
@@ -7,7 +8,7 @@ import { destinationOf } from '../../src/publish/open.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine, quoteList, type Row } from '../../src/store/engine.ts'
 import { commitDeps } from './lakes.ts'
-import { catalogue } from './sandbox-client.ts'
+import { catalogue as usual } from './sandbox-client.ts'
 import { makeViews, micros, multiset, withViews } from './views.ts'
 
 /** One line of a Delta log, as this reader needs it. */
@@ -57,13 +58,21 @@ export interface Publishing {
   readonly mark?: string
   readonly nowMicros?: () => number
   readonly portions?: Portions
+  readonly catalogue?: Catalogue
   /** Puts something between the publish and its destination. */
   readonly through?: (to: Destination) => Destination
 }
 
 /** Publishes a lake to a folder as the command does. */
 export async function publishTo(root: string, folder: string, how: Publishing = {}): Promise<PublishSummary> {
-  const { disk = realDisk, mark = 'test', nowMicros, portions = usualPortions, through = (to) => to } = how
+  const {
+    disk = realDisk,
+    mark = 'test',
+    nowMicros,
+    portions = usualPortions,
+    through = (to) => to,
+    catalogue = usual,
+  } = how
   const deps = { ...commitDeps(nowMicros ? { nowMicros } : {}), signal: new AbortController().signal }
   const to = through(destinationOf(folder, { disk, mark }))
   return await publish({ root, catalogue, to, portions }, deps)

@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { seriesId } from '../../src/catalog/series.ts'
+import { violationId } from '../../src/ledger/entry.ts'
+import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
@@ -12,7 +15,9 @@ import { inFolder } from '../helpers/lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
+import { makeLake, type PointRow } from '../helpers/views.ts'
 
 const buildViews = (): Promise<void> => Promise.resolve()
 /** Small enough that these lakes have tables of many files. */
@@ -98,6 +103,68 @@ test('what is read is kept from vacuum meanwhile', async () => {
     expect(await unlike(root, out)).toEqual([])
     const freed = await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
     expect(freed.data.files).toBe(3)
+  })
+})
+
+const point = (asset: string, v: number): PointRow => ({
+  metric: metrics[0],
+  asset,
+  interval: '24h',
+  t: '2024-03-01',
+  available_at: '2024-03-02',
+  v,
+})
+
+test('rows that a commit changed without a new instant are written anew, whoever it was', async () => {
+  await inFolder(async (home) => {
+    const [root, out] = [join(home, 'lake'), join(home, 'out')]
+    const files = async (): Promise<string[]> => {
+      using ledger = await Ledger.open(root)
+      return liveFiles(ledger, { table: 'points' }).map(({ path }) => path)
+    }
+    await makeLake(root, [{ at: '2024-05-01T00:00:00Z', points: [point('A', 1)] }])
+    await publishTo(root, out)
+    // A repair says so: as many rows as before.
+    const first = await files()
+    await makeLake(root, [
+      { at: '2024-05-02T00:00:00Z', points: [point('A', 2)], draft: { job: 'doctor', remove: first } },
+    ])
+    expect((await publishTo(root, out)).tables['points']).toMatchObject({ files_removed: 1, files_added: 1 })
+    expect(await unlike(root, out)).toEqual([])
+    // Whatever else loses a row shows by its number.
+    await makeLake(root, [{ at: '2024-05-03T00:00:00Z', points: [point('B', 3)], draft: { remove: await files() } }])
+    await publishTo(root, out)
+    expect(await unlike(root, out)).toEqual([])
+  })
+})
+
+test('a violation that a person accepts, and a column that is new, are told', async () => {
+  await inFolder(async (home) => {
+    const [root, out] = [join(home, 'lake'), join(home, 'out')]
+    const dimensions = { interval: '24h', currency: null, exchange: null, network: null, params: {} } as const
+    const series = seriesId({ metric: metrics[0], asset: 'A', ...dimensions })
+    const about = { series, t: 1_709_251_200, kind: 'value', offered: '2' }
+    const violation = { ...about, stored: '1', stored_at: 1_714_521_600_000_001, offered_at: 1, request: null }
+    await makeLake(root, [
+      { at: '2024-05-01T00:00:00Z', points: [point('A', 1)] },
+      { at: '2024-05-02T00:00:00Z', draft: { violations: [violation] } },
+    ])
+    // The catalogue of before knows one field less.
+    const resources = new Map(catalogue.resources)
+    const venues = resources.get('venues')
+    if (!venues) throw new Error('no venues')
+    resources.set('venues', { ...venues, fields: Object.fromEntries(Object.entries(venues.fields).slice(0, -1)) })
+    await publishTo(root, out, { catalogue: { ...catalogue, resources } })
+    await makeLake(root, [
+      { at: '2024-05-03T00:00:00Z', draft: { accepted: [{ ...about, id: violationId(violation), why: 'known' }] } },
+    ])
+    const { tables } = await publishTo(root, out)
+    expect(Object.keys(tables)).toEqual(expect.arrayContaining(['violations', 'history_venues', 'versions']))
+    expect(tables['points']).toBeUndefined()
+    expect(await unlike(root, out)).toEqual([])
+    expect(await deltaRows(join(out, 'violations'))).toMatchObject([
+      { why: 'known', stored_at: '2024-05-01T00:00:00.001000Z' },
+    ])
   })
 })
 
