@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { publish, type PublishSummary } from '../../src/publish/publish.ts'
@@ -99,7 +99,8 @@ export async function unlike(root: string, folder: string): Promise<readonly str
   await makeViews(root)
   const wrong: string[] = []
   await withViews(root, async (engine) => {
-    for (const table of readdirSync(folder).filter((name) => name !== 'versions')) {
+    const tables = readdirSync(folder).filter((name) => existsSync(join(folder, name, '_delta_log')))
+    for (const table of tables.filter((name) => name !== 'versions')) {
       const view = table.replace(/^history_/, 'history.').replace(/^snapshot_/, 'snapshots.')
       const published = (await deltaRows(join(folder, table))).map((row) => {
         const { available_rule_at: rule, ...rest } = row
