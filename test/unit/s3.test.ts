@@ -87,6 +87,16 @@ test('a create whose answer is lost is read back: it was made, or another had be
   ])
 })
 
+test('where reading back is cut too, the next try finds what the first one made', async () => {
+  const to = opened()
+  await to.create('first.json', 'x')
+  const faults: (Fault | undefined)[] = ['cut-after', 'cut-before']
+  there.fault = () => faults.shift()
+  expect(await to.create('log/0.json', 'mine')).toBe('created')
+  faults.push('cut-before', 'cut-before')
+  expect(await to.create('log/0.json', 'yours')).toBe('exists')
+})
+
 test('an object of the same bytes that stood there before is not ours', async () => {
   expect(await opened().create('log/0.json', 'same')).toBe('created')
   expect(await opened().create('log/0.json', 'same')).toBe('exists')
