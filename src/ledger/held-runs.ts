@@ -55,12 +55,8 @@ const verifiedOf = rowOf(verifiedFields)
 
 /** Every window that was asked again and compared, by series. */
 export function heldVerified(index: Index): Map<string, Verified[]> {
-  const held = new Map<string, Verified[]>()
-  for (const row of index.statement('SELECT series, since, until, at, result FROM verified ORDER BY at').iterate()) {
-    const next = verifiedOf(row)
-    held.set(next.series, [...(held.get(next.series) ?? []), next])
-  }
-  return held
+  const rows = index.statement('SELECT series, since, until, at, result FROM verified ORDER BY at').iterate()
+  return Map.groupBy(Array.from(rows, verifiedOf), ({ series }) => series)
 }
 
 const verifiedTotalsOf = rowOf({ windows: count, differing: count, last_at: orNull(real) })

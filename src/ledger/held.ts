@@ -16,7 +16,7 @@ import {
   stampFields,
   violationFields,
 } from './entry.ts'
-import { type Cell, type Index, parsed, proven, read, type Row, rowOf } from './row.ts'
+import { type Cell, type Index, parsed, proven, read, rowOf } from './row.ts'
 import { type Check, count, interval, orNull, real, shape, text } from './shape.ts'
 import { type ArchivedState, fromState } from './archive.ts'
 
@@ -91,15 +91,12 @@ export type HeldSeries = ReturnType<typeof seriesOf>
 
 /** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
 export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
+  const one = index.statement('SELECT * FROM series WHERE id = ?')
+  const rows = ids ? ids.flatMap((id) => one.all(id)) : index.statement('SELECT * FROM series ORDER BY n').iterate()
   const held = new Map<string, HeldSeries>()
-  const take = (row: Row): void => {
+  for (const row of rows) {
     const series = seriesOf(row)
     held.set(series.id, series)
-  }
-  if (ids === undefined) for (const row of index.statement('SELECT * FROM series ORDER BY n').iterate()) take(row)
-  else {
-    const one = index.statement('SELECT * FROM series WHERE id = ?')
-    for (const id of ids) for (const row of one.iterate(id)) take(row)
   }
   return held
 }
@@ -132,39 +129,17 @@ export function heldAnswers(index: Index): Map<string, HeldAnswers> {
   return held
 }
 
-const coverageColumns = 'c.since, c.until, c.state, c.reason, c.asked_at, c.request'
-
 /** The live coverage of every series (or of the named ones), each list sorted and disjoint. */
 export function heldCoverage(index: Index, series?: readonly string[]): Map<string, CoverageRow[]> {
-  const held = new Map<string, CoverageRow[]>()
-  if (series) {
-    const one = index.statement(
-      `SELECT ${coverageColumns} FROM series s JOIN coverage c ON c.series = s.n
-       WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
-    )
-    for (const id of series)
-      held.set(
-        id,
-        Array.from(one.iterate(id), (row) => ({ series: id, ...answerOf(row) })),
-      )
-    return held
+  if (series === undefined) {
+    const held = [...heldAnswers(index)].filter(([, { answers }]) => answers.length > 0)
+    return new Map(held.map(([id, { answers }]) => [id, answers.map((answer) => ({ series: id, ...answer }))]))
   }
-  const ids = new Map<Cell | undefined, string>()
-  for (const row of index.statement('SELECT n, id FROM series').iterate()) ids.set(row['n'], String(row['id']))
-  const all = index.statement(
-    `SELECT c.series AS n, ${coverageColumns} FROM coverage c WHERE c.removed_version IS NULL
-     ORDER BY c.series, c.since`,
+  const one = index.statement(
+    `SELECT c.since, c.until, c.state, c.reason, c.asked_at, c.request FROM series s JOIN coverage c ON c.series = s.n
+     WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
   )
-  for (const row of all.iterate()) {
-    const id = ids.get(row['n'])
-    // Beside no series there is nothing that it could be said of.
-    if (id === undefined) continue
-    const list = held.get(id)
-    const next = { series: id, ...answerOf(row) }
-    if (list) list.push(next)
-    else held.set(id, [next])
-  }
-  return held
+  return new Map(series.map((id) => [id, Array.from(one.iterate(id), (row) => ({ series: id, ...answerOf(row) }))]))
 }
 
 /** Joins a violation `v` with its acceptance `a`. */

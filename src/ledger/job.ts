@@ -6,6 +6,7 @@ import { type CommitDeps, noteRunFacts } from './commit.ts'
 import type { Json } from './entry.ts'
 import { Ledger } from './ledger.ts'
 import { sweep } from './sweep.ts'
+import type { Micros } from '../time.ts'
 
 /** How the lake stands when a run has made its last commit. */
 export interface RunEnd {
@@ -107,6 +108,10 @@ async function carriedOut<T>(
 
 /** The id of a run: when it began, by which process, and for which job where it is not a fetch, whose requests are many. */
 export function runName(deps: Pick<CommitDeps, 'nowMicros' | 'holder'>, job: string): string {
-  const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
-  return [instant, deps.holder.pid, ...(job === 'fetch' ? [] : job.split(' '))].join('-')
+  return [instantName(deps.nowMicros()), deps.holder.pid, ...(job === 'fetch' ? [] : job.split(' '))].join('-')
+}
+
+/** An instant as a part of a name: `20240301t000000000z`. */
+export function instantName(at: Micros): string {
+  return new Date(at / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
 }

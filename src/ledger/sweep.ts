@@ -1,5 +1,5 @@
 import { isFolder, isThere } from '../store/files.ts'
-import { dataPlaces, ownFilesBelow } from '../store/begin.ts'
+import { ownData } from '../store/begin.ts'
 import type { CommitDeps } from './commit.ts'
 import { diskError, entriesIn, realDisk, statOf } from '../store/disk.ts'
 import { filesOnDisk } from './held.ts'
@@ -101,8 +101,7 @@ export async function findOrphans(ledger: Ledger): Promise<string[]> {
 /** Data files of the program's own names that no entry names, whoever's they are. */
 export async function* unnamed(ledger: Ledger): AsyncGenerator<string> {
   const named = new Set(filesOnDisk(ledger).map((file) => file.path))
-  for (const place of dataPlaces)
-    for await (const path of ownFilesBelow(ledger.root, place)) if (!named.has(path)) yield path
+  for await (const path of ownData(ledger.root)) if (!named.has(path)) yield path
 }
 
 /** The names of real files or folders in a real folder of the lake: no link among them. */

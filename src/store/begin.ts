@@ -4,13 +4,12 @@ import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { entriesIn } from './disk.ts'
-import { dataVersion, inLake, isRunName, places } from './layout.ts'
+import { dataVersion, inLake, isRunName, places, ownFolders } from './layout.ts'
 import { mirrorOf, readMarker } from './marker.ts'
 
 /** Where data stand that only a journal explains. */
 export const dataPlaces = [places.points, places.assets, places.archive, places.registry] as const
-const folders = [places.journal, ...dataPlaces, places.stamps, places.exports]
-const passing = [places.spool, places.runs, places.quarantine, places.locks]
+const passing: readonly string[] = [places.spool, places.runs, places.quarantine, places.locks]
 const files = [places.database, places.script, places.manifest]
 
 /**
@@ -26,8 +25,10 @@ export async function refuseStranger(root: string, opened: boolean): Promise<voi
   if (newest !== undefined && !(newest === 1 && marked && opened)) throw journalLost(root)
   if (existsSync(inLake(root, places.ledger)) && !opened) throw stranger(root, places.ledger)
   if (marked || opened) return
-  for (const place of folders) if (await standsFull(root, place, () => false)) throw stranger(root, place)
-  for (const place of passing) if (await standsFull(root, place, isPassing)) throw stranger(root, place)
+  for (const place of ownFolders) {
+    const fits = passing.includes(place) ? isPassing : () => false
+    if (await standsFull(root, place, fits)) throw stranger(root, place)
+  }
   for (const place of files) if (existsSync(inLake(root, place))) throw stranger(root, place)
 }
 
@@ -48,9 +49,13 @@ async function standsFull(root: string, place: string, fits: (name: string) => b
 /** The newest version that the name of a data file speaks of; undefined where no file bears such a name. */
 export async function newestData(root: string): Promise<number | undefined> {
   let newest: number | undefined
-  for (const place of dataPlaces)
-    for await (const path of ownFilesBelow(root, place)) newest = Math.max(newest ?? 0, dataVersion(path) ?? 0)
+  for await (const path of ownData(root)) newest = Math.max(newest ?? 0, dataVersion(path) ?? 0)
   return newest
+}
+
+/** The data files whose names are of the program's own pattern; follows no link. */
+export async function* ownData(root: string): AsyncGenerator<string> {
+  for (const place of dataPlaces) yield* ownFilesBelow(root, place)
 }
 
 /** The files below a place of the layout whose names are of the program's own pattern; follows no link. */

@@ -68,6 +68,9 @@ export const places = {
   manifest: 'lake.manifest.json',
 } as const
 
+/** The folders at the top of a lake. */
+export const ownFolders: readonly string[] = Object.values(places).filter((place) => !/[./]/.test(place))
+
 const versionDigits = 10
 
 /** `journal/0000000012.json`. */

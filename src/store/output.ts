@@ -4,7 +4,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { codeOf, diskError } from './disk.ts'
-import { places } from './layout.ts'
+import { places, ownFolders } from './layout.ts'
 
 /** A file for the user while it is written, and how to bring it to its place. */
 export interface OutFile {
@@ -73,19 +73,6 @@ function outError(cause: unknown, file: string, flag: string): unknown {
   return usage(`${flag} ${file}`, { expected: 'a file that can be written', got: got ?? String(cause), cause })
 }
 
-const ownFolders: ReadonlySet<string> = new Set([
-  places.journal,
-  places.points,
-  places.assets,
-  places.archive,
-  places.registry,
-  places.quarantine,
-  places.spool,
-  places.runs,
-  places.stamps,
-  places.locks,
-  places.exports,
-])
 const ownFile = /^(?:lake\.(?:json|sql|duckdb|manifest\.json)|ledger\.sqlite)/
 
 /** What of a lake's layout the path would lie in or replace; undefined outside of every lake and beside its files. */
@@ -99,7 +86,10 @@ function ownedPart(place: string, folder: string | null): string | undefined {
     const [first = '', ...rest] = relative(root, place).split(sep)
     // File systems that ignore case know these names by others, too.
     const name = first.toLowerCase()
-    if (name !== '..' && (rest.length > 0 ? ownFolders.has(name) : ownFolders.has(name) || ownFile.test(name)))
+    if (
+      name !== '..' &&
+      (rest.length > 0 ? ownFolders.includes(name) : ownFolders.includes(name) || ownFile.test(name))
+    )
       return join(root, first)
   }
   return undefined

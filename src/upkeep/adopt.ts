@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
 import { applyEntry } from '../ledger/apply.ts'
-import { dataPlaces, ownFilesBelow } from '../store/begin.ts'
+import { ownData } from '../store/begin.ts'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../store/disk.ts'
@@ -35,7 +35,7 @@ import {
 } from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
-import { lostLake } from './found.ts'
+import { lostLake, foundFolder } from './found.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {
@@ -135,13 +135,12 @@ async function takeStock(folder: LostFolder, lake: string): Promise<Stock> {
   const sound: FoundFile[] = []
   const unfit: Unfit[] = []
   let version = 0
-  for (const place of dataPlaces)
-    for await (const path of ownFilesBelow(root, place)) {
-      const one = await readFound(folder, path, lake)
-      version = Math.max(version, dataVersion(path) ?? 0, 'version' in one ? one.version : 0)
-      if ('why' in one) unfit.push(one)
-      else sound.push(one)
-    }
+  for await (const path of ownData(root)) {
+    const one = await readFound(folder, path, lake)
+    version = Math.max(version, dataVersion(path) ?? 0, 'version' in one ? one.version : 0)
+    if ('why' in one) unfit.push(one)
+    else sound.push(one)
+  }
   const at = (place: string) => (file: { readonly path: string }) => file.path.startsWith(`${place}/`)
   const points = await sortPoints(folder, sound.filter(at(places.points)))
   const assets = await sortRows(folder, sound.filter(at(places.assets)))
@@ -192,7 +191,7 @@ export async function endAdoption(root: string, disk: Disk = realDisk): Promise<
 }
 
 async function planned(disk: Disk, root: string, { others, version }: Stock, now: number): Promise<Plan> {
-  const folder = `found-${new Date(now / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()}`
+  const folder = foundFolder(now)
   const about = 'it speaks of versions that no journal explains any more'
   const folders = aside.filter((path) => isThere(inLake(root, path))).map((path) => ({ path, why: about }))
   const plan = { folder, version, moves: [...folders, ...others] }

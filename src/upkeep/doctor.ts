@@ -42,23 +42,23 @@ export interface DoctorInput {
   readonly data: string
   /** Reads every byte and proves its checksum. */
   readonly thorough: boolean
-  readonly rebuildLedger: boolean
+  readonly rebuildLedger?: boolean
   /** Mends whatever can be mended without losing anything. */
-  readonly repair: boolean
+  readonly repair?: boolean
   /** Goes on without damaged files; their windows are asked for again. */
-  readonly forgetLost: boolean
+  readonly forgetLost?: boolean
   /** Makes the journal of a lake that lost it anew from its data files. */
   readonly adopt?: Adopting | null
 }
 
 /** What the doctor needs of the world. */
 export interface DoctorDeps extends CommitDeps {
-  /** Makes `lake.duckdb` and `lake.sql` anew. */
-  readonly views: (ledger: Ledger) => Promise<unknown>
+  /** Makes `lake.duckdb` and `lake.sql` anew; without it they are left as they are. */
+  readonly views?: (ledger: Ledger) => Promise<unknown>
   /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
   readonly resources?: Resources
-  /** Free and total bytes of the disk that holds a folder. */
-  readonly space: (path: string) => Promise<{ readonly free: number; readonly total: number }>
+  /** Free bytes of the disk that holds a folder; without it room is not looked at. */
+  readonly space?: (path: string) => Promise<{ readonly free: number }>
 }
 
 /** What was found and done; findings are what is still wrong afterwards. */
@@ -109,7 +109,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
       ledger.head().version > first.diagnosis.version
     if (stale && (half || input.repair || input.forgetLost)) {
-      await deps.views(ledger)
+      await deps.views?.(ledger)
       mended.push(`${places.database} and ${places.script} were made anew`)
     }
   }
@@ -135,7 +135,7 @@ function withReason(damage: Damage, beyond: ReadonlyMap<string, string>): Damage
 async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {
   const mended = await adoptLost(input.data, adopting, deps)
   using ledger = await Ledger.open(input.data)
-  await deps.views(ledger)
+  await deps.views?.(ledger)
   await endAdoption(input.data, deps.disk)
   const { diagnosis } = await look(input, deps)
   return { ...diagnosis, mended }
@@ -287,7 +287,7 @@ const leastFree = 1_000_000_000
 
 /** A fetch, a merge and the views need room beside what is there. */
 async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promise<Damage[]> {
-  const { free } = await deps.space(root)
+  const { free = Infinity } = (await deps.space?.(root)) ?? {}
   const wanted = Math.max(leastFree, bytes / 10)
   if (free >= wanted) return []
   const megabytes = (count: number) => `${Math.round(count / 1e6).toLocaleString('en-US')} MB`

@@ -1,15 +1,17 @@
 import { isThere } from '../store/files.ts'
-import { dataPlaces, newestData, ownFilesBelow } from '../store/begin.ts'
+import { dataPlaces, newestData, ownData } from '../store/begin.ts'
 import { footersOf } from '../store/footers.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
 import { makeFolder, realDisk, statOf } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
 import { listJournal } from '../ledger/journal.ts'
-import { inLake, places } from '../store/layout.ts'
+import { inLake, places, ownFolders } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker } from '../store/marker.ts'
+import { instantName } from '../ledger/job.ts'
+import type { Micros } from '../time.ts'
 
 /** Data files without the journal and the ledger that explain them. */
 export interface Found {
@@ -33,7 +35,7 @@ export async function lostLake(root: string): Promise<Found | undefined> {
   const begun = newest === 1 && marker !== null && seen === 0
   if ((seen ?? 0) > 0 || newest === undefined || begun) return undefined
   const paths: string[] = []
-  for (const place of dataPlaces) for await (const path of ownFilesBelow(root, place)) paths.push(path)
+  for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
   const tables = paths.filter((path) => path.endsWith('.parquet')).map((path) => inLake(root, path))
   using engine = await Engine.open()
@@ -55,32 +57,35 @@ export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
   return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
 }
 
-/** What a lake leaves in its folder beside locks, which die with their processes. */
+/** What a lake leaves in its folder, its data last, beside locks, which die with their processes. */
 const moved = [
-  ...dataPlaces,
-  places.journal,
-  places.stamps,
-  places.exports,
-  places.quarantine,
-  places.runs,
-  places.spool,
-  places.marker,
-  places.ledger,
-  places.database,
-  places.script,
   places.manifest,
+  places.script,
+  places.database,
+  places.ledger,
+  places.marker,
+  ...ownFolders.filter((place) => place !== places.locks && !isDataPlace(place)),
+  ...dataPlaces,
 ]
+
+function isDataPlace(place: string): boolean {
+  return dataPlaces.some((one) => one === place)
+}
+
+/** The folder that takes what a lost lake left; no other has its name. */
+export function foundFolder(now: Micros): string {
+  return `found-${instantName(now)}`
+}
 
 /** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   if (!(await lostLake(root))) return []
-  const instant = new Date(deps.nowMicros() / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
-  const folder = `found-${instant}`
+  const folder = foundFolder(deps.nowMicros())
   await makeFolder(disk, inLake(root, folder))
   // The data go last: until then the folder is known for what it is, and the same command goes on.
-  for (const place of moved.toReversed())
+  for (const place of moved)
     if (isThere(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
   for (const place of [folder, '.']) await disk.syncFolder(inLake(root, place))
   return [`what the lost lake left was moved to ${folder}/`]

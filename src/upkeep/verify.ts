@@ -5,16 +5,16 @@ import { lastVerify } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { partitionsOf } from '../points/files.ts'
 import { accessTo } from '../ledger/connection.ts'
-import { checkContents, type Contents } from './contents.ts'
+import { checkContents } from './contents.ts'
 import { examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
 import { refusedKey, stoppedEarly } from '../metrics/verdict.ts'
-import { chooseWindows, type Chosen, type VerifyScope } from '../metrics/verify-plan.ts'
+import { chooseWindows, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
-import type { StoppedBy } from '../metrics/asking-state.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
+import type { IngestSummary } from '../metrics/tally.ts'
 
 /** What a verify is told. */
 export interface VerifyInput extends MetricsInput {
@@ -23,36 +23,25 @@ export interface VerifyInput extends MetricsInput {
   readonly budget: number | null
 }
 
-/** What scripts read; names are relied on. */
-export interface VerifySummary {
+/** What scripts read; names are relied on. `accepted`: accepted differences that were seen again. */
+export interface VerifySummary
+  extends Pick<
+    IngestSummary,
+    'version' | 'requests' | 'points_added' | 'accepted' | 'stopped_by' | 'resume_at' | 'words'
+  > {
   readonly ok: boolean
   readonly run: string | null
-  readonly version: number
   readonly provider: string | null
   readonly checked: { readonly files: number; readonly bytes: number; readonly series: number; readonly points: number }
   readonly damage: readonly Damage[]
   /** Windows in which points are known to be missing. */
   readonly gaps: number
-  readonly windows: {
-    readonly held: number
-    readonly chosen: number
-    readonly verified: number
-    readonly failed: number
-    readonly left: number
-  }
+  readonly windows: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
   readonly results: Readonly<Record<VerifyResult, number>>
   readonly budget: number | null
-  readonly requests: number
   readonly credits: number
-  readonly points_added: number
   readonly differences: readonly Difference[]
-  /** Accepted differences that were seen again. */
-  readonly accepted: number
   readonly failures: readonly Unanswered[]
-  readonly stopped_by: StoppedBy | null
-  /** When a spent quota comes back, ISO text. */
-  readonly resume_at: string | null
-  readonly words: string | null
 }
 
 /** What `doctor` finds that says nothing about the stored history. */
@@ -64,40 +53,19 @@ const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'vie
  */
 export async function verify(input: VerifyInput, deps: IngestDeps): Promise<VerifySummary> {
   const { url } = accessTo('metrics', input.settings)
-  const looking = { thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
-  const room = { free: Infinity, total: Infinity }
-  const diagnosis = await examine(
-    { data: input.settings.data, ...looking },
-    { ...deps, views: async () => undefined, space: async () => await Promise.resolve(room) },
-  )
-  const damage = diagnosis.findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
-  const { files, bytes } = diagnosis.checked
-  const seen: Seen = { damage, files, bytes }
-  if (damage.some(({ kind }) => !kind.startsWith('file_'))) return undone(seen, diagnosis.version, input)
-  const findings = new Findings()
-  const purpose = { name: 'verify' as const, budget: input.budget, onBatch: findings.add }
-  return await withMetrics(input, deps, purpose, async (run) => await compare(run, input, { seen, findings, url }))
-}
-
-interface Seen {
-  readonly damage: readonly Damage[]
-  readonly files: number
-  readonly bytes: number
-}
-
-/** The report of a lake that is too damaged to be compared. */
-function undone({ damage, files, bytes }: Seen, version: number, { budget }: VerifyInput): VerifySummary {
-  return {
+  const { findings, checked, version } = await examine({ data: input.settings.data, thorough: true }, deps)
+  const damage = findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
+  const nothing: VerifySummary = {
     ok: false,
     run: null,
     version,
     provider: null,
-    checked: { files, bytes, series: 0, points: 0 },
+    checked: { files: checked.files, bytes: checked.bytes, series: 0, points: 0 },
     damage,
     gaps: 0,
     windows: { held: 0, chosen: 0, verified: 0, failed: 0, left: 0 },
     results: new Findings().results(),
-    budget,
+    budget: input.budget,
     requests: 0,
     credits: 0,
     points_added: 0,
@@ -108,23 +76,51 @@ function undone({ damage, files, bytes }: Seen, version: number, { budget }: Ver
     resume_at: null,
     words: null,
   }
+  if (damage.some(({ kind }) => !kind.startsWith('file_'))) return nothing
+  const compared = new Findings()
+  const purpose = { name: 'verify' as const, budget: input.budget, onBatch: compared.add }
+  return await withMetrics(input, deps, purpose, async (run) => await compare(run, input, nothing, compared, url))
 }
 
+/** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
 async function compare(
   run: MetricsRun,
   input: VerifyInput,
-  { seen, ...found }: Pick<Parts, 'seen' | 'findings' | 'url'>,
+  nothing: VerifySummary,
+  findings: Findings,
+  url: string,
 ): Promise<Result<VerifySummary>> {
-  const { ledger, deps } = run
-  const paths = new Set(seen.damage.map(({ path }) => path))
+  const { id, ledger, deps, tally } = run
+  const paths = new Set(nothing.damage.map(({ path }) => path))
   const contents = await checkContents(ledger, paths)
   const round = roundOf(ledger, input, deps.nowMicros())
   const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, paths) })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
-  await found.findings.readArchive(ledger)
-  const value = summaryOf(run, input, { seen, contents, chosen, ...found })
-  return { value, stopped_by: value.stopped_by, error: verifyVerdict(value) }
+  await findings.readArchive(ledger)
+  const { points_added, accepted, stopped_by, resume_at, words } = tally.summary(id)
+  const { requests, credits } = tally.actual()
+  const done = { requests, credits, points_added, accepted, stopped_by, resume_at, words }
+  const damage = [...nothing.damage, ...contents.findings]
+  const differences = findings.differences(ledger, { base: url, secrets: run.input.settings.secrets })
+  const { verified, failures, left } = findings.windows(chosen.plan.asks, stopped_by !== null)
+  const { version, provider } = ledger.head()
+  const value: VerifySummary = {
+    ...nothing,
+    ok: damage.length === 0 && differences.length === 0 && failures.length === 0 && stopped_by === null,
+    run: id,
+    version,
+    provider: provider?.metrics ?? null,
+    checked: { ...nothing.checked, series: contents.series, points: contents.points },
+    damage,
+    gaps: countsOf(ledger).gaps,
+    windows: { held: chosen.windows, chosen: chosen.plan.asks.length, verified, failed: failures.length, left },
+    results: findings.results(),
+    differences,
+    failures,
+    ...done,
+  }
+  return { value, stopped_by, error: verifyVerdict(value) }
 }
 
 /** A round goes on until one of its runs came to its end; then the next begins. */
@@ -138,48 +134,6 @@ function roundOf(ledger: Ledger, { scope, budget }: VerifyInput, now: number): {
 function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<string> {
   const damaged = liveFiles(ledger, { table: 'points' }).filter(({ path }) => paths.has(path))
   return new Set(partitionsOf(damaged).keys())
-}
-
-interface Parts {
-  readonly seen: Seen
-  readonly contents: Contents
-  readonly chosen: Chosen
-  readonly findings: Findings
-  readonly url: string
-}
-
-function summaryOf(
-  { id, ledger, tally, input }: MetricsRun,
-  { budget }: VerifyInput,
-  { seen, contents, chosen, findings, url }: Parts,
-): VerifySummary {
-  const done = tally.summary(id)
-  const { requests, credits } = tally.actual()
-  const damage = [...seen.damage, ...contents.findings]
-  const differences = findings.differences(ledger, { base: url, secrets: input.settings.secrets })
-  const { verified, failures, left } = findings.windows(chosen.plan.asks, done.stopped_by !== null)
-  const { metrics } = ledger.head().provider ?? {}
-  return {
-    ok: damage.length === 0 && differences.length === 0 && failures.length === 0 && done.stopped_by === null,
-    run: id,
-    version: ledger.head().version,
-    provider: metrics ?? null,
-    checked: { files: seen.files, bytes: seen.bytes, series: contents.series, points: contents.points },
-    damage,
-    gaps: countsOf(ledger).gaps,
-    windows: { held: chosen.windows, chosen: chosen.plan.asks.length, verified, failed: failures.length, left },
-    results: findings.results(),
-    budget,
-    requests,
-    credits,
-    points_added: done.points_added,
-    differences,
-    accepted: done.accepted,
-    failures,
-    stopped_by: done.stopped_by,
-    resume_at: done.resume_at,
-    words: done.words,
-  }
 }
 
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
