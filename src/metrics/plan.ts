@@ -119,16 +119,14 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
       until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.settled),
     }
     if (range.since >= range.until) continue
-    const unmapped = limits.blocked(want.series, want.endpoint)
-    const said = limits.said?.(want.series, want.endpoint) ?? null
+    const { series, endpoint } = want
+    const line: Line = { want, known, interval, horizon, limits, now }
+    const unmapped = limits.blocked(series, endpoint)
+    const said = limits.said?.(series, endpoint) ?? null
     const asked = want.exact === true ? 'exact' : limits.gapsOnly || (known?.points ?? 0) > 0 ? 'held' : 'new'
     const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
-    const wanted = missingWindows(range, known, want.endpoint, interval, limits, now, {
-      placeholder: unmapped !== null,
-      ...metadata,
-    })
+    const wanted = missingWindows(line, range, { placeholder: unmapped !== null, ...metadata })
     if (wanted.length === 0) continue
-    const { series, endpoint } = want
     const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
     const refusal = unmapped === null && !limits.gapsOnly ? refusalOf(want, known, paths, now) : null
@@ -142,12 +140,22 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     const missing = minus(wanted, early)
     if (missing.length === 0) continue
     windows += missing.length
-    const own = requestsFor(want, interval, missing, known, horizon, limits)
+    const own = requestsFor(line, missing)
     for (const ask of own) expected += expectedOf(ask, known)
     asks.push(...own)
   }
   const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
   return { asks, blocked, totals, notes: notesOf(wanted) }
+}
+
+/** A wanted series, and by what it is judged what to ask of it. */
+interface Line {
+  readonly want: Wanted
+  readonly known: Held | undefined
+  readonly interval: Interval
+  readonly horizon: Horizon
+  readonly limits: Limits
+  readonly now: Instant
 }
 
 /** How many new points a request should bring: those that no answer has told of, or that are still awaited. */
@@ -213,15 +221,12 @@ export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Int
 }
 
 function missingWindows(
+  { want: { endpoint }, known, interval, limits, now }: Line,
   range: Window,
-  known: Held | undefined,
-  endpoint: Endpoint,
-  interval: Interval,
-  { gapsOnly, weekStart }: Limits,
-  now: Instant,
   blocked: Pick<Against, 'placeholder' | 'unlisted' | 'noted'>,
 ): Window[] {
   const { answers = [], points = 0 } = known ?? {}
+  const { gapsOnly, weekStart } = limits
   const tolerance = toleranceOf(endpoint, interval)
   const age = (answer: WindowAnswer) =>
     now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval, weekStart), interval, -1), interval)
@@ -293,39 +298,25 @@ export function priceOf(credits: Limits['credits'], asset: string): number {
   return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
 }
 
-function requestsFor(
-  want: Wanted,
-  interval: Interval,
-  missing: readonly Window[],
-  known: Held | undefined,
-  horizon: Horizon,
-  limits: Limits,
-): Ask[] {
+function requestsFor(line: Line, missing: readonly Window[]): Ask[] {
+  const { want, interval, horizon, limits } = line
   const { series, endpoint } = want
-  const price = priceOf(limits.credits, series.asset)
+  const credits = priceOf(limits.credits, series.asset)
   const first = missing[0]
   const last = missing.at(-1)
   if (!first || !last) return []
   const hull = { since: first.since, until: last.until }
   if (!endpoint.since && !endpoint.until) {
     const points = count(historyStart, horizon.complete, interval)
-    return [{ series, endpoint, interval, window: null, settles: hull, points, credits: price }]
+    return [{ series, endpoint, interval, window: null, settles: hull, points, credits }]
   }
   // With only one end to name, two windows would bring the same points twice.
   const whole = !endpoint.since || !endpoint.until
   const bridged = whole ? [hull] : bridge(missing, bridgedPoints * longestSeconds(interval))
   const joined = whole ? bridged : bridged.flatMap((window) => pieces(window, interval))
   return joined.map((settles) => {
-    const window = widen(settles, interval, want, known, horizon, limits.weekStart)
-    return {
-      series,
-      endpoint,
-      interval,
-      window,
-      settles,
-      points: count(window.since, window.until, interval),
-      credits: price,
-    }
+    const window = widen(line, settles)
+    return { series, endpoint, interval, window, settles, points: count(window.since, window.until, interval), credits }
   })
 }
 
@@ -338,20 +329,13 @@ function pieces({ since, until }: Window, interval: Interval): Window[] {
 }
 
 /** The window with the overlap of stored points before it, up to the newest ended interval where it reaches the settled horizon. */
-function widen(
-  settles: Window,
-  interval: Interval,
-  want: Wanted,
-  known: Held | undefined,
-  horizon: Horizon,
-  weekStart: Weekday | undefined,
-): Window {
+function widen({ want, known, interval, horizon, limits }: Line, settles: Window): Window {
   const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
   const before = union(stored).find((covered) => covered.until >= settles.since)
   const since =
     before === undefined ? settles.since : Math.max(step(settles.since, interval, -overlapPoints), before.since)
   const until = settles.until === horizon.settled ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
-  return { since, until: Math.max(settles.until, ceil(until, interval, weekStart)) }
+  return { since, until: Math.max(settles.until, ceil(until, interval, limits.weekStart)) }
 }
 
 /** What a plan of these requests costs. */
