@@ -22,8 +22,16 @@ export async function canHide(session: Engine): Promise<boolean> {
   return rows.length > 0
 }
 
+/** A query that runs again and again in a session, its columns, and the SQL of a row's instant. */
+export interface Probe {
+  readonly session: Engine
+  readonly query: string
+  readonly columns: readonly ColumnSpec[]
+  readonly at: string
+}
+
 /** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
-export async function prepareHoles(session: Engine, columns: readonly ColumnSpec[], at: string): Promise<void> {
+export async function prepareHoles({ session, columns, at }: Probe): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
   await session.run('CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT)')
 }
@@ -42,27 +50,15 @@ function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): str
  * How many states behind a hole the query remembers what was in it: measured with one hole in the middle. States
  * before it that move are noted.
  */
-export async function measureMemory(
-  session: Engine,
-  query: string,
-  columns: readonly ColumnSpec[],
-  at: string,
-  count: number,
-): Promise<number> {
+export async function measureMemory(probe: Probe, count: number): Promise<number> {
   const middle = Math.floor(count / 2)
-  await runHoles(session, query, columns, at, { every: count, run: middle })
-  const [row] = await session.rows<{ n: bigint | null }>(`SELECT max(n) - ${middle} AS n FROM proof_moved`)
+  await runHoles(probe, { every: count, run: middle })
+  const [row] = await probe.session.rows<{ n: bigint | null }>(`SELECT max(n) - ${middle} AS n FROM proof_moved`)
   return Math.max(1, Number(row?.n ?? 1))
 }
 
 /** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
-export async function runHoles(
-  session: Engine,
-  query: string,
-  columns: readonly ColumnSpec[],
-  at: string,
-  { every, run }: Comb,
-): Promise<void> {
+export async function runHoles({ session, query, columns, at }: Probe, { every, run }: Comb): Promise<void> {
   const [row] = await session.rows<{ edges: string }>(
     `SELECT CAST(list(edge ORDER BY edge) AS VARCHAR) AS edges FROM (
        SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n), 9223372036854775807)]) AS edge, n

@@ -7,6 +7,7 @@ import {
   canHide,
   digestSql,
   measureMemory,
+  type Probe,
   prepareHoles,
   runHoles,
   suspectStates,
@@ -174,7 +175,8 @@ async function tryCutoffs(
 ): Promise<Proof> {
   const at = instant(columns, input.ts)
   const states = await numberStates(session, input.sql, at)
-  const trial: Trial = { session, input, columns, at, differences: [], stories: [], tried: new Set(), runs: 0 }
+  const probe: Probe = { session, query: input.sql, columns, at }
+  const trial: Trial = { ...probe, input, differences: [], stories: [], tried: new Set(), runs: 0 }
   const every = await holesFor(trial, states)
   const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
   const exact = Math.max(1, input.cutoffs - every - room - trial.runs)
@@ -182,7 +184,7 @@ async function tryCutoffs(
   let safe = new Set<number>()
   if (every > 0 && trial.stories.length === 0) {
     for (let run = 0; run < every; run++) {
-      await runHoles(session, input.sql, columns, at, { every, run })
+      await runHoles(probe, { every, run })
       told(trial)
     }
     for (const suspect of await suspectStates(session, states.count, input.cutoffs - trial.runs))
@@ -203,11 +205,8 @@ async function tryCutoffs(
 }
 
 /** What the runs of a proof share. */
-interface Trial {
-  readonly session: Engine
+interface Trial extends Probe {
   readonly input: ProofInput
-  readonly columns: readonly ColumnSpec[]
-  readonly at: string
   readonly differences: Difference[]
   readonly stories: CutStory[]
   /** The states that were tried at their own last instant. */
@@ -225,30 +224,30 @@ function told(trial: Trial): void {
  * nothing, and where the query remembers for too long.
  */
 async function holesFor(trial: Trial, { count, polls }: States): Promise<number> {
-  const { session, input, columns, at } = trial
+  const { session, input } = trial
   const most = Math.floor(input.cutoffs / 2)
   if (count <= input.cutoffs || polls !== null || most < 3 || !(await canHide(session))) return 0
-  await prepareHoles(session, columns, at)
-  const memory = await measureMemory(session, input.sql, columns, at, count)
+  await prepareHoles(trial)
+  const memory = await measureMemory(trial, count)
   told(trial)
-  await prepareHoles(session, columns, at)
+  await prepareHoles(trial)
   return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, Math.min(32, Math.ceil(input.cutoffs / 3))))
 }
 
 /** Runs the query as of the last instants of these states and notes what differs up to them. */
 async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
-  const { session, input, columns, at, differences, stories } = trial
+  const { session, query, columns, at, differences, stories } = trial
   for (const cutoff of await instantsOf(session, chosen)) {
     await session.run(`SET VARIABLE as_of = TIMESTAMPTZ ${quote(cutoff)}`)
-    await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${input.sql}`)
+    await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${query}`)
     await session.run('SET VARIABLE as_of = NULL')
     told(trial)
-    const upTo = `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
+    const upTo = upToSql(at, cutoff)
     if (await isSame(session, columns, upTo)) continue
     const bags = await bagDifference(session, columns, upTo, fetched)
-    const found = matchRows(columns, bags, input.tolerance)
+    const found = matchRows(columns, bags, trial.input.tolerance)
     if (found.length === 0) continue
-    stories.push(await storyOf(session, cutoff, at, upTo, bags, found.every(isRounding)))
+    stories.push(await storyOf(trial, cutoff, bags, found.every(isRounding)))
     for (const { key, column, full, truncated } of found)
       if (differences.filter((known) => known.as_of === cutoff).length < shownEach && differences.length < shown)
         differences.push({ as_of: cutoff, row: key, column, full, truncated })
@@ -271,14 +270,12 @@ function odds(tried: number, states: number, holes: boolean): string {
   return `${said}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
 }
 
-async function storyOf(
-  session: Engine,
-  cutoff: string,
-  at: string,
-  upTo: string,
-  bags: Bags,
-  rounding: boolean,
-): Promise<CutStory> {
+function upToSql(at: string, cutoff: string): string {
+  return `${at} <= TIMESTAMPTZ ${quote(cutoff)}`
+}
+
+async function storyOf({ session, at }: Probe, cutoff: string, bags: Bags, rounding: boolean): Promise<CutStory> {
+  const upTo = upToSql(at, cutoff)
   const [row] = await session.rows<{ first: string }>(`SELECT min(${at}) AS first FROM proof_full WHERE ${upTo}`)
   const { missing, extra } = bags.counts
   return {
