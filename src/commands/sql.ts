@@ -8,10 +8,9 @@ import { doubtsOfQuery, isDoubtful } from '../query/doubts.ts'
 import { openQuery } from '../query/lake.ts'
 import { notesOn } from '../query/notes.ts'
 import { guarded, runScript, type RunDeps } from '../query/run.ts'
-import { sendFile, type WriteOptions, type Written, writeFile, writeTo } from '../query/write.ts'
+import { type Answer, sendFile, type Written, writeFile, writeTo } from '../query/write.ts'
 import {
   lakeFolder,
-  type Output,
   outputOf,
   queryOptions,
   sessionOptions,
@@ -102,7 +101,12 @@ export async function writeAnswer(
         ...(steps.prelude && { prelude: async (own: Engine) => steps.prelude?.(own, run) }),
       })
       const ready = await steps.prepare(engine, run)
-      const written = await put(engine, ready, { ...output, by: steps.by }, target, deps, run)
+      const written = await put(
+        { engine, ready, options: { ...output, by: steps.by }, deps: run },
+        output.out,
+        target,
+        deps,
+      )
       if (ready.kind !== 'SELECT') return
       const doubts = await guarded(engine, '', run, async () => steps.doubts(engine, written))
       for (const doubt of doubts) deps.stderr(`note: ${doubt}\n`)
@@ -110,21 +114,14 @@ export async function writeAnswer(
   )
 }
 
-async function put(
-  engine: Engine,
-  ready: Awaited<ReturnType<typeof runScript>>,
-  output: Output & Pick<WriteOptions, 'by'>,
-  target: OutFile | undefined,
-  deps: Deps,
-  run: RunDeps,
-): Promise<Written> {
+async function put(answer: Answer, out: string | undefined, target: OutFile | undefined, deps: Deps): Promise<Written> {
   const sink = standardOutput()
   if (target !== undefined) {
-    const written = await writeFile(engine, ready, target, output.out ?? target.path, output, run)
-    if (output.out === undefined) await sendFile(target.path, sink)
+    const written = await writeFile(answer, target, out ?? target.path)
+    if (out === undefined) await sendFile(target.path, sink)
     return written
   }
-  const written = await writeTo(engine, ready, sink, output, run)
+  const written = await writeTo(answer, sink)
   const { rows, more } = written
   if (more) deps.stderr(`the first ${rows} rows; --rows 0 shows all, --format and --out write all\n`)
   return written

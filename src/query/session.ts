@@ -135,7 +135,7 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<
   state.out = undefined
   const target = outFile(name, state.folder)
   const options = { format: formatOf(name) ?? state.format, width: 1000, rows: Infinity }
-  const { rows, empty } = await writeFile(state.engine, ready, target, name, options, run)
+  const { rows, empty } = await writeFile({ engine: state.engine, ready, options, deps: run }, target, name)
   return { told: `${counted(rows)} to ${name}`, doubtful: isDoubtful(rows, empty) }
 }
 
@@ -145,7 +145,7 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
   }
   const sink: Sink = async (data) => desk.write(data)
   const options = { format: state.format, width: 80, rows: Infinity }
-  const { rows, empty } = await writeTo(state.engine, ready, sink, options, run)
+  const { rows, empty } = await writeTo({ engine: state.engine, ready, options, deps: run }, sink)
   return { told: counted(rows), doubtful: isDoubtful(rows, empty) }
 }
 

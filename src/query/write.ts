@@ -81,20 +81,22 @@ export function formatOf(file: string): Format | undefined {
   return format !== undefined && isCompressed(file) && !compressible.has(format) ? undefined : format
 }
 
-/** Writes the result of a statement to a file that `outFile` prepared. */
-export async function writeFile(
-  engine: Engine,
-  ready: Ready,
-  file: OutFile,
-  name: string,
-  options: WriteOptions,
-  deps: RunDeps,
-): Promise<Written> {
+/** A checked statement, and how its rows are to be written. */
+export interface Answer {
+  readonly engine: Engine
+  readonly ready: Ready
+  readonly options: WriteOptions
+  readonly deps: RunDeps
+}
+
+/** Writes an answer to a file that `outFile` prepared. */
+export async function writeFile(answer: Answer, file: OutFile, name: string): Promise<Written> {
+  const { engine, ready, options, deps } = answer
   try {
     const written =
       options.format === 'parquet'
-        ? await guarded(engine, ready.text, deps, async () => toParquet(engine, ready, file, options))
-        : await toStream(file, name, async (sink, form) => writeTo(engine, ready, sink, options, deps, form))
+        ? await guarded(engine, ready.text, deps, async () => toParquet(answer, file))
+        : await toStream(file, name, async (sink, form) => writeTo(answer, sink, form))
     await file.finish()
     return written
   } catch (error) {
@@ -131,26 +133,20 @@ async function toStream(
   }
 }
 
-/** Writes the result of a statement to a sink, chunk by chunk. Parquet goes through `scratch`, a file that may be written. */
-export async function writeTo(
-  engine: Engine,
-  ready: Ready,
-  sink: Sink,
-  options: WriteOptions,
-  deps: RunDeps,
-  form: 'file' | 'stream' = 'stream',
-): Promise<Written> {
+/** Writes an answer to a sink, chunk by chunk; Parquet needs a file. */
+export async function writeTo(answer: Answer, sink: Sink, form: 'file' | 'stream' = 'stream'): Promise<Written> {
+  const { engine, ready, options, deps } = answer
   return guarded(engine, ready.text, deps, async () => {
     switch (options.format) {
       case 'table':
-        return writeTable(engine, ready, sink, options)
+        return writeTable(answer, sink)
       case 'csv':
-        return writeCsv(engine, ready, sink, options)
+        return writeCsv(answer, sink)
       case 'json':
       case 'jsonl':
-        return writeJson(engine, ready, sink, options)
+        return writeJson(answer, sink)
       case 'arrow':
-        return writeArrow(engine, ready, sink, form, options.by)
+        return writeArrow(answer, sink, form)
       case 'parquet':
         throw usage('--format parquet', { expected: '--out FILE', got: 'standard output' })
     }
@@ -169,13 +165,8 @@ const parquetForms = {
 }
 
 /** A session can write no file: an engine that runs no SQL of anybody else's writes it. */
-async function toParquet(
-  engine: Engine,
-  ready: Ready,
-  { path }: OutFile,
-  { compat, by }: WriteOptions,
-): Promise<Written> {
-  const form = compat === true ? 'compat' : 'parquet'
+async function toParquet({ engine, ready, options }: Answer, { path }: OutFile): Promise<Written> {
+  const form = options.compat === true ? 'compat' : 'parquet'
   const sql = projected(wrappable(ready), ready.columns, form)
   const [means] = await engine.rows<{ memory: string; threads: bigint }>(
     `SELECT current_setting('memory_limit') AS memory, CAST(current_setting('threads') AS BIGINT) AS threads`,
@@ -184,7 +175,7 @@ async function toParquet(
   using writer = await Engine.open(':memory:', { memoryLimit: memory, threads: Number(threads), privateSpill: true })
   const rows = await carry(engine, sql, writer, 'answer')
   await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
-  return { rows, more: false, empty: await emptyIn(writer, by) }
+  return { rows, more: false, empty: await emptyIn(writer, options.by) }
 }
 
 /** The columns of the table `answer` that hold nothing, counted by the engine that holds it. */
@@ -218,7 +209,7 @@ function wrappable(ready: Ready): string {
   throw usage('SQL', { expected: 'a SELECT to write', got: ready.kind, next: 'use --format table' })
 }
 
-async function writeCsv(engine: Engine, ready: Ready, sink: Sink, { safe, by }: WriteOptions): Promise<Written> {
+async function writeCsv({ engine, ready, options: { safe, by } }: Answer, sink: Sink): Promise<Written> {
   const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, safe === true ? 'safe csv' : 'csv')})`
   const { names, chunks, filled } = watched(await engine.stream(sql), by)
   await sink(`${names.map(csvField).join(',')}\n`)
@@ -232,12 +223,7 @@ async function writeCsv(engine: Engine, ready: Ready, sink: Sink, { safe, by }: 
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-async function writeJson(
-  engine: Engine,
-  ready: Ready,
-  sink: Sink,
-  { format, by }: Pick<WriteOptions, 'format' | 'by'>,
-): Promise<Written> {
+async function writeJson({ engine, ready, options: { format, by } }: Answer, sink: Sink): Promise<Written> {
   const names = distinctNames(ready.columns.map(({ name }) => name))
   const filled = new Filled(names, by)
   const keys = names.map((name) => JSON.stringify(name))
@@ -251,21 +237,15 @@ async function writeJson(
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-async function writeArrow(
-  engine: Engine,
-  ready: Ready,
-  sink: Sink,
-  form: 'file' | 'stream',
-  by: string | undefined,
-): Promise<Written> {
+async function writeArrow({ engine, ready, options }: Answer, sink: Sink, form: 'file' | 'stream'): Promise<Written> {
   const { arrowBytes, look } = await import('./arrow.ts')
-  const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), by)
+  const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), options.by)
   for await (const part of arrowBytes(engine, ready.text, form, (batch) => look(filled, batch))) await sink(part)
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
 /** The first rows of a result, all columns of them. */
-async function writeTable(engine: Engine, ready: Ready, sink: Sink, options: WriteOptions): Promise<Written> {
+async function writeTable({ engine, ready, options }: Answer, sink: Sink): Promise<Written> {
   const { names, types, chunks, filled } = watched(await engine.stream(ready.text), options.by)
   const columns: Cell[][] = names.map(() => [])
   let rows = 0

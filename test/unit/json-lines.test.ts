@@ -17,7 +17,8 @@ const deps = { folder: 'lake', sleep: setTimeout }
 async function text(sql: string, format: 'json' | 'jsonl'): Promise<string> {
   const parts: string[] = []
   const sink = async (part: string | Uint8Array) => void parts.push(String(part))
-  await writeTo(engine, await runScript(engine, sql, deps), sink, { format, width: 80, rows: Infinity }, deps)
+  const ready = await runScript(engine, sql, deps)
+  await writeTo({ engine, ready, options: { format, width: 80, rows: Infinity }, deps }, sink)
   return parts.join('')
 }
 

@@ -29,7 +29,7 @@ async function text(sql: string, format: Format, more: Partial<WriteOptions> = {
   const parts: (string | Uint8Array)[] = []
   const ready = await runScript(engine, sql, deps)
   const sink = async (part: string | Uint8Array) => void parts.push(part)
-  await writeTo(engine, ready, sink, { format, width: 80, rows: Infinity, ...more }, deps)
+  await writeTo({ engine, ready, options: { format, width: 80, rows: Infinity, ...more }, deps }, sink)
   return Buffer.concat(parts.map((part) => Buffer.from(part))).toString(format === 'arrow' ? 'latin1' : 'utf8')
 }
 
@@ -37,7 +37,7 @@ async function file(sql: string, name: string, more: Partial<WriteOptions> = {})
   const ready = await runScript(engine, sql, deps)
   const path = join(home, name)
   const options = { format: formatOf(name) ?? 'table', width: 80, rows: Infinity, ...more }
-  await writeFile(engine, ready, outFile(path, join(home, 'lake')), name, options, deps)
+  await writeFile({ engine, ready, options, deps }, outFile(path, join(home, 'lake')), name)
   return path
 }
 
@@ -242,7 +242,7 @@ describe('a file appears whole or not at all', () => {
     expect(await readdir(home)).not.toContain('nowhere.csv')
     const ready = await runScript(engine, 'SELECT 1 AS a', deps)
     const options = { format: 'jsonl', width: 80, rows: Infinity } as const
-    await writeFile(engine, ready, outFile('/dev/null', home), '/dev/null', options, deps)
+    await writeFile({ engine, ready, options, deps }, outFile('/dev/null', home), '/dev/null')
     expect(() => outFile(join(home, 'no', 'x.csv'), 'lake')).toThrow(/a folder that exists/)
     expect(() => outFile(home, 'lake')).toThrow(/expected a file, got the folder/)
     expect(() => outFile(join(home, 'lake.duckdb'), home)).toThrow(/expected a file outside the lake/)
