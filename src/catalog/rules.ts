@@ -13,7 +13,6 @@ export interface PlacedRule {
 
 /** Two rules of the same weight that both claim one endpoint and interval until the same date. */
 export interface RuleClash {
-  readonly path: string
   readonly interval: Interval
   readonly first: PlacedRule
   readonly second: PlacedRule
@@ -49,7 +48,7 @@ export function resolveRules(
   const matching = placed.map((rule) => ({ rule, weight: weight(rule, path) })).filter((m) => m.weight > 0)
   const chains = intervals.map((interval) => {
     const here = matching.filter((m) => m.rule.intervals === null || m.rule.intervals.includes(interval))
-    return [interval, chain(here, (first, second) => clash({ path, interval, first, second }))] as const
+    return [interval, chain(here, (first, second) => clash({ interval, first, second }))] as const
   })
   return Object.fromEntries(chains) as Record<Interval, readonly Rule[]>
 }

@@ -1,9 +1,8 @@
 import { type Engine, quote } from '../store/engine.ts'
 import { nearPaths, suggestion } from '../suggestion.ts'
 import type { Empty } from './filled.ts'
-import { metricsOf } from './metric-names.ts'
 import type { PanelSpec } from './panel.ts'
-import type { PointsFilter } from './points.ts'
+import { type PointsFilter, price, priced, type Standard, standardsOf } from './points.ts'
 import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
 import { argumentsOf, callsIn, comparedTexts, parsed, tablesIn, textsIn } from './tree.ts'
@@ -13,9 +12,6 @@ const dimensions = ['currency', 'exchange', 'network'] as const
 /** Columns that hold nothing for most metrics. */
 const oftenNull: ReadonlySet<string> = new Set([...dimensions, 'o', 'extra', 'computed_at', 'component'])
 const joins: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample'])
-const price = 'price_usd'
-/** What prices are computed from. */
-const priced = 'supply/current_pit'
 
 /** What was asked of a metric that told nothing. */
 interface Asked {
@@ -28,6 +24,13 @@ interface Asked {
   readonly component: string | undefined
   /** Whether there was nothing for any asset. */
   readonly everywhere: boolean
+}
+
+/** The metrics that there are, with the catalogue's defaults. */
+type Known = ReadonlyMap<string, Standard>
+
+async function knownTo(engine: Engine): Promise<Known> {
+  return new Map((await standardsOf(engine)).map((standard) => [standard.metric, standard]))
 }
 
 /** Whether a result is one to wonder about: no rows, or a column that tells nothing although it mostly does. */
@@ -44,7 +47,7 @@ export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readon
     if (!('error' in tree)) trees.push(tree.statements)
   }
   return withoutAsOf(engine, async () => {
-    const known = await metricsOf(engine)
+    const known = await knownTo(engine)
     const found = [
       ...doubtsOfPoints(trees),
       ...(await doubtsOfJoins(engine, trees, known)),
@@ -73,7 +76,7 @@ export async function doubtsOfPanel(
     const assets = lost.assets.filter((asset) => asset !== '')
     return [{ name, interval, assets, dimensions: { currency, exchange, network }, component, everywhere }]
   })
-  return withoutAsOf(engine, async () => reasons(engine, asked, await metricsOf(engine)))
+  return withoutAsOf(engine, async () => reasons(engine, asked, await knownTo(engine)))
 }
 
 /** What may be wrong with a filter of points that found none. */
@@ -82,13 +85,11 @@ export async function doubtsOfFilter(engine: Engine, filter: PointsFilter): Prom
   const { currency, exchange, network } = filter
   const [metrics, assets] = [[filter.metrics ?? []].flat(), [filter.assets ?? []].flat()]
   return withoutAsOf(engine, async () => {
-    const asked: Asked[] = []
-    for (const name of metrics) {
-      const interval = filter.interval ?? (await standardOf(engine, name, 'interval'))
-      const rest = { component: undefined, everywhere: false }
-      asked.push({ name, interval, assets, dimensions: { currency, exchange, network }, ...rest })
-    }
-    return reasons(engine, asked, await metricsOf(engine))
+    const known = await knownTo(engine)
+    const rest = { assets, dimensions: { currency, exchange, network }, component: undefined, everywhere: false }
+    const intervalOf = (name: string) => filter.interval ?? known.get(name)?.interval ?? undefined
+    const asked = metrics.map((name): Asked => ({ name, interval: intervalOf(name), ...rest }))
+    return reasons(engine, asked, known)
   })
 }
 
@@ -109,7 +110,7 @@ function doubtsOfPoints(trees: readonly unknown[]): string[] {
   return asked ? ['price_usd is a view of its own, not a metric of points: FROM price_usd'] : []
 }
 
-async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: readonly string[]): Promise<string[]> {
+async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: Known): Promise<string[]> {
   const calls = [...callsIn(trees)].filter(({ name }) => joins.has(name))
   const asked = calls.flatMap((call): Asked[] => {
     const { places, named } = argumentsOf(call)
@@ -122,7 +123,7 @@ async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: r
 }
 
 /** Why each of these may have told nothing, as far as anything can be said. */
-async function reasons(engine: Engine, asked: readonly Asked[], known: readonly string[]): Promise<string[]> {
+async function reasons(engine: Engine, asked: readonly Asked[], known: Known): Promise<string[]> {
   const found = new Set<string>()
   for (const one of asked) {
     const why = await whyEmpty(engine, one, known)
@@ -132,17 +133,17 @@ async function reasons(engine: Engine, asked: readonly Asked[], known: readonly 
 }
 
 /** Texts that look like a path and are none. */
-function doubtsOfPaths(trees: readonly unknown[], known: readonly string[]): string[] {
+function doubtsOfPaths(trees: readonly unknown[], known: Known): string[] {
   return textsIn(trees).flatMap((text) => {
     const [path = ''] = text.split('#')
-    const strange = /^[a-z0-9_]+\/[a-z0-9_]+$/i.test(path) && !known.includes(path)
-    return strange ? [`unknown metric ${said(path)}${nearMetric(path, known)}`] : []
+    const strange = /^[a-z0-9_]+\/[a-z0-9_]+$/i.test(path) && !known.has(path)
+    return strange ? [`unknown metric ${said(path)}${nearMetric(path, [...known.keys()])}`] : []
   })
 }
 
 /** What a WHERE compares the columns of `points` with. */
-async function doubtsOfFilters(engine: Engine, trees: readonly unknown[], known: readonly string[]): Promise<string[]> {
-  const metrics = comparedTexts(trees, 'metric').filter((metric) => metric !== price && known.includes(metric))
+async function doubtsOfFilters(engine: Engine, trees: readonly unknown[], known: Known): Promise<string[]> {
+  const metrics = comparedTexts(trees, 'metric').filter((metric) => metric !== price && known.has(metric))
   const found: string[] = []
   for (const name of metrics) {
     const held = await heldOf(engine, name)
@@ -185,10 +186,10 @@ async function doubtsOfCase(engine: Engine, trees: readonly unknown[]): Promise<
 }
 
 /** Why a metric may have told nothing of these assets; undefined where the lake just had nothing to tell. */
-async function whyEmpty(engine: Engine, asked: Asked, known: readonly string[]): Promise<string | undefined> {
+async function whyEmpty(engine: Engine, asked: Asked, known: Known): Promise<string | undefined> {
   const [path = '', named] = asked.name.split('#', 2)
   const pointer = named ?? asked.component
-  if (!known.includes(path)) return `unknown metric ${said(path)}${nearMetric(path, known)}`
+  if (!known.has(path)) return `unknown metric ${said(path)}${nearMetric(path, [...known.keys()])}`
   const all = await heldOf(engine, path === price ? priced : path)
   if (all.length === 0) return nothingOf(path)
   const any = asked.interval === undefined || asked.interval === '*'
@@ -199,7 +200,7 @@ async function whyEmpty(engine: Engine, asked: Asked, known: readonly string[]):
   const lost = asked.assets.find((asset) => !own.includes(asset))
   if (lost !== undefined) return `nothing is held of ${said(path)} for asset ${said(lost)}${near(lost, own)}`
   for (const dimension of path === price ? [] : dimensions) {
-    const wanted = asked.dimensions[dimension] ?? (await standardOf(engine, path, dimension))
+    const wanted = asked.dimensions[dimension] ?? known.get(path)?.[dimension] ?? undefined
     const there = distinct(held.map((row) => row[dimension]))
     if (there.length > 0 && wanted !== undefined && wanted !== '*' && !there.includes(wanted))
       return `nothing is held of ${said(path)} with ${dimension} ${said(wanted)}${near(wanted, there)}`
@@ -235,18 +236,6 @@ async function heldOf(engine: Engine, metric: string): Promise<readonly Held[]> 
   return engine.rows<Held>(
     `SELECT DISTINCT "interval", asset, currency, exchange, network FROM points WHERE metric = ${quote(metric)}`,
   )
-}
-
-/** The catalogue's default; undefined where a metric has none. */
-async function standardOf(
-  engine: Engine,
-  metric: string,
-  name: 'interval' | (typeof dimensions)[number],
-): Promise<string | undefined> {
-  const path = metric === price ? priced : metric
-  const [row] = await engine.rows(`SELECT default_${name} AS held FROM endpoints WHERE metric = ${quote(path)}`)
-  const held = row?.['held']
-  return typeof held === 'string' ? held : undefined
 }
 
 function nothingOf(path: string): string {

@@ -29,9 +29,10 @@ export interface Standard {
   readonly network: string | null
 }
 
-const price = 'price_usd'
+/** The view of prices, as a metric. */
+export const price = 'price_usd'
 /** What prices are computed from. */
-const priced = 'supply/current_pit'
+export const priced = 'supply/current_pit'
 const named = ['interval', 'currency', 'exchange', 'network'] as const
 
 /** The catalogue's defaults, of prices too. */
