@@ -1,8 +1,8 @@
 import { longestSeconds } from '../time.ts'
 import type { PartJob } from './conversion.ts'
-import { type Clocks, clocksOf, clocksSql } from './stage.ts'
+import { type Clocks, clocksSql } from './stage.ts'
 import { bodyAt, type Ordered } from './order.ts'
-import { statement } from './sql.ts'
+import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Finding, Json } from '../ledger/entry.ts'
 
@@ -18,7 +18,8 @@ export async function findClocks(session: Engine, ordered: readonly Ordered[]): 
     const { body, part } = bodyAt(ordered, position)
     findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
   }
-  for (const [position, clocks] of await clocksOfFresh(session)) {
+  const fresh = statement('clocks', { clocks: clocksSql('computed', 'close', 'floor') })
+  for (const { body: position, ...clocks } of await numbered<Clocks & { body: number }>(session, fresh)) {
     const { part } = bodyAt(ordered, position)
     if (contradictsConvention(clocks, part)) {
       mistaken.add(position)
@@ -27,20 +28,17 @@ export async function findClocks(session: Engine, ordered: readonly Ordered[]): 
     } else early += clocks.early
   }
   if (early === 0) return findings
-  for (const row of await session.rows(statement('findings'))) {
-    const position = Number(row['body'])
-    if (mistaken.has(position)) continue
-    const kind = row['early'] === true ? 'before_end' : 'before_stated'
-    const detail = { computed_at: Number(row['computed']), end: Number(row['close']), floor: Number(row['floor']) }
-    told(position, Number(row['t']), kind, detail)
-  }
+  for (const { body, t, computed, close, floor, early: beforeEnd } of await numbered<Early>(
+    session,
+    statement('findings'),
+  ))
+    if (!mistaken.has(body))
+      told(body, t, beforeEnd ? 'before_end' : 'before_stated', { computed_at: computed, end: close, floor })
   return findings
 }
 
-/** The clocks of the new points, by body. */
-async function clocksOfFresh(session: Engine): Promise<Map<number, Clocks>> {
-  const rows = await session.rows(statement('clocks', { clocks: clocksSql('computed', 'close', 'floor') }))
-  return new Map(rows.map((row) => [Number(row['body']), clocksOf(row)]))
+interface Early extends Readonly<Record<'body' | 't' | 'computed' | 'close' | 'floor', number>> {
+  readonly early: boolean
 }
 
 const enough = 3

@@ -6,19 +6,19 @@ import type { Instant } from '../time.ts'
 import type { Existing, PartJob, Tally } from './conversion.ts'
 import type { Loaded } from './stage.ts'
 import { type Ordered, paramsText } from './order.ts'
-import { rowsSql, statement } from './sql.ts'
-import { type Engine, quoteList, type Row } from '../store/engine.ts'
+import { numbered, rowsSql, statement } from './sql.ts'
+import { type Engine, quoteList } from '../store/engine.ts'
 import { computedSql } from './stored-clocks.ts'
 
 /** A contradiction, by position of the body that brought it. */
-export type Contradiction = {
+export interface Contradiction {
   readonly body: number
-  readonly t: bigint
+  readonly t: Instant
   readonly kind: string
   readonly stored: string
   readonly offered: string | null
   /** Microseconds. */
-  readonly stored_at: bigint
+  readonly stored_at: number
 }
 
 /** What is new (then in `fresh`) and what contradicts. */
@@ -76,7 +76,10 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     await session.run(statement('late'))
   }
   const tallies = new Map<number, Tally>()
-  for (const row of await session.rows(statement('tallies'))) tallies.set(Number(row['body']), tallyOf(row))
+  for (const row of await numbered<TallyRow>(session, statement('tallies'))) {
+    const { body, added_first: addedFirst, added_last: addedLast, ...rest } = row
+    tallies.set(body, { ...rest, addedFirst, addedLast })
+  }
   return { late: priors.length > 0, minusZero: minusZero(loaded), tallies, contradictions }
 }
 
@@ -170,8 +173,8 @@ async function contradict(session: Engine): Promise<Contradiction[]> {
     offered_computed: seconds('computed'),
   })
   return [
-    ...(await session.rows<Contradiction>(differences)),
-    ...(await session.rows<Contradiction>(statement('vanished'))),
+    ...(await numbered<Contradiction>(session, differences)),
+    ...(await numbered<Contradiction>(session, statement('vanished'))),
   ]
 }
 
@@ -188,17 +191,8 @@ function priorRows({ body, ord, rank, i }: Good, good: readonly Good[]): object[
   }))
 }
 
-function tallyOf(row: Row): Tally {
-  return {
-    kept: Number(row['kept']),
-    first: whole(row['first']),
-    last: whole(row['last']),
-    added: Number(row['added']),
-    addedFirst: whole(row['added_first']),
-    addedLast: whole(row['added_last']),
-  }
-}
-
-function whole(value: unknown): number | null {
-  return value === null || value === undefined ? null : Number(value)
+interface TallyRow extends Omit<Tally, 'addedFirst' | 'addedLast'> {
+  readonly body: number
+  readonly added_first: Instant | null
+  readonly added_last: Instant | null
 }

@@ -157,11 +157,11 @@ function violation(found: Contradiction, ordered: readonly Ordered[]): Violation
   const { body, part } = bodyAt(ordered, found.body)
   return {
     series: body.series.id,
-    t: Number(found.t),
+    t: found.t,
     kind: found.kind,
     stored: found.stored,
     offered: found.offered,
-    stored_at: Number(found.stored_at),
+    stored_at: found.stored_at,
     offered_at: Number(part.observedAt),
     request: body.request,
   }

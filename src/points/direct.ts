@@ -10,9 +10,9 @@ import { fileOf, type Existing, type PartJob, type Tally, type WrittenFile } fro
 import { bodyAt, type Ordered, paramsText } from './order.ts'
 import { Proof } from './proof.ts'
 import { type Shape, shapeOf } from './shape.ts'
-import { rowsSql, statement } from './sql.ts'
+import { numbered, rowsSql, statement } from './sql.ts'
 import { bodySql } from './stage.ts'
-import { describe, literalDating, type Part, partOf, readBack, writePoints } from './write.ts'
+import { describe, literalDating, type Part, readBack, writePoints } from './write.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
 import { levelsSql } from './files.ts'
 
@@ -148,7 +148,7 @@ async function bring(session: Engine, job: PartJob, batch: Batch): Promise<Broug
   if (copied.status === 'rejected') return null
   const cuts = cutsOf(ordered)
   const groups = await readBack(session, job, { out: outOf(job), told: shape.told }, cuts)
-  const parts = new Map(groups.map((group) => [bodyOf(ordered, cuts, group), partOf(group)]))
+  const parts = new Map(groups.map((group) => [bodyOf(ordered, cuts, group), group]))
   if (parts.size !== groups.length || parts.size !== full.length) return null
   for (const i of full) {
     const part = parts.get(i)
@@ -180,7 +180,7 @@ function cutsOf(ordered: readonly Ordered[]): readonly number[] {
 }
 
 /** The last body of the group's series that was asked from the group's part on or earlier; -1 for no known series. */
-function bodyOf(ordered: readonly Ordered[], cuts: readonly number[], group: Group): number {
+function bodyOf(ordered: readonly Ordered[], cuts: readonly number[], group: Part): number {
   const from = cuts[group.part - 1] ?? -Infinity
   return ordered.findLastIndex(({ body, rank }, i) => {
     const { asset, currency, exchange, network, params } = body.series
@@ -191,13 +191,11 @@ function bodyOf(ordered: readonly Ordered[], cuts: readonly number[], group: Gro
   })
 }
 
-type Group = Awaited<ReturnType<typeof readBack>>[number]
-
 /** Whether all points lie inside the window and are finished, and no clock contradicts. */
-function mayBeStored(job: PartJob, { body }: Ordered, { first, last, clocks }: Part): boolean {
-  if (clocks.early > 0 || contradictsConvention(clocks, job)) return false
-  const expected = expectedRange(job, body, first)
-  return expected !== null && first >= (body.since ?? -Infinity) && last < expected.until
+function mayBeStored(job: PartJob, { body }: Ordered, part: Part): boolean {
+  if (part.early > 0 || contradictsConvention(part, job)) return false
+  const expected = expectedRange(job, body, part.first)
+  return expected !== null && part.first >= (body.since ?? -Infinity) && part.last < expected.until
 }
 
 /** Whether each body's points stand together, bodies in their order, and each point behind the one before. */
@@ -211,13 +209,13 @@ async function isInOrder(
   const starts = new Set<number>()
   for (const i of full) {
     const part = parts.get(i)
-    if (part?.firstRow !== row || part.lastRow !== row + part.rows - 1) return false
+    if (part?.first_row !== row || part.last_row !== row + part.rows - 1) return false
     starts.add(row)
     row += part.rows
   }
   const sql = statement('disorder', { file: quoteList([outOf(job)]), limit: starts.size + 1 })
-  const steps = await session.rows<{ row: bigint }>(sql)
-  return steps.every((step) => starts.has(Number(step.row)))
+  const steps = await numbered<{ row: number }>(session, sql)
+  return steps.every((step) => starts.has(step.row))
 }
 
 function tallyOf({ rows, first, last }: Part): Tally {
@@ -227,8 +225,8 @@ function tallyOf({ rows, first, last }: Part): Tally {
 function placedSql(job: PartJob, bodies: readonly number[], parts: ReadonlyMap<number, Part>): string {
   const rows = bodies.map((body) => ({
     body,
-    first_row: parts.get(body)?.firstRow,
-    last_row: parts.get(body)?.lastRow,
+    first_row: parts.get(body)?.first_row,
+    last_row: parts.get(body)?.last_row,
   }))
   return `(${statement('placed', { file: quoteList([job.out]), places: rowsSql('body INTEGER, first_row BIGINT, last_row BIGINT', rows), close: endSql('t', job.interval) })})`
 }

@@ -3,7 +3,7 @@ import { ceil, count, end, floor, type Instant, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
 import type { Body, PartJob, Tally } from './conversion.ts'
 import type { Ordered } from './order.ts'
-import { statement } from './sql.ts'
+import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 
 /** The grid points of the asked range that a complete answer holds: finished, and past a stated instant. */
@@ -51,8 +51,8 @@ export async function findHoles(
   }
   if (inside.length === 0) return holes
   const gaps = statement('gaps', { source: source(inside) })
-  for (const row of await session.rows<{ body: number; since: bigint; until: bigint }>(gaps))
-    holes.get(row.body)?.push({ since: Number(row.since), until: Number(row.until) })
+  for (const { body, ...window } of await numbered<Window & { body: number }>(session, gaps))
+    holes.get(body)?.push(window)
   for (const windows of holes.values()) windows.sort((a, b) => a.since - b.since)
   return holes
 }

@@ -1,4 +1,4 @@
-import { quote } from '../store/engine.ts'
+import { type Engine, quote } from '../store/engine.ts'
 import { statementsIn } from '../store/sql.ts'
 
 /** The statements of this room. */
@@ -20,4 +20,11 @@ export function lookup(texts: readonly (string | null)[]): string {
 export function rowsSql(columns: string, rows: readonly object[]): string {
   const types: unknown = Object.fromEntries(columns.split(', ').map((column) => column.split(' ')))
   return `SELECT unnest(from_json(${quote(JSON.stringify(rows))}, ${quote(JSON.stringify([types]))}), recursive := true)`
+}
+
+/** The rows of a statement with plain numbers: counts and instants lie far below 2^53. */
+export async function numbered<T extends object>(session: Engine, sql: string): Promise<T[]> {
+  const plain = (cell: unknown): unknown => (typeof cell === 'bigint' ? Number(cell) : cell)
+  const rows = await session.rows(sql)
+  return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, plain(cell)])) as T)
 }

@@ -1,8 +1,8 @@
 import { onGridSql, stepSql } from '../intervals-sql.ts'
 import type { Lexed } from './lexer.ts'
 import type { Circumstances } from './conversion.ts'
-import { statement } from './sql.ts'
-import type { Engine, Row } from '../store/engine.ts'
+import { numbered, statement } from './sql.ts'
+import type { Engine } from '../store/engine.ts'
 
 /** What one body holds once it is staged. */
 export interface Staged {
@@ -59,26 +59,18 @@ export function gridOf({ timestamp, weekStart }: Circumstances): { start: string
   return { start, on_grid: onGridSql('mark', '"interval"', weekStart) }
 }
 
-type StatsRow = {
-  readonly [name in 'points' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last']: bigint
-} & { readonly body: number }
+type StatsRow = Readonly<
+  Record<'body' | 'points' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last', number>
+>
 
 /** Counts over the staged points of each body. */
 export async function statsOf({ engine }: Loading, source: string): Promise<Map<number, Staged>> {
-  const rows = await engine.rows<StatsRow>(statement('stats', { source }))
+  const rows = await numbered<StatsRow>(engine, statement('stats', { source }))
   return new Map(
-    rows.map((row) => [
-      row.body,
-      {
-        points: Number(row.points),
-        told: Number(row.told),
-        sound: row.unsound === 0n,
-        minusZero: row.minus_zeros > 0n,
-        doubled: row.points > row.moments,
-        first: Number(row.first),
-        last: Number(row.last),
-      },
-    ]),
+    rows.map(({ body, points, told, first, last, unsound, minus_zeros, moments }) => {
+      const judged = { sound: unsound === 0, minusZero: minus_zeros > 0, doubled: points > moments }
+      return [body, { points, told, first, last, ...judged }]
+    }),
   )
 }
 
@@ -91,18 +83,6 @@ export async function forget(engine: Engine, table: string, bodies: readonly num
 export function clocksSql(computed: string, close: string, floor: string): string {
   const lag = `${computed} - ${close} * 1000000`
   return `count(*) FILTER (WHERE ${computed} < ${floor} * 1000000) AS early, min(${lag}) AS low, max(${lag}) AS high`
-}
-
-/** The row's columns as numbers. */
-export function clocksOf(row: Row): Clocks {
-  const number = (name: string): number => Number(row[name] ?? 0)
-  return {
-    told: number('told'),
-    early: number('early'),
-    low: number('low'),
-    high: number('high'),
-    first: number('first'),
-  }
 }
 
 /** The body's number from its position in the list of files that one statement reads. */

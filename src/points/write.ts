@@ -6,9 +6,9 @@ import type { Interval } from '../time.ts'
 import { compressionSql } from '../store/compression.ts'
 import type { Body, Circumstances, PartJob, WrittenFile } from './conversion.ts'
 import { type Ordered, paramsText } from './order.ts'
-import { lookup, statement } from './sql.ts'
-import { type Clocks, clocksOf, clocksSql } from './stage.ts'
-import { type Engine, quote, quoteList, type Row } from '../store/engine.ts'
+import { lookup, numbered, statement } from './sql.ts'
+import { type Clocks, clocksSql } from './stage.ts'
+import { type Engine, quote, quoteList } from '../store/engine.ts'
 import type { Share } from './files.ts'
 import { computedSql } from './stored-clocks.ts'
 
@@ -115,26 +115,33 @@ export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, netw
 
 const noClocks = '0::BIGINT AS early, 0::BIGINT AS low, 0::BIGINT AS high'
 
-/** What the written file holds of one series in one part of time. */
-export type Group = Row & {
-  readonly [name in 'asset' | 'currency' | 'exchange' | 'network' | 'params']: string | null
-} & { readonly part: number; readonly digest: string } & {
-  readonly [name in (typeof counts)[number]]: bigint
+/** What some points come to: first and last t (seconds), `available_at` and its lag behind the interval's end (microseconds). */
+interface Bounds {
+  readonly rows: number
+  readonly first: number
+  readonly last: number
+  readonly min_available: number
+  readonly max_available: number
+  readonly min_lag: number
+  readonly digest: string
 }
 
-const counts = [
-  'rows',
-  'numbers',
-  'zeros',
-  'told',
-  'first',
-  'last',
-  'first_row',
-  'last_row',
-  'min_available',
-  'max_available',
-  'min_lag',
-] as const
+/** What the written file holds of one series in one part of time: what one body brought. */
+export interface Part extends Bounds, Clocks {
+  readonly asset: string
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+  readonly params: string | null
+  /** Number of the part of time. */
+  readonly part: number
+  /** Points whose v is not null, and those whose v is zero. */
+  readonly numbers: number
+  readonly zeros: number
+  /** Where they stand in the file. */
+  readonly first_row: number
+  readonly last_row: number
+}
 
 /** Reads the written file back, its clocks where points are `told`: by series, and by the part of time between the instants `cuts` (ascending). */
 export async function readBack(
@@ -142,10 +149,11 @@ export async function readBack(
   { interval, rules }: PartJob,
   { out, told }: { readonly out: string; readonly told: boolean },
   cuts: readonly number[] = [],
-): Promise<Group[]> {
+): Promise<Part[]> {
   const branches = cuts.map((cut, part) => `WHEN mark < ${cut} THEN ${part}`).join(' ')
   const close = endSql('mark', interval)
-  return session.rows<Group>(
+  return await numbered<Part>(
+    session,
     statement('written', {
       file: quoteList([out]),
       end: close,
@@ -158,60 +166,26 @@ export async function readBack(
 }
 
 /** What a relation with metric and interval holds of one partition, with its proof. */
-export type ShareRow = Pick<
-  Group,
-  'rows' | 'first' | 'last' | 'min_available' | 'max_available' | 'min_lag' | 'digest'
-> & {
+export interface ShareRow extends Bounds {
   readonly metric: string
   readonly interval: Interval
-  readonly minus_zeros: bigint
+  readonly minus_zeros: number
 }
 
 /** What the rows of a relation with metric and interval are, by partition. */
 export async function readShares(session: Engine, source: string): Promise<ShareRow[]> {
   const end = endSql('epoch_us(t)', '"interval"', micros)
-  return await session.rows<ShareRow>(statement('shares', { source, end, digest: digestSql }))
+  return await numbered<ShareRow>(session, statement('shares', { source, end, digest: digestSql }))
 }
 
 /** The share as the journal keeps it. */
 export function shareOf({ metric, interval, rows, min_lag }: ShareRow): Share {
-  return { metric, interval, rows: Number(rows), min_lag: Number(min_lag) }
-}
-
-/** What one body brought to the written file. */
-export interface Part {
-  readonly rows: number
-  /** Points whose v is not null, and those whose v is zero. */
-  readonly numbers: number
-  readonly zeros: number
-  readonly told: number
-  /** First and last t, and where they stand in the file. */
-  readonly first: number
-  readonly last: number
-  readonly firstRow: number
-  readonly lastRow: number
-  readonly clocks: Clocks
-}
-
-/** The group as numbers. */
-export function partOf(group: Group): Part {
-  return {
-    rows: Number(group.rows),
-    numbers: Number(group.numbers),
-    zeros: Number(group.zeros),
-    told: Number(group.told),
-    first: Number(group.first),
-    last: Number(group.last),
-    firstRow: Number(group.first_row),
-    lastRow: Number(group.last_row),
-    clocks: clocksOf(group),
-  }
+  return { metric, interval, rows, min_lag }
 }
 
 /** The file as the journal wants to know it. */
-export function describe(groups: readonly Omit<ShareRow, 'metric' | 'interval' | 'minus_zeros'>[]): WrittenFile {
-  const all = (name: Exclude<keyof ShareRow, 'metric' | 'interval' | 'digest' | 'minus_zeros'>): number[] =>
-    groups.map((group) => Number(group[name]))
+export function describe(groups: readonly Bounds[]): WrittenFile {
+  const all = (name: Exclude<keyof Bounds, 'digest'>): number[] => groups.map((group) => group[name])
   return {
     rows: all('rows').reduce((sum, rows) => sum + rows, 0),
     digest: String(groups.reduce((sum, { digest }) => sum + BigInt(digest), 0n)),

@@ -32,7 +32,7 @@ export async function mergeRecentFiles(
   return await inSession(engine, written, async (session) => {
     const source = await soundSource(session, ledger.root, files)
     const before = await readShares(session, source)
-    const held = before.reduce((sum, share) => sum + Number(share.rows), 0)
+    const held = before.reduce((sum, share) => sum + share.rows, 0)
     if (held !== rowsOf(files))
       throw new Unmergeable(`the files hold ${held} rows instead of the ${rowsOf(files)} on record`)
     const placed = placesFor(before, portion, (i) => spool.file(file(i)))
@@ -58,8 +58,8 @@ export async function mergeRecentFiles(
 }
 
 function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string): Placed[] {
-  const small = all.filter(({ rows }) => Number(rows) < portion)
-  const large = all.filter(({ rows }) => Number(rows) >= portion)
+  const small = all.filter(({ rows }) => rows < portion)
+  const large = all.filter(({ rows }) => rows >= portion)
   return [
     ...(small.length === 0 ? [] : [{ shares: small, own: null }]),
     ...large.map((share) => ({ shares: [share], own: share })),
@@ -79,7 +79,7 @@ async function writePlaced(
       ? { source: rows, order: order.replace('ORDER BY', 'ORDER BY metric, "interval",'), group: recentGroup }
       : { source: rows, order }
   const { rows: count, digest } = describe(shares)
-  const minusZero = shares.some(({ minus_zeros }) => minus_zeros > 0n)
+  const minusZero = shares.some(({ minus_zeros }) => minus_zeros > 0)
   const encoding = { ...usualEncoding(minusZero, count), ...(own === null && { level: 1 }) }
   await writeParquet(session, what, out, encoding, { ...metadata, pitlake_digest: digest })
 }
