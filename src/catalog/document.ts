@@ -1,5 +1,5 @@
 import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDocument } from 'yaml'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Complaint } from '../errors.ts'
 import { hint } from '../suggestion.ts'
 
@@ -41,7 +41,7 @@ export function readYaml(name: string, text: string): YamlText {
 export function describeIssues(
   yaml: YamlText,
   issues: readonly z.core.$ZodIssue[],
-  known: (path: Path) => readonly string[],
+  schema: z.core.$ZodType,
 ): Complaint[] {
   const unknown = new Set(issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => path.join('.')))
   return issues.flatMap((issue) => {
@@ -49,7 +49,7 @@ export function describeIssues(
     // What a mapping lacks is most likely what its unknown key was meant to be.
     if (issue.code === 'custom' && unknown.has(issue.path.join('.'))) return []
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => unknownKey(yaml, [...path, key], known(path)))
+      return issue.keys.map((key) => unknownKey(yaml, [...path, key], keysAt(schema, path)))
     }
     if (issue.code === 'invalid_union' && issue.errors.length > 0) {
       const nearest = issue.errors.toSorted((a, b) => a.length - b.length)[0] ?? []
@@ -59,6 +59,20 @@ export function describeIssues(
     }
     return [complaint(yaml, path, expectation(issue))]
   })
+}
+
+/** The keys that may stand at a path of what the schema describes; none where any may. */
+function keysAt(schema: z.core.$ZodType | undefined, path: Path): readonly string[] {
+  const [key, ...inner] = path
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return keysAt(schema.unwrap(), path)
+  if (schema instanceof z.ZodPipe) return keysAt(schema.in, path)
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => keysAt(option, path))
+  if (schema instanceof z.ZodArray) return keysAt(schema.element, inner)
+  if (schema instanceof z.ZodObject)
+    return key === undefined ? Object.keys(schema.shape) : keysAt(schema.shape[key], inner)
+  if (!(schema instanceof z.ZodRecord)) return []
+  if (key !== undefined) return keysAt(schema.valueType, inner)
+  return schema.keyType instanceof z.ZodEnum ? schema.keyType.options.map(String) : []
 }
 
 function unknownKey(yaml: YamlText, path: Path, known: readonly string[]): Complaint {

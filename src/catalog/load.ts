@@ -38,7 +38,7 @@ export function parseCatalogue(texts: readonly { name: string; text: string }[])
     complaints.push(...yaml.complaints)
     if (yaml.complaints.length > 0) continue
     const parsed = catalogueFile.safeParse(yaml.value ?? {})
-    if (!parsed.success) complaints.push(...describeIssues(yaml, parsed.error.issues, knownKeys))
+    if (!parsed.success) complaints.push(...describeIssues(yaml, parsed.error.issues, catalogueFile))
     const rest = parsed.success
       ? { content: parsed.data, row: (_: string, i: number) => i }
       : salvage(yaml.value, parsed.error.issues)
@@ -87,13 +87,4 @@ function readUserFile(file: string): string {
       cause,
     })
   }
-}
-
-/** The keys that may stand at a path of a catalogue file, for suggestions. */
-function knownKeys(path: readonly (string | number)[]): readonly string[] {
-  const shape = catalogueFile.shape
-  if (path.length === 0) return Object.keys(shape)
-  if (path[0] === 'endpoints' && path.length === 2) return Object.keys(shape.endpoints.unwrap().element.shape)
-  if (path[0] === 'availability' && path.length === 2) return Object.keys(shape.availability.unwrap().element.shape)
-  return []
 }

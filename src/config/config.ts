@@ -96,7 +96,7 @@ export function parseConfig(name: string, text: string): { config: Config; yaml:
     const parsed = configSchema.safeParse(withWrittenAssets(yaml) ?? {})
     complaints.push(...secretsIn(yaml, yaml.value, []))
     if (!parsed.success && complaints.length === 0)
-      complaints.push(...describeIssues(yaml, parsed.error.issues, knownKeys))
+      complaints.push(...describeIssues(yaml, parsed.error.issues, configSchema))
     if (parsed.success && complaints.length === 0) {
       complaints.push(...emptyMappings(yaml, parsed.data))
       if (complaints.length === 0) return { config: parsed.data, yaml }
@@ -158,17 +158,4 @@ function withWrittenAssets(yaml: YamlText): unknown {
     }
   }
   return value
-}
-
-function knownKeys(path: readonly (string | number)[]): readonly string[] {
-  const [top, second, third, fourth] = path
-  if (top === undefined) return Object.keys(configSchema.shape)
-  if (top === 'metrics' && second === undefined) return Object.keys(metrics.shape)
-  if (top === 'metrics' && second === 'query_keys') return queryKeys
-  if (top === 'metrics' && second === 'metadata') return Object.keys(metadataWire.shape)
-  if (top === 'metrics' && second === 'availability' && third !== undefined)
-    return fourth === undefined ? Object.keys(override.shape) : Object.keys(ruleKeys)
-  if (top === 'registry' && second === undefined) return Object.keys(registry.shape)
-  if (top === 'select') return Object.keys(selection.shape)
-  return []
 }

@@ -88,6 +88,8 @@ test.each<[string, string, string]>([
   ['unknown key', 'metrcs: {}', 'pitlake.yaml:1: metrcs: expected one of data, metrics'],
   ['suggestion', 'metrics:\n  concurency: 3', 'pitlake.yaml:2: metrics.concurency'],
   ['suggested word', 'metrics:\n  concurency: 3', 'did you mean `concurrency`?'],
+  ['unknown key of a rule', 'metrics: { availability: { "*": { lga: 1h } } }', 'did you mean `lag`?'],
+  ['unknown key of the metadata', 'metrics: { metadata: { hoem: x } }', 'metrics.metadata.hoem: expected one of'],
   ['unknown key in select', 'select:\n  - asets: [BTC]\n    assets: [BTC]', 'did you mean `assets`?'],
   ['wrong type', 'metrics:\n  concurrency: many', 'pitlake.yaml:2: metrics.concurrency: expected a number, got "many"'],
   ['wrong type of list', 'select:\n  - assets: BTC', 'pitlake.yaml:2: select[0].assets: expected a list, got "BTC"'],
