@@ -1,5 +1,5 @@
 import type { Instant, Interval } from '../time.ts'
-import type { Rule } from './availability.ts'
+import { type Rule, ruleFor } from './availability.ts'
 import type { Wire } from './wire.ts'
 
 /** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
@@ -49,6 +49,11 @@ export interface Endpoint {
   readonly extra: Readonly<Record<string, unknown>>
   /** Where the row stands: `catalog/metrics.yaml:12`. */
   readonly source: string
+}
+
+/** The rule in force today for the interval that is asked for unless another is named. */
+export function standardRule({ rules, defaults }: Endpoint): Rule {
+  return ruleFor(rules[defaults.interval ?? '24h'], Infinity)
 }
 
 /** One registry resource: its wire names and its typed fields. */

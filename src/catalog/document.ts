@@ -68,8 +68,10 @@ function keysAt(schema: z.core.$ZodType | undefined, path: Path): readonly strin
   if (schema instanceof z.ZodPipe) return keysAt(schema.in, path)
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => keysAt(option, path))
   if (schema instanceof z.ZodArray) return keysAt(schema.element, inner)
-  if (schema instanceof z.ZodObject)
-    return key === undefined ? Object.keys(schema.shape) : keysAt(schema.shape[key], inner)
+  if (schema instanceof z.ZodObject) {
+    const shape: z.core.$ZodShape = schema.shape
+    return key === undefined ? Object.keys(shape) : keysAt(shape[key], inner)
+  }
   if (!(schema instanceof z.ZodRecord)) return []
   if (key !== undefined) return keysAt(schema.valueType, inner)
   return schema.keyType instanceof z.ZodEnum ? schema.keyType.options.map(String) : []

@@ -1,6 +1,6 @@
 import { intervals } from '../time.ts'
 import type { Rule } from './availability.ts'
-import { type Catalogue, dimensions, type Endpoint } from './catalogue.ts'
+import { type Catalogue, dimensions, type Endpoint, standardRule } from './catalogue.ts'
 import { describeRule } from './rule-kinds.ts'
 import { seriesId } from './series.ts'
 
@@ -11,8 +11,6 @@ export function exportCatalogue(catalogue: Catalogue) {
 
 function exportEndpoint(endpoint: Endpoint) {
   const own = endpoint.intervals.length === 0 ? intervals : endpoint.intervals
-  const standard = endpoint.rules[endpoint.defaults.interval ?? '24h'].at(-1)
-  if (!standard) throw new RangeError(`${endpoint.path} has no availability rule`)
   return {
     path: endpoint.path,
     intervals: endpoint.intervals,
@@ -23,7 +21,7 @@ function exportEndpoint(endpoint: Endpoint) {
     until: endpoint.until,
     format: endpoint.format,
     timestamp_format: endpoint.timestampFormat,
-    availability: exportRule(standard),
+    availability: exportRule(standardRule(endpoint)),
     // Every rule of every interval, those with dates included.
     availability_by_interval: Object.fromEntries(
       own.map((interval) => [interval, endpoint.rules[interval].map(exportRule)]),

@@ -1,5 +1,12 @@
 import { resolve } from 'node:path'
-import { type Catalogue, dimensions, type Endpoint, type Link, type Resource } from '../catalog/catalogue.ts'
+import {
+  type Catalogue,
+  dimensions,
+  type Endpoint,
+  type Link,
+  type Resource,
+  standardRule,
+} from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { describeRule } from '../catalog/rule-kinds.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../catalog/series.ts'
@@ -74,7 +81,7 @@ export const check: CommandSpec = {
     const files = input.args.map((file) => resolve(deps.cwd, file))
     const catalogue = checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
-    const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e)?.basis === 'stated').length
+    const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
     const facts = {
       endpoints: catalogue.endpoints.size,
       stated_rules: stated,
@@ -124,13 +131,9 @@ function pick(catalogue: Catalogue, path: string): Endpoint {
   throw usage(`catalog show ${path}`, { expected: 'a path of the catalogue', got: path, next })
 }
 
-function standardRule(endpoint: Endpoint) {
-  return endpoint.rules[endpoint.defaults.interval ?? '24h'].at(-1)
-}
-
 function describeStandard(endpoint: Endpoint): string {
   const rule = standardRule(endpoint)
-  return rule ? `${describeRule(rule)} (${rule.basis})` : ''
+  return `${describeRule(rule)} (${rule.basis})`
 }
 
 function extras(endpoint: Endpoint): string {

@@ -89,6 +89,11 @@ const seriesOf = rowOf({ ...seriesFields, points: count, first_t: orNull(real), 
 /** A series with what is stored of it. */
 export type HeldSeries = ReturnType<typeof seriesOf>
 
+/** The interval under which the points of a series stand; 24h while an endpoint without intervals has shown none. */
+export function storedInterval({ interval, settled }: Pick<HeldSeries, 'interval' | 'settled'>): Interval {
+  return interval ?? settled ?? '24h'
+}
+
 /** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
 export function heldSeries(index: Index, ids?: readonly string[]): Map<string, HeldSeries> {
   const one = index.statement('SELECT * FROM series WHERE id = ?')

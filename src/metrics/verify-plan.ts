@@ -3,12 +3,12 @@ import { globTest } from '../catalog/globs.ts'
 import { matchPaths } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
-import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
+import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../ledger/held.ts'
 import { heldVerified } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
 import type { Settings } from '../config/settings.ts'
-import { ceil, count, type Instant, type Interval, type Micros } from '../time.ts'
+import { ceil, count, type Instant, type Micros } from '../time.ts'
 import { intersect, minus, type Window } from '../windows.ts'
 import { blockedFor } from './prepare.ts'
 
@@ -140,12 +140,8 @@ function nothingHeld({ paths, assets }: VerifyScope): Error {
 }
 
 /** The partition of a series as its files are stored. */
-export function partitionOf({
-  metric,
-  interval,
-  settled,
-}: Pick<HeldSeries, 'metric' | 'interval' | 'settled'>): string {
-  return `${metric} ${interval ?? settled ?? '24h'}`
+export function partitionOf(series: HeldSeries): string {
+  return `${series.metric} ${storedInterval(series)}`
 }
 
 /** What is held of a series as one window, because a long one costs as much as a short one. */
@@ -166,10 +162,6 @@ function windowsOf(
   }
   const held = intersect(plain, [wanted])
   return held.length === 0 ? [] : [hullOf(held)]
-}
-
-function storedInterval({ interval, settled }: HeldSeries): Interval {
-  return interval ?? settled ?? '24h'
 }
 
 /** Where values depend on the asked range, only an answer to the very same range can be compared. */

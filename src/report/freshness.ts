@@ -1,7 +1,7 @@
 import { availableAt } from '../catalog/availability.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
-import type { HeldSeries } from '../ledger/held.ts'
+import { type HeldSeries, storedInterval } from '../ledger/held.ts'
 import type { FreshCounts } from './page/standing.ts'
 import { horizonOf, toleranceOf } from '../metrics/plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
@@ -39,7 +39,7 @@ export function judgeSeries(
   const horizons = new Map<string, Instant>()
   return [...series].map((one) => {
     const endpoint = catalogue.endpoints.get(one.metric)
-    const interval = one.settled ?? one.interval ?? '24h'
+    const interval = storedInterval(one)
     const key = `${one.metric} ${interval}`
     const known = horizons.get(key)
     const horizon =

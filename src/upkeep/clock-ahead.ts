@@ -3,7 +3,7 @@ import { clocked } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
-import { heldCoverage, heldSeries, heldVersions, liveFiles } from '../ledger/held.ts'
+import { heldCoverage, heldSeries, heldVersions, liveFiles, storedInterval } from '../ledger/held.ts'
 import { places } from '../store/layout.ts'
 import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -173,7 +173,7 @@ function coverageBack(ledger: Ledger, now: number): { uncovered: Uncovered[]; co
     uncovered.push({ series, since, until })
     const known = held.get(series)
     if (row.state !== 'covered' || row.reason !== null || !known || known.last_t === null) continue
-    const proven = Math.min(until, end(known.last_t, known.settled ?? known.interval ?? '24h'))
+    const proven = Math.min(until, end(known.last_t, storedInterval(known)))
     if (proven > since) coverage.push({ ...row, until: proven, asked_at: Math.min(row.asked_at, now) })
   }
   return { uncovered, coverage }

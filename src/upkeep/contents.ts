@@ -3,7 +3,7 @@ import { paramsText } from '../points/order.ts'
 import { type Damage, finding } from './damage.ts'
 import { Engine } from '../store/engine.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
-import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles } from '../ledger/held.ts'
+import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { partitionsOf } from '../points/files.ts'
@@ -77,7 +77,7 @@ function checkSeries(known: readonly HeldSeries[], counted: readonly Counted[]):
   const found = new Map(counted.map((one) => [keyOf(one), one]))
   const findings: Damage[] = []
   for (const series of known) {
-    const interval = series.interval ?? series.settled ?? '24h'
+    const interval = storedInterval(series)
     const key = keyOf({ ...series, interval, params: paramsText(series.params) })
     const { points, first, last } = found.get(key) ?? { points: 0, first: null, last: null }
     found.delete(key)

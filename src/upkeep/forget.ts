@@ -2,7 +2,7 @@ import { Engine } from '../store/engine.ts'
 import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './damage-files.ts'
 import type { CoverageRow, Json, Progress } from '../ledger/entry.ts'
-import { heldCoverage, type HeldFile, heldSeries, liveFiles } from '../ledger/held.ts'
+import { heldCoverage, type HeldFile, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Partition, partitionSql, partitionsOf } from '../points/files.ts'
 import { endSql, micros } from '../intervals-sql.ts'
@@ -164,8 +164,7 @@ function progressOf(ledger: Ledger, parts: readonly LostPart[]): Progress[] {
     const first = windows[0]?.since ?? known?.first_t
     const last = windows.at(-1)?.until
     if (!known || first === undefined || first === null) return []
-    const last_t =
-      last === undefined ? (known.last_t ?? first) : step(last, known.settled ?? known.interval ?? '24h', -1)
+    const last_t = last === undefined ? (known.last_t ?? first) : step(last, storedInterval(known), -1)
     return [{ series, points: -points, first_t: first, last_t }]
   })
 }
