@@ -1,20 +1,5 @@
 import type { Disk } from '../store/disk.ts'
-import type {
-  Accepted,
-  CoverageRow,
-  Entry,
-  FileEntry,
-  Finding,
-  Json,
-  Progress,
-  Provider,
-  RequestRow,
-  Rules,
-  SeriesRow,
-  Stamp,
-  Verified,
-  Violation,
-} from './entry.ts'
+import type { Entry, FileEntry, Json, Provider } from './entry.ts'
 import type { Micros } from '../time.ts'
 import type { Holder } from '../store/lock.ts'
 
@@ -62,8 +47,25 @@ export function listedAs(
 /** What is not said of files that hold no points. */
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
-/** Everything that one commit brings; what is left out is empty. */
-export interface Draft {
+type Brought =
+  | 'series'
+  | 'progress'
+  | 'uncovered'
+  | 'coverage'
+  | 'violations'
+  | 'accepted'
+  | 'findings'
+  | 'requests'
+  | 'verified'
+  | 'stamps'
+  | 'rules'
+  | 'state'
+
+/**
+ * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
+ * left out of the entry.
+ */
+export interface Draft extends Partial<Pick<Entry, Brought>> {
   readonly job: string
   readonly run: string
   readonly provider: Provider
@@ -72,19 +74,6 @@ export interface Draft {
   readonly add?: readonly StagedFile[]
   readonly remove?: readonly string[]
   readonly drop?: readonly string[]
-  /** The series that the other parts name; known ones are left out of the entry. */
-  readonly series?: readonly SeriesRow[]
-  readonly progress?: readonly Progress[]
-  readonly uncovered?: Entry['uncovered']
-  readonly coverage?: readonly CoverageRow[]
-  readonly violations?: readonly Violation[]
-  readonly accepted?: readonly Accepted[]
-  readonly findings?: readonly Finding[]
-  readonly requests?: readonly RequestRow[]
-  readonly verified?: readonly Verified[]
-  readonly stamps?: readonly Stamp[]
-  readonly rules?: Rules | null
-  readonly state?: { readonly [key: string]: Json }
   /** Facts noted in passing (time of the last poll, ETags …): alone they make no version. */
   readonly passing?: { readonly [key: string]: Json }
   /** Further keys of the entry. */

@@ -1,7 +1,7 @@
 import { columnsOf, parquet } from '../store/parquet.ts'
 import { type Archived, archivable, archived, isKept, toState } from '../ledger/archive.ts'
 import { commit, type CommitDeps } from '../ledger/commit.ts'
-import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
+import { type Draft, type StagedFile, type Ticket, withoutPoints } from '../ledger/draft.ts'
 import type { Micros } from '../time.ts'
 import { archivedState } from '../ledger/held.ts'
 import { archiveFile } from '../store/layout.ts'
@@ -13,18 +13,21 @@ import { archivedTables } from '../views/ledger-tables.ts'
 import { copySql, writeLines } from '../views/exports.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
+import { quote } from '../store/engine.ts'
+import { count, orNull, text, real } from '../ledger/shape.ts'
+import { rowOf } from '../ledger/row.ts'
 
 /** So many rows are worth a version of their own. */
 const worthwhile = 500
 /** Rows of the last two days stay at hand. */
 const atHand: Micros = 2 * 86_400_000_000
 
-/** The instant that decides into which file a row goes: one a month, so that old months can go; '' where none may. */
-const instants: Readonly<Record<Archived, string>> = {
+/** The instant that decides into which file a row goes: one a month, so that old months can go; null where none may. */
+const instants: Readonly<Record<Archived, string | null>> = {
   requests: 'asked_at',
-  coverage: '',
+  coverage: null,
   runs: 'started_at',
-  versions: '',
+  versions: null,
 }
 
 /**
@@ -86,52 +89,35 @@ async function draftOf(ledger: Ledger, ticket: Ticket, archiving: Archiving): Pr
   return { job: 'archive', run, provider: providerOf(ledger), add, state: toState(state) }
 }
 
+const partOf = rowOf({ label: text, rows: count, min_t: orNull(real), max_t: orNull(real) })
+
 async function filesOf(ledger: Ledger, ticket: Ticket, table: Archived, archiving: Archiving): Promise<StagedFile[]> {
   const condition = conditionOf(ledger, table, archiving.before)
   const instant = instants[table]
-  if (instant === '') {
-    const one = await fileOf(ledger, ticket, { table, label: '', condition, range: 'NULL' }, archiving)
-    return one === undefined ? [] : [one]
-  }
-  const monthOf = `strftime('%Y-%m', ${instant} / 1000000, 'unixepoch')`
-  const months = ledger
-    .statement(`SELECT DISTINCT ${monthOf} AS month FROM ${table} WHERE ${condition} ORDER BY 1`)
-    .all()
+  const labelOf = instant === null ? `''` : `strftime('%Y-%m', ${instant} / 1000000, 'unixepoch')`
+  const parts = ledger.statement(
+    `SELECT ${labelOf} AS label, count(*) AS rows, min(${instant}) / 1000000 AS min_t, max(${instant}) / 1000000 AS max_t
+     FROM ${table} WHERE ${condition} GROUP BY 1 ORDER BY 1`,
+  )
   const files: StagedFile[] = []
-  for (const { month } of months) {
-    const own = {
-      table,
-      label: String(month),
-      condition: `${condition} AND ${monthOf} = '${String(month)}'`,
-      range: instant,
-    }
-    const one = await fileOf(ledger, ticket, own, archiving)
-    if (one !== undefined) files.push(one)
+  for (const part of parts.all().map(partOf)) {
+    const own = `${condition} AND ${labelOf} = ${quote(part.label)}`
+    files.push(await fileOf(ledger, ticket, { table, condition: own, ...part }, archiving))
   }
   return files
 }
 
-interface Part {
+interface Part extends ReturnType<typeof partOf> {
   readonly table: Archived
-  readonly label: string
   readonly condition: string
-  /** The instant whose first and last second the file is listed with. */
-  readonly range: string
 }
 
 async function fileOf(
   ledger: Ledger,
   ticket: Ticket,
-  { table, label, condition, range }: Part,
+  { table, label, condition, ...facts }: Part,
   { spool, engine }: Archiving,
-): Promise<StagedFile | undefined> {
-  const facts = ledger
-    .statement(
-      `SELECT count(*) AS n, min(${range}) / 1000000 AS first, max(${range}) / 1000000 AS last FROM ${table} WHERE ${condition}`,
-    )
-    .get()
-  const rows = Number(facts?.['n'] ?? 0)
-  if (rows === 0) return undefined
+): Promise<StagedFile> {
   const name = `${String(ticket.version).padStart(10, '0')}-${label === '' ? 'all' : label}`
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
@@ -140,19 +126,7 @@ async function fileOf(
   await engine.run(copySql(text, spool.file(temporary), columns, footer))
   const source = parquet([spool.file(temporary)])
   const proof = await prove(engine, source, await columnsOf(engine, source), table)
-  if (proof.rows !== rows) throw new RangeError(`${rows} rows of ${table} became ${proof.rows}`)
-  const bound = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value))
-  return {
-    temporary: spool.path(temporary),
-    path: archiveFile(table, name),
-    table,
-    label,
-    metric: null,
-    interval: null,
-    rows,
-    min_t: bound(facts?.['first']),
-    max_t: bound(facts?.['last']),
-    digest: proof.digest,
-    meta: {},
-  }
+  if (proof.rows !== facts.rows) throw new RangeError(`${facts.rows} rows of ${table} became ${proof.rows}`)
+  const place = { temporary: spool.path(temporary), path: archiveFile(table, name), table, label }
+  return { ...place, ...withoutPoints, ...facts, digest: proof.digest, meta: {} }
 }
