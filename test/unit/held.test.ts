@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
-import type { Stamp, Violation } from '../../src/ledger/entry.ts'
+import type { RequestRow, Stamp, Violation } from '../../src/ledger/entry.ts'
 import {
   heldAnswers,
   heldCoverage,
@@ -11,8 +11,9 @@ import {
   heldVersions,
   heldViolations,
   liveFiles,
+  summary,
 } from '../../src/ledger/held.ts'
-import { heldRuns } from '../../src/ledger/held-runs.ts'
+import { heldRuns, requestTotals, verifiedTotals } from '../../src/ledger/held-runs.ts'
 import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
@@ -82,3 +83,68 @@ test('quarantined bodies and run logs have their own folders', () => {
   expect(quarantineFile('run-1', '.json')).toMatch(/^quarantine\/[^/]+\.json/)
   expect(runLog('run-1')).toMatch(/^runs\/[^/]+\.log/)
 })
+
+test('windows, requests and what was asked again are counted by what they say', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const now = 1_700_000_000
+    const day = 86_400
+    const said = [
+      { state: 'covered', reason: null },
+      { state: 'covered', reason: 'gap' },
+      { state: 'covered', reason: 'gap' },
+      { state: 'covered', reason: 'awaiting' },
+      { state: 'empty', reason: null },
+      { state: 'unsupported', reason: '400: no' },
+      { state: 'unsupported', reason: '400: no' },
+      { state: 'failed', reason: 'refused since 2024-01-01T00:00:00Z: 400: no' },
+      { state: 'failed', reason: 'refused since 2024-01-01T00:00:00Z: 400: no' },
+      { state: 'failed', reason: 'torn' },
+    ] as const
+    const coverage = said.map((one, n) => coverageRow(0, 2 * n * day, (2 * n + 1) * day, one))
+    const request = (n: number, asked_at: number): RequestRow => {
+      const about = {
+        api: n < 4 ? 'metrics' : 'registry',
+        path: '/x',
+        query: {},
+        series: null,
+        since: null,
+        until: null,
+      } as const
+      const cost = {
+        status: 200,
+        outcome: 'body',
+        points: 1,
+        bytes: 9,
+        credits: 2,
+        attempts: n === 0 ? 1 : 3,
+        seconds: null,
+      }
+      return { id: `q-${n}`, run: 'a', ...about, ...cost, asked_at, detail: null }
+    }
+    // One of before yesterday, two in one minute, one in another, and one of another API in that of the two.
+    const instants = [now - 2 * day, now - 60, now - 50, now - 600, now - 55]
+    const requests = instants.map((at, n) => request(n, Math.floor(at / 60) * 60_000_000))
+    const window = { series: seriesRow(0).id, since: 0, until: day }
+    const verified = ['identical', 'appended', 'changed', 'changed'].map((result, n) => ({
+      ...window,
+      at: 5 + n,
+      result,
+    }))
+    const provider = { metrics: 'sandbox:1', synthetic: true }
+    const draft = { job: 'fetch', run: 'a', provider, series: [seriesRow(0)], coverage, requests, verified }
+    await commit(ledger, draft, commitDeps())
+    const windows = { covered: 4, empty: 1, unsupported: 2, failed: 3 }
+    expect(summary(ledger)).toMatchObject({
+      series: 1,
+      files: 0,
+      bytes: 0,
+      windows,
+      gaps: 4,
+      awaiting: 1,
+      newest: null,
+    })
+    const totals = { total: 5, credits: 10, day: 4, day_credits: 8, busiest_minute: 6 }
+    expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
+    expect(verifiedTotals(ledger)).toEqual({ windows: 4, differing: 1, last_at: 8 })
+  }))
