@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { places } from '../../src/store/layout.ts'
@@ -51,6 +51,7 @@ export function runScript(folder: string, args: readonly string[], env: NodeJS.P
   const wall = (performance.now() - begun) / 1000
   if (done.status !== 0) throw new Error(done.stderr)
   const own = JSON.parse(readFileSync(usage, 'utf8')) as Pick<Took, 'cpu' | 'megabytes'>
+  rmSync(usage)
   return { wall, stdout: done.stdout, ...own }
 }
 
