@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { number } from '../../src/commands/print.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { fetchProgress } from '../../src/commands/progress.ts'
 import type { IngestEvent } from '../../src/metrics/events.ts'
@@ -89,4 +90,9 @@ test('the time left follows the pace of the last two minutes', () => {
   const last = shown.findLast((text) => text.includes('left')) ?? ''
   // Eight are left, one or two a minute.
   expect(last).toMatch(/about [4-9] min left|about 10 min left/)
+})
+
+test('numbers are written as the locale writes them', () => {
+  const ours = [0, 7, 999, 1000, 12_345, 999_999, 1_000_000, 123_456_789, -1234, 0.5, 1234.25, 2.7184, 1e15]
+  expect(ours.map(number)).toEqual(ours.map((value) => value.toLocaleString('en-US')))
 })
