@@ -133,7 +133,8 @@ function tablesOf(input: DatedInput, view: View): Dated[] {
 
 /** Whether the poll met anything of a resource that was there before; else all of it is in the poll's own steps. */
 function isKnown({ poll }: DatedInput, { name }: Resource): boolean {
-  return [...(poll.held.get(name)?.values() ?? [])].some(({ open }) => open)
+  const held = poll.held.get(name)?.values()
+  return held?.some(({ open }) => open) === true
 }
 
 function kindOf(input: DatedInput, view: View, table: string, resources: readonly Resource[]): LayerPlan['kind'] {

@@ -123,7 +123,7 @@ test('windows, requests and what was asked again are counted by what they say', 
       return { id: `q-${n}`, run: 'a', ...about, ...cost, asked_at, detail: null }
     }
     // One of before yesterday, two in one minute, one in another, and one of another API in that of the two.
-    const instants = [now - 2 * day, now - 60, now - 50, now - 600, now - 55]
+    const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55]
     const requests = instants.map((at, n) => request(n, Math.floor(at / 60) * 60_000_000))
     const window = { series: seriesRow(0).id, since: 0, until: day }
     const verified = ['identical', 'appended', 'changed', 'changed'].map((result, n) => ({
