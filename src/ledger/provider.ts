@@ -24,11 +24,7 @@ export function agreeProvider(held: Provider | null, found: Provider, moved: boo
       next: 'name another folder with --data, or say --provider-moved if it is the same provider at a new address',
     })
   }
-  return {
-    ...((found.metrics ?? held.metrics) !== undefined && { metrics: found.metrics ?? held.metrics }),
-    ...((found.registry ?? held.registry) !== undefined && { registry: found.registry ?? held.registry }),
-    synthetic: held.synthetic,
-  }
+  return { ...held, ...found }
 }
 
 /** Who answers at an address of an API: the sandbox says so itself, everybody else is an address. */

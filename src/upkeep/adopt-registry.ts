@@ -1,6 +1,6 @@
 import type { Json } from '../ledger/entry.ts'
 import { inLake, parseRegistryFile } from '../store/layout.ts'
-import { isHistory } from './merge-history.ts'
+import { isHistory } from './merge.ts'
 import { columnsMark } from '../registry/columns.ts'
 import type { Layers } from '../registry/layers.ts'
 import { relation } from '../registry/sql.ts'

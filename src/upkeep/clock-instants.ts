@@ -4,9 +4,8 @@ import type { Draft, Ticket } from '../ledger/draft.ts'
 import type { HeldFile, HeldVersion } from '../ledger/held.ts'
 import type { Micros } from '../time.ts'
 import { inLake } from '../store/layout.ts'
-import { writeChanged, holdsPoints, inSession, orderOf } from './merge.ts'
+import { writeChanged, holdsPoints, inSession, orderOf, isHistory, supersededColumn, unproved } from './merge.ts'
 import { recordRows } from './encode.ts'
-import { isHistory, supersededColumn, unproved } from './merge-history.ts'
 import { footerOf, type Rewriting, type MergedFile } from './rewrite.ts'
 
 /** What a clock far ahead has dated, and what stands in its place. */

@@ -16,7 +16,7 @@ import {
   writeParquet,
   writeSmallest,
 } from '../../src/upkeep/encode.ts'
-import { unproved, withSuperseded } from '../../src/upkeep/merge-history.ts'
+import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
 import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { inFolder } from '../helpers/lakes.ts'
