@@ -58,11 +58,7 @@ function* linesOfIndex(index: Foldable, header: string): Generator<string> {
 }
 
 /** Puts a checkpoint in place of all that the index holds; a damaged one leaves the index as it was. */
-export async function readCheckpoint(
-  root: string,
-  version: number,
-  index: Index & Pick<Foldable, 'tables'>,
-): Promise<void> {
+export async function readCheckpoint(root: string, version: number, index: Foldable): Promise<void> {
   const name = checkpointFile(version)
   index.exec('BEGIN IMMEDIATE')
   try {
