@@ -10,8 +10,9 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { asPublished, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
+import { asPublished, deltaFiles, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
 import { inFolder } from '../helpers/lakes.ts'
+import { withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { withRegistryBench } from '../helpers/registry-bench.ts'
@@ -67,6 +68,15 @@ test('TIME: points dated anew replace those that were published, in one version 
     expect(after).toHaveLength(before.length)
     expect(dated(after, metrics[0])).not.toEqual(dated(before, metrics[0]))
     expect(dated(after, metrics[1])).toEqual(dated(before, metrics[1]))
+  })
+})
+
+test('rows that were published stay where they are when the lake has merged them with newer ones', async () => {
+  await inFolder(async (home) => {
+    expect(await live(home, ['publish', 'own', 'compact'])).toEqual([])
+    const points = join(home, 'out/points')
+    const [first] = deltaFiles(points, 0).keys()
+    expect([...deltaFiles(points).keys()]).toEqual([first, expect.any(String)])
   })
 })
 
@@ -135,6 +145,13 @@ test('rows that a commit changed without a new instant are written anew, whoever
     await makeLake(root, [{ at: '2024-05-03T00:00:00Z', points: [point('B', 3)], draft: { remove: await files() } }])
     await publishTo(root, out)
     expect(await unlike(root, out)).toEqual([])
+  })
+})
+
+test.each(['1/redated', '1/registry'])('the lake %s of an older layout is published as it says', async (kept) => {
+  await withKept(kept, async (root, home) => {
+    await publishTo(root, join(home, 'out'))
+    expect(await unlike(root, join(home, 'out'))).toEqual([])
   })
 })
 
