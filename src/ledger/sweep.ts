@@ -62,12 +62,6 @@ function spoolLock(run: string): string {
   return `spool-${run}`
 }
 
-/** The spools of runs at work, relative to the lake. */
-export async function livingSpools(root: string): Promise<string[]> {
-  const names = await realNames(root, places.spool, 'folder')
-  return names.flatMap((name) => (isFree(root, spoolLock(decoded(name))) ? [] : [`${places.spool}/${name}`]))
-}
-
 /** What was swept: paths relative to the lake, and their bytes. */
 export interface Swept {
   readonly paths: readonly string[]

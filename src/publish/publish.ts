@@ -2,8 +2,7 @@ import { LakeError, usage } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { heldVersions, liveFiles } from '../ledger/held.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import { lockCommit } from '../store/lock.ts'
+import { pin } from '../store/pin.ts'
 import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { liesIn } from '../store/disk.ts'
@@ -65,6 +64,8 @@ export async function publish(
     const { lake } = run.ledger.head()
     if (lake === null)
       throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+    // What is the newest now or becomes it later is kept from vacuum, until the last file of it was read.
+    await using _pin = await pin(root, `${run.id}-tables`, { ...deps.holder, since: deps.nowMicros() }, deps)
     await using spool = await openSpool(root, run.id, deps)
     const value = await published(input, deps, run, spool, lake)
     if (input.withLake === true) {
@@ -84,7 +85,6 @@ async function published(
   lake: string,
 ): Promise<PublishSummary> {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
-  await requireWhole(ledger, version, deps)
   using engine = await Engine.open(spool.file(places.database), {
     readOnly: true,
     lean: true,
@@ -168,15 +168,6 @@ function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]
 function told(state: TableState, { add, leave }: Change): PublishedChange {
   const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
-}
-
-/** Vacuum chooses what goes under the commit lock, and leaves what views in a spool name: it came before them, or it saw them. */
-async function requireWhole(ledger: Ledger, version: number, deps: CommitDeps): Promise<void> {
-  await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  await ledger.catchUp()
-  if (liveFiles(ledger, { version }).every((file) => file.dropped_version === null)) return
-  const subject = `version ${version} of ${ledger.root}`
-  throw new LakeError('busy', { subject, got: 'a vacuum that took files of it', next: 'run the same command again' })
 }
 
 function stopped({ uri }: Destination): LakeError {

@@ -9,7 +9,6 @@ import { type JobDeps, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { pinnedSince } from '../store/pin.ts'
 import { listStamps, readStamp } from '../ledger/stamps.ts'
-import { livingSpools } from '../ledger/sweep.ts'
 import { exportsFolder, isExport } from '../views/exports.ts'
 import { namedByViews } from '../views/manifest.ts'
 import { vacuumable } from './merge-plan.ts'
@@ -106,10 +105,8 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
   const stamps = heldStamps(ledger).map((stamp) => stamp.version)
   const isOld = (version: number): boolean => (ends.get(version) ?? Number.POSITIVE_INFINITY) <= before
   const { going, stamped } = vacuumable(filesOnDisk(ledger), { stamps, isOld })
-  const made = [await namedByViews(ledger.root)]
-  // Whoever reads a version for long has views of its own for as long as it runs.
-  for (const spool of await livingSpools(ledger.root)) made.push(await namedByViews(inLake(ledger.root, spool)))
-  const isNamed: IsNamed = (path) => inPlace(path) || made.some((names) => names(path))
+  const made = await namedByViews(ledger.root)
+  const isNamed: IsNamed = (path) => inPlace(path) || made(path)
   // Whoever copies the lake reads the journal from where an earlier copy ended.
   const journal = pinned === undefined ? await foldedBefore(ledger, before) : []
   const oldest = now - (input.keepRequestsSeconds ?? year) * 1_000_000
