@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test test-s3-race torture powercuts check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test test-spark test-s3-race torture powercuts check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -49,6 +49,9 @@ test: $(INSTALLED) ## runs every test, offline, and prints how many passed
 	@mkdir -p .cache && rm -f $(TESTS)
 	@status=0; vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
 	node scripts/counts.ts $(TESTS) || status=1; exit $$status
+
+test-spark: $(INSTALLED) ## asks Spark in local mode what the published tables say; needs Java 17 and Maven, else says so
+	@scripts/spark.sh
 
 torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
 	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'

@@ -44,14 +44,16 @@ test('the lockfile tells what the audit needs', () => {
   ])
 })
 
-test.each(['notebooks/requirements.txt', 'test/python/requirements.txt', 'test/python/requirements-readers.txt'])(
-  '%s: exact versions, each with checksums',
-  (file) => {
-    const wanted = read(file).replaceAll('\\\n', ' ').trim().split('\n')
-    expect(wanted.length).toBeGreaterThan(5)
-    for (const line of wanted) expect(line).toMatch(/^[\w.-]+==[\w.]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+$/)
-  },
-)
+test.each([
+  'notebooks/requirements.txt',
+  'test/python/requirements.txt',
+  'test/python/requirements-readers.txt',
+  'test/python/requirements-spark.txt',
+])('%s: exact versions, each with checksums', (file) => {
+  const wanted = read(file).replaceAll('\\\n', ' ').trim().split('\n')
+  expect(wanted.length).toBeGreaterThan(5)
+  for (const line of wanted) expect(line).toMatch(/^[\w.-]+==[\w.]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+$/)
+})
 
 test.each(['scripts/notebooks.sh', 'scripts/peers.sh'])('%s installs nothing without a checksum', (file) => {
   for (const line of read(file)

@@ -1,0 +1,50 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { askReaders, publishGolden, runPage, type Told } from '../helpers/golden-readers.ts'
+
+// Asked by `make test-spark` alone: a session takes long to start, and Java and half a gigabyte of packages must be had.
+const { PITLAKE_SPARK: python = '', PITLAKE_SPARK_WRITE: write = '' } = process.env
+
+describe.runIf(python !== '')('Spark', () => {
+  let home = ''
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), 'pitlake-spark-'))
+    await publishGolden(home)
+  }, 300_000)
+  afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+  test.each(['spark', 'pyspark'])(
+    'L1: %s answers a hundred thousand decisions by the published text as brute force does',
+    (engine) => {
+      const [told] = askReaders<Told>(python, home, [engine])
+      expect(told).toMatchObject({ engine, decisions: 100_800, universes: 9, differences: [] })
+      expect(told?.answered).toBeGreaterThan(70_000)
+    },
+    1_200_000,
+  )
+
+  test('the notebook shows what Spark says', () => {
+    expect(runPage(python, home, 'spark.ipynb', write !== '')).toBe('')
+  }, 1_200_000)
+})
+
+test('the notebook of Spark is kept with the output of every cell that prints', () => {
+  const { cells } = JSON.parse(readFileSync(new URL('../../docs/spark.ipynb', import.meta.url), 'utf8')) as {
+    cells: {
+      cell_type: string
+      execution_count?: number | null
+      outputs?: { output_type: string }[]
+      source: string[]
+    }[]
+  }
+  const code = cells.filter(({ cell_type }) => cell_type === 'code')
+  expect(code.length).toBeGreaterThanOrEqual(6)
+  for (const [n, { execution_count: count, outputs = [], source }] of code.entries()) {
+    expect(count).toBe(n + 1)
+    expect(outputs.map(({ output_type: kind }) => kind)).toEqual(
+      /print\(|\.show\(/.test(source.join('')) ? ['stream'] : [],
+    )
+  }
+})
