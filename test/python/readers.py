@@ -47,7 +47,7 @@ def quoted(value):
 class DuckDB:
     """DuckDB with its extension delta, both from packages."""
 
-    every = 1
+    every = 3
 
     def __init__(self, dest, change=lambda text: text):
         import duckdb
@@ -72,7 +72,7 @@ class DuckDB:
 class ClickHouse:
     """ClickHouse within this process."""
 
-    every = 1
+    every = 3
 
     def __init__(self, dest):
         # Only what lies beneath its folder of user files may be read: here the working directory.
@@ -105,7 +105,7 @@ class ClickHouse:
 class Polars:
     """polars over deltalake."""
 
-    every = 1
+    every = 3
 
     def __init__(self, dest, lake_version=None):
         self.lake = module_of(dest, "pitlake_polars").Lake(str(dest), lake_version)
@@ -120,7 +120,7 @@ class Polars:
 class Spark:
     """Spark SQL in local mode, by session variables."""
 
-    every = 7
+    every = 11
 
     def __init__(self, dest):
         self.session, self.dest = spark_session(), dest
@@ -151,7 +151,7 @@ class Spark:
 class PySpark:
     """Spark in local mode, by the published Python file."""
 
-    every = 7
+    every = 11
 
     def __init__(self, dest, lake_version=None):
         self.session, self.dest = spark_session(), dest
@@ -210,8 +210,8 @@ def told(frame):
     return frame.select(ANSWER.keys()).with_columns(*clocks).cast(ANSWER).sort("id")
 
 
-def check(name, engine, golden, dimensions, held=None):
-    """Every question, and the universe at every poll; what differs is named."""
+def check(name, engine, golden, dimensions, held=None, until_first=False):
+    """Every question, and the universe around the polls; what differs is named."""
     begun, asked, answered, differences = time.monotonic(), 0, 0, []
     for number, ask in enumerate(golden.asks):
         decisions = golden.decisions(ask)
@@ -220,6 +220,8 @@ def check(name, engine, golden, dimensions, held=None):
         asked, answered = asked + len(owed), answered + owed["t"].count()
         if not found.equals(owed):
             differences.append(f"question {number}: {first_difference(found, owed, decisions)}")
+            if until_first:
+                break
     universes = 0 if held else check_universe(engine, golden, differences)
     return {"engine": name, "decisions": asked, "answered": answered, "universes": universes, "differences": differences,
             "seconds": round(time.monotonic() - begun, 1)}
@@ -275,17 +277,18 @@ PLANTED = {
 
 
 def planted(dest, golden):
-    """How many of the questions notice each of the mistakes; instants rounded down are one, too."""
+    """Whether any of the questions notices each of the mistakes; instants rounded down are one, too."""
+    of = dimensions_of(dest)
     for name, (said, instead) in PLANTED.items():
         def change(text):
             if said not in text:
                 sys.exit(f"nothing to plant: {said}")
             return text.replace(said, instead)
 
-        yield {"planted": name, "noticed": len(check("duckdb", DuckDB(dest, change), golden, dimensions_of(dest), 10**18)["differences"])}
+        yield {"planted": name, "noticed": len(check("duckdb", DuckDB(dest, change), golden, of, 10**18, True)["differences"])}
     for name, rounded in {"down": lambda us: us // 1000 * 1000, "to the nearest": lambda us: (us + 500) // 1000 * 1000}.items():
         wrong = Golden(sys.argv[2], rounded, honest=False)
-        differing = sum(not golden.owed(ask, dimensions_of(dest)(ask)).equals(wrong.owed(ask, dimensions_of(dest)(ask))) for ask in golden.asks)
+        differing = sum(not golden.owed(ask, of(ask)).equals(wrong.owed(ask, of(ask))) for ask in golden.asks[:2])
         yield {"planted": f"rounded {name}", "noticed": differing}
 
 
