@@ -6,16 +6,19 @@ import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
 import type { Lines } from './lines.ts'
 import type { Change } from './steps.ts'
+import { real, shape, orNull, type Proven, text } from '../ledger/shape.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
-export interface Layers {
-  readonly base: string
+export const layersShape = shape({
+  base: text,
   /** When the base was observed, in microseconds. */
-  readonly base_at: number
-  readonly delta: string | null
+  base_at: real,
+  delta: orNull(text),
   /** Rows of the table together; null where they were not counted. */
-  readonly rows: number | null
-}
+  rows: orNull(real),
+})
+
+export type Layers = Proven<typeof layersShape>
 
 /** How the next date of one table comes about. */
 export interface LayerPlan {
