@@ -5,6 +5,7 @@ import { judgeSeries } from '../../src/report/freshness.ts'
 import { verdict } from '../../src/metrics/verdict.ts'
 import { Engine, quoteList } from '../../src/store/engine.ts'
 import { heldCoverage, heldSeries, heldWeekStart, liveFiles } from '../../src/ledger/held.ts'
+import { checkContents } from '../../src/upkeep/contents.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { sharesOf } from '../../src/points/files.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -23,13 +24,9 @@ const count = 'blockchain/block_count_pit'
 const points = (spacing: number, n: number, from = start) =>
   Array.from({ length: n }, (_, i) => ({ t: from + i * spacing, v: i }))
 
-async function reading<T>(root: string, look: (ledger: Ledger) => T): Promise<T> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    return look(ledger)
-  } finally {
-    ledger.close()
-  }
+async function reading<T>(root: string, look: (ledger: Ledger) => T | Promise<T>): Promise<T> {
+  using ledger = await Ledger.openToRead(root)
+  return await look(ledger)
 }
 
 const windowsOf = async (root: string): Promise<string[]> =>
@@ -50,6 +47,7 @@ test('an endpoint without an interval is stored under the spacing that its first
     const shares = await reading(own.root, (ledger) => liveFiles(ledger, { table: 'points' }).flatMap(sharesOf))
     const places = shares.map(({ interval }) => interval)
     expect(places).toEqual(['1h'])
+    expect(await reading(own.root, async (ledger) => checkContents(ledger, new Set()))).toMatchObject({ findings: [] })
     own.answer((path) => (path === skew ? points(day, 20) : { status: 404 }))
     own.clock.now += day
     expect(await own.fetch({ ...selection, until: undefined })).toMatchObject({ points_added: 0 })

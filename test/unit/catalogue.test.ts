@@ -156,6 +156,7 @@ test('a rule with a date gives way to the next weaker one', () => {
     ['early', 1704067200],
     ['later', null],
   ])
+  expect(exportCatalogue(catalogue)[0]?.availability.reason).toBe('later')
 })
 
 test('a YAML syntax error says its line', () => {
