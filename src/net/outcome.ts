@@ -17,7 +17,6 @@ export interface Answer {
   readonly requestId: string | null
   /** The `x-pitlake-sandbox` header: which synthetic world answered; null for a real provider. */
   readonly sandbox: string | null
-  readonly contentType: string | null
 }
 
 /** The provider's own words: at most 300 characters, secrets replaced; and its machine-readable code. */
@@ -139,7 +138,6 @@ export function answerOf(status: number, headers: Headers, context: Context): An
     etag: clean('etag'),
     requestId: clean('x-request-id'),
     sandbox: clean('x-pitlake-sandbox'),
-    contentType: clean('content-type'),
   }
 }
 

@@ -75,7 +75,7 @@ async function registry(
   const ask = async ({ id, url, file }: AskRequest): Promise<AnsweredRequest> => {
     if (asked >= mostRequests) throw new Error(`still asking after ${mostRequests} requests, now ${url}`)
     writeFileSync(file, JSON.stringify(answer(++asked, new URL(url))))
-    return toldOf({ id, url }, { kind: 'body', file, bytes: readFileSync(file).length, contentType: null, ...told })
+    return toldOf({ id, url }, { kind: 'body', file, bytes: readFileSync(file).length, ...told })
   }
   const unused = (): never => {
     throw new Error('not of this test')
@@ -143,7 +143,7 @@ test('a feed with news on every page is read for so long, and goes on from there
 /** The lists of a registry that refuses the whole snapshot by its limit; gives what came of them. */
 async function lists(asking: RegistryAsking): Promise<Awaited<ReturnType<typeof readWhole>>> {
   const head = { status: 429, at: 0, date: null, age: 0, requestMs: 1, etag: null, requestId: null } as const
-  const words = { sandbox: null, contentType: null, words: 'limited', code: 'snapshot_limit' } as const
+  const words = { sandbox: null, words: 'limited', code: 'snapshot_limit' } as const
   const limited: Outcome = { kind: 'limited', waitMs: null, ...head, ...words }
   const { ask } = asking.connection
   const connection = {

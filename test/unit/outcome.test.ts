@@ -75,7 +75,6 @@ test('the head of an answer is kept: date, tag, request id, sandbox', () => {
     etag: '"abc"',
     requestId: 'r-1',
     sandbox: '7',
-    contentType: 'application/json',
   })
 })
 

@@ -35,7 +35,7 @@ function play(isTerminal: boolean, verbose: boolean): string[] {
 function eventsOf(ask: Ask, i: number, at: number): IngestEvent[] {
   const id = `r-${i}`
   const answer = { status: 200, at, date: null, age: 0, requestMs: 5, etag: null, requestId: null, sandbox: null }
-  const outcome = { kind: 'body', file: 'f', bytes: 9, ...answer, contentType: null } as const
+  const outcome = { kind: 'body', file: 'f', bytes: 9, ...answer } as const
   return [
     { kind: 'request', id, ask },
     { kind: 'asking', event: { kind: 'sent', id, at, attempt: 1, sent: i + 1 } },

@@ -12,7 +12,7 @@ const again = (waitMs: number | null = null, requestMs = 5): Outcome => ({
   words: '',
   requestMs,
 })
-const head = { at: 0, date: null, age: 0, requestMs: 5, etag: null, requestId: null, sandbox: null, contentType: null }
+const head = { at: 0, date: null, age: 0, requestMs: 5, etag: null, requestId: null, sandbox: null }
 const limited = (waitMs: number | null, code: string | null = null): Outcome => ({
   kind: 'limited',
   status: 429,
