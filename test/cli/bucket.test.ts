@@ -63,16 +63,13 @@ test('what is wrong with a bucket is one line with its exit code and the next st
     [`s3://me:${secret}@lake/x`, {}, 2, 's3://bucket/prefix'],
     ['ftp://lake/x', {}, 2, 's3://bucket/prefix'],
   ]
-  for (const [to, changes, code, words] of cases)
-    for (const argv of [
-      ['publish', to, '--data', source],
-      ['pull', to, '--data', join(folder, 'none')],
-    ]) {
-      const ended = await pitlake(folder, argv, { ...env, ...changes })
-      expect([argv[0], ended.code, ended.message]).toEqual([argv[0], code, expect.stringContaining(words)])
-      const own = changes['AWS_SECRET_ACCESS_KEY'] || (to.includes('@') && secret) || 'no key at all'
-      expect(ended.message).not.toMatch(new RegExp(`\\n|${own}`))
-    }
+  for (const [n, [to, changes, code, words]] of cases.entries()) {
+    const argv = n % 2 === 0 ? ['publish', to, '--data', source] : ['pull', to, '--data', join(folder, 'none')]
+    const ended = await pitlake(folder, argv, { ...env, ...changes })
+    expect([argv[0], ended.code, ended.message]).toEqual([argv[0], code, expect.stringContaining(words)])
+    const own = changes['AWS_SECRET_ACCESS_KEY'] || (to.includes('@') && secret) || 'no key at all'
+    expect(ended.message).not.toMatch(new RegExp(`\\n|${own}`))
+  }
   const skewed = { now: () => Date.now() - 3_600_000 }
   expect(await pitlake(folder, ['pull', 's3://lake/empty', '--data', join(folder, 'none')], env, skewed)).toMatchObject(
     {

@@ -21,6 +21,7 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { commitDeps, dump, inFolder } from '../helpers/lakes.ts'
 import { answers, rewriteDeps } from '../helpers/merging.ts'
 import { grow, merge, mergeAndVacuum, pullDeps, pulled } from '../helpers/mirrors.ts'
+import { withKept } from '../helpers/kept-lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 /** Every live file is there byte for byte, the index is the source's, and the views give its answers. */
@@ -154,6 +155,21 @@ describe('a mirror', () => {
       expect(await pulled(mirror, source, {}, { thorough: true })).toMatchObject({ files: 1 })
       await expectMirror(mirror, source)
     })
+  })
+})
+
+test('a lake of an older layout is mirrored as it is, and a mirror of the mirror replays what was stamped there', async () => {
+  await withKept('1/stamped', async (root, home) => {
+    const [first, second] = [join(home, 'first'), join(home, 'second')]
+    const copied = await pulled(first, root)
+    expect(await pulled(second, first)).toMatchObject({ version: copied.version, files: copied.files })
+    rmSync(root, { recursive: true })
+    rmSync(first, { recursive: true })
+    const run = { sleep: async () => await Promise.resolve() }
+    for (const result of ['result.parquet', 'later.parquet'])
+      expect(await replay(second, join(home, result), run, 'pitlake test')).toMatchObject({ same: true })
+    using ledger = await Ledger.open(second)
+    expect(ledger.head()).toMatchObject({ schema: 1, version: copied.version })
   })
 })
 

@@ -15,7 +15,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 
 // `make test-s3-race` names a server of somebody else's and thirty publishers; here the stand-in and a few.
 const given = process.env['PITLAKE_RACE_S3']
-const publishers = given === undefined ? 4 : 30
+const publishers = given === undefined ? 3 : 30
 
 async function bucket(): Promise<Bucket> {
   if (given === undefined) return await ownBucket()
