@@ -12,8 +12,14 @@ const day = 86_400
 export function reasonsOf(facts: Facts, now: Instant): Reason[] {
   if (facts.version === 0)
     return [{ level: 'no', word: 'stale', text: 'nothing has been committed yet', next: 'pitlake fetch' }]
-  return [...damage(facts), ...upstream(facts), ...freshness(facts), ...polled(facts, now), ...remarks(facts)]
+  const reasons = [...damage(facts), ...upstream(facts), ...freshness(facts), ...polled(facts, now), ...remarks(facts)]
+  const { mirror_of: source } = facts
+  if (source === null) return reasons
+  // What writes is for the lake that it came from.
+  return reasons.map((one) => (elsewhere.test(one.next ?? '') ? { ...one, next: `pitlake pull ${source}` } : one))
 }
+
+const elsewhere = /^pitlake (?:fetch|verify|registry|doctor)\b/
 
 /** The weightiest reason decides. */
 export function trustOf(reasons: readonly Reason[]): Standing['trust'] {

@@ -75,6 +75,8 @@ test('readers, views and status work, and say what it is', async () => {
   expect(JSON.parse((await pitlake(folder, ['status', '--json', '--data', source])).out)).toMatchObject({
     mirror_of: null,
   })
+  const said = (await pitlake(folder, ['status', '--check', '--data', mirror])).out
+  expect(said).toContain(`pitlake pull ${source}`)
   const query = ['sql', 'SELECT count(*) AS n FROM points', '--format', 'json', '--out', 'n.json', '--data', mirror]
   expect(await pitlake(folder, query)).toMatchObject({ code: 0 })
   expect(JSON.parse(readFileSync(join(folder, 'n.json'), 'utf8'))).toEqual([{ n: 60 }])
