@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { publish, type PublishSummary } from '../publish/publish.ts'
 import { destinationOf } from '../publish/open.ts'
 import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
-import { bytes } from '../report/page/words.ts'
+import { bytes, several } from '../report/page/words.ts'
 import { realDisk } from '../store/disk.ts'
 import { day, formatDuration } from '../time.ts'
 import { readContext, timeOption } from './context.ts'
@@ -46,7 +46,7 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
 
 function inWords(summary: PublishSummary): string {
   const { lake_copy: copy } = summary
-  const files = copy && `${number(copy.files)} files, ${bytes(copy.bytes)}`
+  const files = copy && `${several(copy.files, 'file')}, ${bytes(copy.bytes)}`
   return `${ofTables(summary)}${copy ? `version ${copy.version} is in lake/: ${files} came\n` : ''}`
 }
 

@@ -1,7 +1,6 @@
 import { type Pulled, pull } from '../publish/pull.ts'
-import { bytes } from '../report/page/words.ts'
+import { bytes, several } from '../report/page/words.ts'
 import { readContext } from './context.ts'
-import { number } from './print.ts'
 import { type AnsweringSpec, flagOption } from './spec.ts'
 import { lakeWorld, webOf } from './world.ts'
 
@@ -38,6 +37,6 @@ function inWords(data: string, { source, version, before, files, bytes: size, st
   const anew = rewritten ? `; version ${before} was written anew there, and so it was here` : ''
   if (version === before && files + stamps === 0 && !rewritten)
     return `${data} mirrors version ${version} of ${source} already\n`
-  const count = `${number(files)} files, ${bytes(size)}`
+  const count = `${several(files, 'file')}, ${bytes(size)}`
   return `${data} mirrors version ${version} of ${source}: ${count} came${anew}\n`
 }

@@ -75,13 +75,22 @@ test('readers, views and status work, and say what it is', async () => {
   expect(JSON.parse((await pitlake(folder, ['status', '--json', '--data', source])).out)).toMatchObject({
     mirror_of: null,
   })
-  const said = (await pitlake(folder, ['status', '--check', '--data', mirror])).out
-  expect(said).toContain(`pitlake pull ${source}`)
   const query = ['sql', 'SELECT count(*) AS n FROM points', '--format', 'json', '--out', 'n.json', '--data', mirror]
   expect(await pitlake(folder, query)).toMatchObject({ code: 0 })
   expect(JSON.parse(readFileSync(join(folder, 'n.json'), 'utf8'))).toEqual([{ n: 60 }])
   expect(await pitlake(folder, ['doctor', '--json', '--data', mirror])).toMatchObject({ code: 0 })
   expect((await pitlake(folder, ['vacuum', '--data', mirror])).code).toBe(0)
+})
+
+test('what is lost in a mirror comes again with a pull, as status says', async () => {
+  const lost = Object.keys(tree(mirror)).find((path) => path.startsWith('points/')) ?? ''
+  rmSync(join(mirror, lost))
+  expect(await pitlake(folder, ['status', '--check', '--data', mirror])).toMatchObject({
+    code: 4,
+    out: expect.stringMatching(`integrity: 1 file of the lake is lost or cut.*; pitlake pull ${source}\n`) as string,
+  })
+  expect((await pitlake(folder, ['pull', source, '--data', mirror])).out).toContain('1 file')
+  expect(await pitlake(folder, ['status', '--check', '--data', mirror])).toMatchObject({ code: 0 })
 })
 
 test('a pull says what it did', async () => {
