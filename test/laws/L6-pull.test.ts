@@ -4,43 +4,19 @@ import { describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { setAside } from '../../src/ledger/aside.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { sha256File } from '../../src/ledger/commit.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
 import { listJournal } from '../../src/ledger/journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { folderAt } from '../../src/publish/folder.ts'
-import { copyLake } from '../../src/publish/lake-copy.ts'
-import { publishLake } from '../../src/publish/publish-lake.ts'
-import { vacuumPublished } from '../../src/publish/vacuum.ts'
 import { replay, stamp } from '../../src/query/stamp.ts'
-import { openQuery } from '../../src/query/lake.ts'
 import { realDisk } from '../../src/store/disk.ts'
-import { checkpointFile, entryFile, inLake } from '../../src/store/layout.ts'
-import { pinnedSince } from '../../src/store/pin.ts'
+import { checkpointFile, entryFile } from '../../src/store/layout.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { commitDeps, dump, inFolder } from '../helpers/lakes.ts'
-import { answers, rewriteDeps } from '../helpers/merging.ts'
-import { grow, merge, mergeAndVacuum, pullDeps, pulled } from '../helpers/mirrors.ts'
+import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { rewriteDeps } from '../helpers/merging.ts'
+import { expectMirror } from '../helpers/expect-mirror.ts'
+import { grow, merge, mergeAndVacuum, pulled } from '../helpers/mirrors.ts'
 import { withKept } from '../helpers/kept-lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-
-/** Every live file is there byte for byte, the index is the source's, and the views give its answers. */
-async function expectMirror(mirror: string, source: string): Promise<void> {
-  using own = await Ledger.open(mirror)
-  using other = await Ledger.open(source)
-  expect(dump(own)).toEqual(dump(other))
-  using rebuilt = await Ledger.inMemory(mirror)
-  expect(dump(rebuilt)).toEqual(dump(other))
-  for (const { path, sha256 } of liveFiles(other)) expect(await sha256File(inLake(mirror, path))).toBe(sha256)
-  expect(await answers(own, null)).toBe(await answers(other, null))
-  using session = await openQuery(mirror)
-  const [row] = await session.rows('SELECT count(*) AS n FROM points')
-  expect(Number(row?.['n'])).toBe(heldPoints(other))
-}
-
-function heldPoints(ledger: Ledger): number {
-  return liveFiles(ledger, { table: 'points' }).reduce((sum, { rows }) => sum + rows, 0)
-}
 
 async function failure(work: Promise<unknown>): Promise<[number, string]> {
   const error = await work.then(
@@ -303,103 +279,6 @@ test('an entry that was set aside and written anew is written anew in the mirror
     await grow(source, 7, 2)
     expect(await pulled(mirror, source)).toMatchObject({ before: 3, version: 4, rewritten: true, entries: 2 })
     await expectMirror(mirror, source)
-  })
-})
-
-describe('vacuum during a pull', () => {
-  test('keeps what is being copied, and lets go of it afterwards', async () => {
-    await inFolder(async (folder) => {
-      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
-      await grow(source, 0, 5)
-      let taken: readonly string[] | undefined
-      let since: number | undefined
-      const sleep = async (): Promise<void> => undefined
-      let vacuumed: Promise<void> | undefined
-      const onFile = (): void => {
-        vacuumed ??= (async () => {
-          since = await pinnedSince(source)
-          taken = await mergeAndVacuum(source)
-        })()
-      }
-      expect(await pulled(mirror, source, { onFile, sleep, nowMicros: () => 1 })).toMatchObject({
-        version: 5,
-        files: 5,
-      })
-      await vacuumed
-      expect(since).toBe(1)
-      expect(taken).toEqual([])
-      expect(await pinnedSince(source)).toBeUndefined()
-      expect((await mergeAndVacuum(source)).length).toBeGreaterThan(4)
-      await pulled(mirror, source)
-      await expectMirror(mirror, source)
-    })
-  })
-
-  test('where it cannot be held back the copy begins anew with what the lake needs by then', async () => {
-    await inFolder(async (folder) => {
-      const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
-      await grow(source, 0, 5)
-      const from = folderAt(source, { disk: realDisk, mark: 'r' })
-      let vacuumed: Promise<unknown> | undefined
-      const moving = {
-        ...from,
-        get: async (path: string, file: string) => {
-          if (path.startsWith('points/')) await (vacuumed ??= mergeAndVacuum(source))
-          return await from.get(path, file)
-        },
-      }
-      const to = folderAt(mirror, { disk: realDisk, mark: 'w' })
-      const input = { from: moving, to, mirrorOf: () => 'here', scratch: join(folder, 'scratch'), near: true }
-      const done = await copyLake(input, { signal: new AbortController().signal })
-      expect(done.version).toBeGreaterThan(5)
-      await pulled(mirror, source)
-      await expectMirror(mirror, source)
-    })
-  })
-})
-
-test('vacuum of a destination takes what its lake/ needs no longer, and keeps what is young or stamped', async () => {
-  await inFolder(async (folder) => {
-    const [source, out, result] = [join(folder, 'lake'), join(folder, 'out'), join(folder, 'r.parquet')]
-    const to = folderAt(out, { disk: realDisk, mark: 'm' })
-    let run = 0
-    const publish = async (): Promise<unknown> => {
-      using ledger = await Ledger.open(source)
-      const what = {
-        root: source,
-        to,
-        version: ledger.head().version,
-        run: `r${++run}`,
-        scratch: join(folder, `s${run}`),
-      }
-      return await publishLake(what, pullDeps())
-    }
-    const free = async (keepSeconds: number): Promise<readonly string[]> => {
-      const deps = rewriteDeps({ nowMicros: () => Date.now() * 1000 + 60_000_000 })
-      return (await vacuumPublished({ root: source, catalogue, to, keepSeconds, really: true }, deps)).paths
-    }
-    await grow(source, 0, 2)
-    const query = 'SELECT count(*) AS n FROM points'
-    await stamp(
-      { root: source, catalogue, query, out: result, variables: {} },
-      { sleep: async () => undefined },
-      commitDeps(),
-    )
-    await grow(source, 2, 4)
-    await publish()
-    await mergeAndVacuum(source)
-    await publish()
-    expect(await free(1e9)).toEqual([])
-    const gone = await free(0)
-    expect(gone.length).toBeGreaterThan(2)
-    expect(gone.every((path) => path.startsWith('lake/points/'))).toBe(true)
-    expect(await free(0)).toEqual([])
-    await publish()
-    await pulled(join(folder, 'mirror'), out)
-    await expectMirror(join(folder, 'mirror'), source)
-    expect(
-      await replay(join(folder, 'mirror'), result, { sleep: async () => undefined }, 'pitlake test'),
-    ).toMatchObject({ same: true })
   })
 })
 
