@@ -111,6 +111,7 @@ async function published(
   for (const table of tables) {
     if (deps.signal.aborted) throw stopped(to)
     const state = states.get(table.name) ?? noTable
+    if (table.follows !== undefined && isAsFar(state, states.get(table.follows))) continue
     const next = await publishTable(logs, writing, table, state, at, mended)
     if (!next) continue
     states.set(table.name, next.state)
@@ -159,6 +160,11 @@ async function publishTable(
   const change = await changeOf(writing, { table, columns, state }, step)
   if (!change && state.version >= 0 && isSchema(state, columns)) return undefined
   return await commitChange(logs, { name: table.name, columns, state }, change ?? { add: [], leave: [] }, at)
+}
+
+/** Whether a table tells of the lake version that another one tells of, or a later one. */
+function isAsFar(state: TableState, other: TableState = noTable): boolean {
+  return (lastMark(state)?.version ?? -1) >= (lastMark(other)?.version ?? 0)
 }
 
 function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]): boolean {

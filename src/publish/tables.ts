@@ -19,6 +19,8 @@ export interface PublishedTable {
   readonly order: readonly string[]
   /** How it grows; undefined: it is written whole whenever it says something else. */
   readonly growth?: Growth
+  /** A table before it of which it is made alone: where that one is as it was, so is this one. */
+  readonly follows?: string
 }
 
 /** A table whose rows come with commits and stay. */
@@ -62,7 +64,7 @@ export function publishedTables(sources: TableSources): readonly PublishedTable[
     whole('coverage', [...series, 'since']),
     whole('violations', [...series, 't', 'kind', 'offered']),
     whole('endpoints', ['metric']),
-    whole('series', series),
+    { ...whole('series', series), follows: 'points' },
     whole('links', ['metric_asset', 'product_id', 'valid_from', 'basis', 'chain_id', 'address']),
   ]
 }
