@@ -106,15 +106,12 @@ export function heldSeries(index: Index, ids?: readonly string[]): Map<string, H
   return held
 }
 
+const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
+
 /** The live coverage of one series, as planning wants it, and the interval under which its points stand. */
-export interface HeldAnswers {
-  readonly metric: string
-  readonly points: number
-  readonly settled: Interval | null
+export interface HeldAnswers extends Omit<ReturnType<typeof plannedOf>, 'id'> {
   readonly answers: WindowAnswer[]
 }
-
-const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
 
 /** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
 export function heldAnswers(index: Index): Map<string, HeldAnswers> {

@@ -3,7 +3,16 @@ import type { Resource } from '../catalog/catalogue.ts'
 import { keyMark } from '../secrets/secrets.ts'
 import { cutBody, textStart } from './cut.ts'
 import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
-import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'
+import {
+  fieldText,
+  type Incoming,
+  readRecord,
+  readText,
+  type RecordText,
+  textHash,
+  withHash,
+  BadBody,
+} from './record.ts'
 
 /** A body that could be read, or why not. */
 export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
@@ -48,8 +57,6 @@ export interface FeedPage extends Envelope {
 }
 
 export type Resources = ReadonlyMap<string, Resource>
-
-class BadBody extends Error {}
 
 /** Runs a reading; a body that cannot be read is a value. */
 function guarded<T>(work: () => T): Read<T> {
@@ -183,7 +190,7 @@ function unitedOf(
 
 function readAll(resource: Resource, array: Iterable<Value>): Map<string, Incoming> {
   const found = new Map<string, Incoming>()
-  for (const value of array) take(resource, found, accept(readRecord(resource, value)))
+  for (const value of array) take(resource, found, readRecord(resource, value))
   return found
 }
 
@@ -212,7 +219,7 @@ function products(
       whole.push({ bare: value })
       continue
     }
-    const read = accept(readText(product, value))
+    const read = readText(product, value)
     whole.push({ dressed: withHash(product, read) })
     let from = Math.max(0, read.text.indexOf('"deployments":['))
     for (const one of Array.isArray(held) ? (held as readonly Value[]) : []) {
@@ -220,8 +227,7 @@ function products(
       // The text of a product holds those of its deployments: one that stands there as it is need not be made again.
       const place = twin ? read.text.indexOf(twin.text, from) : -1
       if (twin && place >= 0) from = place + twin.text.length
-      else
-        unite(deployment, accept(readText(deployment, withProduct(deployment, one, read.id))), own, inside, disagreeing)
+      else unite(deployment, readText(deployment, withProduct(deployment, one, read.id)), own, inside, disagreeing)
     }
   }
   if (own || inside.size > 0) all.set('deployments', new Map([...(own ?? []), ...inside]))
@@ -255,11 +261,7 @@ function dressAll(
   const ofProduct = Map.groupBy(held, ({ product }) => product ?? '')
   const read = new Map<string, Incoming>()
   for (const met of whole)
-    take(
-      product,
-      read,
-      'dressed' in met ? met.dressed : accept(readRecord(product, withDeployments(met.bare, ofProduct))),
-    )
+    take(product, read, 'dressed' in met ? met.dressed : readRecord(product, withDeployments(met.bare, ofProduct)))
   return read
 }
 
@@ -286,11 +288,6 @@ function disagree(own: string, b: Fields): boolean {
   return Object.keys(b).some(
     (key) => Object.hasOwn(a, key) && sortedText(a[key] ?? null) !== sortedText(b[key] ?? null),
   )
-}
-
-function accept<T>(read: T | string): T {
-  if (typeof read === 'string') throw new BadBody(read)
-  return read
 }
 
 /** Reads one page of a list; `next_cursor` null or `has_more` false end it. */
@@ -349,7 +346,7 @@ function readEvent(value: Value, resources: Resources): FeedEvent {
   const resource = resourceOf(type, resources)
   const gone = op === 'deleted'
   if (!gone && resource && record === null) throw new BadBody(`${type} ${id}: ${op} without a record`)
-  const incoming = gone ? null : resource ? accept(readRecord(resource, record)) : rawRecord(type, id, record)
+  const incoming = gone ? null : resource ? readRecord(resource, record) : rawRecord(type, id, record)
   if (incoming && incoming.id !== id) throw new BadBody(`${type} ${id}: a record with the id ${incoming.id}`)
   const text = eventText(value, incoming)
   if (text.length > longestEvent) throw new BadBody(`${type} ${id}: an event of ${text.length} characters`)

@@ -41,10 +41,12 @@ export function textHash(text: string): string {
   return hash('md5', text)
 }
 
-/** Reads one record; a text says why it cannot be one. */
-export function readRecord(resource: Resource, value: Value): Incoming | string {
-  const read = readText(resource, value)
-  return typeof read === 'string' ? read : withHash(resource, read)
+/** Why a body cannot be read. */
+export class BadBody extends Error {}
+
+/** Reads one record. */
+export function readRecord(resource: Resource, value: Value): Incoming {
+  return withHash(resource, readText(resource, value))
 }
 
 /** A record whose text can be trusted. */
@@ -54,18 +56,19 @@ export interface RecordText {
   readonly record: Fields
 }
 
-/** The first half of reading a record: its id and its text, or why it cannot be one. */
-export function readText({ name }: Resource, value: Value): RecordText | string {
-  if (!isFields(value)) return `${name}: a record that is no object`
+/** The first half of reading a record: its id and its text. */
+export function readText({ name }: Resource, value: Value): RecordText {
+  if (!isFields(value)) throw new BadBody(`${name}: a record that is no object`)
   const { id } = value
-  if (id === undefined || id === null || id === '') return `${name}: a record without id`
-  if (typeof id !== 'string') return `${name}: an id that is a ${typeof id}, not a text`
-  if (id.length > longestId) return `${name}: an id of ${id.length} characters`
+  if (id === undefined || id === null || id === '') throw new BadBody(`${name}: a record without id`)
+  if (typeof id !== 'string') throw new BadBody(`${name}: an id that is a ${typeof id}, not a text`)
+  if (id.length > longestId) throw new BadBody(`${name}: an id of ${id.length} characters`)
   const { depth, odd } = shapeOf(value)
-  if (depth > deepest) return `${name} ${id}: nested deeper than ${deepest}`
+  if (depth > deepest) throw new BadBody(`${name} ${id}: nested deeper than ${deepest}`)
   const text = textOf(value, odd)
-  if (text.length > longestRecord) return `${name} ${id}: a record of ${text.length} characters`
-  if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text)) return `${name} ${id}: half a character`
+  if (text.length > longestRecord) throw new BadBody(`${name} ${id}: a record of ${text.length} characters`)
+  if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text))
+    throw new BadBody(`${name} ${id}: half a character`)
   return { id, text, record: value }
 }
 
