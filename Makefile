@@ -87,7 +87,7 @@ clean: ## removes everything that can be made again; the lake in data/ stays
 	rm -rf node_modules dist coverage .cache
 
 help: ## lists the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # npm 10 may delete the link to the pinned Node again (several packages bring a `node`): then it is linked anew.
 $(INSTALLED): package-lock.json
