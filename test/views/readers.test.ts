@@ -59,6 +59,15 @@ test.runIf(there)(
 )
 
 test.runIf(there)(
+  'what nobody can have meant is an error in every engine, not an answer of NULLs',
+  () => {
+    const told = askReaders<{ answered: unknown[] }>(python, home, ['refused'])
+    expect(told.map(({ answered }) => answered)).toEqual([[], [], []])
+  },
+  300_000,
+)
+
+test.runIf(there)(
   'the page of ClickHouse shows what ClickHouse says',
   () => {
     expect(runPage(python, home, 'clickhouse.md')).toBe('')

@@ -56,6 +56,10 @@ export function duckdb(uri: string, utc: (x: Sql) => Sql): Dialect {
 export function clickhouse(uri: string): Dialect {
   const json = (option: string, type: string): Sql =>
     `JSONExtract({options:String}, ${literal(option)}, 'Nullable(${type})')`
+  const unread = (option: string): Sql => {
+    const wanted = option === 'skip_nulls' ? "'Bool'" : "'Int64', 'UInt64', 'Double'"
+    return `JSONHas({options:String}, ${literal(option)}) AND toString(JSONType({options:String}, ${literal(option)})) NOT IN (${wanted}, 'Null')`
+  }
   const source = /^s3:/i.test(uri) ? 'deltaLake' : 'deltaLakeLocal'
   return {
     quote: '"',
@@ -70,7 +74,8 @@ export function clickhouse(uri: string): Dialect {
     quotient: (one, other) => `intDiv(${one}, ${other})`,
     monthDay: (days) => `toDayOfMonth(toDate32(toInt32(${days})))`,
     has: (array, value) => `has(${array}, ${value})`,
-    strange: `throwIf(NOT hasAll([${options.map(literal).join(', ')}], JSONExtractKeys({options:String})), 'no such option')`,
+    strange: `throwIf(NOT isValidJSON({options:String}) OR NOT hasAll([${options.map(literal).join(', ')}], JSONExtractKeys({options:String})), 'no such option')
+      + throwIf(${['max_age', 'latency', 'skip_nulls'].map(unread).join(' OR ')}, 'an option is of another type')`,
     refuse: (condition, message) => `throwIf(coalesce(${condition}, false), ${literal(message)})`,
   }
 }
@@ -80,7 +85,7 @@ export function spark(uri: string, marked: boolean): Dialect {
   const value = (option: string): Sql => (marked ? `:${option}` : `pit_${option}`)
   return {
     quote: '`',
-    table: (name) => (marked ? `{${name}}` : `delta.\`${uri.replace(/^s3:/i, 's3a:')}/${name}\``),
+    table: (name) => (marked ? `{${name}}` : `delta.\`${uri.replace(/^s3:/i, 's3a:').replaceAll('`', '``')}/${name}\``),
     decisions: marked ? '{decisions}' : 'pit_decisions',
     text: (option) => `CAST(${value(option)} AS STRING)`,
     number: (option) => `CAST(${value(option)} AS DOUBLE)`,

@@ -24,7 +24,7 @@ ADDED = ["t", "available_at", "v", "o", "age_us"]
 class Lake:
     """The published tables, all of one version of the lake."""
 
-    def __init__(self, uri="{{uri}}", lake_version=None, storage_options=None):
+    def __init__(self, uri={{uri_text}}, lake_version=None, storage_options=None):
         self.uri = uri.rstrip("/")
         self.storage_options = storage_options
         versions = pl.scan_delta(f"{self.uri}/versions", storage_options=storage_options).collect()

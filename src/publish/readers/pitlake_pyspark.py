@@ -30,7 +30,7 @@ UNIVERSE = """
 class Lake:
     """The published tables, all of one version of the lake."""
 
-    def __init__(self, spark, uri="{{uri}}", lake_version=None):
+    def __init__(self, spark, uri={{uri_text}}, lake_version=None):
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         self.spark = spark
         self.uri = uri.replace("s3://", "s3a://", 1).rstrip("/")

@@ -21,7 +21,7 @@ export function readerTexts(uri: string): readonly ReaderText[] {
   const one = (name: string, dialect?: Dialect): ReaderText => ({
     path: `readers/${name}`,
     text: fillIn(name, own(name), (word, argument) => {
-      const plain = { uri, lengths: lengths(), columns: columns() }[word]
+      const plain = { uri, uri_text: JSON.stringify(uri), lengths: lengths(), columns: columns() }[word]
       return plain ?? (dialect && words(dialect)(word, argument))
     }),
   })
