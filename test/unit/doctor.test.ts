@@ -183,6 +183,16 @@ describe('the journal', () => {
     expect((await ask({ repair: true })).findings).toEqual([])
     await expectSound()
   })
+  test('a sound entry that does not follow the one before it is damage', async () => {
+    const { entry } = await readEntry(bench.root, 2)
+    writeFileSync(at(entryFile(2)), encodeEntry({ ...entry, previous: '0'.repeat(64) }).text)
+    const { findings } = await ask()
+    const torn = findings.filter(({ kind }) => kind === 'entry_torn')
+    expect(torn.map(({ path, found }) => [path, found])).toEqual([
+      [entryFile(2), 'it does not follow the entry before it'],
+      ...(newest > 2 ? [[entryFile(3), 'it does not follow the entry before it']] : []),
+    ])
+  })
   test('entry and ledger lost together: nothing is invented, the copy is named', async () => {
     rmSync(at(entryFile(1)))
     loseLedger()

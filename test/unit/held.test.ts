@@ -14,6 +14,9 @@ import {
   summary,
 } from '../../src/ledger/held.ts'
 import { heldRuns, requestTotals, verifiedTotals } from '../../src/ledger/held-runs.ts'
+import { rowsAs } from '../../src/ledger/rows-as.ts'
+import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape.ts'
+import { Engine } from '../../src/store/engine.ts'
 import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
@@ -148,3 +151,17 @@ test('windows, requests and what was asked again are counted by what they say', 
     expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
     expect(verifiedTotals(ledger)).toEqual({ windows: 4, differing: 1, last_at: 8 })
   }))
+
+test('rows of data files are records of the columns that are asked for, or an error of integrity', async () => {
+  using engine = await Engine.open()
+  const fields = { n: count, none: orNull(real), list: listOf(shape({ at: real })) }
+  const row = (n: string): string => `SELECT ${n} AS n, NULL AS none, [{'at': 7::BIGINT}] AS list`
+  expect(await rowsAs(engine, fields, row('3::HUGEINT'))).toEqual([{ n: 3, none: null, list: [{ at: 7 }] }])
+  for (const [n, got] of [
+    ["'3'", 'n: no count'],
+    ['NULL', 'n: no count'],
+    ['-1', 'n: no count'],
+  ] as const)
+    await expect(rowsAs(engine, fields, row(n))).rejects.toMatchObject({ kind: 'integrity', complaints: [{ got }] })
+  await expect(rowsAs(engine, { further: text }, row('1'))).rejects.toThrow('further: no text')
+})
