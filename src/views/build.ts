@@ -1,9 +1,9 @@
-import { copy, isFolder, isThere, readText, touch } from '../store/files.ts'
+import { isFolder, isThere, readText, touch } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { sha256 } from '../ledger/entry.ts'
 import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
-import { Engine, readsWell } from '../store/engine.ts'
+import { Engine, quote, quoteName, readsWell } from '../store/engine.ts'
 import { heldWeekStart, liveFiles } from '../ledger/held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../store/layout.ts'
@@ -194,8 +194,7 @@ async function replaceAll(
   const [database, text, list] = [made('duckdb'), made('sql'), made('json')]
   try {
     const changed = changedObjects(statements.objects, earlier)
-    if (changed) await copy(inLake(root, places.database), database)
-    await makeObjects(database, changed ?? statements.objects)
+    await makeObjects(database, changed ?? statements.objects, changed && inLake(root, places.database))
     await disk.sync(database)
     await disk.write(text, script)
     const manifest = manifestOf(statements, sha256(script), await sha256File(database))
@@ -213,14 +212,22 @@ async function replaceAll(
 /** Every commit is then the file itself: there is no log beside it that would say all twice. */
 const noLog = "SET checkpoint_threshold = '1b'"
 
-async function makeObjects(database: string, objects: readonly Compiled[]): Promise<void> {
+/** Makes objects, in place of those of the same names that an earlier database has; the others are taken from it. */
+async function makeObjects(database: string, objects: readonly Compiled[], earlier?: string): Promise<void> {
   {
     using engine = await Engine.open(database, { threads: 1 })
+    if (earlier !== undefined) await engine.run(`ATTACH ${quote(earlier)} AS earlier (READ_ONLY)`)
     await engine.run(`${noLog}; BEGIN`)
+    if (earlier !== undefined) await takeFrom(engine, 'earlier')
     for (const object of objects) await runObject(engine, object)
     await engine.run('COMMIT')
   }
   if (isThere(`${database}.wal`)) throw new Error('the views were written beside their database, not into it')
+}
+
+async function takeFrom(engine: Engine, attached: string): Promise<void> {
+  const [own] = await engine.rows<{ name: string }>('SELECT current_database() AS name')
+  if (own) await engine.run(`COPY FROM DATABASE ${attached} TO ${quoteName(own.name)} (SCHEMA)`)
 }
 
 async function runObject(engine: Engine, object: Compiled): Promise<void> {

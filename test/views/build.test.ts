@@ -190,6 +190,9 @@ test('whatever changed since the views before, the database holds just what the 
       const first = anew.findIndex((object, i) => objects[i] !== object)
       expect(objects[first]).toBe(anew[first])
       expect(existsSync(join(root, 'lake.duckdb.wal'))).toBe(false)
+      expect(statSync(join(root, 'lake.duckdb')).size).toBeLessThan(
+        1.2 * statSync(join(root, 'spool', 'anew.duckdb')).size,
+      )
       return made.length
     }
     await makeLake(root, [stepAt(1)])
