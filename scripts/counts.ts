@@ -1,25 +1,47 @@
 import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
 
 interface Result {
   readonly numPassedTests: number
   readonly numFailedTests: number
-  readonly testResults: readonly { readonly status: string; readonly assertionResults: readonly unknown[] }[]
+  readonly testResults: readonly {
+    readonly name: string
+    readonly status: string
+    readonly assertionResults: readonly { readonly status: string }[]
+  }[]
 }
 
-/** Passed and failed tests of vitest's JSON reports, summed; a test file that could not even start is one failure. */
-export function countTests(reports: readonly string[]): { passed: number; failed: number } {
+/** How many tests passed, failed and were left out, and of each file how many were left out. */
+export interface Counts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+  readonly skippedIn: ReadonlyMap<string, number>
+}
+
+/** What vitest's JSON reports say together; a test file that could not even start is one failure. */
+export function countTests(reports: readonly string[]): Counts {
   const results = reports.map((text): Result => JSON.parse(text) as Result)
-  const broken = results
-    .flatMap((r) => r.testResults)
-    .filter((f) => f.status === 'failed' && f.assertionResults.length === 0)
+  const files = results.flatMap((result) => result.testResults)
+  const broken = files.filter(({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0)
+  const left = files.map(({ name, assertionResults }): [string, number] => [
+    name,
+    assertionResults.filter(({ status }) => !['passed', 'failed'].includes(status)).length,
+  ])
   return {
-    passed: results.reduce((sum, r) => sum + r.numPassedTests, 0),
-    failed: results.reduce((sum, r) => sum + r.numFailedTests, 0) + broken.length,
+    passed: results.reduce((sum, result) => sum + result.numPassedTests, 0),
+    failed: results.reduce((sum, result) => sum + result.numFailedTests, 0) + broken.length,
+    skipped: left.reduce((sum, [, count]) => sum + count, 0),
+    skippedIn: new Map(left.filter(([, count]) => count > 0)),
   }
 }
 
 if (import.meta.main) {
-  const { passed, failed } = countTests(process.argv.slice(2).map((file) => readFileSync(file, 'utf8')))
-  console.log(`${passed} passed, ${failed} failed`)
+  const { passed, failed, skipped, skippedIn } = countTests(
+    process.argv.slice(2).map((file) => readFileSync(file, 'utf8')),
+  )
+  for (const [file, count] of skippedIn)
+    console.log(`${count} skipped in ${relative('.', file)}: what its first lines ask for is not on this machine`)
+  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
   if (failed > 0 || passed === 0) process.exitCode = 1
 }

@@ -12,15 +12,31 @@ describe('counting tests', () => {
       numPassedTests: passed,
       numFailedTests: failed,
       testResults: [
-        { status: failed > 0 ? 'failed' : 'passed', assertionResults: [{}] },
-        ...Array.from({ length: broken }, () => ({ status: 'failed', assertionResults: [] })),
+        { name: 'a', status: failed > 0 ? 'failed' : 'passed', assertionResults: [{ status: 'passed' }] },
+        ...Array.from({ length: broken }, () => ({ name: 'b', status: 'failed', assertionResults: [] })),
       ],
     })
+  const none = { skipped: 0, skippedIn: new Map() }
 
   test('sums reports and counts a file that did not start as a failure', () => {
-    expect(countTests([report(3, 0), report(4, 2)])).toEqual({ passed: 7, failed: 2 })
-    expect(countTests([report(3, 0, 2)])).toEqual({ passed: 3, failed: 2 })
-    expect(countTests([])).toEqual({ passed: 0, failed: 0 })
+    expect(countTests([report(3, 0), report(4, 2)])).toEqual({ passed: 7, failed: 2, ...none })
+    expect(countTests([report(3, 0, 2)])).toEqual({ passed: 3, failed: 2, ...none })
+    expect(countTests([])).toEqual({ passed: 0, failed: 0, ...none })
+  })
+
+  test('tells what was left out, and where', () => {
+    const statuses = ['passed', 'skipped', 'pending', 'todo', 'failed']
+    const assertionResults = statuses.map((status) => ({ status }))
+    const testResults = [
+      { name: 'some', status: 'passed', assertionResults },
+      { name: 'all', status: 'passed', assertionResults: assertionResults.slice(0, 1) },
+    ]
+    expect(countTests([JSON.stringify({ numPassedTests: 2, numFailedTests: 1, testResults })])).toEqual({
+      passed: 2,
+      failed: 1,
+      skipped: 3,
+      skippedIn: new Map([['some', 3]]),
+    })
   })
 })
 
