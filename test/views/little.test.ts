@@ -41,7 +41,7 @@ async function built(root: string) {
     const value = await makeViews(root, { deps: commitDeps({ disk: { ...realDisk, move } }) })
     const fresh = files().filter((name) => !before.has(name))
     const tables = ran
-      .filter((sql) => sql.startsWith('COPY'))
+      .filter((sql) => sql.startsWith('COPY ('))
       .map((sql) => /-([a-z_]+)\.parquet/.exec(sql.slice(sql.indexOf(' TO ')))?.[1] ?? '')
     return { value, ran, engines, fresh, tables: tables.toSorted(), moved: moved.length }
   } finally {
