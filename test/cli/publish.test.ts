@@ -5,20 +5,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { pitlake } from '../helpers/command.ts'
-import { publishTo, unlike } from '../helpers/delta.ts'
-import { makeLake, type PointRow } from '../helpers/views.ts'
+import { onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
+import { makeLake } from '../helpers/views.ts'
 
 let home = ''
 let data = ''
 let out = ''
-const point = (t: string): PointRow => ({
-  metric: 'indicators/sopr_adjusted_pit',
-  asset: 'BTC',
-  interval: '24h',
-  t,
-  available_at: '2024-04-01',
-  v: 1,
-})
 const version = (at: string, t: string) => ({ at, points: [point(t)] })
 
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine, quoteList, type Row } from '../../src/store/engine.ts'
 import { commitDeps } from './lakes.ts'
 import { catalogue as usual } from './sandbox-client.ts'
-import { makeViews, micros, multiset, withViews } from './views.ts'
+import { makeViews, micros, multiset, type PointRow, withViews } from './views.ts'
 
 /** One line of a Delta log, as this reader needs it. */
 interface Line {
@@ -89,9 +89,13 @@ const isInstant = (value: unknown): value is string =>
 
 /** Rows with every instant rounded up, as what is published must be; keys sorted, as a multiset. */
 export function asPublished(rows: readonly Row[]): string[] {
-  const cells = (row: Row) =>
-    Object.entries(row).map(([name, value]) => [name, isInstant(value) ? ceiled(value) : value] as const)
-  return multiset(rows.map((row) => Object.fromEntries(cells(row).toSorted(([a], [b]) => (a < b ? -1 : 1)))))
+  const up = (row: Row) => Object.entries(row).map(([name, value]) => [name, isInstant(value) ? ceiled(value) : value])
+  return asRead(rows.map((row): Row => Object.fromEntries(up(row))))
+}
+
+/** Rows as they stand, with nothing rounded, as texts that can be compared. */
+export function asRead(rows: readonly Row[]): string[] {
+  return multiset(rows.map((row) => Object.fromEntries(Object.entries(row).toSorted(([a], [b]) => (a < b ? -1 : 1)))))
 }
 
 /** The tables that say something else than the views of the lake do; `versions` and `available_rule_at` are not compared. */
@@ -107,8 +111,14 @@ export async function unlike(root: string, folder: string): Promise<readonly str
         return rule === undefined ? row : rest
       })
       const own = await engine.rows(`SELECT * FROM ${view}`)
-      if (JSON.stringify(asPublished(published)) !== JSON.stringify(asPublished(own))) wrong.push(table)
+      if (JSON.stringify(asRead(published)) !== JSON.stringify(asPublished(own))) wrong.push(table)
     }
   })
   return wrong
+}
+
+/** The point of a day, all known since the same one. */
+export function onePoint(t: string): PointRow {
+  const series = { metric: 'indicators/sopr_adjusted_pit', asset: 'BTC', interval: '24h' } as const
+  return { ...series, t, available_at: '2024-04-01', v: 1 }
 }

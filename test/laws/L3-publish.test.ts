@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
-import { deltaFiles, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
-import { makeLake, type PointRow } from '../helpers/views.ts'
+import { deltaFiles, deltaRows, onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
+import { makeLake } from '../helpers/views.ts'
 
 const fixture = fileURLToPath(new URL('../helpers/publisher.ts', import.meta.url))
 const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
@@ -20,15 +20,6 @@ beforeEach(async () => {
   await makeLake(root, [{ at: '2024-05-01T00:00:00Z', points: [point('2024-03-01'), point('2024-03-02')] }])
 })
 afterEach(() => rmSync(home, { recursive: true, force: true }))
-
-const point = (t: string): PointRow => ({
-  metric: 'indicators/sopr_adjusted_pit',
-  asset: 'BTC',
-  interval: '24h',
-  t,
-  available_at: '2024-04-01',
-  v: 1,
-})
 
 const moreDays = async (): Promise<void> =>
   await makeLake(root, [{ at: '2024-06-01T00:00:00Z', points: [point('2024-03-03')] }])
