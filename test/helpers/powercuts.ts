@@ -286,7 +286,11 @@ class Cut {
     const drawn = this.#random()
     if (drawn < 0.25) return before
     if (drawn < 0.5) return now
-    if (drawn < 0.75) return now.subarray(0, Math.floor(this.#random() * (now.length + 1)))
+    if (drawn < 0.75) {
+      // What was added to a file takes nothing away that was forced before it.
+      const least = now.subarray(0, before.length).equals(before) ? before.length : 0
+      return now.subarray(0, least + Math.floor(this.#random() * (now.length - least + 1)))
+    }
     const mixed = Buffer.alloc(this.#random() < 0.5 ? now.length : before.length)
     before.copy(mixed)
     for (let at = 0; at < mixed.length; at += block)
