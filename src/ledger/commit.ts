@@ -1,4 +1,4 @@
-import { readStream } from '../store/files.ts'
+import { eachChunk } from '../store/files.ts'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { LakeError } from '../errors.ts'
@@ -137,7 +137,10 @@ async function place(root: string, disk: Disk, staged: StagedFile, moved: string
 /** SHA-256 of a file's bytes, hex. */
 export async function sha256File(path: string): Promise<string> {
   const hash = createHash('sha256')
-  for await (const chunk of readStream(path)) hash.update(chunk as Buffer)
+  await eachChunk(path, (chunk) => {
+    hash.update(chunk)
+    return true
+  })
   return hash.digest('hex')
 }
 
