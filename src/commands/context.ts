@@ -53,7 +53,7 @@ export function checkedCatalogue(files: readonly string[]): Catalogue {
 }
 
 /** An instant given by an option; a mistake is one line. */
-function instantOption(input: Input, name: string): number | undefined {
+export function instantOption(input: Input, name: string): number | undefined {
   const text = textOption(input, name)
   if (text === undefined) return undefined
   const at = parseInstant(text)

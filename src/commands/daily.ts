@@ -9,7 +9,7 @@ import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
-import { planCommand } from './plan.ts'
+import { answerPlan } from './plan.ts'
 import { bytes } from '../report/page/words.ts'
 import { json, number } from './print.ts'
 import { syncCommand } from './registry.ts'
@@ -111,7 +111,7 @@ function steps(day: Day): Step[] {
       return `${number(points_added)} points added with ${number(requests)} requests, version ${version}`
     })
   const planned = async (): Promise<Told> =>
-    command(day, planCommand, {}, ({ requests, credits, points }) => {
+    command(day, { answer: answerPlan }, {}, ({ requests, credits, points }) => {
       return `would send ${number(requests)} requests for ${number(credits)} credits, about ${number(points)} points`
     })
   const synced = async (): Promise<Told> =>
@@ -148,7 +148,7 @@ async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<T
 /** Has a command answer as if it had been typed; its document, or its complaint, becomes the line. */
 async function command<T>(
   { input, deps }: Day,
-  spec: AnsweringSpec<T>,
+  spec: Pick<AnsweringSpec<T>, 'answer'>,
   options: Readonly<Record<string, unknown>>,
   line: (report: T) => string,
 ): Promise<Told> {

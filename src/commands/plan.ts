@@ -1,57 +1,80 @@
+import { usage } from '../errors.ts'
 import { preparePlan } from '../metrics/prepare.ts'
 import type { Plan, Totals } from '../metrics/plan.ts'
 import { formatDate } from '../time.ts'
 import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { answerDue } from './due.ts'
 import { bytes } from '../report/page/words.ts'
 import { number, seconds, table } from './print.ts'
-import { type AnsweringSpec, flagOption } from './spec.ts'
+import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 /** `plan`: what a fetch would ask. */
-export const planCommand: AnsweringSpec<Totals> = {
+export const planCommand: AnsweringSpec = {
   name: 'plan',
   summary: 'What a fetch would ask: series, windows, requests, credits, points, bytes, duration at the known rate.',
   options: [
     ...selectionOptions,
     { flags: '--requests', about: 'list every request' },
     { flags: '--offline', about: "plan by the provider's metadata that the lake holds, and ask nobody" },
+    { flags: '--due', about: 'instead, what comes next of each series, and when; asks nobody' },
+    { flags: '--at TIME', about: 'with --due: as seen at this instant instead of now' },
   ],
   details:
     "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them where a lake is. What they leave out is not asked.\n\n" +
-    'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.',
+    'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
+    '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
-    const most = countOption(input, 'maxRequests')
-    const selections = await selectionsOf(input, { settings, catalogue })
-    const now = Math.floor(deps.now() / 1000)
-    const offline = flagOption(input, 'offline')
-    const wanted = { settings, catalogue, selections, gapsOnly: flagOption(input, 'gaps'), now }
-    const world = offline ? null : { ...besideWorld(deps), ...lakeWorld(deps, 'plan') }
-    const { plan, metadata } = await preparePlan(wanted, world)
-    if (flagOption(input, 'verbose')) {
-      deps.stderr(
-        table(
-          ['setting', 'value', 'from'],
-          settings.effective.map((s) => [s.name, s.value, s.origin]),
-        ),
-      )
+    if (flagOption(input, 'due')) {
+      refuseBeside(input)
+      return await answerDue(input, deps)
     }
-    if (offline) deps.stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
-    const requests = flagOption(input, 'requests')
-    const document = {
-      ...plan.totals,
-      not_asked: plan.blocked.length,
-      metadata: { ...metadata, offline },
-      ...(requests && { asks: listed(plan) }),
-    }
-    const { paths, asked } = metadata
-    const words = (): string => {
-      for (const note of notesOn(plan, most)) deps.stderr(`note: ${note}\n`)
-      const list = requests ? `${requestTable(plan)}\n` : ''
-      return `${list}${inWords(plan)}${'metadata'.padEnd(10)} of ${paths} paths, ${asked} asked for now\n`
-    }
-    return { document, words }
+    if (input.options['at'] !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
+    return await answerPlan(input, deps)
   },
+}
+
+/** What speaks of requests has no say in what is due. */
+function refuseBeside({ options }: Input): void {
+  const beside = ['requests', 'offline', 'gaps', 'maxRequests'].find((name) => (options[name] ?? false) !== false)
+  if (beside === undefined) return
+  const flag = beside === 'maxRequests' ? 'max-requests' : beside
+  throw usage('--due', { expected: 'no flag that is about requests', got: `--${flag}` })
+}
+
+/** What a fetch would ask, as `plan` says it. */
+export async function answerPlan(input: Input, deps: Deps): Promise<Answer<Totals>> {
+  const { settings, catalogue } = readContext(input, deps)
+  const most = countOption(input, 'maxRequests')
+  const selections = await selectionsOf(input, { settings, catalogue })
+  const now = Math.floor(deps.now() / 1000)
+  const offline = flagOption(input, 'offline')
+  const wanted = { settings, catalogue, selections, gapsOnly: flagOption(input, 'gaps'), now }
+  const world = offline ? null : { ...besideWorld(deps), ...lakeWorld(deps, 'plan') }
+  const { plan, metadata } = await preparePlan(wanted, world)
+  if (flagOption(input, 'verbose')) {
+    deps.stderr(
+      table(
+        ['setting', 'value', 'from'],
+        settings.effective.map((s) => [s.name, s.value, s.origin]),
+      ),
+    )
+  }
+  if (offline) deps.stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
+  const requests = flagOption(input, 'requests')
+  const document = {
+    ...plan.totals,
+    not_asked: plan.blocked.length,
+    metadata: { ...metadata, offline },
+    ...(requests && { asks: listed(plan) }),
+  }
+  const { paths, asked } = metadata
+  const words = (): string => {
+    for (const note of notesOn(plan, most)) deps.stderr(`note: ${note}\n`)
+    const list = requests ? `${requestTable(plan)}\n` : ''
+    return `${list}${inWords(plan)}${'metadata'.padEnd(10)} of ${paths} paths, ${asked} asked for now\n`
+  }
+  return { document, words }
 }
 
 function requestTable({ asks }: Plan): string {

@@ -148,7 +148,7 @@ function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['o
 }
 
 /** Whether the folder holds a lake. */
-function lakeExists(root: string): boolean {
+export function lakeExists(root: string): boolean {
   return isThere(inLake(root, places.ledger)) || isThere(inLake(root, places.journal))
 }
 

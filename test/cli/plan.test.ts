@@ -99,3 +99,43 @@ test('a plan that cannot ask, or is wrong, leaves nothing behind', async () =>
     expect(readdirSync(bench.root)).toEqual([])
     rmSync(bench.root, { recursive: true, force: true })
   }))
+
+test('plan --due says what comes next, in 80 columns, and asks nobody', async () =>
+  await withBench(now, async (bench) => {
+    const metrics = [
+      '--assets',
+      'BTC,ETH',
+      '--paths',
+      'supply/current_pit,indicators/asol_pit',
+      '--intervals',
+      '24h,1h',
+    ]
+    const fresh = await run(bench, 'plan', '--due', ...metrics, '--json')
+    expect(fresh.json).toMatchObject({ at: '2026-03-10T12:00:00Z', series: 8, overdue: 0, registry: null })
+    expect(new Set(fresh.json.due.map((row: { by: string; t: null }) => `${row.by} ${row.t}`))).toEqual(
+      new Set(['new null']),
+    )
+    expect(existsSync(`${bench.root}/lake`)).toBe(false)
+    await run(bench, 'fetch', ...metrics, '--since', '2026-02-01')
+    const before = bench.sandbox.requests().length
+    const { json } = await run(bench, 'plan', '--due', '--json')
+    const daily = json.due.filter((row: { interval: string; metric: string }) => row.interval === '24h')
+    for (const row of daily) {
+      expect(row).toMatchObject({ t: '2026-03-10T00:00:00Z', by: 'learnt', overdue: false })
+      const [from, to] = row.metric.startsWith('supply') ? [120, 660] : [22 * 60, 46 * 60]
+      const lag = Date.parse(row.due) / 1000 - (now + day / 2)
+      expect(lag).toBeGreaterThan(from ?? 0)
+      expect(lag).toBeLessThanOrEqual(to ?? 0)
+    }
+    const later = await run(bench, 'plan', '--due', '--at', '2026-03-14', '--json')
+    expect(later.json).toMatchObject({ at: '2026-03-14T00:00:00Z', overdue: 8 })
+    const { out } = await run(bench, 'plan', '--due')
+    expect(out).toContain('24h of 2026-03-10 00:00Z, by the lag learnt\n  supply/current_pit  BTC, ETH\n')
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+    await expect(run(bench, 'plan', '--due', '--at', 'soon')).rejects.toThrow('--at: expected a date')
+    await expect(run(bench, 'plan', '--at', '2026-03-14')).rejects.toThrow('--at: expected --due with it')
+    await expect(run(bench, 'plan', '--due', '--gaps')).rejects.toThrow(
+      '--due: expected no flag that is about requests',
+    )
+    expect(bench.sandbox.requests().length).toBe(before)
+  }))

@@ -28,10 +28,11 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/query/': 10,
   'src/publish/': 10,
   'src/report/': 11,
-  'src/index.ts': 12,
+  'src/watch/': 12,
+  'src/index.ts': 13,
   'src/sandbox/': 3,
-  'src/commands/': 13,
-  'src/main.ts': 14,
+  'src/commands/': 14,
+  'src/main.ts': 15,
 }
 
 /** The room of a file: its folder in `src/`, or the file itself where it stands alone. */

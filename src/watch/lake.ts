@@ -1,0 +1,42 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { expand, type Selection, type Wanted } from '../catalog/series.ts'
+import { heldAnswers } from '../ledger/held.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { withListedAssets } from '../metrics/assets.ts'
+import type { Held } from '../metrics/plan.ts'
+import { lakeExists } from '../metrics/prepare.ts'
+import { registryFacts } from '../registry/status.ts'
+import { type Instant, parseInstant } from '../time.ts'
+import type { Learnt } from './due.ts'
+import { learntLags } from './learnt.ts'
+
+/** What a lake says of the wanted series. */
+export interface LakeNow {
+  readonly version: number
+  readonly wanted: readonly Wanted[]
+  readonly held: ReadonlyMap<string, Held>
+  /** When the feed of the registry was last read to its tail; null where it never was. */
+  readonly registryPolled: Instant | null
+}
+
+/** The series of the selections, and what is held of them; a lake that is not there yet holds nothing. */
+export async function lakeNow(root: string, catalogue: Catalogue, selections: readonly Selection[]): Promise<LakeNow> {
+  using ledger = lakeExists(root) ? await Ledger.openToRead(root) : null
+  const wanted = expand(catalogue, await withListedAssets(selections, ledger))
+  if (ledger === null) return { version: 0, wanted, held: new Map(), registryPolled: null }
+  const { feed_at } = registryFacts(ledger)
+  const registryPolled = feed_at === null ? null : (parseInstant(feed_at) ?? null)
+  return { version: ledger.head().version, wanted, held: heldAnswers(ledger), registryPolled }
+}
+
+/** How the points of the wanted series arrived so far; reads every point that is held of them. */
+export async function lagsNow(
+  root: string,
+  catalogue: Catalogue,
+  wanted: readonly Wanted[],
+): Promise<ReadonlyMap<string, Learnt>> {
+  if (!lakeExists(root)) return new Map()
+  using ledger = await Ledger.openToRead(root)
+  const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))
+  return await learntLags(ledger, catalogue, (path) => paths.has(path))
+}
