@@ -3,7 +3,7 @@ import { compareListing, type Drift } from '../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../catalog/listing.ts'
 import { LakeError } from '../errors.ts'
 import { assetsUrl, metricsAccess, type MetricsProvider } from './api.ts'
-import type { Outcome } from '../net/outcome.ts'
+import { describeOutcome, howToGoOn, type Outcome } from '../net/outcome.ts'
 import { isLoopback } from '../config/settings.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 
@@ -39,17 +39,23 @@ async function askListing(input: DriftInput, deps: BesideDeps): Promise<ListedEn
 }
 
 function noListing(outcome: Exclude<Outcome, { kind: 'body' }>, path: string): LakeError {
-  const words = 'words' in outcome && outcome.words !== '' ? outcome.words : outcome.kind
+  const words = describeOutcome(outcome)
   if (outcome.kind === 'unauthorised')
     return new LakeError('unauthorised', {
       subject: 'the provider refuses the key',
       got: words,
       next: 'check PITLAKE_METRICS_KEY',
     })
-  return new LakeError(outcome.kind === 'stopped' ? 'stopped' : 'incomplete', {
-    subject: `the provider's listing at ${path}`,
+  const subject = `the provider's listing at ${path}`
+  if (outcome.kind === 'stopped' || outcome.kind === 'parked') {
+    const until = outcome.kind === 'parked' ? new Date(outcome.until).toISOString() : null
+    return new LakeError('stopped', { subject, got: words, next: howToGoOn(until) })
+  }
+  const away = outcome.kind === 'again'
+  return new LakeError('incomplete', {
+    subject,
     expected: 'a list of endpoints',
     got: words,
-    next: 'name its path with --path, or compare with a saved listing: --file FILE',
+    next: `${away ? 'run the same command again' : 'name its path with --path'}, or compare with a saved listing: --file FILE`,
   })
 }

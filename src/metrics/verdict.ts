@@ -1,18 +1,18 @@
-import { LakeError } from '../errors.ts'
+import { gravestOf, LakeError } from '../errors.ts'
 import { howToGoOn } from '../net/outcome.ts'
 import type { IngestSummary } from './tally.ts'
 
-/** What every job that asks for points says of whom it asked, the gravest first. */
+/** What every job that asks for points says of whom it asked. */
 export function refusedKey({ stopped_by, words }: Pick<IngestSummary, 'stopped_by' | 'words'>): LakeError | null {
   if (stopped_by !== 'unauthorised') return null
   const next = 'check PITLAKE_METRICS_KEY'
   return new LakeError('unauthorised', { subject: 'the provider refuses the key', got: words || undefined, next })
 }
 
-/** The same of what ended it early. */
+/** The same of what else ended it early. */
 export function stoppedEarly(summary: Pick<IngestSummary, 'stopped_by' | 'words' | 'resume_at'>): LakeError | null {
   const { stopped_by, words, resume_at } = summary
-  if (stopped_by === null) return null
+  if (stopped_by === null || stopped_by === 'unauthorised') return null
   if (stopped_by !== 'unreachable')
     return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(resume_at) })
   const next = 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again'
@@ -21,15 +21,16 @@ export function stoppedEarly(summary: Pick<IngestSummary, 'stopped_by' | 'words'
 
 /** The error that a fetch ends with after its work, with what to do next; null where all is well. */
 export function verdict(summary: IngestSummary): LakeError | null {
-  const { violations, windows, refused } = summary
-  const unknown = refusedKey(summary)
-  if (unknown !== null) return unknown
-  if (violations > 0) {
-    const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
-    return new LakeError('integrity', { subject: `${violations} stored values differ upstream`, next })
-  }
-  const early = stoppedEarly(summary)
-  if (early !== null) return early
+  return gravestOf([refusedKey(summary), differing(summary), stoppedEarly(summary), unsettled(summary)])
+}
+
+function differing({ violations }: IngestSummary): LakeError | null {
+  if (violations === 0) return null
+  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
+  return new LakeError('integrity', { subject: `${violations} stored values differ upstream`, next })
+}
+
+function unsettled({ windows, refused }: IngestSummary): LakeError | null {
   if (refused > 0) {
     const subject = `${refused} series that ${refused === 1 ? 'has' : 'have'} points ${refused === 1 ? 'is' : 'are'} refused`
     const next = 'asked again each day; pitlake violations list says which, accept takes note of a withdrawal'

@@ -1,4 +1,4 @@
-import { LakeError } from '../errors.ts'
+import { gravestOf, LakeError } from '../errors.ts'
 import type { Damage } from './damage.ts'
 import { liveFiles, summary as countsOf } from '../ledger/held.ts'
 import { lastVerify } from '../ledger/held-runs.ts'
@@ -138,21 +138,24 @@ function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<stri
 
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
-  const { damage, differences, failures } = summary
-  const unknown = refusedKey(summary)
-  if (unknown !== null) return unknown
+  return gravestOf([refusedKey(summary), damaged(summary), differing(summary), stoppedEarly(summary), failed(summary)])
+}
+
+function damaged({ damage }: VerifySummary): LakeError | null {
   const [first] = damage
-  if (first) {
-    const more = damage.length === 1 ? '' : ` (and ${damage.length - 1} more)`
-    return new LakeError('integrity', { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
-  }
-  if (differences.length > 0) {
-    const next =
-      'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
-    return new LakeError('integrity', { subject: `${differences.length} stored values differ upstream`, next })
-  }
-  const early = stoppedEarly(summary)
-  if (early !== null) return early
+  if (!first) return null
+  const more = damage.length === 1 ? '' : ` (and ${damage.length - 1} more)`
+  return new LakeError('integrity', { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
+}
+
+function differing({ differences }: VerifySummary): LakeError | null {
+  if (differences.length === 0) return null
+  const next =
+    'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
+  return new LakeError('integrity', { subject: `${differences.length} stored values differ upstream`, next })
+}
+
+function failed({ failures }: VerifySummary): LakeError | null {
   if (failures.length === 0) return null
   const subject = `${failures.length} windows got no usable answer`
   return new LakeError('incomplete', { subject, got: failures[0]?.reason, next: 'run the same command again' })

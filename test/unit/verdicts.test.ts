@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { exitCode, gravestOf, LakeError } from '../../src/errors.ts'
+import type { IngestSummary } from '../../src/metrics/tally.ts'
+import { verdict } from '../../src/metrics/verdict.ts'
+import { type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
+
+const quiet: IngestSummary = {
+  run: 'r',
+  version: 1,
+  requests: 1,
+  points_added: 0,
+  files_added: 0,
+  windows: { covered: 1, empty: 0, unsupported: 0, failed: 0 },
+  violations: 0,
+  accepted: 0,
+  refused: 0,
+  stopped_by: null,
+  resume_at: null,
+  words: null,
+}
+const failed = (count: number) => ({ windows: { ...quiet.windows, failed: count } })
+const back = '2024-06-06T00:00:00.000Z'
+
+test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>([
+  ['all well', {}, 0, []],
+  ['an accepted violation', { accepted: 3 }, 0, []],
+  ['windows that are answers', { windows: { covered: 0, empty: 2, unsupported: 3, failed: 0 } }, 0, []],
+  ['a violation', { violations: 2 }, 4, [/^2 stored values differ upstream; .*pitlake violations list.*accept$/]],
+  ['a refused key', { stopped_by: 'unauthorised', words: '401' }, 3, [/refuses the key: got 401; .*METRICS_KEY$/]],
+  ['a spent quota', { stopped_by: 'quota', resume_at: back }, 5, [/^stopped early \(quota\); .* at 2024-06-06T00:00/]],
+  ['an interrupt', { stopped_by: 'signal' }, 5, [/^stopped early \(signal\); run the same command again$/]],
+  ['its own limit', { stopped_by: 'max_requests' }, 5, [/^stopped early \(max_requests\); run the same/]],
+  ['nobody there', { stopped_by: 'unreachable', words: 'gone' }, 6, [/cannot be reached: got gone; .*METRICS_URL/]],
+  ['failed windows', failed(3), 6, [/^3 windows failed; run the same command again; .*coverage/]],
+  ['a refused series', { refused: 1, ...failed(1) }, 6, [/^1 series that has points is refused; .*violations list/]],
+  ['refused series', { refused: 2, ...failed(2) }, 6, [/^2 series that have points are refused; /]],
+  ['violation and failure', { violations: 1, ...failed(1) }, 4, [/^1 stored values differ/, /^1 windows failed/]],
+  ['violation and key', { violations: 1, stopped_by: 'unauthorised' }, 4, [/differ upstream/, /refuses the key/]],
+  ['violation and quota', { violations: 1, stopped_by: 'quota' }, 4, [/differ upstream/, /stopped early \(quota\)/]],
+  ['violation, nobody there', { violations: 1, stopped_by: 'unreachable' }, 4, [/differ upstream/, /be reached/]],
+  ['key and failure', { stopped_by: 'unauthorised', ...failed(1) }, 3, [/refuses the key/, /windows failed/]],
+  ['failure and quota', { stopped_by: 'quota', ...failed(1) }, 6, [/windows failed/, /stopped early \(quota\)/]],
+  ['failure and interrupt', { stopped_by: 'signal', ...failed(4) }, 6, [/4 windows failed/, /stopped early/]],
+])('a fetch with %s', (_, changes, code, lines) => {
+  const error = verdict({ ...quiet, ...changes })
+  expect(error === null ? 0 : exitCode(error)).toBe(code)
+  const said = error?.message.split('\n') ?? []
+  expect(said).toEqual(lines.map((line) => expect.stringMatching(line) as string))
+})
+
+const finding = { kind: 'file_changed', path: 'points/a.parquet', found: 'changed', remedy: 'pitlake doctor' }
+const sound: Partial<VerifySummary> = { damage: [], differences: [], failures: [], stopped_by: null, resume_at: null }
+
+test.each<readonly [string, object, number, readonly RegExp[]]>([
+  ['all well', {}, 0, []],
+  ['damage', { damage: [finding] }, 4, [/^points\/a\.parquet: changed; pitlake doctor$/]],
+  ['more damage', { damage: [finding, finding, finding] }, 4, [/changed \(and 2 more\)/]],
+  ['differences', { differences: [{}, {}] }, 4, [/^2 stored values differ upstream; .*--report.*violations accept$/]],
+  ['failures', { failures: [{ reason: 'html' }] }, 6, [/^1 windows got no usable answer: got html; run the same/]],
+  ['a refused key', { stopped_by: 'unauthorised' }, 3, [/refuses the key/]],
+  ['its own limit', { stopped_by: 'max_requests' }, 5, [/^stopped early \(max_requests\)/]],
+  ['damage and key', { damage: [finding], stopped_by: 'unauthorised' }, 4, [/changed/, /refuses the key/]],
+  ['all of it', { damage: [finding], differences: [{}], failures: [{}] }, 4, [/changed/, /differ/, /no usable/]],
+  ['failure and limit', { failures: [{}], stopped_by: 'max_requests' }, 6, [/no usable/, /stopped early/]],
+])('a verify with %s', (_, changes, code, lines) => {
+  const error = verifyVerdict({ ...sound, ...changes } as VerifySummary)
+  expect(error === null ? 0 : exitCode(error)).toBe(code)
+  expect(error?.message.split('\n') ?? []).toEqual(lines.map((line) => expect.stringMatching(line) as string))
+})
+
+test('of several errors the gravest gives its kind, and every one is told', () => {
+  const next = 'see'
+  const six = new LakeError('incomplete', [
+    { subject: 'six', next },
+    { subject: 'sixth', next },
+  ])
+  const four = new LakeError('integrity', { subject: 'four', next, cause: six })
+  const two = new LakeError('usage', { subject: 'two' })
+  expect(gravestOf([])).toBeNull()
+  expect(gravestOf([null, null])).toBeNull()
+  expect(gravestOf([null, six])).toBe(six)
+  const all = gravestOf([six, null, two, four])
+  expect(all?.message).toBe('four; see\ntwo\nsix; see\nsixth; see')
+  expect([all?.kind, all?.cause]).toEqual(['integrity', six])
+})
