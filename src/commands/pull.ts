@@ -1,7 +1,8 @@
+import type { CopyDeps } from '../publish/lake-copy.ts'
 import { type Pulled, pull } from '../publish/pull.ts'
 import { bytes, several } from '../report/page/words.ts'
 import { readContext } from './context.ts'
-import { type AnsweringSpec, flagOption } from './spec.ts'
+import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input } from './spec.ts'
 import { lakeWorld, webOf } from './world.ts'
 
 /** `pull SRC`: a mirror of another lake, brought up to date. */
@@ -15,22 +16,50 @@ export const pullCommand: AnsweringSpec<Pulled> = {
   details: `Asks no provider. The mirror stands in --data, which must be empty or a mirror of the same lake. Every file is checked
 against the digest that the journal holds for it; killed at any instant, the same command goes on. Results that were
 stamped where the lake is replay here. A mirror is read-only: every command that writes, but pull and views, refuses it.`,
-  answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
-    const world = lakeWorld(deps, 'pull')
-    const onFile = (done: number, of: number): void => deps.live(done === of ? '' : `${done} of ${of} files`)
-    const pulled = await pull(
-      {
-        root: settings.data,
-        source: input.args[0] ?? '',
-        cwd: deps.cwd,
-        catalogue,
-        thorough: flagOption(input, 'thorough'),
-      },
-      { ...world, web: webOf(deps), ...(deps.isTerminal && { onFile }) },
-    )
-    return { document: pulled, words: () => inWords(settings.data, pulled) }
-  },
+  answer: async (input, deps) => await brought(input, deps, { own: false, thorough: flagOption(input, 'thorough') }),
+}
+
+/** `restore SRC`: a lake of its own from a backup. */
+export const restoreCommand: AnsweringSpec<Pulled> = {
+  name: 'restore',
+  summary: 'Make a lake from a backup, from what publish --lake wrote, or from another lake: every file is checked.',
+  args: [
+    {
+      name: 'source',
+      about: 'what backup wrote (a folder or s3://bucket/prefix), or a lake or mirror',
+      required: true,
+    },
+  ],
+  options: [],
+  details: `Asks no provider. The lake stands in --data, which must be empty or a mirror of that lake, which then becomes a lake of
+its own. Every file is checked against the digest that the journal holds for it; what does not fit is named (exit 4).
+Killed at any instant, the same command goes on; until all of it is there the folder is a mirror, which nothing writes to.
+Let one lake alone go on: what two copies of it bring apart cannot be joined again.`,
+  answer: async (input, deps) => await brought(input, deps, { own: true, thorough: true }),
+}
+
+async function brought(
+  input: Input,
+  deps: Deps,
+  how: { readonly own: boolean; readonly thorough: boolean },
+): Promise<Answer<Pulled>> {
+  const { settings, catalogue } = readContext(input, deps)
+  const world = lakeWorld(deps, how.own ? 'restore' : 'pull')
+  const pulled = await pull(
+    { root: settings.data, source: input.args[0] ?? '', cwd: deps.cwd, catalogue, ...how },
+    { ...world, web: webOf(deps), ...fileProgress(deps) },
+  )
+  return { document: pulled, words: () => (how.own ? restoredInWords : inWords)(settings.data, pulled) }
+}
+
+/** On a terminal: how many files have come. */
+export function fileProgress({ isTerminal, live }: Deps): Pick<CopyDeps, 'onFile'> {
+  return isTerminal ? { onFile: (done, of) => live(done === of ? '' : `${done} of ${of} files`) } : {}
+}
+
+function restoredInWords(data: string, { source, version, files, bytes: size }: Pulled): string {
+  const count = `${several(files, 'file')}, ${bytes(size)}`
+  return `${data} is version ${version} of ${source}: ${count} came, every file is as its journal says\n`
 }
 
 function inWords(data: string, { source, version, before, files, bytes: size, stamps, rewritten }: Pulled): string {

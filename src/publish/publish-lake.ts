@@ -1,14 +1,15 @@
+import { basename } from 'node:path'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { dataPlaces } from '../store/begin.ts'
 import { realDisk } from '../store/disk.ts'
-import { dataVersion } from '../store/layout.ts'
+import { dataVersion, places } from '../store/layout.ts'
 import { pin } from '../store/pin.ts'
 import { below } from './below.ts'
 import type { Micros } from '../time.ts'
 import type { Destination, Published } from './destination.ts'
-import { folderAt } from './folder.ts'
+import { folderAt, onTheWay } from './folder.ts'
 import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
 import { journalAt } from './lake-journal.ts'
 
@@ -22,18 +23,34 @@ export interface LakeInput {
   readonly version: number
   readonly run: string
   readonly scratch: string
+  readonly thorough?: boolean
 }
 
 /** Copies journal, stamps and the files of a version under `lake/` of a destination, for `pitlake pull`. */
 export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps): Promise<Copied> {
-  const { root, to, version, run, scratch } = input
+  const { root, to, version, run, scratch, thorough = false } = input
   const from = folderAt(root, { disk: deps.disk ?? realDisk, mark: run })
   await using held = new AsyncDisposableStack()
   held.use(await pin(root, run, { ...deps.holder, since: deps.nowMicros() }, deps))
   return await copyLake(
-    { from, to: below(to, lakeFolder), until: version, mirrorOf: (lake) => `lake ${lake}`, scratch, near: false },
+    {
+      from,
+      to: below(to, lakeFolder),
+      until: version,
+      mirrorOf: (lake) => `lake ${lake}`,
+      scratch,
+      near: false,
+      thorough,
+    },
     deps,
   )
+}
+
+/** What killed copies have left of files that were on their way to a lake. */
+export async function leftOnTheWay(to: Destination): Promise<readonly Published[]> {
+  const folders = [...dataPlaces, places.journal, places.runs, places.stamps]
+  const all = await Promise.all(folders.map(async (place) => await to.list(place)))
+  return all.flat().filter(({ path }) => basename(path).startsWith(onTheWay))
 }
 
 /**

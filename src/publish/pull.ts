@@ -1,27 +1,26 @@
-import { basename } from 'node:path'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { runName } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { findOrphans, openSpool } from '../ledger/sweep.ts'
-import { dataPlaces, refuseStranger } from '../store/begin.ts'
+import { refuseStranger } from '../store/begin.ts'
 import { diskError, isWritable, liesIn, realDisk } from '../store/disk.ts'
 import { isThere, readText } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
 import { type Lock, lockCommit, lockJob } from '../store/lock.ts'
-import { mirrorMarker, mirrorOf, parseMarker } from '../store/marker.ts'
+import { lakeMarker, markedSynthetic, mirrorMarker, mirrorOf, parseMarker } from '../store/marker.ts'
 import { pin } from '../store/pin.ts'
 import { closePrivate } from '../store/private.ts'
 import { buildViews } from '../views/build.ts'
 import { namedByViews } from '../views/manifest.ts'
 import { below } from './below.ts'
 import type { Destination, Reach } from './destination.ts'
-import { folderAt, onTheWay } from './folder.ts'
+import { folderAt } from './folder.ts'
 import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
 import { journalAt } from './lake-journal.ts'
 import { destinationOf } from './open.ts'
-import { lakeFolder } from './publish-lake.ts'
+import { lakeFolder, leftOnTheWay } from './publish-lake.ts'
 
 /** What is mirrored, and where to. */
 export interface PullInput {
@@ -34,6 +33,8 @@ export interface PullInput {
   readonly catalogue: Catalogue
   /** Reads what is here already, too, and brings anew what is not as it should be. */
   readonly thorough: boolean
+  /** What comes is a lake of its own in the end: others may write to it. */
+  readonly own?: boolean
 }
 
 /** What pulling needs of the world. */
@@ -48,19 +49,26 @@ export interface Pulled extends Copied {
   readonly removed: number
 }
 
-/** Brings a mirror up to the newest version of its lake, asking no provider; a new one where the folder is empty. */
+/**
+ * Brings a mirror up to the newest version of its lake, asking no provider; a new one where the folder is empty. What
+ * shall be a lake of its own is a mirror until all of it is there.
+ */
 export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
-  const { root } = input
+  const { root, own = false } = input
+  const name = own ? 'restore' : 'pull'
   const disk = deps.disk ?? realDisk
-  const run = runName(deps, 'pull')
+  const run = runName(deps, name)
   const reach: Reach = { disk, mark: run, web: deps.web }
   await refuseOwn(root)
   const from = await lakeIn(destinationOf(input.source, input.cwd === undefined ? reach : { ...reach, cwd: input.cwd }))
   if (isLocal(from) && (liesIn(root, from.uri) || liesIn(from.uri, root)))
-    throw usage(`source ${from.uri}`, { expected: 'a folder apart from that of the mirror', got: root })
+    throw usage(`source ${from.uri}`, {
+      expected: `a folder apart from that of the ${own ? 'lake' : 'mirror'}`,
+      got: root,
+    })
   try {
     await using held = new AsyncDisposableStack()
-    held.use(await lockJob(root, 'pull', { ...deps.holder, since: deps.nowMicros() }))
+    held.use(await lockJob(root, name, { ...deps.holder, since: deps.nowMicros() }))
     const spool = held.use(await openSpool(root, run, deps))
     held.use(await pinned(from, run, deps))
     const inPlace = await namedByViews(root)
@@ -72,9 +80,11 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
     await rename(root, to, from.uri)
     using ledger = await openMirror(root, deps)
     await buildViews(ledger, { catalogue: input.catalogue, deps })
-    return { source: from.uri, ...copied, removed: await tidy(ledger, to, inPlace, deps) }
+    const removed = await tidy(ledger, to, inPlace, deps)
+    if (own) await to.replace(places.marker, lakeMarker(copied.lake, (await markedSynthetic(root)) === true))
+    return { source: from.uri, ...copied, removed }
   } catch (error) {
-    throw diskError(error, 'pull')
+    throw diskError(error, name)
   }
 }
 
@@ -84,7 +94,7 @@ async function refuseOwn(root: string): Promise<void> {
   if (![places.journal, places.ledger, places.marker].some((place) => isThere(inLake(root, place))))
     return await refuseStranger(root, false)
   throw usage(`lake ${root}`, {
-    expected: 'a mirror, or an empty folder to make one in',
+    expected: 'an empty folder, or a mirror',
     got: 'a lake of its own',
     next: 'name another folder with --data',
   })
@@ -109,11 +119,9 @@ async function pinned(from: Destination, run: string, deps: PullDeps): Promise<L
 
 /** The marker says where the mirror came from last. */
 async function rename(root: string, to: Destination, source: string): Promise<void> {
-  const text = await readText(inLake(root, places.marker))
-  const marker = parseMarker(text)
+  const marker = parseMarker(await readText(inLake(root, places.marker)))
   if (!marker || marker.mirrorOf === source) return
-  const { synthetic } = JSON.parse(text) as { synthetic?: unknown }
-  await to.replace(places.marker, mirrorMarker(marker.lake, synthetic === true, source))
+  await to.replace(places.marker, mirrorMarker(marker.lake, (await markedSynthetic(root)) === true, source))
 }
 
 /** The index, made anew where it was lost or had seen an entry that was written anew. */
@@ -140,8 +148,7 @@ async function tidy(
   const disk = deps.disk ?? realDisk
   await closePrivate(ledger.root)
   const gone = (await findOrphans(ledger)).filter((path) => !inPlace(path))
-  for (const place of [...dataPlaces, places.journal, places.runs, places.stamps])
-    for (const { path } of await to.list(place)) if (basename(path).startsWith(onTheWay)) gone.push(path)
+  gone.push(...(await leftOnTheWay(to)).map(({ path }) => path))
   for (const path of new Set(gone)) await disk.remove(inLake(ledger.root, path))
   return new Set(gone).size
 }

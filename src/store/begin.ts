@@ -79,7 +79,7 @@ function stranger(root: string, place: string): LakeError {
 function unfinishedMirror(root: string, source: string): LakeError {
   return usage(`lake ${root}`, {
     expected: 'a mirror that is whole',
-    got: `one that pitlake pull ${source} did not finish`,
+    got: `one that pitlake pull or restore ${source} did not finish`,
     next: 'run that again',
   })
 }

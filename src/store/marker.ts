@@ -52,6 +52,12 @@ export function mirrorMarker(lake: string, synthetic: boolean, source: string): 
   return `${JSON.stringify({ lake, synthetic, mirror_of: source, about })}\n`
 }
 
+/** The text of the marker of a lake of its own. */
+export function lakeMarker(lake: string, synthetic: boolean): string {
+  const about = 'this folder is a lake of pitlake; without this file nothing in it is ever swept'
+  return `${JSON.stringify({ lake, synthetic, about })}\n`
+}
+
 /** The lake and the source that the text of a marker tells; undefined for a text that is no marker. */
 export function parseMarker(text: string): { readonly lake: string; readonly mirrorOf: string | null } | undefined {
   try {
@@ -75,8 +81,7 @@ async function read(root: string): Promise<Marker | null> {
 export async function setMarker(disk: Disk, root: string, lake: string, synthetic: boolean): Promise<void> {
   if ((await readMarker(root)) === lake) return
   const temporary = inLake(root, `.tmp-${places.marker}`)
-  const about = 'this folder is a lake of pitlake; without this file nothing in it is ever swept'
-  await disk.write(temporary, `${JSON.stringify({ lake, synthetic, about })}\n`)
+  await disk.write(temporary, lakeMarker(lake, synthetic))
   const made = await disk.claim(temporary, inLake(root, places.marker))
   if (!made) {
     await disk.remove(temporary)

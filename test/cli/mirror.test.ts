@@ -30,12 +30,13 @@ const readers = new Set(
   `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
   audit availability, status, lookahead, versions, sql, panel, replay, registry status, sandbox`.split(/,\s+/),
 )
-/** The two that may write to a mirror. */
-const own = new Set(['pull', 'views'])
+/** Those that may write to a mirror. */
+const own = new Set(['pull', 'restore', 'views'])
 /** What makes the others write. */
 const told: Readonly<Record<string, readonly (readonly string[])[]>> = {
   vacuum: [['--yes']],
   publish: [['out']],
+  backup: [['out']],
   doctor: [['--repair'], ['--rebuild-ledger'], ['--forget-lost'], ['--adopt']],
   stamp: [['q.sql', '--out', 'r.parquet']],
   'violations accept': [['0123456789ab', '--why', 'seen']],

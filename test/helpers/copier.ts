@@ -3,9 +3,10 @@ import { folderAt } from '../../src/publish/folder.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { pulled } from './mirrors.ts'
 
-// A process to be killed: `pull` into a mirror, or the copy that publish makes.
+// A process to be killed: `pull` into a mirror, `restore`, or the copy that publish makes.
 const [how, source = '', target = ''] = process.argv.slice(2)
 if (how === 'pull') await pulled(target, source)
+else if (how === 'restore') await pulled(target, source, {}, { own: true, thorough: true })
 else {
   const [from, to] = [source, target].map((text) => folderAt(text, { disk: realDisk, mark: String(process.pid) }))
   if (!from || !to) throw new Error('source and target')

@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { sha256File } from '../../src/ledger/commit.ts'
@@ -17,22 +14,8 @@ import { realDisk } from '../../src/store/disk.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { grow, mergeAndVacuum, pullDeps } from '../helpers/mirrors.ts'
+import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
-
-const copier = fileURLToPath(new URL('../helpers/copier.ts', import.meta.url))
-const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
-
-/** Copies in a process that dies before a step of the disk; `steps` where it lived. */
-async function copyUntil(how: string, source: string, target: string, dieAt: number): Promise<number | null> {
-  const told = `${target}-steps`
-  const child = spawn(process.execPath, ['--import', mortal, copier, how, source, target], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
-  })
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== null && code !== 0) throw new Error(`the copy ended with ${code}`)
-  return code === null ? null : Number(readFileSync(told, 'utf8'))
-}
 
 /** The newest version that stands in a folder, every file of which is there byte for byte; 0 for none yet. */
 async function wholeVersion(root: string): Promise<number> {
@@ -77,10 +60,10 @@ describe('L3: kill -9 around a copy', () => {
       await inFolder(async (folder) => {
         const [before, after] = await twoStates(folder)
         const undisturbed = join(folder, 'undisturbed')
-        const first = (await copyUntil(how, before, undisturbed, 0)) ?? 0
+        const first = (await stepsOf(how, before, undisturbed, 0)) ?? 0
         const base = join(folder, 'base')
         cpSync(undisturbed, base, { recursive: true })
-        const second = (await copyUntil(how, after, undisturbed, 0)) ?? 0
+        const second = (await stepsOf(how, after, undisturbed, 0)) ?? 0
         expect(Math.min(first, second)).toBeGreaterThan(15)
         const onTheWay = (root: string): string[] =>
           readdirSync(root, { recursive: true })
@@ -93,9 +76,9 @@ describe('L3: kill -9 around a copy', () => {
         for (const [n, [source, at]] of [...deaths, ...later].entries()) {
           const target = join(folder, `target-${n}`)
           if (source === after) cpSync(base, target, { recursive: true })
-          expect(await copyUntil(how, source, target, at)).toBeNull()
+          expect(await stepsOf(how, source, target, at)).toBeNull()
           expect(source === after ? [3, last] : [0, 1, 2, 3]).toContain(await wholeVersion(target))
-          await copyUntil(how, after, target, 0)
+          await stepsOf(how, after, target, 0)
           expect(await lakeOf(target)).toEqual(expected)
           if (how === 'pull') expect(onTheWay(target)).toEqual([])
         }

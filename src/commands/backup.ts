@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto'
+import { backup, type BackedUp } from '../publish/backup.ts'
+import { destinationOf } from '../publish/open.ts'
+import { bytes, several } from '../report/page/words.ts'
+import { realDisk } from '../store/disk.ts'
+import { readContext } from './context.ts'
+import { fileProgress } from './pull.ts'
+import { type AnsweringSpec, flagOption } from './spec.ts'
+import { lakeWorld, openedLake, webOf } from './world.ts'
+
+/** `backup DEST`: the lake a second time, for `restore`. */
+export const backupCommand: AnsweringSpec<BackedUp> = {
+  name: 'backup',
+  summary:
+    'Keep the newest version of the lake a second time, for restore; beside any job, only what is missing travels.',
+  args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],
+  options: [{ flags: '--thorough', about: 'read what stands there already, too, and bring anew what is damaged' }],
+  details: `Writes journal, runs, stamps and the files of the newest version to DEST/lake, each file checked against the digest
+that the journal holds for it, and takes away there what that version and the stamped results do not need. One copy answers
+for every instant: observed_as_of is a filter on rows. What publish --lake wrote goes on as a backup, and pull mirrors it.
+The configuration and the user's own catalogue are not part of a lake.`,
+  answer: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    await openedLake(deps, settings.data)
+    const reach = { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) }
+    const done = await backup(
+      {
+        root: settings.data,
+        to: destinationOf(input.args[0] ?? '', reach),
+        thorough: flagOption(input, 'thorough'),
+      },
+      { ...lakeWorld(deps, 'backup'), ...fileProgress(deps) },
+    )
+    return { document: done, words: () => inWords(done) }
+  },
+}
+
+function inWords({ destination, version, before, files, bytes: size, stamps, removed }: BackedUp): string {
+  if (version === before && files + stamps + removed === 0) return `${destination} holds version ${version} already\n`
+  const gone = removed > 0 ? `, ${several(removed, 'file')} went` : ''
+  return `${destination} holds version ${version}: ${several(files, 'file')}, ${bytes(size)} came${gone}\n`
+}
