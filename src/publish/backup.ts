@@ -37,9 +37,10 @@ export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Prom
       throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
     await using spool = await openSpool(root, id, deps)
     const done = { files: 0, bytes: 0 }
-    const copy = { root, to, version, run: id, scratch: spool.file('lake'), thorough }
+    await using behind = new AsyncDisposableStack()
     // The copy must not hold a run that never ends: this one is written down behind it.
-    const copied = await publishLake(copy, deps).finally(async () => await begin({ version }, () => done))
+    behind.defer(async () => await begin({ version }, () => done))
+    const copied = await publishLake({ root, to, version, run: id, scratch: spool.file('lake'), thorough }, deps)
     done.files = copied.files
     done.bytes = copied.bytes
     const going = await lakeGoing(to, ledger, deps.nowMicros())

@@ -65,6 +65,11 @@ test('a restored lake is the lake: it answers, replays and goes on', async () =>
     expect(done).toMatchObject({ version: 5, before: 0, entries: 5, stamps: 1, removed: 0 })
     expect(await restored(back, out)).toMatchObject({ version: 5, before: 0, files: done.files })
     await expectMirror(back, frozen)
+    using ledger = await Ledger.open(source)
+    const runs = ledger.statement("SELECT exit_code, actual FROM runs WHERE job = 'backup'").all()
+    expect(runs).toMatchObject([
+      { exit_code: 0, actual: expect.stringMatching(`"files":${done.files},"bytes":\\d\\d+`) as string },
+    ])
     expect(marker(back)).toEqual(marker(source))
     expect(await replay(back, result, { sleep: async () => undefined }, 'pitlake test')).toMatchObject({ same: true })
     await grow(back, 5, 1)
