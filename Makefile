@@ -13,7 +13,7 @@ TESTS := .cache/tests.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test test-spark test-s3-race torture powercuts check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test test-spark test-s3-race torture powercuts mutants check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -61,6 +61,13 @@ powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a
 
 fuzz: $(INSTALLED) ## runs N rounds (1000) of a lake against a provider that means harm; PITLAKE_SEED picks others
 	@PITLAKE_FUZZ=$(or $(N),1000) vitest run test/laws/fuzz.test.ts
+
+mutants: $(INSTALLED) ## changes the program in N places (150) of each ROOM (all of them) and asks which tests notice; SEED draws others
+ifeq ($(ROOM),sql)
+	@node scripts/mutants-sql.ts "$(N)" "$(SEED)"
+else
+	@node scripts/mutants.ts "$(ROOM)" "$(N)" "$(SEED)"
+endif
 
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds
 	@scripts/s3-race.sh
