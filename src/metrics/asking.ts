@@ -12,6 +12,8 @@ import { isRecent, isShort, isSmall, type Known, probeOf, settleRefusal } from '
 import { maxBodyBytes, type OpenRun } from './run.ts'
 import { type Asked, knownAt, settleFailure, settleWhole } from './settle.ts'
 import { halve } from './split.ts'
+import { end } from '../time.ts'
+import type { Window } from '../windows.ts'
 
 /** A run that asks the windows of its plan, and what it has learned. */
 export interface Asking extends OpenRun {
@@ -241,16 +243,21 @@ function firstLessons(
 
 function urlOf(asking: Asking, ask: Ask): string {
   const { catalogue, settings } = asking.input
-  const { paths, exchanges } = settings.metrics
-  const { series, endpoint, window } = ask
+  const { paths, exchanges, timestamp } = settings.metrics
+  const { series, endpoint } = ask
   const wireExchange = series.exchange === null ? undefined : exchanges[series.exchange]
   return metricsUrl(asking.connection.base, catalogue.wire, {
     series,
     endpoint,
-    window,
+    window: timestamp === 'interval_end' ? endsOf(ask) : ask.window,
     wirePath: paths[endpoint.path],
     wireExchange,
   })
+}
+
+/** The window as a provider is asked for it whose `t` are ends: that of the ends of its intervals. */
+function endsOf({ window, interval }: Ask): Window | null {
+  return window && { since: end(window.since, interval), until: end(window.until, interval) }
 }
 
 function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['body'] = null): Answered {

@@ -3,6 +3,7 @@ import type { Wire } from '../catalog/wire.ts'
 import type { Series } from '../catalog/series.ts'
 import type { RefusalAnswer } from '../ledger/refusals.ts'
 import { formatDate, type Instant } from '../time.ts'
+import type { Settings } from '../config/settings.ts'
 import type { Described } from './metadata-reading.ts'
 
 /** What metadata say of one series since `at`; `start` null: nothing about its beginning. */
@@ -25,7 +26,7 @@ export function saidOf(
   { parameters, min, at }: DatedMetadata,
   { queryKeys }: Wire,
   { series, endpoint }: { readonly series: Series; readonly endpoint: Endpoint },
-  exchanges: Readonly<Record<string, string>>,
+  { exchanges, timestamp }: Pick<Settings['metrics'], 'exchanges' | 'timestamp'>,
 ): DatedSaid {
   const spelt = (name: string): string => exchanges[name] ?? name
   const names = (name: keyof Wire['queryKeys'], own: string | null, known: readonly string[]): boolean => {
@@ -37,7 +38,8 @@ export function saidOf(
   const own = { ...series, exchange: series.exchange === null ? null : spelt(series.exchange) }
   const known = { ...endpoint, exchanges: endpoint.exchanges.map(spelt) }
   const listed = names('asset', own.asset, []) && dimensions.every(({ one, many }) => names(one, own[one], known[many]))
-  return { listed, start: min, at }
+  // An end is told of the interval before it.
+  return { listed, start: min !== null && timestamp === 'interval_end' ? min - 1 : min, at }
 }
 
 const unlistedReason = 'not in the metadata of '

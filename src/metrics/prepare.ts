@@ -106,7 +106,7 @@ export async function planOn(
     blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
     said: (series, endpoint) => {
       const known = metadata.get(wirePathOf(settings.metrics, endpoint))
-      return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics.exchanges) : null
+      return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics) : null
     },
   }
   const held = ledger === null ? new Map<string, Held>() : heldAnswers(ledger)

@@ -87,7 +87,7 @@ const said = (parameters: Record<string, string[]>, own: Partial<Series> = {}, o
     { parameters, min: null, at: 0 },
     catalogue.wire,
     { series: { ...series, ...own }, endpoint: of },
-    { exchange_1: 'REAL' },
+    { exchanges: { exchange_1: 'REAL' }, timestamp: 'interval_start' },
   ).listed
 
 test('a series is left out by any list that does not hold its value', () => {
