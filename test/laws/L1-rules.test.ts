@@ -56,16 +56,11 @@ interface Shown {
 }
 
 async function shownPoints(engine: Engine): Promise<Map<string, Shown>> {
-  const rows = await engine.rows(
-    `SELECT metric, asset, "interval", epoch(t)::BIGINT AS t, epoch_us(available_at) AS available, v, basis,
+  const rows = await engine.rows<{ line: string } & Shown>(
+    `SELECT concat_ws(' ', metric, asset, "interval", epoch(t)::BIGINT) AS line, epoch_us(available_at) AS available, v, basis,
       epoch_us(observed_at) AS observed, epoch_us(computed_at) AS computed FROM points`,
   )
-  return new Map(
-    rows.map(({ metric, asset, interval, t, ...row }) => [
-      `${metric} ${asset} ${interval} ${t}`,
-      row as never as Shown,
-    ]),
-  )
+  return new Map(rows.map(({ line, ...point }) => [line, point]))
 }
 
 /** A point of the lake as the twin would have it, in microseconds. */

@@ -118,7 +118,7 @@ test('TIME 1 to TIME 13 and TIME 35 from the catalogue to the joins', async () =
       )
       expect(come?.['n']).toBe(1)
       for (const n of [1, 64, 65])
-        expect(new Set(await known(engine, 'BOTH', Array<string>(n).fill(String(come?.['ts']))))).toEqual(
+        expect(new Set(await known(engine, 'BOTH', Array<string>(n).fill(come?.['ts'] as string)))).toEqual(
           new Set([200]),
         )
       // TIME 35
@@ -164,19 +164,17 @@ select: [${every.join(', ')}]
   await withTimedLake(yaml, { lines }, async (lake) => {
     await lake.fetchAt(at('2028-01-01T00:00'))
     await asked(lake, async (engine) => {
-      const dated = async (): Promise<unknown[]> =>
-        (
-          await engine.rows(`SELECT concat(metric, ' ', "interval", ' ', epoch(t)::BIGINT) AS line,
-            epoch_us(available_at)::DOUBLE / 1e6 AS at, basis FROM points`)
-        )
-          .map(Object.values)
-          .toSorted()
-      const owed = (backfill: boolean): unknown[] =>
+      const dated = async (): Promise<string[]> => {
+        const rows = await engine.rows(`SELECT concat_ws(' ', metric, "interval", epoch(t)::BIGINT) AS line,
+          epoch_us(available_at)::DOUBLE / 1e6 AS at, basis FROM points`)
+        return rows.map((row) => Object.values(row).join(' ')).toSorted()
+      }
+      const owed = (backfill: boolean): string[] =>
         lines
           .flatMap(({ path, interval, points }, n) =>
             points.map(({ t, computed }, i) => {
               const line = `${path} ${interval} ${t}`
-              return backfill && i > 1 ? [line, cases[n]?.ruled(t), 'backfilled'] : [line, computed, 'provider']
+              return backfill && i > 1 ? `${line} ${cases[n]?.ruled(t)} backfilled` : `${line} ${computed} provider`
             }),
           )
           .toSorted()
