@@ -46,8 +46,8 @@ function cataloguedRule(path: string, interval: Spell): HandRule {
   return typeof rule === 'function' ? rule(interval) : rule
 }
 
-/** The points of a line that the views show, by `t`; instants in microseconds. */
-interface Shown {
+/** A point as the views show it; instants in microseconds. */
+type Shown = {
   readonly available: bigint
   readonly observed: bigint
   readonly basis: string
@@ -56,7 +56,7 @@ interface Shown {
 }
 
 async function shownPoints(engine: Engine): Promise<Map<string, Shown>> {
-  const rows = await engine.rows<{ line: string } & Shown>(
+  const rows = await engine.rows<Shown & { readonly line: string }>(
     `SELECT concat_ws(' ', metric, asset, "interval", epoch(t)::BIGINT) AS line, epoch_us(available_at) AS available, v, basis,
       epoch_us(observed_at) AS observed, epoch_us(computed_at) AS computed FROM points`,
   )

@@ -165,9 +165,11 @@ select: [${every.join(', ')}]
     await lake.fetchAt(at('2028-01-01T00:00'))
     await asked(lake, async (engine) => {
       const dated = async (): Promise<string[]> => {
-        const rows = await engine.rows(`SELECT concat_ws(' ', metric, "interval", epoch(t)::BIGINT) AS line,
-          epoch_us(available_at)::DOUBLE / 1e6 AS at, basis FROM points`)
-        return rows.map((row) => Object.values(row).join(' ')).toSorted()
+        const rows = await engine.rows<{ line: string; at: number; basis: string }>(
+          `SELECT concat_ws(' ', metric, "interval", epoch(t)::BIGINT) AS line,
+            epoch_us(available_at)::DOUBLE / 1e6 AS at, basis FROM points`,
+        )
+        return rows.map(({ line, at, basis }) => `${line} ${at} ${basis}`).toSorted()
       }
       const owed = (backfill: boolean): string[] =>
         lines
