@@ -8,10 +8,10 @@ export const minute = 60
 export const hour = 3600
 export const day = 86_400
 
-/** How long an interval is: so many seconds, or so many calendar months; `weekly` ones begin on the week's first day. */
+/** How long an interval is: so many seconds, or a calendar month; `weekly` ones begin on the week's first day. */
 interface Measure {
   readonly seconds: number
-  readonly months: number
+  readonly months: 0 | 1
   readonly weekly: boolean
 }
 
@@ -75,7 +75,7 @@ export function weekdayAt(start: Instant): Weekday {
 /** The start of the interval that contains the instant; weeks begin on Monday unless another day is given. */
 export function floor(at: Instant, interval: Interval, weekStart: Weekday = 'monday'): Instant {
   const { seconds, months } = table[interval]
-  if (months > 0) return monthStart(Math.floor(monthIndex(at) / months) * months)
+  if (months > 0) return monthStart(monthIndex(at))
   const phase = phaseOf(interval, weekStart)
   return Math.floor((at - phase) / seconds) * seconds + phase
 }
@@ -94,7 +94,7 @@ export function end(t: Instant, interval: Interval): Instant {
 /** The start of the interval `n` further on (`n` may be negative) from the interval start `t`. */
 export function step(t: Instant, interval: Interval, n: number): Instant {
   const { seconds, months } = table[interval]
-  return months > 0 ? monthStart(monthIndex(t) + n * months) : t + n * seconds
+  return months > 0 ? monthStart(monthIndex(t) + n) : t + n * seconds
 }
 
 /** Whether `t` is the start of an interval. */
@@ -104,11 +104,10 @@ export function onGrid(t: Instant, interval: Interval): boolean {
 
 /** How many intervals start in the half-open range `[since, until)`. */
 export function count(since: Instant, until: Instant, interval: Interval, weekStart: Weekday = 'monday'): number {
-  if (until <= since) return 0
   const first = ceil(since, interval, weekStart)
   const last = ceil(until, interval, weekStart)
   const { seconds, months } = table[interval]
-  return months > 0 ? (monthIndex(last) - monthIndex(first)) / months : Math.round((last - first) / seconds)
+  return Math.max(0, months > 0 ? monthIndex(last) - monthIndex(first) : Math.round((last - first) / seconds))
 }
 
 /** Months since 1970-01 of the month that contains the instant. */
@@ -124,15 +123,15 @@ function monthStart(index: number): Instant {
   return date.getTime() / 1000
 }
 
-const isoForm = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i
+const isoForm = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?)?\s*(?:Z|([+-]\d{2}):?(\d{2}))?)?$/i
 
 /** Whole seconds and the millionths beyond; undefined for what is no ISO text, or a day that the calendar does not have. */
 function readIso(text: string): { readonly seconds: Instant; readonly millionths: number } | undefined {
-  const [, date = '', minutes = '00:00', rest = ':00', fraction = '', zone = 'Z'] = isoForm.exec(text) ?? []
+  const [, date = '', minutes = '00:00', rest = ':00', fraction = '', hours = '+00', beyond = '00'] =
+    isoForm.exec(text) ?? []
   const midnight = Date.parse(`${date}T00:00:00Z`)
   if (Number.isNaN(midnight) || formatDate(midnight / 1000) !== date) return undefined
-  const spelled = zone.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
-  const at = Date.parse(`${date}T${minutes}${rest}${spelled}`)
+  const at = Date.parse(`${date}T${minutes}${rest}${hours}:${beyond}`)
   if (Number.isNaN(at)) return undefined
   return { seconds: at / 1000, millionths: Number(fraction.padEnd(6, '0').slice(0, 6)) }
 }
@@ -182,7 +181,7 @@ export function parseHeaderDate(text: string): number | undefined {
 
 /** RFC 3339 in UTC without fractions: `2024-03-01T00:00:00Z`. */
 export function formatInstant(at: Instant): string {
-  return new Date(at * 1000).toISOString().replace(/\.\d{3}Z$/, 'Z')
+  return `${new Date(at * 1000).toISOString().slice(0, -5)}Z`
 }
 
 /** The UTC date of the instant: `2024-03-01`. */

@@ -11,13 +11,18 @@ import {
   formatInstant,
   type Interval,
   intervals,
+  longestSeconds,
   onGrid,
   parseDuration,
   instantOf,
   parseHeaderDate,
   parseInstant,
   parseMicros,
+  phaseOf,
+  shortestSeconds,
   step,
+  weekdayAt,
+  weekdays,
 } from '../../src/time.ts'
 
 const at = (text: string) => parseInstant(text) ?? Number.NaN
@@ -82,6 +87,29 @@ test('count is the number of steps', () => {
   )
 })
 
+test('nothing is counted where nothing or less is between', () => {
+  for (const interval of intervals) {
+    expect(count(at('2024-03-01'), at('2024-03-01'), interval)).toBe(0)
+    expect(count(at('2024-05-01'), at('2024-03-01'), interval)).toBe(0)
+  }
+})
+
+test('lengths of months are told at their longest and shortest, all others exactly', () => {
+  expect(intervals.map(longestSeconds)).toEqual([600, 3600, day, 7 * day, 31 * day])
+  expect(intervals.map(shortestSeconds)).toEqual([600, 3600, day, 7 * day, 28 * day])
+})
+
+test('weeks begin on Monday unless another day is given, and say on which', () => {
+  expect(phaseOf('1w')).toBe(at('1970-01-05'))
+  expect(phaseOf('24h', 'sunday')).toBe(0)
+  for (const [n, weekday] of weekdays.entries()) {
+    const start = at('2024-02-26') + n * day
+    expect(floor(start + 3 * day, '1w', weekday)).toBe(start)
+    expect(weekdayAt(start)).toBe(weekday)
+    expect(weekdayAt(start - 60 * 52 * 7 * day)).toBe(weekday)
+  }
+})
+
 test('DST days have 86,400 seconds', () => {
   for (const date of ['2024-03-10', '2024-11-03']) expect(end(at(date), '24h') - at(date)).toBe(day)
 })
@@ -93,6 +121,17 @@ test.each([
   ['2024-03-01T05:30:00+05:30', 1709251200],
   ['2024-03-01T05:30:00+0530', 1709251200],
   ['1709251200', 1709251200],
+  [' 1709251200 ', 1709251200],
+  ['\t2024-03-01 ', 1709251200],
+  ['2024-03-01T00:00:00 Z', 1709251200],
+  ['2024-03-01T00:00   +00:00', 1709251200],
+  ['2024-02-29T18:30:00-05:30', 1709251200],
+  ['-86400', -86_400],
+  ['2024-03-01T00:00:00+24:00', undefined],
+  ['2024-03-01T00:00:00Zulu', undefined],
+  ['on 2024-03-01', undefined],
+  ['2024-03-01 at noon', undefined],
+  ['2024-03-01X00:00', undefined],
   ['2024', undefined],
   ['20240301', undefined],
   ['2024-02-30', undefined],
@@ -111,6 +150,8 @@ test.each([
   ['2024-03-01t00:00:00z', 1_709_251_200_000_000],
   ['2024-03-01 00:00', 1_709_251_200_000_000],
   ['2024-03-01', 1_709_251_200_000_000],
+  [' 2024-03-01 ', 1_709_251_200_000_000],
+  ['2024-03-01T00:00:01.000001+00:00', 1_709_251_201_000_001],
   ['1969-12-31T23:59:59.5Z', -500_000],
   ['9999-12-31T23:59:59Z', 253_402_300_799_000_000],
   ['1709251200', undefined],
@@ -132,10 +173,32 @@ test.each([
   ['2024-03-01T00:00:00', 1_709_251_200_000],
   ['2024-03-01T00:00:00.000001Z', 1_709_251_201_000],
   ['1709251200', 1_709_251_200_000],
+  [' 2024-03-01T00:00:00Z ', 1_709_251_200_000],
   ['soon', undefined],
+  ['2024-3-1 Z', undefined],
   ['1.5', undefined],
 ])('the header date %s is read as %s, whatever the zone of this machine', (text, expected) => {
   expect(parseHeaderDate(text)).toBe(expected)
+})
+
+test.each([
+  [0, '0s'],
+  [59, '59s'],
+  [60, '1m'],
+  [61, '61s'],
+  [90 * 60, '90m'],
+  [3600, '1h'],
+  [26 * 3600, '26h'],
+  [day, '1d'],
+  [7 * day, '7d'],
+])('%s seconds are told as %s', (seconds, text) => {
+  expect(formatDuration(seconds)).toBe(text)
+})
+
+test('durations are read with or without a unit, weeks too, and never rounded', () => {
+  expect(['90', ' 90s ', '2 m', '1h', '3d', '1w'].map(parseDuration)).toEqual([90, 90, 120, 3600, 3 * day, 7 * day])
+  expect(parseDuration('9007199254740993')).toBeUndefined()
+  expect(parseDuration('5m or so')).toBeUndefined()
 })
 
 test('durations round-trip', () => {
