@@ -1,4 +1,4 @@
-import { type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
+import { day, type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
 
 /** The text of an SQL expression. Instants and lengths are BIGINT Unix seconds, free of time zones, unless said otherwise. */
 type Sql = string
@@ -13,14 +13,14 @@ type IntervalSql = Sql
 export function startSql(
   at: Sql,
   interval: IntervalSql,
-  { weekStart = 'monday', back = '0', ticks = 1 }: { weekStart?: Weekday; back?: Sql; ticks?: number } = {},
+  { weekStart = 'monday', back, ticks = 1 }: { weekStart?: Weekday; back?: Sql; ticks?: number } = {},
 ): Sql {
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
-    if (months > 0) return monthSql(at, months, back === '0' ? '0' : `-(${back}) * ${months}`, ticks)
+    if (months > 0) return monthSql(at, back && `-(${back})`, ticks)
     const [size, shifted] = [seconds * ticks, `(${at} - ${phaseOf(name, weekStart) * ticks})`]
     const start = `${at} - ((${shifted} % ${size}) + ${size}) % ${size}`
-    return back === '0' ? start : `${start} - CAST(${back} AS BIGINT) * ${size}`
+    return back === undefined ? start : `${start} - CAST(${back} AS BIGINT) * ${size}`
   })
 }
 
@@ -28,8 +28,7 @@ export function startSql(
 export function stepSql(t: Sql, interval: IntervalSql, n: number | Sql, ticks = 1): Sql {
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
-    if (months > 0) return monthSql(t, 1, typeof n === 'number' ? String(n * months) : `(${n}) * ${months}`, ticks)
-    return `${t} + ${typeof n === 'number' ? n * seconds * ticks : `CAST(${n} AS BIGINT) * ${seconds * ticks}`}`
+    return months > 0 ? monthSql(t, String(n), ticks) : `${t} + CAST(${n} AS BIGINT) * ${seconds * ticks}`
   })
 }
 
@@ -42,7 +41,7 @@ export function endSql(t: Sql, interval: IntervalSql, ticks = 1): Sql {
 export function onGridSql(t: Sql, interval: IntervalSql, weekStart: Weekday = 'monday'): Sql {
   const each = (name: Interval): Sql => {
     const { seconds, months } = measureOf(name)
-    if (months > 0) return `${monthSql(t, months, '0', 1)} = ${t}`
+    if (months > 0) return `${monthSql(t, undefined, 1)} = ${t}`
     return `(${t} - ${phaseOf(name, weekStart)}) % ${seconds} = 0`
   }
   return byInterval(interval, each, 'BOOLEAN')
@@ -58,7 +57,7 @@ export function countSql(since: Sql, until: Sql, interval: IntervalSql, ticks = 
   return byInterval(interval, (name) => {
     const { seconds, months } = measureOf(name)
     if (months === 0) return `(${until} - ${since}) // ${seconds * ticks}`
-    return `date_diff('month', ${stamp(since, ticks)}, ${stamp(until, ticks)}) // ${months}`
+    return `date_diff('month', ${stamp(since, ticks)}, ${stamp(until, ticks)})`
   })
 }
 
@@ -73,10 +72,9 @@ export function fitsSql(part: IntervalSql, whole: IntervalSql): Sql {
 /** Whether every interval of the longer kind begins and ends with one of the shorter kind. */
 function fits(part: Interval, whole: Interval): boolean {
   const [small, large] = [measureOf(part), measureOf(whole)]
-  if (shortestSeconds(part) >= shortestSeconds(whole) || small.weekly) return false
-  if (small.months > 0) return large.months > 0 && large.months % small.months === 0
-  // Months and weeks begin at midnight: what divides a day divides them.
-  return large.months > 0 || large.weekly ? 86_400 % small.seconds === 0 : large.seconds % small.seconds === 0
+  // Months begin at midnight: what divides a day divides them.
+  const divides = (large.seconds || day) % small.seconds === 0
+  return divides && !small.weekly && shortestSeconds(part) < shortestSeconds(whole)
 }
 
 /** One expression where the interval is known by name, else a CASE; an interval that the table does not have is an error. */
@@ -88,12 +86,10 @@ function byInterval(interval: IntervalSql, each: (name: Interval) => Sql, type =
   return `(CASE CAST(${interval} AS VARCHAR) ${branches.join(' ')} ELSE ${unknown} END)`
 }
 
-/** The first instant of the `months` that hold the instant, moved by so many months. */
-function monthSql(at: Sql, months: number, by: Sql, ticks: number): Sql {
-  const first = `date_trunc('month', ${stamp(at, ticks)})`
-  const past = months === 1 ? '' : ` - to_months(CAST((month(${first}) - 1) % ${months} AS INTEGER))`
-  const moved = by === '0' ? '' : ` + to_months(CAST(${by} AS INTEGER))`
-  const us = `epoch_us(${first}${past}${moved})`
+/** The first instant of the month that holds the instant, moved by so many months. */
+function monthSql(at: Sql, by: Sql | undefined, ticks: number): Sql {
+  const moved = by === undefined ? '' : ` + to_months(CAST(${by} AS INTEGER))`
+  const us = `epoch_us(date_trunc('month', ${stamp(at, ticks)})${moved})`
   return ticks === micros ? us : `${us} // ${micros / ticks}`
 }
 
