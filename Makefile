@@ -59,15 +59,12 @@ torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and com
 powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
 	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts
 
-mutants: $(INSTALLED) ## breaks the SQL of ROOM (sql, sql:views, ...) in N ways that SEED draws, and counts what the tests notice
-	@node scripts/mutants-sql.ts "$(or $(ROOM),sql)" "$(N)" "$(SEED)"
-
 fuzz: $(INSTALLED) ## runs N rounds (1000) of a lake against a provider that means harm; PITLAKE_SEED picks others
 	@PITLAKE_FUZZ=$(or $(N),1000) vitest run test/laws/fuzz.test.ts
 
 mutants: $(INSTALLED) ## changes the program in N places (150) of each ROOM (all of them) and asks which tests notice; SEED draws others
-ifeq ($(ROOM),sql)
-	@node scripts/mutants-sql.ts "$(N)" "$(SEED)"
+ifneq ($(filter sql sql:%,$(ROOM)),)
+	@node scripts/mutants-sql.ts "$(ROOM)" "$(N)" "$(SEED)"
 else
 	@node scripts/mutants.ts "$(ROOM)" "$(N)" "$(SEED)"
 endif
