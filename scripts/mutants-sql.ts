@@ -1,16 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { parse } from 'yaml'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { equivalents } from './mutants/rooms.ts'
 import { allMutants, digest, type Mutant, sampled } from './mutants/sql-mutants.ts'
 import { roomOf, testsOf } from './mutants/sql-rooms.ts'
-import { put, Tree, type Verdict } from './mutants/sql-tree-run.ts'
-
-/** A mutant that changes nothing that can be seen, with the line that proves it; reviewed by people. */
-interface Equivalent {
-  readonly file: string
-  readonly mutant: string
-  readonly why: string
-}
+import { type Asked, Tree, type Verdict } from './mutants/sql-tree-run.ts'
 
 /** What became of a mutant. */
 interface Outcome extends Omit<Verdict, 'status'> {
@@ -24,113 +17,107 @@ interface Outcome extends Omit<Verdict, 'status'> {
 /** What is kept of an earlier run: it holds while the mutated file and the tests that spoke are the same. */
 type Kept = Record<string, Verdict & { readonly tests: string }>
 
-const [given = 'sql', count = '', seed = ''] = process.argv.slice(2)
-const room = given === 'sql' ? undefined : given.replace(/^sql:/, '')
-const keptPath = '.cache/mutants/sql-kept.json'
-/** Beyond this a mutant has made the tests endless. */
-const seconds = 420
-
-const kept: Kept = existsSync(keptPath) ? (JSON.parse(readFileSync(keptPath, 'utf8')) as Kept) : {}
-const equivalents = listed()
-
-function listed(): ReadonlySet<string> {
-  const path = 'test/mutants/equivalent.yaml'
-  const list = existsSync(path) ? ((parse(readFileSync(path, 'utf8')) ?? []) as Equivalent[]) : []
-  return new Set(list.map(({ file, mutant }) => `${file}\n${mutant}`))
-}
-
+const folder = '.cache/mutants'
+const keptPath = `${folder}/sql-kept.json`
 const texts = new Map<string, string>()
 
 function hashOf(paths: readonly string[]): string {
-  return digest(
-    paths
-      .map((path) => {
-        const text = texts.get(path) ?? digest(existsSync(path) ? readFileSync(path, 'utf8') : '')
-        texts.set(path, text)
-        return text
-      })
-      .join('\n'),
-  )
+  for (const path of paths)
+    if (!texts.has(path)) texts.set(path, digest(existsSync(path) ? readFileSync(path, 'utf8') : ''))
+  return digest(paths.map((path) => texts.get(path)).join('\n'))
 }
+
+/** Cases are read by one test file. */
+const cases = 'test/views/cases.test.ts'
 
 /** The tests whose word counts: of a killed mutant the one that noticed, else all. */
-function spokenBy({ status, by }: Verdict, tests: readonly string[]): readonly string[] {
-  if (status === 'invalid') return []
-  return status === 'killed' && by !== undefined && tests.includes(by) ? [by] : tests
+function restsOn({ status, by }: Verdict, tests: readonly string[]): string {
+  if (status === 'invalid') return ''
+  const own = status === 'killed' && by !== undefined && tests.includes(by) ? [by] : tests
+  return hashOf(status === 'survived' && own.includes(cases) ? [...own, ...caseFiles()] : own)
 }
 
-async function judge(tree: () => Promise<Tree>, { file, mutant, text }: Mutant): Promise<Verdict> {
-  const tests = testsOf(file)
-  const key = digest(`${file}\n${mutant}\n${digest(text)}`)
-  const known = kept[key]
-  if (known && known.tests === hashOf(spokenBy(known, tests))) return known
-  const verdict = await (await tree()).ask(file, text, tests, seconds)
-  await refuseRed(await tree(), verdict)
-  kept[key] = { ...verdict, tests: hashOf(spokenBy(verdict, tests)) }
-  put(keptPath, JSON.stringify(kept))
-  return verdict
+function caseFiles(): readonly string[] {
+  const listed = execFileSync('git', ['ls-files', '-co', 'test/views/cases'], { encoding: 'utf8' })
+  return listed.split('\n').filter((path) => path.endsWith('.sql'))
 }
 
-const green = new Set<string>()
-
-/** A test that fails anyway would kill everything: the first time that one notices something it is asked without a mutant. */
-async function refuseRed(tree: Tree, { by }: Verdict): Promise<void> {
-  if (by === undefined || !existsSync(by) || green.has(by)) return
-  const { status, said } = await tree.run([by], seconds)
-  if (status !== 'survived') throw new Error(`without any mutant ${by} fails: ${said ?? status}`)
-  green.add(by)
+function keyOf({ file, mutant, source }: Mutant): string {
+  return digest(`${file}\n${mutant}\n${digest(source)}`)
 }
 
-function print(outcomes: readonly Outcome[]): void {
-  const line = (cells: readonly (string | number)[]): string =>
-    cells.map((cell, n) => (n === 0 ? String(cell).padEnd(12) : String(cell).padStart(11))).join('')
-  console.log(line(['room', 'run', 'killed', 'survived', 'equivalent', 'invalid', 'timeout', '%']))
-  const rooms = [...Map.groupBy(outcomes, ({ file }) => roomOf(file)), ['all', outcomes] as const]
-  for (const [name, own] of rooms) {
-    const of = (status: Outcome['status']): number => own.filter((one) => one.status === status).length
-    const noticed = of('killed') + of('timeout')
-    const percent = ((100 * noticed) / Math.max(1, noticed + of('survived'))).toFixed(1)
-    const counts = (['killed', 'survived', 'equivalent', 'invalid', 'timeout'] as const).map(of)
-    console.log(line([name, own.length, ...counts, percent]))
+/** Tries what nothing is known of, and answers what is known of each then; what is equivalent is not tried. */
+async function judge(chosen: readonly Mutant[]): Promise<ReadonlyMap<Mutant, Verdict>> {
+  const kept: Kept = existsSync(keptPath) ? (JSON.parse(readFileSync(keptPath, 'utf8')) as Kept) : {}
+  const verdicts = new Map<Mutant, Verdict>()
+  const open: Asked[] = []
+  for (const [n, mutant] of chosen.entries()) {
+    const known = kept[keyOf(mutant)]
+    if (known && known.tests === restsOn(known, testsOf(mutant.file).flat())) verdicts.set(mutant, known)
+    else open.push({ id: `m${n}`, mutant, tests: [] })
   }
+  console.log(`${chosen.length} mutants, ${open.length} to be tried`)
+  if (open.length === 0) return verdicts
+  const tree = new Tree(open)
+  // Ended from outside, it ends what it started.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  process.once('exit', () => tree.close())
+  for (const stage of [0, 1] as const) {
+    const stages = open.filter(({ mutant }) => stage === 0 || verdicts.get(mutant)?.status === 'survived')
+    const asked = stages.map((one) => ({ ...one, tests: testsOf(one.mutant.file)[stage] }))
+    const tell = ({ mutant }: Asked, verdict: Verdict): void => {
+      verdicts.set(mutant, verdict)
+      if (stage === 0 && verdict.status === 'survived') return console.log(`survived the quick tests: ${said(mutant)}`)
+      kept[keyOf(mutant)] = { ...verdict, tests: restsOn(verdict, testsOf(mutant.file).flat()) }
+      writeFileSync(keptPath, JSON.stringify(kept))
+      if (verdict.status === 'survived') console.log(`survived: ${said(mutant)}`)
+    }
+    // Mutants of a file stand together: their tests are read once. Those in TypeScript read modules anew and come last.
+    const rank = ({ mutant: { file } }: Asked): string => `${file.endsWith('.ts')} ${file}`
+    await tree.run(
+      asked.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)),
+      tell,
+      (text) => console.log(text),
+    )
+  }
+  return verdicts
 }
 
-const mutants = allMutants(room)
-const chosen = sampled(mutants, count === '' ? mutants.length : Number(count), seed === '' ? '1' : seed)
-console.log(`${chosen.length} of ${mutants.length} mutants, seed ${seed === '' ? '1' : seed}`)
-let tree: Promise<Tree> | undefined
-const outcomes: Outcome[] = []
-try {
-  const made = async (): Promise<Tree> => await (tree ??= Tree.make())
-  for (const [n, one] of chosen.entries()) {
-    const { file, line, kind, mutant } = one
-    const verdict = equivalents.has(`${file}\n${mutant}`) ? { status: 'equivalent' as const } : await judge(made, one)
-    outcomes.push({ file, line, kind, mutant, ...verdict })
-    if (verdict.status === 'survived')
-      console.log(`${n + 1}/${chosen.length} survived ${file}:${line} ${kind}: ${mutant}`)
-  }
-} finally {
-  await (await tree)?.close()
+function said({ file, line, kind, mutant }: Pick<Mutant, 'file' | 'line' | 'kind' | 'mutant'>): string {
+  return `${file}:${line}: ${kind}: ${mutant}`
 }
-const of = (status: Outcome['status']): number => outcomes.filter((one) => one.status === status).length
-put(
-  `.cache/mutants/${given.replaceAll(':', '-')}.json`,
-  JSON.stringify(
-    {
-      room: given,
-      seed: seed === '' ? '1' : seed,
-      commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
-      made: mutants.length,
-      sampled: chosen.length,
-      killed: of('killed'),
-      survived: of('survived'),
-      equivalent: of('equivalent'),
-      invalid: of('invalid'),
-      timeouts: of('timeout'),
-      mutants: outcomes,
-    },
-    null,
-    1,
-  ),
-)
-print(outcomes)
+
+function count(outcomes: readonly Outcome[]) {
+  const of = (status: Outcome['status']): number => outcomes.filter((one) => one.status === status).length
+  const [survived, equivalent, invalid, timeouts] = [of('survived'), of('equivalent'), of('invalid'), of('timeout')]
+  return { sampled: outcomes.length, killed: of('killed') + timeouts, survived, equivalent, invalid, timeouts }
+}
+
+function table(outcomes: readonly Outcome[]): string[] {
+  const rooms = [...Map.groupBy(outcomes, ({ file }) => roomOf(file))].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return [
+    '| room | sampled | killed | survived | equivalent | cannot be bound | of killed, without an end | % |',
+    ...[...rooms, ['all', outcomes] as const].map(([room, own]) => {
+      const { sampled, killed, survived, equivalent, invalid, timeouts } = count(own)
+      const share = ((100 * killed) / Math.max(1, killed + survived)).toFixed(1)
+      return `| ${room} | ${sampled} | ${killed} | ${survived} | ${equivalent} | ${invalid} | ${timeouts} | ${share} |`
+    }),
+  ]
+}
+
+const [given = 'sql', number = '', seed = '22'] = process.argv.slice(2).map((word) => (word === '' ? undefined : word))
+mkdirSync(folder, { recursive: true })
+const mutants = allMutants(given === 'sql' ? undefined : given.replace(/^sql:/, ''))
+const chosen = sampled(mutants, Number(number || mutants.length), seed)
+const proved = new Set(equivalents('.').map(({ file, mutant }) => `${file}\n${mutant}`))
+const isProved = ({ file, mutant }: Mutant): boolean => proved.has(`${file}\n${mutant}`)
+const verdicts = await judge(chosen.filter((one) => !isProved(one)))
+const outcomes = chosen.map((one): Outcome => {
+  const { file, line, kind, mutant } = one
+  return { file, line, kind, mutant, ...(verdicts.get(one) ?? { status: 'equivalent' }) }
+})
+const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+const report = { room: given, seed, commit, made: mutants.length, ...count(outcomes), mutants: outcomes }
+writeFileSync(`${folder}/${given.replaceAll(':', '-')}.json`, JSON.stringify(report, null, 1))
+for (const one of outcomes) if (one.status === 'survived') console.log(`survived: ${said(one)}`)
+for (const line of table(outcomes)) console.log(line)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
-import { mutated, mutationsOf } from './sql-mutator.ts'
-import { sqlTextsOf } from './sql-texts.ts'
+import { type Mutation, mutationsOf } from './sql-mutator.ts'
+import { type Place, sqlTextsOf } from './sql-texts.ts'
 
 /** A change of one file. */
 export interface Mutant {
@@ -10,8 +10,17 @@ export interface Mutant {
   readonly kind: string
   /** What is changed with a little of what stands around it; tells the mutant in its file, wherever it moves. */
   readonly mutant: string
-  /** The file as it then is. */
-  readonly text: string
+  /** The file without the change. */
+  readonly source: string
+  /** The characters of the file that become others. */
+  readonly edit: Pick<Mutation, 'start' | 'end' | 'to'>
+  /** Where in the file the SQL text stands: in TypeScript between its quotes. */
+  readonly place: Place
+}
+
+/** The file as it is with the mutant. */
+export function textOf({ source, edit }: Mutant): string {
+  return source.slice(0, edit.start) + edit.to + source.slice(edit.end)
 }
 
 /** All mutants of the SQL of these rooms (all where there is none), in the order of files and places. */
@@ -38,7 +47,9 @@ function mutantsOf(file: string): Mutant[] {
         line: whole.slice(0, at.start).split('\n').length,
         kind: mutation.kind,
         mutant: nth === 1 ? described : `${described} (${nth})`,
-        text: mutated(whole, at),
+        source: whole,
+        edit: at,
+        place,
       }
     })
   })

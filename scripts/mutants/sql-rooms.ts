@@ -1,66 +1,94 @@
 /** A room's files and the tests that concern them, the cheap and the likely first; the first pattern that fits holds. */
-const tests: readonly (readonly [pattern: RegExp, tests: string])[] = [
-  [/views\/sql\/(?:10|11|12|13)_/, 'views/cases views/objects views/joins-options views/clocks views/readers'],
-  [/views\/sql\/15_/, 'views/objects views/links views/cases views/clocks'],
-  [/views\/sql\/16_/, 'views/links views/objects'],
-  [/views\/sql\/2\d_|views\/ledger-tables/, 'views/cases views/objects views/changed views/build laws/L1-clock-ledger'],
-  [/views\/sql\/50_/, 'views/joins-time views/notes'],
-  [/views\/sql\/51_/, 'views/cases views/resample views/joins-options views/joins-time'],
+const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])[] = [
+  [
+    /views\/sql\/(?:10|11|12|13)_/,
+    'views/cases views/objects',
+    'views/joins-options views/clocks views/readers laws/L1-lookahead',
+  ],
+  [/views\/sql\/1[56]_/, 'views/links views/objects views/cases', 'views/clocks'],
+  [
+    /views\/sql\/2\d_|views\/ledger-tables/,
+    'views/cases views/objects',
+    'views/changed views/build laws/L1-clock-ledger',
+  ],
+  [/views\/sql\/50_/, 'views/joins-time', 'views/notes'],
+  [/views\/sql\/51_/, 'views/cases views/resample', 'views/joins-options views/joins-time'],
   [/views\/sql\/5\d_|views\/joins/, 'views/cases views/joins-options views/joins-time views/joins-oracle'],
   [
     /views\/sql\/[78]\d_/,
-    'views/cases views/two-apis views/little laws/L1-clock-registry views/registry-merged views/links',
+    'views/cases views/two-apis views/links',
+    'laws/L1-clock-registry views/little views/registry-merged',
   ],
-  [/views\/template|views\/compile/, 'views/clocks views/cases views/build laws/L1-lookahead'],
-  [/views\//, 'views/cases views/recent views/build views/folders'],
+  [/views\/(?:template|compile)/, 'views/cases views/clocks', 'views/build laws/L1-lookahead'],
+  [/views\//, 'views/cases views/folders', 'views/recent views/build'],
   [
     /points\//,
-    'unit/convert unit/convert-time unit/convert-values unit/convert-overlap unit/convert-batch unit/convert-poison unit/points-files unit/output laws/L2-time unit/convert-fuzz laws/L2-verify laws/L5-clocks',
+    'unit/convert unit/convert-time unit/convert-overlap unit/convert-values unit/convert-batch unit/points-files',
+    'unit/convert-poison unit/output laws/L2-time unit/convert-fuzz laws/L2-verify laws/L5-clocks',
   ],
-  [/registry\/universe/, 'views/two-apis unit/registry-reading cli/commands cli/registry'],
-  [/registry\//, 'unit/registry-reading unit/registry-history unit/registry-dated laws/L4-registry unit/registry-jobs'],
+  [/registry\/universe/, 'views/two-apis unit/registry-reading', 'cli/commands cli/registry'],
+  [
+    /registry\//,
+    'unit/registry-dated unit/registry-history unit/registry-reading',
+    'laws/L4-registry unit/registry-jobs',
+  ],
   [
     /upkeep\/sql\/(?:redated|changed)/,
-    'laws/L6-compact laws/L2-time laws/L6-layouts views/recent laws/L1-clock-ledger',
+    'laws/L6-compact',
+    'laws/L2-time laws/L6-layouts views/recent laws/L1-clock-ledger',
   ],
   [
-    /upkeep\/sql\/(?:superseded|unproved)|upkeep\/merge-recent|upkeep\/encode/,
-    'unit/merge views/registry-merged laws/L6-compact views/recent',
+    /upkeep\/(?:sql\/(?:superseded|unproved)|merge-recent|encode)/,
+    'unit/merge',
+    'views/registry-merged laws/L6-compact views/recent',
   ],
-  [/upkeep\/adopt/, 'unit/adopt-cover laws/L2-adopt-registry laws/L2-adopt'],
-  [/upkeep\/(?:clock-\w+|archive)/, 'laws/L1-clock-registry laws/L1-clock-ledger laws/L1-clock-ahead laws/L6-growth'],
-  [/upkeep\/forget/, 'laws/L2-remedies unit/doctor laws/L2-accepted'],
-  [/upkeep\//, 'unit/merge-plan unit/merge laws/L6-compact laws/L6-layouts unit/doctor'],
-  [/publish\/readers/, 'views/readers laws/L1-publish'],
+  [/upkeep\/adopt/, 'unit/adopt-cover laws/L2-adopt-registry', 'laws/L2-adopt'],
+  [
+    /upkeep\/(?:clock-\w+|archive)/,
+    'laws/L1-clock-registry',
+    'laws/L1-clock-ledger laws/L1-clock-ahead laws/L6-growth',
+  ],
+  [/upkeep\/forget/, 'unit/doctor', 'laws/L2-remedies laws/L2-accepted'],
+  [/upkeep\//, 'unit/merge-plan unit/merge', 'laws/L6-compact laws/L6-layouts unit/doctor'],
+  [/publish\/readers/, 'views/readers', 'laws/L1-publish'],
   [
     /publish\//,
-    'unit/publish-ranges unit/publish-log cli/publish laws/L1-publish laws/L6-publish laws/L6-published-vacuum laws/L6-pull',
+    'unit/publish-ranges unit/publish-log',
+    'laws/L1-publish cli/publish laws/L6-publish laws/L6-published-vacuum laws/L6-pull',
   ],
   [
     /ledger\/(?:archive|news|version-changes|datings)/,
-    'unit/ledger unit/held unit/merge views/recent views/changed laws/L1-clock-ledger laws/L6-growth laws/L6-stamp',
+    'unit/held unit/ledger',
+    'unit/merge views/recent views/changed laws/L1-clock-ledger laws/L6-growth laws/L6-stamp',
   ],
   [
     /ledger\//,
-    'unit/held unit/coverage unit/journal unit/commit unit/ledger unit/plan unit/proven unit/migrate unit/status laws/L5-again laws/L5-refusals',
+    'unit/held unit/coverage unit/journal unit/commit unit/plan',
+    'unit/proven unit/ledger unit/migrate unit/status laws/L5-again laws/L5-refusals',
   ],
-  [/report\/arrivals/, 'unit/audit page/static unit/status'],
-  [/query\/lookahead/, 'laws/L1-lookahead cli/lookahead'],
-  [/query\/panel/, 'views/panel unit/query-api laws/L1-lookahead'],
-  [/query\/stamped/, 'unit/merge-plan laws/L6-stamp laws/L6-compact'],
+  [/report\/arrivals/, 'unit/audit', 'page/static unit/status'],
+  [/query\/lookahead/, 'laws/L1-lookahead', 'cli/lookahead'],
+  [/query\/panel/, 'views/panel', 'unit/query-api laws/L1-lookahead'],
+  [/query\/stamped/, 'unit/merge-plan', 'laws/L6-stamp laws/L6-compact'],
   [
     /query\//,
-    'unit/query-session unit/query-output unit/json-lines unit/query-lake unit/query-api views/notes views/changed unit/query-gate',
+    'unit/json-lines unit/query-session unit/query-output unit/query-lake',
+    'unit/query-api views/notes views/changed unit/query-gate',
   ],
-  [/metrics\//, 'unit/metadata laws/L2-verify laws/L5-metadata cli/trust'],
-  [/store\//, 'unit/engine unit/ledger unit/points-files unit/merge-plan'],
-  [/index\.ts$/, 'unit/query-api views/two-apis'],
+  [/metrics\//, 'unit/metadata', 'laws/L2-verify laws/L5-metadata cli/trust'],
+  [/store\//, 'unit/engine unit/points-files', 'unit/ledger unit/merge-plan'],
+  [/index\.ts$/, 'unit/query-api', 'views/two-apis'],
 ]
 
-/** The test files that concern a file of `src/`, in the order in which they are asked. */
-export function testsOf(file: string): readonly string[] {
-  const [, found = ''] = tests.find(([pattern]) => pattern.test(file)) ?? []
-  return found.split(' ').map((name) => `test/${name}.test.ts`)
+/** The test files that concern a file of `src/`: those that all mutants meet, and those for what survives them. */
+export function testsOf(file: string): readonly [quick: readonly string[], dear: readonly string[]] {
+  const [, quick = '', dear = ''] = tests.find(([pattern]) => pattern.test(file)) ?? []
+  const paths = (names: string): string[] =>
+    names
+      .split(' ')
+      .filter(Boolean)
+      .map((name) => `test/${name}.test.ts`)
+  return [paths(quick), paths(dear)]
 }
 
 /** The room of a file of `src/`. */

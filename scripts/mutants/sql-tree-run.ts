@@ -1,116 +1,157 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createVitest, type TestModule, type TestSpecification, type Vitest } from 'vitest/node'
+import { setTimeout } from 'node:timers/promises'
+import type { Job, Said, Todo } from './sql-inside.ts'
+import { type Mutant, textOf } from './sql-mutants.ts'
+import { switched } from './sql-switch.ts'
 
 /** What became of a mutant, and the test file that noticed. */
 export interface Verdict {
   readonly status: 'killed' | 'survived' | 'invalid' | 'timeout'
   readonly by?: string
-  /** The first line of what the test said. */
+  /** The beginning of what the test said. */
   readonly said?: string
 }
 
-/** Test files go one after the other in the order given; the first failure ends the run. */
+/** A mutant with what it is called in a run, and the tests that are to notice it. */
+export interface Asked {
+  readonly id: string
+  readonly mutant: Mutant
+  readonly tests: readonly string[]
+}
+
+/** Test files get what they import from Vitest from sql-inside.ts. */
 const config = `import given from './vitest.config.ts'
-export default { test: { ...given.test, maxWorkers: 1, bail: 1 } }
+const inside = {
+  name: 'inside', enforce: 'pre',
+  resolveId: (id, from = '') => id === 'vitest' && from.includes('/test/') ? new URL('scripts/mutants/sql-inside.ts', import.meta.url).pathname : undefined,
+}
+export default { plugins: [inside], test: { ...given.test, maxWorkers: 1, testTimeout: 0, include: ['host.test.ts'] } }
+`
+const host = `import { test } from 'vitest'
+import { tryAll } from './scripts/mutants/sql-inside.ts'
+test('mutants', async () => await tryAll(import.meta.dirname, 'jobs.json', 'log.jsonl'))
+`
+/** How an SQL file is read in the tree: what is active may change from one reading to the next. */
+const reading = `import { existsSync, readdirSync, readFileSync as readAny } from 'node:fs'
+function readFileSync(url: URL, as: 'utf8'): string {
+  const id = (globalThis as any).sqlMutant ?? process.env['SQL_MUTANT']
+  const root = new URL('../..', import.meta.url).pathname
+  const other = root + 'mutants/' + id + '/' + url.pathname.slice(root.length)
+  return readAny(id !== undefined && existsSync(other) ? other : url, as)
+}
 `
 
+/** After so many the process is started anew, so that nothing adds up. */
+const atOnce = 400
+/** Milliseconds of silence, far beyond what one test takes. */
+const silence = 420_000
+
 /**
- * A copy of this project in which one file at a time is another: child processes of the tests see the mutant like the
- * tests themselves, and the program that is shipped knows nothing of mutants. One vitest serves all runs, because
- * starting it costs as much as most tests.
+ * A copy of this project that can be each of these mutants: a child process of a test sees the mutant by the environment,
+ * and the program that is shipped knows nothing of mutants.
  */
 export class Tree {
   readonly root: string
-  private readonly vitest: Vitest
-  private readonly order: string[]
+  private readonly fits = new Set<string>()
 
-  private constructor(root: string, vitest: Vitest, order: string[]) {
-    this.root = root
-    this.vitest = vitest
-    this.order = order
-  }
-
-  static async make(): Promise<Tree> {
+  constructor(asked: readonly Asked[]) {
     // Among the temporary files: a test that takes the whole project for its own finds one project only.
-    const root = join(tmpdir(), `pitlake-mutants-${process.pid}`)
-    mkdirSync(root, { recursive: true })
+    this.root = join(tmpdir(), `pitlake-mutants-${process.pid}`)
+    mkdirSync(this.root, { recursive: true })
     const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { encoding: 'utf8' }).split(
       '\0',
     )
-    for (const path of listed.filter((one) => one !== '' && existsSync(one))) cpSync(path, join(root, path))
-    symlinkSync(join(process.cwd(), 'node_modules'), join(root, 'node_modules'))
-    writeFileSync(join(root, 'mutants.config.ts'), config)
-    process.env['NODE_COMPILE_CACHE'] = join(root, 'compiled')
-    const order: string[] = []
-    const place = ({ moduleId }: TestSpecification): number => order.findIndex((name) => moduleId.endsWith(`/${name}`))
-    class InOrder {
-      async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
-        return files
+    for (const path of listed.filter((one) => one !== '' && existsSync(one))) cpSync(path, join(this.root, path))
+    symlinkSync(join(process.cwd(), 'node_modules'), join(this.root, 'node_modules'))
+    this.put('vitest.mutants.ts', config)
+    this.put('host.test.ts', host)
+    const loader = readFileSync('src/store/sql.ts', 'utf8')
+    const patched = loader.replace(/^import .* from 'node:fs'\n/, reading).replace('texts.get(name) ?? ', '')
+    this.put('src/store/sql.ts', patched)
+    for (const { id, mutant } of asked)
+      if (mutant.file.endsWith('.sql')) this.put(`mutants/${id}/${mutant.file}`, textOf(mutant))
+    const inCode = asked.filter(({ mutant }) => mutant.file.endsWith('.ts'))
+    for (const [file, own] of Map.groupBy(inCode, ({ mutant }) => mutant.file)) this.put(file, switched(own))
+  }
+
+  private put(path: string, text: string): void {
+    mkdirSync(dirname(join(this.root, path)), { recursive: true })
+    writeFileSync(join(this.root, path), text)
+  }
+
+  /** Tries them all, and tells each verdict as soon as it is there. */
+  async run(asked: readonly Asked[], tell: (asked: Asked, verdict: Verdict) => void, warn: (text: string) => void) {
+    let left = [...asked]
+    while (left.length > 0) {
+      const now = left.slice(0, atOnce)
+      const judged = new Set<string>()
+      const take = (lines: readonly Said[]): void => {
+        for (const line of lines) {
+          if (line.unfit !== undefined) warn(`${line.unfit} fails without any mutant: ${line.said ?? 'no end'}`)
+          if (line.fit !== undefined) this.fits.add(line.fit)
+          const one = now.find(({ id }) => id === line.id)
+          if (!one || judged.has(one.id)) continue
+          judged.add(one.id)
+          tell(one, verdictOf(line))
+        }
       }
-      async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-        return files.toSorted((a, b) => place(a) - place(b))
+      const { lines, hung } = await this.batch(now, take)
+      const { started } = lines.findLast((line) => line.started !== undefined) ?? {}
+      const stuck = now.find(({ id }) => id === started && !judged.has(id))
+      if (stuck) {
+        judged.add(stuck.id)
+        tell(stuck, hung ? { status: 'timeout' } : { status: 'killed', by: 'the test process ended' })
       }
-    }
-    const options = { root, config: join(root, 'mutants.config.ts'), watch: false, reporters: [{}] }
-    const vitest = await createVitest('test', { ...options, sequence: { sequencer: InOrder } })
-    return new Tree(root, vitest, order)
-  }
-
-  /** What these tests say of the tree with this file; afterwards it is as before. */
-  async ask(file: string, text: string, tests: readonly string[], seconds: number): Promise<Verdict> {
-    const path = join(this.root, file)
-    const before = readFileSync(path, 'utf8')
-    writeFileSync(path, text)
-    try {
-      this.vitest.invalidateFile(path)
-      return await this.run(tests, seconds)
-    } finally {
-      writeFileSync(path, before)
-      this.vitest.invalidateFile(path)
+      if (judged.size === 0) throw new Error('nothing was judged')
+      left = left.filter(({ id }) => !judged.has(id))
     }
   }
 
-  /** What these tests say of the tree as it stands. */
-  async run(tests: readonly string[], seconds: number): Promise<Verdict> {
-    this.order.splice(0, this.order.length, ...tests)
-    let late = false
-    const timer = setTimeout(() => {
-      late = true
-      endChildren()
-    }, seconds * 1000)
-    try {
-      const specifications = await this.vitest.globTestSpecifications([...tests])
-      const { testModules, unhandledErrors } = await this.vitest.runTestSpecifications(specifications)
-      const failed = testModules.find((module) => module.state() === 'failed')
-      if (late) return { status: 'timeout' }
-      if (failed) return failureOf(failed, this.root)
-      return unhandledErrors.length > 0
-        ? { status: 'killed', by: 'an error outside of all tests', said: String(unhandledErrors[0]).slice(0, 200) }
-        : { status: 'survived' }
-    } finally {
-      clearTimeout(timer)
-      process.exitCode = 0
+  private async batch(now: readonly Asked[], take: (lines: readonly Said[]) => void) {
+    const log = join(this.root, 'log.jsonl')
+    const jobs = now.map(({ id, mutant, tests }): Job => ({ id, anew: mutant.file.endsWith('.ts'), tests }))
+    this.put('jobs.json', JSON.stringify({ jobs, fits: [...this.fits] } satisfies Todo))
+    this.put('log.jsonl', '')
+    const child = spawn('vitest', ['run', '--config', 'vitest.mutants.ts'], {
+      cwd: this.root,
+      stdio: ['ignore', 'ignore', 'ignore'],
+      // A group of its own: what a test left running ends with it.
+      detached: true,
+    })
+    const ended = new Promise<boolean>((resolve) => child.once('exit', () => resolve(true)))
+    let [size, since, hung, over] = [0, Date.now(), false, false]
+    const read = (): Said[] =>
+      readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line.endsWith('}'))
+        .map((line) => JSON.parse(line) as Said)
+    const end = (): void => endGroup(child.pid)
+    process.once('exit', end)
+    while (!over && !hung) {
+      over = await Promise.race([ended, setTimeout(1000, false)])
+      const lines = read()
+      if (lines.length !== size) [size, since] = [lines.length, Date.now()]
+      take(lines)
+      hung = !over && Date.now() - since > silence
     }
+    process.off('exit', end)
+    end()
+    return { lines: read(), hung }
   }
 
-  async close(): Promise<void> {
-    await this.vitest.close()
+  close(): void {
     rmSync(this.root, { recursive: true, force: true })
   }
 }
 
-/** The test process, where a mutant made it endless. */
-function endChildren(): void {
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean)
-  for (const pid of children) {
-    try {
-      process.kill(Number(pid), 'SIGKILL')
-    } catch {
-      // It has ended.
-    }
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended.
   }
 }
 
@@ -118,19 +159,8 @@ function endChildren(): void {
 const unbound =
   /(?:Parser|Binder|Catalog|Syntax) Error: |near "[^"]*": syntax error|no such column: |ON CONFLICT clause does not match/
 
-function failureOf(failed: TestModule, root: string): Verdict {
-  const tests = [...failed.children.allTests('failed')].flatMap((test) => test.result().errors ?? [])
-  const suites = [...failed.children.allSuites()].flatMap((suite) => suite.errors())
-  const said = [...failed.errors(), ...suites, ...tests].map(({ message }) => message).join('\n')
-  return {
-    status: unbound.test(said) ? 'invalid' : 'killed',
-    by: failed.moduleId.replace(`${root}/`, ''),
-    said: said.slice(0, 200),
-  }
-}
-
-/** Makes the folder of a file and writes it. */
-export function put(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, text)
+function verdictOf({ by, said = '', late }: Said): Verdict {
+  if (late) return { status: 'timeout', ...(by === undefined ? {} : { by }) }
+  if (by === undefined) return { status: 'survived' }
+  return { status: unbound.test(said) ? 'invalid' : 'killed', by, said: said.slice(0, 200) }
 }

@@ -1,8 +1,12 @@
-import { existsSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { allMutants, sampled } from '../../scripts/mutants/sql-mutants.ts'
+import { allMutants, sampled, textOf } from '../../scripts/mutants/sql-mutants.ts'
 import { mutated, mutationsOf } from '../../scripts/mutants/sql-mutator.ts'
 import { roomOf, testsOf } from '../../scripts/mutants/sql-rooms.ts'
+import { switched } from '../../scripts/mutants/sql-switch.ts'
 import { sqlTextsOf } from '../../scripts/mutants/sql-texts.ts'
 
 /** All that an SQL text becomes, spaces made one. */
@@ -98,15 +102,40 @@ test('SQL is found in the texts of TypeScript, between its placeholders', () => 
 
 const all = allMutants(undefined)
 
+test('a text of TypeScript is what the active mutant makes of it, also inside another text', () => {
+  const source = "export const text = (b: string) => `WHERE ${b === '' ? 'true OR x' : b} AND y`\n"
+  const [place, inner] = sqlTextsOf(source)
+  if (!place || !inner) throw new Error('two texts')
+  const asked = (id: string, at: typeof place, start: number, end: number, to: string) => ({
+    id,
+    mutant: { file: 'a.ts', line: 1, kind: '', mutant: '', source, edit: { start, end, to }, place: at },
+  })
+  const written = switched([
+    asked('1', place, source.indexOf(' AND y'), source.indexOf(' AND y') + 6, ''),
+    asked('2', inner, source.indexOf(' OR x'), source.indexOf(' OR x') + 5, ''),
+  ])
+  const file = join(mkdtempSync(join(tmpdir(), 'pitlake-switched-')), 'a.ts')
+  writeFileSync(
+    file,
+    `${written}for (const id of ['0', '1', '2']) { process.env.SQL_MUTANT = id; console.log(text('')) }`,
+  )
+  expect(execFileSync('node', [file], { encoding: 'utf8' }).trim().split('\n')).toEqual([
+    'WHERE true OR x AND y',
+    'WHERE true OR x',
+    'WHERE true AND y',
+  ])
+})
+
 test('every mutant of the project is another text, told apart from all others of its file', () => {
   expect(all.length).toBeGreaterThan(1500)
   expect(new Set(all.map(({ file, mutant }) => `${file} ${mutant}`)).size).toBe(all.length)
-  expect(new Set(all.map(({ file, text }) => `${file} ${text}`)).size).toBe(all.length)
+  expect(new Set(all.map((one) => `${one.file} ${textOf(one)}`)).size).toBe(all.length)
 })
 
 test('every mutant has tests that concern it', () => {
   const files = [...new Set(all.map(({ file }) => file))]
-  expect(files.flatMap((file) => testsOf(file)).filter((path) => !existsSync(path))).toEqual([])
+  expect(files.filter((file) => testsOf(file)[0].length === 0)).toEqual([])
+  expect(files.flatMap((file) => testsOf(file).flat()).filter((path) => !existsSync(path))).toEqual([])
   expect(roomOf('src/views/sql/10_points.sql')).toBe('views')
 })
 
