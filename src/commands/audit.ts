@@ -1,5 +1,5 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditRow, type Change } from '../report/audit.ts'
+import { auditAvailability, type AuditReport, type AuditRow, type Change, isBroken } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { readContext } from './context.ts'
 import { table } from './print.ts'
@@ -14,9 +14,10 @@ export const audit: CommandSpec = {
     { flags: '--all', about: 'also list the rules that hold' },
   ],
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
-than two known arrivals in a hundred break is disproved (exit 4); one without any known arrival is unproven.
+than two known arrivals in a hundred break is disproved (exit 4), or only imprecise (exit 0) where at least 95 in a hundred
+came less than five minutes after its instant; one without any known arrival is unproven.
 Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
-The proposed block holds a rule for each disproved interval; below it stands what it would change. There is none where
+The proposed block holds a rule for each disproved or imprecise interval; below it stands what it would change. There is none where
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
@@ -31,21 +32,18 @@ late points were only seen by a top-up long after: that they were late is known 
   },
 }
 
-function verdict({ disproved, proposal }: AuditReport): LakeError | null {
-  if (disproved === 0) return null
-  const next =
-    proposal === null
-      ? 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
-      : 'put the proposed block into pitlake.yaml, then run pitlake compact --redate'
+function verdict({ disproved, next }: AuditReport): LakeError | null {
+  if (disproved === 0 || next === null) return null
   return new LakeError('integrity', { subject: `${disproved} availability rules disproved`, next })
 }
 
-function inWords({ rows, disproved, unproven, proposal, changes }: AuditReport, all: boolean): string {
-  const order = ['disproved', 'conservative', 'unproven', 'kept']
+function inWords(report: AuditReport, all: boolean): string {
+  const { rows, disproved, imprecise, unproven, proposal, changes, next } = report
+  const order = ['disproved', 'imprecise', 'conservative', 'unproven', 'kept']
   const listed = rows
-    .filter(({ verdict }) => all || verdict === 'disproved')
+    .filter((row) => all || isBroken(row))
     .toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.metric.localeCompare(b.metric))
-  const head = `${rows.length} rules: ${disproved} disproved, ${unproven} unproven\n`
+  const head = `${rows.length} rules: ${disproved} disproved, ${imprecise} imprecise, ${unproven} unproven\n`
   const lags = listed.length === 0 ? '' : `\n${table(header, listed.map(cells))}`
   const evidence = listed.flatMap(({ metric, interval, worst }) =>
     worst === null
@@ -53,13 +51,15 @@ function inWords({ rows, disproved, unproven, proposal, changes }: AuditReport, 
       : [`  ${metric} ${interval}: ${worst.asset} ${worst.t} arrived ${worst.arrived_at}, rule ${worst.rule_at}\n`],
   )
   const worst = evidence.length === 0 ? '' : `\nthe latest arrivals:\n${evidence.join('')}`
-  const silent = rows.filter((row) => row.verdict === 'disproved' && row.proposed_lag === null)
+  const silent = rows.filter((row) => isBroken(row) && row.proposed_lag === null)
   const none = silent.map(({ metric, interval }) => `  ${metric} ${interval}\n`)
   const without =
     none.length === 0 ? '' : `\nlate, but the arrivals do not say by how much; nothing is proposed:\n${none.join('')}`
   const block = proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`
   const effects = changes.length === 0 ? '' : `\nwhat that would change:\n${changes.map(effect).join('')}`
-  return `${head}${lags}${worst}${without}${block}${effects}`
+  // Where a rule is disproved the refusal says it.
+  const advice = disproved > 0 || next === null ? '' : `\nnext: ${next}\n`
+  return `${head}${lags}${worst}${without}${block}${effects}${advice}`
 }
 
 /** What the proposal does to one endpoint and interval. */

@@ -26,7 +26,9 @@ export const statusCommand: AnsweringSpec<Standing> = {
     const { settings, catalogue } = readContext(input, deps)
     const file = textOption(input, 'html')
     using ledger = await Ledger.openToRead(settings.data)
-    const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000) }
+    const few = flagOption(input, 'check') ? { arrivals: false } : {}
+    const arrivals = file === undefined ? few : { arrivals: true }
+    const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000), ...arrivals }
     const judged = await readStanding(ledger, asked)
     if (file !== undefined) {
       const page = await readPage(ledger, asked, judged, programName())

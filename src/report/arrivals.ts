@@ -30,8 +30,9 @@ const arrivalsFields = {
   max: orNull(real),
   /** The lag that covers 99 of 100 points known or watched; null where the arrivals do not say how late the last of them were. */
   supported: orNull(real),
-  /** Known arrivals after the rule's instant. */
+  /** Known arrivals after the rule's instant, and those of them that came less than `soonSeconds` after it. */
   late: count,
+  soon: count,
   /** The point that arrived latest against the rule, as evidence; instants as ISO text. */
   worst: orNull(shape({ asset: text, t: text, arrived_at: text, rule_at: text })),
   /**
@@ -51,6 +52,9 @@ export interface Held {
   readonly rules: readonly Rule[]
   readonly arrivals: Arrivals
 }
+
+/** A point that comes later than this after its rule's instant is no matter of precision. */
+export const soonSeconds = 300
 
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
@@ -109,6 +113,7 @@ export async function arrivalsOf(
       quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles, max(arrived - close) FILTER (counts) AS max,
       nullif(quantile_disc(lag, 0.99) FILTER (counts OR watched), ${unknownLag}) AS supported,
       count(*) FILTER (counts AND arrived > rule) AS late,
+      count(*) FILTER (counts AND arrived > rule AND arrived < rule + ${soonSeconds * 1_000_000}) AS soon,
       arg_max({'asset': asset, 't': t, 'arrived_at': make_timestamptz(arrived), 'rule_at': make_timestamptz(rule)},
         arrived - rule) FILTER (counts AND arrived > rule) AS worst,
       histogram(ceil(12 * log10(greatest(0.001, least(1000, (arrived - close) / (rule - close))))) - 1)

@@ -8,7 +8,7 @@ import type { Override } from '../config/config.ts'
 import { day, floor, formatDuration, parseDuration, type Instant, type Interval, intervals, step } from '../time.ts'
 
 /** What the observed arrivals say about a rule. */
-export type RuleVerdict = 'disproved' | 'kept' | 'conservative' | 'unproven'
+export type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
 
 /** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
 export interface AuditRow {
@@ -24,6 +24,10 @@ export interface AuditRow {
   /** Points without a known arrival that the lake was there to see: they came in time as far as anybody knows. */
   readonly watched: number
   readonly late: number
+  /** Those of the late ones that came less than five minutes after the rule's instant. */
+  readonly soon: number
+  /** Points that the rule dates: where it is too early, they count as known too early. */
+  readonly ruled: number
   readonly p50: number | null
   readonly p95: number | null
   readonly p99: number | null
@@ -49,9 +53,12 @@ export interface Change {
 export interface AuditReport {
   readonly rows: readonly AuditRow[]
   readonly disproved: number
+  readonly imprecise: number
   readonly unproven: number
-  /** One row for each disproved endpoint, with a rule for each disproved interval. */
+  /** One row for each disproved or imprecise endpoint, with a rule for each such interval. */
   readonly proposal: string | null
+  /** What to do about them; null where there are none. */
+  readonly next: string | null
   readonly changes: readonly Change[]
 }
 
@@ -68,6 +75,8 @@ export interface AuditInput {
 const micros = 1_000_000
 /** Late points are dated by themselves; only where more than these are late is the rule itself wrong. */
 const lateShare = 0.02
+/** Where no more than one in so many comes five minutes after the rule's instant or later, the rule is only imprecise. */
+const preciseOf = 20
 /** What a configuration may hold. */
 const longestLag = 366 * day
 /** A rule this many times longer than nearly all arrivals could be shorter. */
@@ -87,42 +96,60 @@ export async function auditAvailability(
     rows.push(row)
     changes.push(...changeOf(row, rules, arrivals.ruled, now))
   }
-  const disproved = rows.filter(({ verdict }) => verdict === 'disproved')
+  const broken = rows.filter(isBroken)
+  const proposal = proposalOf(broken, overrides)
+  const count = (verdict: RuleVerdict): number => rows.filter((row) => row.verdict === verdict).length
   return {
     rows,
-    disproved: disproved.length,
-    unproven: rows.filter(({ verdict }) => verdict === 'unproven').length,
-    proposal: proposalOf(disproved, overrides),
+    disproved: count('disproved'),
+    imprecise: count('imprecise'),
+    unproven: count('unproven'),
+    proposal,
+    next: broken.length === 0 ? null : proposal === null ? askMore : paste,
     changes,
   }
 }
 
+const askMore = 'the arrivals do not say which lag would hold; run fetch more often, so that they do'
+const paste = 'put the proposed block into pitlake.yaml, then run pitlake compact --redate'
+
+/** Whether more arrivals came after the rule's instant than it may be late by. */
+export function isBroken({ verdict }: Pick<AuditRow, 'verdict'>): boolean {
+  return verdict === 'disproved' || verdict === 'imprecise'
+}
+
 /**
- * Two late arrivals in a hundred are late points, more disprove the rule. Without any known arrival nothing is proved:
- * the provider tells no `computed_at`, and no top-up has caught a point being late.
+ * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
+ * less than five minutes after its instant, else disproved. Without any known arrival nothing is proved: the provider
+ * tells no `computed_at`, and no top-up has caught a point being late.
  */
 export function judge(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditRow {
   const rule = rules.at(-1)
   if (!rule) throw new RangeError(`${metric} has no rule`)
-  const { computed, seenLate, watched, late, p99, supported } = arrivals
+  const { computed, seenLate, watched, late, soon, p99, supported } = arrivals
   const counted = computed + seenLate - arrivals.backfilled
   const seconds = (lag: number | null): number | null => (lag === null ? null : lag / micros)
-  const disproved = counted > 0 && late > (counted + watched) * lateShare
+  const all = counted + watched
+  const broken = counted > 0 && late > all * lateShare
+  const imprecise = broken && (late - soon) * preciseOf <= all
   const lag = rule.kind === 'lag' ? rule.seconds : null
   const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99 / micros, 60)
-  const proposed = disproved && supported !== null ? roundLag(supported / micros) : null
+  const proposed = broken && supported !== null ? roundLag(supported / micros) : null
   const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
   return {
     metric,
     interval,
     rule: describeRule(rule),
     basis: rule.basis,
-    verdict: counted === 0 ? 'unproven' : disproved ? 'disproved' : spare ? 'conservative' : 'kept',
+    verdict:
+      counted === 0 ? 'unproven' : imprecise ? 'imprecise' : broken ? 'disproved' : spare ? 'conservative' : 'kept',
     points: arrivals.points,
     observations: counted,
     backfilled: arrivals.backfilled,
     watched,
     late,
+    soon,
+    ruled: arrivals.ruled,
     p50: seconds(arrivals.p50),
     p95: seconds(arrivals.p95),
     p99: seconds(p99),
@@ -168,7 +195,7 @@ function lagText(seconds: number): string {
   return seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`
 }
 
-/** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each disproved interval. */
+/** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval. */
 export function proposalOf(rows: readonly AuditRow[], overrides: AuditInput['overrides']): string | null {
   const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
   if (proposed.length === 0) return null

@@ -4,7 +4,7 @@ import { heldCoverage, heldSeries, heldVersions, heldViolations } from '../ledge
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { EndpointFacts, Lag, LagBin, Page, Silent, ViolationFact } from './page/facts.ts'
-import { heldArrivals } from './arrivals.ts'
+import { type Held, heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
@@ -18,14 +18,14 @@ const shownVersions = 400
 export async function readPage(
   ledger: Ledger,
   input: StatusInput,
-  { standing, series }: Judged,
+  { standing, series, arrivals }: Judged,
   program: string,
 ): Promise<Page> {
   const { now } = input
   const starts = series.flatMap((one) => (one.due === null ? [] : [one.due.since]))
   const firstMonth = starts.length === 0 ? monthIndex(now) : monthIndex(starts.reduce((a, b) => Math.min(a, b)))
   const months = Math.max(1, monthIndex(now) - firstMonth + 1)
-  const { lags, bins, universe, readable } = await readFiles(ledger, input)
+  const { lags, bins, universe, readable } = await readFiles(ledger, input, arrivals)
   return {
     madeAt: now,
     program,
@@ -51,9 +51,10 @@ interface FromFiles {
 }
 
 /** What only the files tell. A damaged one takes these pictures away, not the page that has to say so. */
-async function readFiles(ledger: Ledger, input: StatusInput): Promise<FromFiles> {
+async function readFiles(ledger: Ledger, input: StatusInput, held: Judged['arrivals']): Promise<FromFiles> {
   try {
-    return { ...(await readLags(ledger, input)), universe: await universeSteps(ledger), readable: true }
+    const arrivals = held ?? (await heldArrivals(ledger, input.catalogue, () => true))
+    return { ...lagsOf(arrivals, input.now), universe: await universeSteps(ledger), readable: true }
   } catch {
     return { lags: new Map(), bins: [], universe: [], readable: false }
   }
@@ -128,10 +129,10 @@ function violationsOf(ledger: Ledger): ViolationFact[] {
 }
 
 /** An endpoint stored in several intervals shows the one of which most arrivals are known. */
-async function readLags(ledger: Ledger, { catalogue, now }: StatusInput): Promise<Pick<FromFiles, 'lags' | 'bins'>> {
+function lagsOf(held: readonly Held[], now: Instant): Pick<FromFiles, 'lags' | 'bins'> {
   const lags = new Map<string, Lag>()
   const bars = new Map<number, number>()
-  for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, () => true)) {
+  for (const { endpoint, interval, rules, arrivals } of held) {
     const { p05, p50, p95, p99, max, late } = arrivals
     for (const { bar, points } of arrivals.bars) bars.set(bar, (bars.get(bar) ?? 0) + points)
     const points = arrivals.computed + arrivals.seenLate - arrivals.backfilled

@@ -20,6 +20,8 @@ import { formatInstant, type Instant } from '../time.ts'
 import { countIn, judgeSeries, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/state.ts'
 import { registryFacts } from '../registry/status.ts'
+import { type Held, heldArrivals } from './arrivals.ts'
+import { judge } from './audit.ts'
 import { reasonsOf, trustOf } from './trust.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 
@@ -28,12 +30,19 @@ export interface StatusInput {
   readonly settings: Settings
   readonly catalogue: Catalogue
   readonly now: Instant
+  /** Whether all points are read to hold the rules against their arrivals; where they are few unless said. */
+  readonly arrivals?: boolean
 }
+
+/** So many points are read in a second or two. */
+const fewPoints = 2_000_000
 
 /** The standing of the lake together with the series it was judged from. */
 export interface Judged {
   readonly standing: Standing
   readonly series: readonly SeriesStanding[]
+  /** Null where they were not read. */
+  readonly arrivals: readonly Held[] | null
 }
 
 /** Whether the lake can be trusted now; only reads, also while a job writes. */
@@ -44,6 +53,7 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
   const coverage = heldCoverage(ledger)
   const verified = heldVerified(ledger)
   const series = judgeSeries(heldSeries(ledger).values(), coverage, verified, catalogue, now, heldWeekStart(ledger))
+  const arrivals = await arrivalsFor(ledger, input, counts.points)
   const facts = {
     ...who(head),
     mirror_of: await mirrorOf(ledger.root),
@@ -54,13 +64,30 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
     refused: refusedOf(coverage),
     requests: { ...requestTotals(ledger, now * 1_000_000), per_minute: settings.metrics.requestsPerMinute },
     registry: { ...registryFacts(ledger), records: registryState(ledger).records },
+    rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
     files_damaged: await damagedFiles(ledger),
     running: await runningJobs(ledger.root),
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
   }
   const reasons = reasonsOf(facts, now)
-  return { standing: { ...facts, trust: trustOf(reasons), reasons }, series }
+  return { standing: { ...facts, trust: trustOf(reasons), reasons }, series, arrivals }
+}
+
+/** A damaged file takes this judgement away, not the status that has to say so. */
+async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number): Promise<readonly Held[] | null> {
+  if (!(input.arrivals ?? points <= fewPoints)) return null
+  return await heldArrivals(ledger, input.catalogue, () => true).catch(() => null)
+}
+
+function rulesOf(held: readonly Held[]): Standing['rules'] {
+  const rows = held.map(({ endpoint, interval, rules, arrivals }) => judge(endpoint.path, interval, rules, arrivals))
+  const imprecise = rows.filter(({ verdict }) => verdict === 'imprecise')
+  return {
+    disproved: rows.filter(({ verdict }) => verdict === 'disproved').length,
+    imprecise: imprecise.length,
+    imprecise_points: imprecise.reduce((sum, { ruled }) => sum + ruled, 0),
+  }
 }
 
 function who({ provider }: Head): Pick<Standing, 'provider' | 'providers' | 'synthetic'> {

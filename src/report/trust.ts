@@ -100,6 +100,20 @@ function remarks(facts: Facts): Reason[] {
       `${several(withdrawn, 'series', 'series')} ${withdrawn === 1 ? 'was' : 'were'} withdrawn by the provider`,
       "pitlake sql 'FROM gaps'",
     )
+  const { disproved = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
+  if (disproved > 0)
+    note(
+      `${several(disproved, 'availability rule')} ${disproved === 1 ? 'is' : 'are'} disproved`,
+      'pitlake audit availability',
+    )
+  // A point that tells computed_at has its own instant.
+  const early =
+    points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`
+  if (imprecise > 0)
+    note(
+      `${several(imprecise, 'availability rule')} ${imprecise === 1 ? 'is' : 'are'} imprecise${early}`,
+      'pitlake audit availability',
+    )
   if (facts.coverage.held > 0 && facts.verified.windows === 0) note('nothing was verified yet', 'pitlake verify')
   return found
 }

@@ -41,6 +41,7 @@ export function standing(changes: Partial<Standing> = {}): Standing {
       feed_at: '2024-06-05T11:30:00.000Z',
       records: { products: 41, issuers: 7 },
     },
+    rules: { disproved: 0, imprecise: 0, imprecise_points: 0 },
     stamps: 0,
     files_damaged: 0,
     running: [],

@@ -44,22 +44,23 @@ async function audited(points: readonly Point[], interval: Interval = '24h'): Pr
   const file = join(folder, `${++files}.parquet`)
   const rows = points.map(({ t, computed, observed, rule, stored }) => {
     const available = computed ?? observed ?? t
-    const stamp = (text: string | undefined): string =>
-      text === undefined ? 'CAST(NULL AS TIMESTAMPTZ)' : `TIMESTAMPTZ ${quote(`${text}+00`)}`
-    return `SELECT 'm' AS metric, 'BTC' AS asset, NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network,
-      NULL::VARCHAR AS params, ${stamp(t)} AS t, ${stamp(available)} AS available_at, ${stamp(rule ?? available)} AS available_rule_at,
-      ${stamp(observed ?? stored ?? '2026-01-01 00:00:00')} AS observed_at, ${stamp(computed)} AS computed_at,
-      ${quote(observed === undefined ? (computed === undefined ? 'assumed' : 'provider') : 'observed')} AS basis`
+    const basis = observed === undefined ? (computed === undefined ? 'assumed' : 'provider') : 'observed'
+    const stamps = [t, available, rule ?? available, observed ?? stored ?? '2026-01-01 00:00:00', computed]
+    return `(${[...stamps.map((stamp) => (stamp === undefined ? 'NULL' : quote(`${stamp}+00`))), quote(basis)].join(', ')})`
   })
-  await engine.run(`COPY (${rows.join(' UNION ALL ')}) TO ${quote(file)} (FORMAT parquet)`)
+  const instants = ['t', 'available_at', 'available_rule_at', 'observed_at', 'computed_at']
+  const typed = instants.map((name) => `CAST(${name} AS TIMESTAMPTZ) AS ${name}`)
+  await engine.run(`COPY (SELECT 'm' AS metric, 'BTC' AS asset, NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange,
+    NULL::VARCHAR AS network, NULL::VARCHAR AS params, ${typed.join(', ')}, basis
+    FROM (VALUES ${rows.join(', ')}) AS told (${instants.join(', ')}, basis)) TO ${quote(file)} (FORMAT parquet)`)
   const arrivals = (await arrivalsOf(engine, `read_parquet(${quote(file)})`, interval, rules)).get('m')
   if (!arrivals) throw new Error('no arrivals')
   return judge('m', interval, rules, arrivals)
 }
 
 /** Points of 100 days, each computed so many seconds after its day. */
-function days(lag: (i: number) => number): Point[] {
-  return Array.from({ length: 100 }, (_, i) => {
+function days(lag: (i: number) => number, length = 100): Point[] {
+  return Array.from({ length }, (_, i) => {
     const t = Date.UTC(2024, 0, 1 + i)
     const text = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
     return { t: text(t), computed: text(t + 86_400_000 + lag(i) * 1000) }
@@ -147,16 +148,40 @@ describe('availability rules against arrivals', () => {
     expect(row.worst).toMatchObject({ asset: 'BTC', arrived_at: '2024-03-02T00:20:00.000000Z' })
   })
 
-  test('one late point in a hundred is a late point, three disprove the rule', async () => {
+  test('one late point in a hundred is a late point, seven disprove the rule', async () => {
     expect((await audited(days((i) => (i === 50 ? 7200 : 300)))).verdict).toBe('kept')
-    const row = await audited(days((i) => (i % 30 === 0 ? 7200 : 300)))
-    expect(row).toMatchObject({ verdict: 'disproved', late: 4, proposed_lag: '2h' })
+    const row = await audited(days((i) => (i % 16 === 0 ? 7200 : 300)))
+    expect(row).toMatchObject({ verdict: 'disproved', late: 7, soon: 0, proposed_lag: '2h' })
   })
 
   test('a rule is kept to the microsecond and called conservative when it is far too long', async () => {
     expect((await audited(days(() => 600))).verdict).toBe('kept')
-    expect((await audited(days(() => 601))).verdict).toBe('disproved')
+    expect((await audited(days(() => 601))).verdict).toBe('imprecise')
     expect((await audited(days(() => 90))).verdict).toBe('conservative')
+  })
+
+  test('imprecise: 95 in a hundred come less than five minutes after the rule, to the point and to the second', async () => {
+    const late = async (lag: number): Promise<AuditRow> => await audited(days(() => 600 + lag))
+    expect(await late(299)).toMatchObject({ verdict: 'imprecise', late: 100, soon: 100, proposed_lag: '15m' })
+    expect(await late(300)).toMatchObject({ verdict: 'disproved', late: 100, soon: 0, proposed_lag: '15m' })
+    expect(await late(301)).toMatchObject({ verdict: 'disproved', late: 100, soon: 0, proposed_lag: '20m' })
+    const share = async (later: number, others: number): Promise<AuditRow> =>
+      await audited(days((i) => (i % 19 === 0 && i / 19 < later ? 600 + 300 : others), 1000))
+    expect(await share(50, 600)).toMatchObject({ verdict: 'imprecise', late: 50, soon: 0 })
+    expect(await share(50, 601)).toMatchObject({ verdict: 'imprecise', late: 1000, soon: 950 })
+    expect(await share(51, 600)).toMatchObject({ verdict: 'disproved', late: 51, soon: 0 })
+    expect(await share(51, 601)).toMatchObject({ verdict: 'disproved', late: 1000, soon: 949 })
+    expect(await share(20, 600)).toMatchObject({ verdict: 'kept', late: 20, proposed_lag: null })
+    expect(await share(21, 600)).toMatchObject({ verdict: 'imprecise', late: 21, proposed_lag: '15m' })
+  })
+
+  test('what came in time unseen makes a rule imprecise, too, that a few points seen to be late would disprove', async () => {
+    const first = '2024-01-02 00:00:00'
+    const quiet = days(() => 0).map(({ t }, i) => ({ t, stored: i === 0 ? first : '2024-05-01 00:00:00' }))
+    const seen = (many: number) =>
+      quiet.map((point, i) => (i < 50 || i >= 50 + many ? point : { t: point.t, observed: text(at(point.t) + 90_000) }))
+    expect(await audited(seen(5))).toMatchObject({ verdict: 'imprecise', observations: 5, watched: 95, soon: 0 })
+    expect(await audited(seen(6))).toMatchObject({ verdict: 'disproved', observations: 6, watched: 94, soon: 0 })
   })
 
   test('history that was computed before the metric began does not count, nor its last days', async () => {

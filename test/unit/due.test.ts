@@ -317,6 +317,7 @@ test('a lag is learnt from what the provider tells; else the rule holds, or what
     max: 1e9,
     supported: 900e6,
     late: 0,
+    soon: 0,
     worst: null,
     bars: [],
   }

@@ -81,6 +81,11 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
   readonly requests: RequestTotals & { readonly per_minute: number }
   /** `records`: open rows by table. */
   readonly registry: RegistryFacts & { readonly records: Readonly<Record<string, number>> }
+  /**
+   * Availability rules that the arrivals break, as `audit availability` counts them, and the stored points that imprecise
+   * ones date; null where the arrivals were not read.
+   */
+  readonly rules: { readonly disproved: number; readonly imprecise: number; readonly imprecise_points: number } | null
   readonly stamps: number
   /** Live files that are not there or have another size. */
   readonly files_damaged: number
