@@ -70,7 +70,10 @@ async function judgeRoom(name: string, room: Room, count: number, seed: number):
     if (open.length === 0 || tests.length === 0) continue
     seen = await look(place, room, tests, seen)
     const concern = concernOf(tests.flatMap((test) => seen[test]?.lines ?? []))
-    for (const { id } of open) rests.get(id)?.push(digestOf((concern.all.get(id) ?? []).map((one) => one.file)))
+    for (const { id } of open) {
+      const tried = [concern.direct.get(id) ?? [], concern.beside.get(id) ?? []].flat()
+      rests.get(id)?.push(digestOf(tried.map((one) => one.file)))
+    }
     const fresh = open.filter(({ id, key }) => known.get(key)?.rests[stage] !== rests.get(id)?.[stage])
     const ids = fresh.map(({ id }) => id)
     await tryTogether(place, ids, concern, killed)

@@ -11,8 +11,8 @@ export interface Concerned {
 export interface Concern {
   /** By a mutant's id: the tests in whose own process it runs while they run, the quickest first. */
   readonly direct: ReadonlyMap<string, readonly Concerned[]>
-  /** By a mutant's id: all tests that could notice it, also of what is imported, set up before, or runs in a child. */
-  readonly all: ReadonlyMap<string, readonly Concerned[]>
+  /** By a mutant's id: the tests that could notice it by what is imported, set up before, or runs in a child. */
+  readonly beside: ReadonlyMap<string, readonly Concerned[]>
 }
 
 /** What the lines of a look say: a mutant met on import or in a hook concerns every test of that file. */
@@ -20,7 +20,7 @@ export function concernOf(lines: readonly Line[]): Concern {
   const tests = lines.flatMap((line) => ('ms' in line && line.test !== '' ? [line] : []))
   const unfit = new Set(lines.flatMap((line) => ('unfit' in line ? [`${line.file} ${line.test}`] : [])))
   const fit = tests.filter(({ file, test }) => !unfit.has(`${file} ${test}`))
-  const [direct, all] = [new Map<string, Set<Concerned>>(), new Map<string, Set<Concerned>>()]
+  const [direct, beside] = [new Map<string, Set<Concerned>>(), new Map<string, Set<Concerned>>()]
   const put = (map: Map<string, Set<Concerned>>, ids: readonly string[], test: Concerned): void => {
     for (const id of ids) map.set(id, (map.get(id) ?? new Set()).add(test))
   }
@@ -29,14 +29,13 @@ export function concernOf(lines: readonly Line[]): Concern {
     const one = { file, test, ms }
     for (const key of [`file ${file}`, `test ${file} ${test}`]) known.set(key, [...(known.get(key) ?? []), one])
     put(direct, ids, one)
-    put(all, ids, one)
   }
   for (const line of lines) {
     if (!('ids' in line)) continue
     const key = 'child' in line ? `test ${line.file} ${line.test}` : line.test === '' ? `file ${line.file}` : ''
-    for (const test of known.get(key) ?? []) put(all, line.ids, test)
+    for (const test of known.get(key) ?? []) put(beside, line.ids, test)
   }
-  return { direct: sorted(direct), all: sorted(all) }
+  return { direct: sorted(direct), beside: sorted(beside) }
 }
 
 function sorted(map: ReadonlyMap<string, ReadonlySet<Concerned>>): ReadonlyMap<string, readonly Concerned[]> {

@@ -25,14 +25,24 @@ const rounds: readonly (readonly [number, number])[] = [
 /** Tests of which each run would take longer than this are left to the mutants that nothing quicker kills. */
 const quick = 4000
 
+function together(id: string, concern: Concern, from = 0, to = 60): readonly Concerned[] {
+  return (concern.direct.get(id) ?? []).slice(from, to).filter(({ ms }) => ms <= quick)
+}
+
+/** The tests by which a mutant has to be tried alone: what it is met by beside them, and those left out above. */
+function alone(id: string, concern: Concern): readonly Concerned[] {
+  const tried = new Set(together(id, concern))
+  const left = (concern.direct.get(id) ?? []).filter((test) => !tried.has(test))
+  return [...(concern.beside.get(id) ?? []), ...left].toSorted((a, b) => a.ms - b.ms)
+}
+
 /** Tries the mutants in the tests' own process, many in one go: it takes what the test takes, without any start. */
 export async function tryTogether(place: Place, ids: readonly string[], concern: Concern, killed: Killed) {
   for (const [from, to] of rounds) {
     const job: Record<string, Record<string, string[]>> = {}
     const times = new Map<string, number>()
     for (const id of ids.filter((one) => !killed.has(one))) {
-      for (const { file, test, ms } of (concern.direct.get(id) ?? []).slice(from, to)) {
-        if (ms > quick) continue
+      for (const { file, test, ms } of together(id, concern, from, to)) {
         ;((job[file] ??= {})[test] ??= []).push(id)
         times.set(file, (times.get(file) ?? 0) + ms)
       }
@@ -83,9 +93,9 @@ function rest(job: Job, lines: readonly Line[], stuck: string | undefined): Job 
 /** Tries each mutant alone, in processes that know of it from their first import on, until a test fails. */
 export async function tryAlone(place: Place, ids: readonly string[], concern: Concern, killed: Killed): Promise<void> {
   let left: readonly Single[] = ids
-    .filter((id) => !killed.has(id) && concern.all.has(id))
-    .map((id) => single(id, concern.all.get(id) ?? []))
-  const longest = Math.max(0, ...[...concern.all.values()].flat().map(({ ms }) => ms))
+    .filter((id) => !killed.has(id) && alone(id, concern).length > 0)
+    .map((id) => single(id, alone(id, concern)))
+  const longest = Math.max(0, ...left.flatMap(({ id }) => alone(id, concern)).map(({ ms }) => ms))
   const testTimeout = 30_000 + 6 * longest
   for (let turn = 0; turn < 200 && left.length > 0; turn++) {
     place.say(`  alone: ${left.length} left`)
