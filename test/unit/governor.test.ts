@@ -81,6 +81,31 @@ describe('ten minutes with eight workers against', () => {
   })
 })
 
+test('timers that fire a little late do not lower the rate', () => {
+  let state = fresh
+  let when = at
+  for (; when < at + minute; when += nextSlot(state, when) + 40) {
+    const sent = governor(state, { kind: 'request-sent', at: when })
+    state = governor(sent, { kind: 'response', at: when, ticket: sent.sent, status: 200, headers: {} })
+  }
+  expect(state.sent).toBeGreaterThanOrEqual(590)
+  expect(state.sent).toBeLessThanOrEqual(600)
+})
+
+test('a spent fixed window is waited for, to its end and a second more', () => {
+  const headers = { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '120' }
+  const state = answered(fresh, 200, headers)
+  expect(nextSlot(state, at)).toBe(121_000)
+  expect(nextSlot(state, at + 100_000)).toBe(21_000)
+  expect(nextSlot(state, at + 120_000)).toBe(0)
+})
+
+test('a window of up to two hours is paced through, a longer one is a quota at the configured rate', () => {
+  const told = (reset: string) => ({ 'x-ratelimit-limit': '24', 'x-ratelimit-reset': reset })
+  expect(currentRate(answered(fresh, 200, told('7201')), at)).toBeCloseTo(600 * 0.99, 6)
+  expect(currentRate(answered(fresh, 200, told('7200')), at)).toBeCloseTo((24 / 120) * 0.99, 6)
+})
+
 test('what others use of a fixed window is left to them', () => {
   const limiter = fixedWindow(600, minute, 'unix')
   let calls = 0

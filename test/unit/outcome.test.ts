@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { governor, newGovernor, nextSlot, parked } from '../../src/net/governor.ts'
 import { type Headers, readLimits } from '../../src/net/limits.ts'
 import {
+  answerOf,
   classify,
+  clockOf,
   type Context,
   describeFailure,
   describeOutcome,
@@ -160,6 +162,9 @@ test.each<[string | undefined, number | null]>([
   ['2023-11-15T03:44:20+05:30', 60_000],
   ['2023-11-14T22:14:20', 60_000],
   ['Tue, 14 Nov 2023 22:00:00 GMT', 0],
+  ['1000000000000', 0],
+  ['999999999', 999_999_999_000],
+  ['30s', null],
   ['soon', null],
 ])('Retry-After %s', (text, waitMs) => {
   const outcome = see(429, '', { 'retry-after': text })
@@ -197,6 +202,49 @@ test('a redirect tells where, without host, credentials or query', () => {
   const outcome = see(302, '', { location: 'https://user:pw@elsewhere.example/x?api_key=abc' })
   expect(outcome.kind === 'unexpected' && outcome.location).toBe('another address')
   expect(describeOutcome(outcome)).not.toMatch(/elsewhere|abc|pw/)
+})
+
+test.each([
+  ['//elsewhere.example/x', 'another address'],
+  ['\\\\elsewhere.example\\x', 'another address'],
+  ['/v2/x', 'another path of the same host'],
+  ['v2//x', 'another path of the same host'],
+])('a redirect to %s goes to %s', (location, where) => {
+  const outcome = see(302, '', { location })
+  expect(outcome.kind === 'unexpected' && outcome.location).toBe(where)
+  expect(describeOutcome(outcome)).toBe(`unexpected status 302 (redirect to ${where}): `)
+})
+
+const answer = answerOf(200, { date: 'Tue, 14 Nov 2023 22:13:20 GMT', age: '30' }, context)
+
+test.each<[Outcome, string]>([
+  [{ kind: 'body', file: 'f', bytes: 12, ...answer }, '200, 12 bytes'],
+  [see(204), '204, no body'],
+  [see(304), '304, no body'],
+  [see(403, 'no'), '403: no'],
+  [see(503, 'later'), '503: later'],
+  [{ kind: 'again', reason: 'reset', status: null, waitMs: null, words: 'gone', requestMs: 1 }, 'reset: gone'],
+  [{ kind: 'stopped', by: 'signal' }, 'interrupted'],
+  [{ kind: 'stopped', by: 'max_requests' }, 'the number of requests allowed to this run is used up'],
+  [see(418, 'tea'), 'unexpected status 418: tea'],
+  [see(413, 'less'), '413: less'],
+  [{ kind: 'parked', until: 1_700_000_000_001, words: 'wait' }, 'no more requests before 2023-11-14T22:13:21Z: wait'],
+])('%j is told as %s', (outcome, words) => {
+  expect(describeOutcome(outcome)).toBe(words)
+})
+
+test('a request row keeps the clock of an answer that showed one', () => {
+  expect(clockOf({ kind: 'no_content', ...answer })).toEqual({ clock: { date: 1_700_000_000, age: 30 } })
+  expect(clockOf(see(204))).toEqual({})
+  expect(clockOf({ kind: 'stopped', by: 'signal' })).toEqual({})
+})
+
+test('blank headers are none', () => {
+  expect(see(204, '', { etag: ' ', 'x-request-id': '', date: '  ' })).toMatchObject({
+    etag: null,
+    requestId: null,
+    date: null,
+  })
 })
 
 const endless = ['9999999999999999', '9'.repeat(400), '99999999999', 'Fri, 31 Dec 275759 23:59:59 GMT']
