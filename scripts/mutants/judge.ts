@@ -61,7 +61,7 @@ async function tryJob(place: Place, given: Job, times: ReadonlyMap<string, numbe
     writeFileSync(file, JSON.stringify(job))
     const before: Line[] = [{ killed: [...killed.keys()], file: '', test: '' }]
     const env = { PITLAKE_MUTANTS_JOB: file }
-    const { lines } = await run({ ...place, todo: { files }, env, testTimeout: 20_000, silence: 45_000, before })
+    const { lines, hung } = await run({ ...place, todo: { files }, env, testTimeout: 20_000, silence: 90_000, before })
     for (const line of lines) {
       if (!('killed' in line)) continue
       for (const id of line.killed) killed.set(id, { by: `${line.file}: ${line.test}`, timeout: false })
@@ -69,17 +69,18 @@ async function tryJob(place: Place, given: Job, times: ReadonlyMap<string, numbe
     const last = lines.at(-1)
     const stuck = last !== undefined && 'started' in last ? last : undefined
     if (stuck !== undefined) killed.set(stuck.started, { by: `${stuck.file}: ${stuck.test}`, timeout: true })
-    job = rest(job, lines, stuck?.file)
+    // A machine with much else to do may not even have begun.
+    job = rest(job, lines, hung || stuck !== undefined)
   }
 }
 
 /** The job without the files that are done; without the mutants that spoiled one of these for those that came after. */
-function rest(job: Job, lines: readonly Line[], stuck: string | undefined): Job {
+function rest(job: Job, lines: readonly Line[], broken: boolean): Job {
   const spoiled = new Map(lines.flatMap((line) => ('spoiled' in line ? [[line.file, new Set(line.spoiled)]] : [])))
   const done = new Set(lines.flatMap((line) => ('done' in line && !spoiled.has(line.done) ? [line.done] : [])))
   // Files that were never begun, although nothing hung, have no test left to run.
   const begun = new Set(lines.flatMap((line) => ('started' in line ? [line.file] : [])))
-  const left = Object.entries(job).filter(([file]) => !done.has(file) && (stuck !== undefined || begun.has(file)))
+  const left = Object.entries(job).filter(([file]) => !done.has(file) && (broken || begun.has(file)))
   return Object.fromEntries(
     left.map(([file, tests]) => [
       file,
