@@ -61,7 +61,7 @@ async function tryJob(place: Place, given: Job, times: ReadonlyMap<string, numbe
     writeFileSync(file, JSON.stringify(job))
     const before: Line[] = [{ killed: [...killed.keys()], file: '', test: '' }]
     const env = { PITLAKE_MUTANTS_JOB: file }
-    const { lines, hung } = await run({ ...place, todo: { files }, env, testTimeout: 20_000, silence: 90_000, before })
+    const { lines, hung } = await run({ ...place, todo: { files }, env, testTimeout: 20_000, silence: 150_000, before })
     for (const line of lines) {
       if (!('killed' in line)) continue
       for (const id of line.killed) killed.set(id, { by: `${line.file}: ${line.test}`, timeout: false })
