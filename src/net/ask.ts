@@ -193,7 +193,6 @@ function eventOf(reply: Reply, at: number, ticket: number): GovernorEvent {
 /** A refusal that parks the API is told as such, with the provider's words. */
 function parkedBy(run: Run, request: AskRequest, outcome: Outcome): Outcome | null {
   if (outcome.kind !== 'limited' && outcome.kind !== 'again') return null
-  if (outcome.kind === 'limited' && outcome.code === 'snapshot_limit') return null
   const until = parked(stateOf(run, bucketOf(request)), run.deps.now())
   return until === null ? null : { kind: 'parked', until, words: outcome.words }
 }

@@ -106,6 +106,22 @@ test('a window of up to two hours is paced through, a longer one is a quota at t
   expect(currentRate(answered(fresh, 200, told('7200')), at)).toBeCloseTo((24 / 120) * 0.99, 6)
 })
 
+test('a reset without a limit does not change the configured rate', () => {
+  expect(currentRate(answered(fresh, 200, { 'x-ratelimit-reset': '3600' }), at)).toBeCloseTo(600 * 0.99, 6)
+})
+
+test('a spent long window parks until it ends and a second more, and no shorter word shortens that', () => {
+  const spent = answered(fresh, 200, {
+    'x-ratelimit-limit': '50',
+    'x-ratelimit-remaining': '0',
+    'x-ratelimit-reset': '86400',
+  })
+  expect(parked(spent, at)).toBe(at + 86_401_000)
+  const again = answered(spent, 429, { 'retry-after': '1000' }, at, 'quota_exceeded')
+  expect(parked(again, at)).toBe(at + 86_401_000)
+  expect(parked(again, at + 86_401_000)).toBeNull()
+})
+
 test('what others use of a fixed window is left to them', () => {
   const limiter = fixedWindow(600, minute, 'unix')
   let calls = 0

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { createServer as createTcp, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -67,6 +68,32 @@ describe('a cut body is asked again', () => {
   test.each(cuts)('%s', async (_, cutting) => {
     expect((await get(cutting)).outcome).toMatchObject({ kind: 'again', reason: 'cut', status: 200, waitMs: null })
   })
+})
+
+describe('what unfolds to more than 32 MB', () => {
+  const zip = (text: string | Buffer): Handler => {
+    const packed = gzipSync(text, { level: 1 })
+    return (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed)
+  }
+
+  test('is a bomb where next to nothing was sent', async () => {
+    const { outcome } = await get(zip(Buffer.alloc(33_000_000, ' ')), { maxBytes: 100_000_000 })
+    expect(outcome).toMatchObject({ kind: 'too_large', by: 'bomb' })
+  })
+
+  test('is a body where as much was sent as numbers need', async () => {
+    const text = randomBytes(1_000_000).toString('hex').repeat(17)
+    const { outcome } = await get(zip(text), { maxBytes: 100_000_000 })
+    expect(outcome).toMatchObject({ kind: 'body', bytes: text.length })
+  })
+})
+
+test('an encoding told in two headers is read as one list', async () => {
+  const { outcome } = await get((_, response) => {
+    response.setHeader('content-encoding', ['identity', 'gzip'])
+    response.end(zipped)
+  })
+  expect(outcome).toMatchObject({ kind: 'body', bytes: body.length })
 })
 
 describe('timeouts', () => {
