@@ -5,7 +5,7 @@ import { Engine, quote, quoteList } from '../store/engine.ts'
 import { isWritable } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
 import { readManifest } from '../views/manifest.ts'
-import { literalPath } from '../views/relations.ts'
+import { literalPath, plainPath } from '../views/relations.ts'
 import { utcSql } from '../views/template.ts'
 import { admit, refused } from './gate.ts'
 import { refusal } from './refusal.ts'
@@ -190,16 +190,29 @@ async function builtFolder(engine: Engine, folder: string): Promise<string | und
     `SELECT 1 AS found FROM system.main.duckdb_views() AS v WHERE v.view_name = 'lake_info' AND NOT v.internal`,
   )
   if (views.length === 0) return undefined
-  const { text } = await admit(engine, 'SELECT folder FROM lake_info')
-  const [row] = await engine.rows(text)
-  const built = row?.['folder']
-  if (typeof built !== 'string') return undefined
+  const built = await toldFolder(engine)
+  if (built === undefined) return undefined
   if (isThere(built) && realPath(built) === realPath(folder)) return built
   throw usage(`lake ${folder}`, {
     expected: 'views over the files of this folder',
     got: `views made for ${built}`,
     next: 'the lake was moved or copied: run `pitlake views`',
   })
+}
+
+/** What `lake_info` says; it looks for the database in its folder, which a session in another one may not. */
+async function toldFolder(engine: Engine): Promise<string | undefined> {
+  try {
+    const { text } = await admit(engine, 'SELECT folder FROM lake_info')
+    const [row] = await engine.rows(text)
+    const built = row?.['folder']
+    return typeof built === 'string' ? built : undefined
+  } catch (error) {
+    const words = error instanceof Error ? error.message : ''
+    const [, elsewhere] = /^Permission Error: Cannot access file "(.+)\/lake\.duckdb"/.exec(words) ?? []
+    if (elsewhere === undefined) throw error
+    return plainPath(elsewhere)
+  }
 }
 
 /** A macro with the name of a function of the engine would stand for it in every query, this program's own included. */

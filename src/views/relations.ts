@@ -123,6 +123,11 @@ export function literalPath(path: string): string {
   return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
 }
 
+/** The path that `literalPath` was given. */
+export function plainPath(literal: string): string {
+  return literal.replaceAll(/\[([*?[])\]/g, '$1')
+}
+
 /** The relation over one Parquet file, for FROM. */
 export function fileSql(path: string): string {
   return `read_parquet(${quote(literalPath(path))}, ${bare})`

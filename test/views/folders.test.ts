@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -76,4 +76,18 @@ test('there is something to compare', () => {
   expect(plain.slice(0, queries.length).map((rows) => (rows as readonly unknown[]).length > 0)).toEqual(
     queries.map((sql) => !sql.includes('snapshots.')),
   )
+})
+
+test('a lake that was copied, or moved, says so in words, where its folder was and what to type', async () => {
+  const here = join(home, "a [1] b*c/it's [x")
+  const [there, gone] = [join(home, 'copied'), join(home, 'moved')]
+  const refusal = { name: 'LakeError', kind: 'usage', message: expect.stringContaining(`views made for ${here};`) }
+  cpSync(here, there, { recursive: true })
+  await expect(openQuery(there)).rejects.toMatchObject(refusal)
+  renameSync(here, gone)
+  await expect(openQuery(gone)).rejects.toMatchObject(refusal)
+  await expect(openQuery(gone)).rejects.toThrow(/the lake was moved or copied: run `pitlake views`$/)
+  await makeViews(gone)
+  using engine = await openQuery(gone)
+  expect(await engine.rows('FROM points ORDER BY ALL')).toEqual(plain[0])
 })
