@@ -36,9 +36,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   }
   try {
     return (await dispatch(argv, deps)) ?? 0
-  } catch (thrown) {
-    // What was told while a thing was closed hides nothing of why it had to be.
-    const error = await inPlainWords(thrown instanceof SuppressedError ? thrown.suppressed : thrown, argv)
+  } catch (error) {
     const clean = await cleaner(deps)
     report(error, deps, clean)
     if (argv.includes('--json') && !printed) deps.stdout(clean(failure(error)))
@@ -98,6 +96,16 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
 
 /** Has a command do its work and says what it answers. */
 async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
+  try {
+    return await answered(command, input, deps)
+  } catch (error) {
+    if (exitCode(error) !== 1) throw error
+    const [{ explained }, { readSettings }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
+    throw await explained(error, command.name, readSettings(input, deps).data)
+  }
+}
+
+async function answered(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
   if ('run' in command) return command.run(input, deps)
   const { document, words, error = null, code } = await command.answer(input, deps)
   deps.stdout(flagOption(input, 'json') ? json(document) : words())
@@ -151,14 +159,6 @@ function failure(error: unknown): string {
     error instanceof LakeError ? error : { kind: 'unexpected', complaints: [{ subject: said }] }
   const told = complaints.map(({ subject, expected, got, next }: Complaint) => ({ subject, expected, got, next }))
   return json({ error: { kind, exit_code: exitCode(error), complaints: told } })
-}
-
-/** A disk that would not take it is told as such, wherever in a command it was met. */
-async function inPlainWords(error: unknown, argv: readonly string[]): Promise<unknown> {
-  if (error instanceof LakeError) return error
-  const { diskError } = await import('../store/disk.ts')
-  const told = diskError(error, `pitlake ${argv[0] ?? ''}`)
-  return told instanceof LakeError && told.kind === 'incomplete' ? told : error
 }
 
 /** Takes every key out of a text; loaded only where there is something to tell. */

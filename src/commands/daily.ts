@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { exitCode, gravest, usage } from '../errors.ts'
+import { explained } from './explained.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../upkeep/compact.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -147,11 +148,12 @@ async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<T
 
 /** Has a command answer as if it had been typed; its document, or its complaint, becomes the line. */
 async function command<T>(
-  { input, deps }: Day,
+  day: Day,
   spec: Pick<AnsweringSpec<T>, 'answer'>,
   options: Readonly<Record<string, unknown>>,
   line: (report: T) => string,
 ): Promise<Told> {
+  const { input, deps } = day
   const { config, data, verbose } = input.options
   const own: Deps = {
     ...deps,
@@ -160,7 +162,7 @@ async function command<T>(
     isTerminal: false,
   }
   let report: unknown = null
-  const told = await attempt(deps, async () => {
+  const told = await attempt(day, async () => {
     const {
       document,
       error = null,
@@ -174,9 +176,10 @@ async function command<T>(
   return { ...told, report }
 }
 
-async function viewed({ context, deps }: Day): Promise<Told> {
+async function viewed(day: Day): Promise<Told> {
+  const { context, deps } = day
   const { settings, catalogue } = context
-  return await attempt(deps, async () => {
+  return await attempt(day, async () => {
     requireLake(settings.data)
     using ledger = await Ledger.open(settings.data)
     const built = await buildViews(ledger, { catalogue, deps: lakeWorld(deps, 'daily') })
@@ -184,10 +187,11 @@ async function viewed({ context, deps }: Day): Promise<Told> {
   })
 }
 
-async function merged({ context, deps, dry }: Day): Promise<Told> {
+async function merged(day: Day): Promise<Told> {
+  const { context, deps, dry } = day
   const root = context.settings.data
-  if (dry) return await attempt(deps, async () => dueNow(root))
-  return await attempt(deps, async () => {
+  if (dry) return await attempt(day, async () => dueNow(root))
+  return await attempt(day, async () => {
     requireLake(root)
     const world = lakeWorld(deps, 'daily')
     const atEnd = async ({ ledger, commits }: RunEnd): Promise<void> => {
@@ -209,10 +213,11 @@ async function dueNow(root: string): Promise<Told> {
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */
-async function attempt(deps: Deps, work: () => Promise<Told>): Promise<Told> {
+async function attempt({ deps, context }: Day, work: () => Promise<Told>): Promise<Told> {
   try {
     return await work()
-  } catch (error) {
+  } catch (thrown) {
+    const error = await explained(thrown, 'daily', context.settings.data)
     const text = error instanceof Error ? error.message : String(error)
     return { code: exitCode(error), line: redact(text, givenKeys(deps.env)).replaceAll('\n', '; '), report: null }
   }

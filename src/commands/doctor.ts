@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { LakeError } from '../errors.ts'
+import { damageVerdict } from '../upkeep/damage.ts'
 import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import { buildViews } from '../views/build.ts'
@@ -41,14 +41,8 @@ export const doctorCommand: CommandSpec = {
     )
     const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
     const document = { ok: damages.length === 0, ...diagnosis }
-    return { document, words: () => inWords(diagnosis), error: verdict(damages) }
+    return { document, words: () => inWords(diagnosis), error: damageVerdict(damages) }
   },
-}
-
-function verdict([first, ...others]: Diagnosis['findings']): LakeError | null {
-  if (!first) return null
-  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-  return new LakeError('integrity', { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
 }
 
 /** Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured. */

@@ -5,7 +5,7 @@ import { readManifest } from '../views/manifest.ts'
 import { firstChanged, readByViews } from '../views/proved.ts'
 
 /** So much is read on opening of files that nobody proved where they stand: a second's work. */
-const mostRead = 500_000_000
+export const mostRead = 500_000_000
 
 /**
  * Refuses a lake in which a file that the views read is not as it was committed, or as it was made for them. Files that

@@ -61,8 +61,9 @@ async function entryOrProblem(root: string, version: number): Promise<Sealed | P
   } catch (error) {
     if (!(error instanceof LakeError)) throw error
     const [complaint] = error.complaints
-    const found = complaint?.got === undefined ? 'it cannot be read' : `found ${complaint.got}`
-    return { kind: error.kind === 'usage' ? 'newer_version' : 'entry_torn', found }
+    const { got = null } = complaint ?? {}
+    if (error.kind === 'usage') return { kind: 'newer_version', found: `found schema_version ${got}` }
+    return { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
   }
 }
 

@@ -1,3 +1,5 @@
+import { LakeError } from '../errors.ts'
+
 const rebuild = 'run pitlake doctor --rebuild-ledger'
 const orCopy = `${rebuild}; if it stays, put the file back from a copy of the lake`
 const entry = 'put it back from a copy of the lake; while the ledger is sound, pitlake doctor --repair does without it'
@@ -63,4 +65,14 @@ export function finding(
   own: Partial<Pick<Damage, 'severity' | 'remedy'>> = {},
 ): Damage {
   return { kind, severity: notices.has(kind) ? 'notice' : 'damage', path, found, remedy: remedies[kind], ...own }
+}
+
+/** The error of whoever finds these: the first with its remedy, and how many more there are; null where nothing is lost. */
+export function damageVerdict(damages: readonly Damage[]): LakeError | null {
+  const [first] = damages
+  if (!first) return null
+  const more = damages.length === 1 ? '' : ` (and ${damages.length - 1} more)`
+  // Nothing is wrong with a lake that this program is too old for.
+  const kind = first.kind === 'newer_version' ? 'usage' : 'integrity'
+  return new LakeError(kind, { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
 }

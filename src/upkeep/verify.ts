@@ -1,5 +1,5 @@
 import { gravestOf, LakeError } from '../errors.ts'
-import type { Damage } from './damage.ts'
+import { type Damage, damageVerdict } from './damage.ts'
 import { liveFiles, summary as countsOf } from '../ledger/held.ts'
 import { lastVerify } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -138,14 +138,7 @@ function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<stri
 
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
-  return gravestOf([refusedKey(summary), damaged(summary), differing(summary), stoppedEarly(summary), failed(summary)])
-}
-
-function damaged({ damage }: VerifySummary): LakeError | null {
-  const [first] = damage
-  if (!first) return null
-  const more = damage.length === 1 ? '' : ` (and ${damage.length - 1} more)`
-  return new LakeError('integrity', { subject: `${first.path}: ${first.found}${more}`, next: first.remedy })
+  return gravestOf([refusedKey(summary), damageVerdict(summary.damage), differing(summary), stoppedEarly(summary), failed(summary)])
 }
 
 function differing({ differences }: VerifySummary): LakeError | null {

@@ -1,0 +1,17 @@
+import { exitCode, LakeError } from '../errors.ts'
+import { damageBehind } from '../query/damage-behind.ts'
+import { diskError } from '../store/disk.ts'
+
+/**
+ * What was thrown where nobody foresaw it, as what it comes from: a file of the lake that is damaged or gone, or a disk
+ * that would not take it; else itself.
+ */
+export async function explained(thrown: unknown, command: string, data: string): Promise<unknown> {
+  // What was told while a thing was closed hides nothing of why it had to be.
+  const error: unknown = thrown instanceof SuppressedError ? thrown.suppressed : thrown
+  if (exitCode(error) !== 1) return error
+  const damage = await damageBehind(data, error)
+  if (damage !== null) return damage
+  const told = diskError(error, `pitlake ${command}`)
+  return told instanceof LakeError && told.kind === 'incomplete' ? told : error
+}

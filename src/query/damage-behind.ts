@@ -1,0 +1,26 @@
+import { LakeError } from '../errors.ts'
+import { filesOnDisk } from '../ledger/held.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { isThere } from '../store/files.ts'
+import { inLake } from '../store/layout.ts'
+import { firstChanged } from '../views/proved.ts'
+import { mostRead } from './changed.ts'
+
+/**
+ * The damage of a lake that may be why something failed which nobody foresaw: the engine says of a file that it cannot
+ * read only what it found in it. Null where every file is as it was committed, as far as that is seen in a second.
+ */
+export async function damageBehind(folder: string, cause: unknown): Promise<LakeError | null> {
+  using ledger = Ledger.glance(folder)
+  if (ledger === undefined) return null
+  const files = filesOnDisk(ledger).map(({ path, bytes, sha256 }) => ({ path, bytes, checksum: sha256 }))
+  const gone = files.find(({ path }) => !isThere(inLake(folder, path)))
+  const wrong =
+    gone === undefined
+      ? await firstChanged(folder, files, mostRead)
+      : { path: gone.path, expected: `the ${gone.bytes} bytes that were committed`, got: 'no such file' }
+  if (wrong === undefined) return null
+  const { path, expected, got } = wrong
+  const next = 'run pitlake doctor to see what is damaged and what helps'
+  return new LakeError('integrity', { subject: path, expected, got, next, cause })
+}
