@@ -138,7 +138,13 @@ function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<stri
 
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
-  return gravestOf([refusedKey(summary), damageVerdict(summary.damage), differing(summary), stoppedEarly(summary), failed(summary)])
+  return gravestOf([
+    refusedKey(summary),
+    damageVerdict(summary.damage),
+    differing(summary),
+    stoppedEarly(summary),
+    failed(summary),
+  ])
 }
 
 function differing({ differences }: VerifySummary): LakeError | null {
