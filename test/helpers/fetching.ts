@@ -16,6 +16,7 @@ import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { worldPoints } from '../../src/sandbox/world/points.ts'
 import { resolveSettings, type Settings } from '../../src/config/settings.ts'
+import { leaping } from './leaping.ts'
 import { mounts } from './mounts.ts'
 import { catalogue } from './sandbox-client.ts'
 
@@ -137,12 +138,10 @@ export function settingsAt({ root, url }: Place, changes: Changes = {}): Setting
 
 /** The world of a job there, by the clock of the place. */
 export function depsAt({ now }: Place): IngestDeps {
-  const real = performance.now()
+  const clock = leaping(now)
   return {
-    now: () => now() * 1000 + (performance.now() - real),
-    nowMicros: () => Math.floor(now() * 1_000_000 + (performance.now() - real) * 1000),
-    sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
-    wait: async (ms) => await setTimeout(Math.min(ms, 20)),
+    ...clock,
+    wait: clock.sleep,
     random: Math.random,
     signal: new AbortController().signal,
     holder: { pid: process.pid, host: 'test', command: 'pitlake fetch' },

@@ -17,6 +17,7 @@ import { defaultLimits } from '../../src/sandbox/limits.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
+import { leaping } from './leaping.ts'
 import { catalogue } from './sandbox-client.ts'
 
 /** No written byte may hold it. */
@@ -107,7 +108,7 @@ function jobOf(root: string, url: string, clock: { now: number }, extra: Extra):
   const keys = { PITLAKE_REGISTRY_KEY: extra.key ?? registryKey, PITLAKE_METRICS_KEY: metricsKey }
   const env = { PITLAKE_REGISTRY_URL: url, ...keys, PITLAKE_DATA: root }
   const settings = resolveSettings({ flags: {}, env, cwd: root })
-  const real = performance.now()
+  const time = leaping(() => clock.now)
   const input = {
     settings,
     catalogue,
@@ -118,10 +119,8 @@ function jobOf(root: string, url: string, clock: { now: number }, extra: Extra):
   return [
     input,
     {
-      now: () => clock.now * 1000 + (performance.now() - real),
-      nowMicros: () => Math.floor(clock.now * 1_000_000 + (performance.now() - real) * 1000),
-      sleep: async (ms) => await setTimeout(Math.min(ms, 5)),
-      wait: async (ms) => await setTimeout(Math.min(ms, 5)),
+      ...time,
+      wait: time.sleep,
       random: Math.random,
       signal: new AbortController().signal,
       holder: { pid: process.pid, host: 'test', command: 'pitlake registry' },

@@ -6,6 +6,7 @@ import { summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
 import { heeded } from '../helpers/processes.ts'
+import { times } from '../helpers/shares.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
@@ -13,7 +14,7 @@ const now = Math.floor(Date.now() / 1000)
 const since = now - 400 * 86_400
 const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*', 'blockchain/*', 'options/*'], since }
 /** `make torture N=1000` sets the number. */
-const kills = Number(process.env['PITLAKE_KILLS'] ?? 12)
+const kills = times('PITLAKE_KILLS', 5, 16)
 
 interface Ended {
   readonly code: number | null

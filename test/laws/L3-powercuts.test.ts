@@ -21,6 +21,7 @@ import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { type Found, putBack, type Recorder, recorder } from '../helpers/powercuts.ts'
 import { contentOf, withRegistryBench } from '../helpers/registry-bench.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { times } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 
 /*
@@ -29,7 +30,7 @@ import { SmallRegistry } from '../helpers/small-registry.ts'
  * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs; `PITLAKE_POWERCUTS_SEED` draws others,
  * `PITLAKE_POWERCUTS_STATE` makes a single one again.
  */
-const states = Number(process.env['PITLAKE_POWERCUTS'] ?? (process.env['CI'] === undefined ? 100 : 300))
+const states = times('PITLAKE_POWERCUTS', 30, 300)
 const seed = Number(process.env['PITLAKE_POWERCUTS_SEED'] ?? 1)
 const alone = process.env['PITLAKE_POWERCUTS_STATE']
 

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { times } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
@@ -71,7 +72,7 @@ test('a disk that fails at any step: the same command again gives what an undist
 
 test('kills at random instants, then completion: the content is that of an undisturbed run', async () => {
   const small = new SmallRegistry()
-  const kills = Number(process.env['PITLAKE_KILLS'] ?? 4)
+  const kills = times('PITLAKE_KILLS', 3, 12)
   let onRequest: () => void = () => undefined
   const instead = (request: Request): Response => {
     onRequest()

@@ -6,6 +6,7 @@ import type { Body } from '../../src/points/conversion.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { computedSql } from '../../src/points/stored-clocks.ts'
 import { convert } from '../helpers/converting.ts'
+import { times } from '../helpers/shares.ts'
 
 let engine: Engine
 let folder: string
@@ -20,7 +21,7 @@ afterAll(async () => {
 
 const seed = Number(process.env['PITLAKE_FUZZ_SEED'] ?? 20_240_301)
 const perBatch = 12
-const batches = Math.ceil(Number(process.env['PITLAKE_FUZZ'] ?? 480) / perBatch)
+const batches = Math.ceil(times('PITLAKE_FUZZ', 240, 960) / perBatch)
 const hour = 3600
 
 type Point = Readonly<Record<string, unknown>>

@@ -1,0 +1,18 @@
+/*
+ * Some laws are tried as often as there is time for. `make test` takes a share of each; `make test-long` runs the files
+ * that import this one, whole.
+ */
+
+/** Whether the whole is tried, and not a share of it. */
+export const long: boolean = process.env['PITLAKE_LONG'] === '1'
+
+/** How often: as the variable says, else `many` times in `make test-long` and `few` times in `make test`. */
+export function times(variable: string, few: number, many: number): number {
+  return Number(process.env[variable] ?? (long ? many : few))
+}
+
+/** All of them in `make test-long`, else so many, spread evenly, the first and the last among them. */
+export function shareOf<T>(all: readonly T[], few: number): readonly T[] {
+  if (long || all.length <= few) return all
+  return Array.from({ length: few }, (_, n) => all[Math.round((n * (all.length - 1)) / (few - 1))] as T)
+}
