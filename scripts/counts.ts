@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 
 interface Result {
@@ -37,9 +37,13 @@ export function countTests(reports: readonly string[]): Counts {
 }
 
 if (import.meta.main) {
-  const { passed, failed, skipped, skippedIn } = countTests(
-    process.argv.slice(2).map((file) => readFileSync(file, 'utf8')),
-  )
+  const reports = process.argv.slice(2)
+  const lost = reports.filter((file) => !existsSync(file))
+  const told = countTests(reports.filter((file) => !lost.includes(file)).map((file) => readFileSync(file, 'utf8')))
+  const { passed, skipped, skippedIn } = told
+  // A run that did not come to its end has told nothing: that is a failure, too.
+  const failed = told.failed + lost.length
+  for (const file of lost) console.log(`no report: ${file}`)
   for (const [file, count] of skippedIn)
     console.log(`${count} skipped in ${relative('.', file)}: what its first lines ask for is not on this machine`)
   console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)

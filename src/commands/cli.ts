@@ -21,6 +21,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   let printed = false
   const deps: Deps = {
     now: Date.now,
+    elapsed: () => performance.now(),
     sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
     random: Math.random,
     env: process.env,

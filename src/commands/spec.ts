@@ -21,6 +21,8 @@ export interface OptionSpec {
 export interface Deps {
   /** Unix milliseconds. */
   readonly now: () => number
+  /** Milliseconds that only go on, whatever the clock is set to. */
+  readonly elapsed: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly random: () => number
   readonly env: Readonly<Record<string, string | undefined>>

@@ -135,7 +135,7 @@ async function session(input: Input, deps: Deps, folder: string): Promise<void> 
     output: process.stdout,
     terminal: process.stdout.isTTY,
     size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
-    now: () => performance.now(),
+    now: deps.elapsed,
     sleep: deps.sleep,
     historyFile: resolve(deps.cwd, textOption(input, 'history') ?? join(homedir(), '.pitlake_history')),
   })

@@ -44,9 +44,9 @@ export function viewingWorld(deps: Deps, command: string, catalogue: Catalogue) 
 /** The real world behind what asks a provider beside a lake. */
 export function besideWorld(deps: Deps): BesideDeps {
   const { env } = deps
-  const begun = deps.now() - performance.now()
+  const begun = deps.now() - deps.elapsed()
   return {
-    now: () => begun + performance.now(),
+    now: () => begun + deps.elapsed(),
     wait: async (ms, signal) => await deps.sleep(ms, signal),
     random: deps.random,
     signal: deps.signal,

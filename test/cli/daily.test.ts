@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lockJob } from '../../src/store/lock.ts'
@@ -28,7 +27,6 @@ async function daily(bench: Bench, { argv = [], config = select, env = {}, signa
   }
   const world = {
     now: () => bench.clock.now * 1000,
-    sleep: async (ms: number) => await setTimeout(Math.min(ms, 20)),
     ...(signal && { signal }),
   }
   const ended = await pitlake(bench.root, ['daily', '--data', lakeOf(bench), ...argv], { ...apis, ...env }, world)

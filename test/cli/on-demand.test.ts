@@ -1,6 +1,5 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -10,7 +9,7 @@ import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
 
 const now = Date.UTC(2026, 2, 10, 12)
 
-const world = { now: () => now, sleep: async (ms: number) => await setTimeout(Math.min(ms, 100)) }
+const world = { now: () => now }
 const run = async (cwd: string, env: Readonly<Record<string, string>>, ...argv: readonly string[]): Promise<Ended> =>
   await pitlake(cwd, argv, env, world)
 

@@ -41,7 +41,7 @@ interface Desk {
 async function withCatalogue(work: (desk: Desk) => Promise<void>): Promise<void> {
   const copy = mkdtempSync(join(tmpdir(), 'pitlake-catalogue-'))
   try {
-    for (const part of ['src', 'catalog', 'test/helpers/command.ts', 'package.json'])
+    for (const part of ['src', 'catalog', 'test/helpers/command.ts', 'test/helpers/leaping.ts', 'package.json'])
       cpSync(join(project, part), join(copy, part), { recursive: true })
     symlinkSync(join(project, 'node_modules'), join(copy, 'node_modules'))
     const file = join(copy, 'catalog/registry.yaml')

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
+import { leaping } from '../helpers/leaping.ts'
 
 const now = Date.UTC(2026, 2, 10, 12) / 1000
 const day = 86_400
@@ -14,8 +14,8 @@ async function run(bench: Bench, ...argv: readonly string[]) {
   let out = ''
   let notes = ''
   await dispatch([...argv, '--data', `${bench.root}/lake`], {
+    ...leaping(),
     now: () => bench.clock.now * 1000,
-    sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
     random: Math.random,
     env: { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },
     stdout: (text) => (out += text),

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -51,7 +50,7 @@ async function run(
   clock: { now: number },
   argv: readonly string[],
 ): Promise<Ended> {
-  const world = { now: () => clock.now, sleep: async (ms: number) => await setTimeout(Math.min(ms, 20)) }
+  const world = { now: () => clock.now }
   const ended = await pitlake(cwd, argv, env, world)
   expect(ended.out + ended.notes + ended.message).not.toContain(registryKey)
   return ended

@@ -1,6 +1,7 @@
 import { dispatch } from '../../src/commands/cli.ts'
 import type { Deps } from '../../src/commands/spec.ts'
 import { exitCode } from '../../src/errors.ts'
+import { leaping } from './leaping.ts'
 
 /** How a command ended: exit code, what it printed, and the words of its refusal. */
 export interface Ended {
@@ -21,8 +22,8 @@ export async function pitlake(
   let out = ''
   let notes = ''
   const deps: Deps = {
+    ...leaping(),
     now: Date.now,
-    sleep: async () => undefined,
     random: Math.random,
     env,
     stdout: (text) => void (out += text),

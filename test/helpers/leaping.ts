@@ -1,25 +1,27 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** What a job takes of a clock: instants in milliseconds and microseconds since 1970, and waiting. */
+/** What a job takes of a clock: the time that passes in milliseconds, instants since 1970, and waiting. */
 interface Clock {
+  readonly elapsed: () => number
   readonly now: () => number
   readonly nowMicros: () => number
   readonly sleep: (ms: number) => Promise<void>
 }
 
 /** A clock that goes on from an instant (Unix seconds) as this machine's does, and leaps to the end of every wait. */
-export function leaping(from: () => number): Clock {
+export function leaping(from: () => number = () => 0): Clock {
   const begun = performance.now()
   let leapt = 0
-  const passed = (): number => performance.now() - begun + leapt
+  const elapsed = (): number => performance.now() - begun + leapt
   return {
-    now: () => from() * 1000 + passed(),
-    nowMicros: () => Math.floor(from() * 1_000_000 + passed() * 1000),
+    elapsed,
+    now: () => from() * 1000 + elapsed(),
+    nowMicros: () => Math.floor(from() * 1_000_000 + elapsed() * 1000),
     sleep: async (ms) => {
-      const end = passed() + ms
-      // What is under way beside comes first, as it would.
+      const end = elapsed() + ms
+      // What is under way beside it goes on meanwhile.
       await setTimeout(Math.min(ms, 5))
-      leapt += Math.max(0, end - passed())
+      leapt += Math.max(0, end - elapsed())
     },
   }
 }

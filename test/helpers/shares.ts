@@ -14,5 +14,5 @@ export function times(variable: string, few: number, many: number): number {
 /** All of them in `make test-long`, else so many, spread evenly, the first and the last among them. */
 export function shareOf<T>(all: readonly T[], few: number): readonly T[] {
   if (long || all.length <= few) return all
-  return Array.from({ length: few }, (_, n) => all[Math.round((n * (all.length - 1)) / (few - 1))] as T)
+  return Array.from({ length: few }, (_, n) => all[Math.round((n * (all.length - 1)) / Math.max(1, few - 1))] as T)
 }

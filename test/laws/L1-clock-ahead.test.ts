@@ -9,6 +9,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { depsAt, withBench } from '../helpers/fetching.ts'
+import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { makeViews } from '../helpers/views.ts'
 
@@ -86,8 +87,8 @@ test('vacuum, compact and stamp say that the last commit lies ahead of their clo
       for (const off of [-day, 60]) {
         let err = ''
         await dispatch([...argv, '--data', root], {
+          ...leaping(),
           now: () => (clock.now + off) * 1000,
-          sleep: async () => await Promise.resolve(),
           random: Math.random,
           env: {},
           stdout: () => undefined,

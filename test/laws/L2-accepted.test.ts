@@ -11,6 +11,7 @@ import { heldCoverage, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, depsAt, settingsAt, withBench } from '../helpers/fetching.ts'
 import { commitDeps, coverageRow, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { withViews } from '../helpers/views.ts'
 
@@ -33,7 +34,7 @@ interface Shown {
 
 async function pitlake(root: string, ...argv: string[]): Promise<{ code: number; out: string; message: string }> {
   let out = ''
-  const deps = { now: () => now * 1000, sleep: async () => undefined, random: Math.random, env: {}, cwd: root }
+  const deps = { ...leaping(), now: () => now * 1000, random: Math.random, env: {}, cwd: root }
   const show = { stdout: (text: string) => void (out += text), stderr: () => undefined, live: () => undefined }
   try {
     await dispatch([...argv, '--data', root], {

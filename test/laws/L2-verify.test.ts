@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
@@ -16,6 +15,7 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, depsAt, fetchKey, settingsAt, withBench } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
+import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const day = 86_400
@@ -219,8 +219,8 @@ test('the command states its budget first and writes a report without the key', 
       const seen: string[] = []
       let out = ''
       const ran = dispatch(['verify', '--data', bench.root, '--report', 'report.md', '--budget', '15'], {
+        ...leaping(),
         now: () => (bench.clock.now + 60) * 1000,
-        sleep: async (ms) => await setTimeout(Math.min(ms, 20)),
         random: Math.random,
         cwd,
         env: { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },

@@ -16,6 +16,7 @@ import { inFolder } from '../helpers/lakes.ts'
 import { grow, mergeAndVacuum, pullDeps } from '../helpers/mirrors.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
+import { long, shareOf } from '../helpers/shares.ts'
 
 /** The newest version that stands in a folder, every file of which is there byte for byte; 0 for none yet. */
 async function wholeVersion(root: string): Promise<number> {
@@ -72,7 +73,9 @@ describe('L3: kill -9 around a copy', () => {
         const expected = await lakeOf(undisturbed)
         const last = await wholeVersion(undisturbed)
         const deaths = [0.5].map((share) => [before, Math.round(first * share)] as const)
-        const later = [0.4, 0.6, 0.8].map((share) => [after, Math.round(second * share)] as const)
+        const later = shareOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2).map(
+          (share) => [after, Math.round(second * share)] as const,
+        )
         for (const [n, [source, at]] of [...deaths, ...later].entries()) {
           const target = join(folder, `target-${n}`)
           if (source === after) cpSync(base, target, { recursive: true })
@@ -113,7 +116,7 @@ test('a copy to a bucket and from it, cut at any request, is whole for readers a
     const requests = there.heard.length - from
     const expected = new Map(there.objects)
     const last = await wholeVersion(await read())
-    for (let cut = 1; cut < requests; cut += 3) {
+    for (let cut = 1; cut < requests; cut += long ? 1 : 5) {
       there.objects.clear()
       for (const [key, body] of base) there.objects.set(key, body)
       const begun = there.heard.length
