@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { spacingOf, weekdayOf } from '../../src/points/spacing.ts'
+import { Engine } from '../../src/store/engine.ts'
+import { weekdays } from '../../src/time.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pitlake-spacing-'))
+const day = 86_400
+/** A Monday. */
+const monday = Date.UTC(2024, 1, 26) / 1000
+let engine: Engine
+beforeAll(async () => {
+  engine = await Engine.open(':memory:', { threads: 1 })
+})
+afterAll(async () => {
+  await engine.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function bodyOf(body: unknown): string {
+  const file = join(folder, 'body.json')
+  writeFileSync(file, typeof body === 'string' ? body : JSON.stringify(body))
+  return file
+}
+const points = (...ts: readonly number[]): string => bodyOf(ts.map((t) => ({ t, v: 1 })))
+
+test.each([
+  [[0, 600, 1200], '10m'],
+  [[0, 60, 120], '10m'],
+  [[0, 3599, 7200], '10m'],
+  [[0, 3600, 7200], '1h'],
+  [[0, day, 2 * day], '24h'],
+  [[9 * day, 0, 3 * day, 4 * day], '24h'],
+  [[0, 7 * day, 21 * day], '1w'],
+  [[0, 28 * day, 59 * day], '1month'],
+  [[0, 365 * day, 730 * day], '1month'],
+  [[0, day], null],
+  [[0, day, day], null],
+  [[], null],
+])('the two nearest of points at %j are %s apart', async (ts, interval) => {
+  expect(await spacingOf(engine, points(...ts))).toBe(interval)
+})
+
+test('what is no array of points has no spacing and no week', async () => {
+  for (const body of ['{"error":"no"}', '<html>', '', [{ v: 1 }, { v: 2 }, { v: 3 }]]) {
+    expect(await spacingOf(engine, bodyOf(body))).toBeNull()
+    expect(await weekdayOf(engine, bodyOf(body))).toBeNull()
+  }
+})
+
+test('weeks begin on the one day on which all of a body do, before 1970 too', async () => {
+  for (const [n, weekday] of weekdays.entries()) {
+    const start = monday + n * day
+    expect(await weekdayOf(engine, points(start, start + 7 * day, start - 4000 * 7 * day))).toBe(weekday)
+  }
+  expect(await weekdayOf(engine, points(monday, monday + 8 * day))).toBeNull()
+  expect(await weekdayOf(engine, points(monday + 3600, monday + 3600 + 7 * day))).toBeNull()
+})
