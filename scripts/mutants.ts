@@ -64,7 +64,6 @@ async function judgeRoom(name: string, room: Room, count: number, seed: number):
   say(`${name}: ${mutants.length} mutants; ${killed.size} were killed before by tests that did not change`)
   const rests = new Map<string, string[]>(mutants.map(({ id }) => [id, []]))
   let seen: Seen = before?.seen ?? {}
-  let report = before
   for (const [stage, tests] of [listed(room.tests), listed(room.dear ?? [])].entries()) {
     const open = mutants.filter(({ id }) => !killed.has(id))
     if (open.length === 0 || tests.length === 0) continue
@@ -77,14 +76,19 @@ async function judgeRoom(name: string, room: Room, count: number, seed: number):
     const fresh = open.filter(({ id, key }) => known.get(key)?.rests[stage] !== rests.get(id)?.[stage])
     const ids = fresh.map(({ id }) => id)
     await tryTogether(place, ids, concern, killed)
+    // Were it ended here, what was killed so far would not be tried again.
+    save(verdicts(mutants, killed, new Map()))
     await tryAlone(place, ids, concern, killed)
     say(`  ${killed.size} of ${mutants.length} killed`)
-    report = reportOf(name, seed, verdicts(mutants, killed, rests), seen)
-    writeFileSync(file, JSON.stringify(report, null, 1))
+    save(verdicts(mutants, killed, rests))
   }
-  report = reportOf(name, seed, verdicts(mutants, killed, rests), seen)
-  writeFileSync(file, JSON.stringify(report, null, 1))
-  return report
+  return save(verdicts(mutants, killed, rests))
+
+  function save(judged: readonly Judged[]): Report {
+    const report = reportOf(name, seed, judged, seen)
+    writeFileSync(file, JSON.stringify(report, null, 1))
+    return report
+  }
 }
 
 /** What the tests come by; those are not run again that neither changed themselves nor in what they stand on. */

@@ -25,6 +25,9 @@ const rounds: readonly (readonly [number, number])[] = [
 /** Tests of which each run would take longer than this are left to the mutants that nothing quicker kills. */
 const quick = 4000
 
+/** What is computed on import concerns every test: so many milliseconds of them are tried, the quickest first. */
+const longEnough = 6000
+
 function together(id: string, concern: Concern, from = 0, to = 60): readonly Concerned[] {
   return (concern.direct.get(id) ?? []).slice(from, to).filter(({ ms }) => ms <= quick)
 }
@@ -33,7 +36,10 @@ function together(id: string, concern: Concern, from = 0, to = 60): readonly Con
 function alone(id: string, concern: Concern): readonly Concerned[] {
   const tried = new Set(together(id, concern))
   const left = (concern.direct.get(id) ?? []).filter((test) => !tried.has(test))
-  return [...(concern.beside.get(id) ?? []), ...left].toSorted((a, b) => a.ms - b.ms)
+  let sum = 0
+  return [...(concern.beside.get(id) ?? []), ...left]
+    .toSorted((a, b) => a.ms - b.ms)
+    .filter(({ ms }, n) => (sum += ms) <= longEnough || n < 3)
 }
 
 /** Tries the mutants in the tests' own process, many in one go: it takes what the test takes, without any start. */
