@@ -14,8 +14,8 @@ let engine: Engine
 beforeAll(async () => {
   engine = await Engine.open(':memory:', { threads: 1 })
 })
-afterAll(async () => {
-  await engine.close()
+afterAll(() => {
+  engine.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
