@@ -130,6 +130,33 @@ test('TIME 1 to TIME 13 and TIME 35 from the catalogue to the joins', async () =
     expect(audit.message).toMatch(/1 availability rules disproved/)
   }))
 
+test('what an answer lacked was late if it knew more than the rule: by the earlier clock, to the second', async () => {
+  const cases = [
+    { asset: 'AT', local: '00:10:00', date: '00:10:00', basis: 'override' },
+    { asset: 'DATE-AHEAD', local: '00:10:00', date: '00:40:00', basis: 'override' },
+    { asset: 'BEHIND', local: '00:10:01', date: '00:10:01', basis: 'observed' },
+    { asset: 'NO-DATE', local: '00:10:01', date: null, basis: 'observed' },
+    { asset: 'DATE-AT', local: '00:20:00', date: '00:10:00', basis: 'override' },
+    { asset: 'DATE-BEHIND', local: '00:20:00', date: '00:10:01', basis: 'observed' },
+  ]
+  const config = (own: readonly string[]): string =>
+    `metrics:\n${basics}  availability: { ${sopr}: { lag: 10m } }\nselect: [{ assets: [${own.join(', ')}], paths: [${sopr}], since: 2024-03-01 }]\n`
+  const lines = cases.map(({ asset }) => daily(asset, two({}, { shown: at('2024-03-04T12:00') })))
+  await withTimedLake('', { lines }, async (lake) => {
+    for (const { asset, local, date } of cases) {
+      lake.configure(config([asset]))
+      await lake.fetchAt(at(`2024-03-03T${local}`), date === null ? null : at(`2024-03-03T${date}`))
+    }
+    lake.configure(config(cases.map(({ asset }) => asset)))
+    await lake.fetchAt(at('2024-03-05T00:00'))
+    await asked(lake, async (engine) => {
+      const rows = await engine.rows(`SELECT asset, list(basis ORDER BY t) AS bases FROM points GROUP BY asset`)
+      const found = Object.fromEntries(rows.map(({ asset, bases }) => [asset as string, bases]))
+      expect(found).toEqual(Object.fromEntries(cases.map(({ asset, basis }) => [asset, ['override', basis]])))
+    })
+  })
+})
+
 test('history begins where a rule is passed by thirty days and thirty intervals, not a second before', async () => {
   const height = 'blockchain/block_height_pit'
   const cases = [

@@ -145,6 +145,7 @@ const cases: fc.Arbitrary<Case> = fc
   })
 
 test('against a bitmap of the grid: what is missing and due is settled by one request each, nothing else is asked', () => {
+  let [dues, requests] = [0, 0]
   fc.assert(
     fc.property(cases, (c) => {
       const series = { ...want().series, interval: c.interval }
@@ -155,6 +156,7 @@ test('against a bitmap of the grid: what is missing and due is settled by one re
       expect(blocked).toEqual([])
       for (const { t, due } of grid) {
         if (due) expect(asks.filter((ask) => ask.settles.since <= t && t < ask.settles.until)).toHaveLength(1)
+        if (due) dues++
       }
       const bySlot = new Map(grid.map((slot, index) => [slot.t, index]))
       for (const [index, ask] of asks.entries()) {
@@ -173,10 +175,13 @@ test('against a bitmap of the grid: what is missing and due is settled by one re
         expect(gap, 'nearer ones are one request').toBeGreaterThan(5000 * longestSeconds(c.interval))
         const inside = grid.filter((slot) => slot.t >= (window?.since ?? 0) && slot.t < (window?.until ?? 0))
         expect(ask.points).toBe(inside.length)
+        requests++
       }
     }),
     { numRuns: 150 },
   )
+  expect(dues).toBeGreaterThan(1000)
+  expect(requests).toBeGreaterThan(50)
 })
 
 test('everything is asked in one window up to the newest ended interval when nothing is held', () => {

@@ -153,7 +153,8 @@ describe('what is answered', () => {
     ])
     expect(await points('supply/current_pit', { a: 'BTC', s: '1700000000', u: '1700000000' })).toEqual([])
     const recent = await points('supply/current_pit', { a: 'BTC', i: '1h' })
-    expect(recent.every(({ t }) => t + 3600 <= now)).toBe(true)
+    expect(recent.length).toBeGreaterThan(1000)
+    expect(recent.filter(({ t }) => t + 3600 > now)).toEqual([])
     expect(await points('supply/current_pit', { a: 'ONDO', u: String(at('2020-01-01')) })).toEqual([])
   })
 
@@ -193,8 +194,9 @@ describe('what is answered', () => {
     const bare = await points(path, query, { computedAt: false })
     expect(bare.some((point) => 'computed_at' in point)).toBe(false)
     const full = await points(path, query)
-    expect(full.every((point) => delete point.computed_at)).toBe(true)
-    expect(full).toEqual(bare)
+    expect(full.filter((point) => typeof point.computed_at !== 'number')).toEqual([])
+    expect(full.length).toBeGreaterThan(100)
+    expect(full.map(({ computed_at: _, ...point }) => point)).toEqual(bare)
   })
 
   test('an unfinished interval appears on order, and changes until it is final', async () => {

@@ -125,6 +125,7 @@ describe('lists', () => {
 describe('details', () => {
   test.each(['issuers', 'assets', 'products', 'deployments', 'venues'])('%s by id', async (table) => {
     const truth = [...(registryStateAt(env(autumn), autumn).get(table)?.values() ?? [])]
+    expect(truth.length).toBeGreaterThan(4)
     for (const record of truth.slice(0, 5)) {
       const answer = await body(`/${table}/${record['id'] as string}`, env(autumn))
       expect(answer).toEqual({ data: record, as_of: '2026-10-20T12:00:00Z' })
