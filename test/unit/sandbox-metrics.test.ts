@@ -196,7 +196,8 @@ describe('what is answered', () => {
     const full = await points(path, query)
     expect(full.filter((point) => typeof point.computed_at !== 'number')).toEqual([])
     expect(full.length).toBeGreaterThan(100)
-    expect(full.map(({ computed_at: _, ...point }) => point)).toEqual(bare)
+    for (const point of full) delete point.computed_at
+    expect(full).toEqual(bare)
   })
 
   test('an unfinished interval appears on order, and changes until it is final', async () => {
