@@ -14,7 +14,7 @@ LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily fetch registry views status publish sql notebooks test test-long test-spark test-s3-race torture powercuts mutants check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-s3-race test-watch torture powercuts mutants check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -30,6 +30,9 @@ registry: $(INSTALLED) ## brings the registry up to date: the change feed, with 
 
 daily: $(INSTALLED) ## what cron calls: fetch, registry, views, merge, a sample of verify, the status page
 	@$(PITLAKE) daily
+
+watch: $(INSTALLED) ## keeps the lake fresh until Ctrl-C: each series when its next point is due, the registry hourly
+	@$(PITLAKE) watch
 
 views: $(INSTALLED) ## makes lake.duckdb and lake.sql anew
 	@$(PITLAKE) views
@@ -77,6 +80,9 @@ endif
 
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds
 	@scripts/s3-race.sh
+
+test-watch: $(INSTALLED) ## simulates N days (60) of a watch on a real lake, with outages, late and rewritten points, new epochs
+	@PITLAKE_WATCH_DAYS=$(or $(N),60) vitest run test/laws/watch.test.ts -t 'simulated days'
 
 check: $(INSTALLED) ## types, lint, format, dead code, lockfile
 	@status=0; \

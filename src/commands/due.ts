@@ -40,7 +40,7 @@ export async function answerDue(input: Input, deps: Deps): Promise<Answer<DueLis
   const { settings, catalogue } = readContext(input, deps)
   const at = instantOption(input, 'at') ?? Math.floor(deps.now() / 1000)
   const selections = await selectionsOf(input, { settings, catalogue })
-  const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections)
+  const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)
   const learnt = await lagsNow(settings.data, catalogue, wanted)
   const points = nextPoints(wanted, { held, learnt, weekStart: settings.metrics.weekStart, at })
   const registry = registryPolled === null ? null : registryDue(registryPolled, at)

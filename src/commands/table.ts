@@ -19,6 +19,7 @@ export const commandTable: readonly CommandEntry[] = [
   entry('plan', 'what a fetch would ask, and what it would cost', async () => import('./plan.ts')),
   entry('fetch', 'bring the metrics up to date; resumable', async () => import('./fetch.ts')),
   entry('daily', 'what cron calls: everything that keeps a lake fresh', async () => import('./daily.ts')),
+  entry('watch', 'keep the lake fresh: each series when its next point is due', async () => import('./watch.ts')),
   entry('verify', 'ask again for stored history and compare; prove every file', async () => import('./verify.ts')),
   entry('violations list', 'what differs upstream', async () => import('./violations.ts')),
   entry('violations accept', 'take note of what differs, with the reason', async () => import('./violations.ts')),

@@ -8,14 +8,16 @@ import type { IngestSummary } from './tally.ts'
 import { verdict } from './verdict.ts'
 
 /** What a fetch is told. */
-export interface IngestInput extends PlanInput, MetricsInput {}
-
-const purpose: Purpose = { name: 'fetch', budget: null, onBatch: () => undefined }
+export interface IngestInput extends PlanInput, MetricsInput {
+  /** The most credits that windows may cost; as many as the plan says where none is given. */
+  readonly budget?: number | null
+}
 
 /** Brings the selected series up to date. Resuming is planning again, so it may end at any instant. */
 export async function ingest(input: IngestInput, deps: IngestDeps): Promise<IngestSummary> {
   // A slip of the call leaves nothing in a folder that is no lake.
   checkSelections(input.catalogue, input.selections)
+  const purpose: Purpose = { name: 'fetch', budget: input.budget ?? null, onBatch: () => undefined }
   return await withMetrics(input, deps, purpose, async (run) => {
     const listing = wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros())
     const due = metadataDue(input, run.ledger, deps.nowMicros())

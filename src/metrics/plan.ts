@@ -1,4 +1,4 @@
-import { availableAt } from '../catalog/availability.ts'
+import { availableAt, type Rule } from '../catalog/availability.ts'
 import type { Endpoint } from '../catalog/catalogue.ts'
 import type { Series, Wanted } from '../catalog/series.ts'
 import {
@@ -33,6 +33,8 @@ export interface Limits {
   readonly weekStart?: Weekday
   /** Ask only for known gaps. */
   readonly gapsOnly: boolean
+  /** Ask for every interval that has ended, also before its assumed rule: whoever asks knows that it may be there. */
+  readonly eager?: boolean
   /** Why a series must not be asked of this provider; null when it may. */
   readonly blocked: (series: Series, endpoint: Endpoint) => string | null
   /** What the provider's metadata say of a series, and since when; null where there are none. */
@@ -112,7 +114,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     const known = held.get(want.series.id)
     const interval = want.series.interval ?? known?.settled ?? '24h'
     const horizon = memo(horizons, `${want.endpoint.path} ${interval}`, () =>
-      horizonOf(want.endpoint, interval, now, limits.weekStart),
+      horizonOf(limits.eager ? unassumed(want.endpoint) : want.endpoint, interval, now, limits.weekStart),
     )
     const range = {
       since: ceil(want.since ?? historyStart, interval, limits.weekStart),
@@ -213,6 +215,15 @@ export function horizonOf(
   let settled = complete
   while (availableAt(rules, step(settled, interval, -1), interval) > now) settled = step(settled, interval, -1)
   return { settled, complete }
+}
+
+/** The same with no lag but a stated one. */
+function unassumed({ rules }: Pick<Endpoint, 'rules'>): Pick<Endpoint, 'rules'> {
+  const own = Object.entries(rules).map(([interval, list]) => [
+    interval,
+    list.map((rule): Rule => (rule.basis === 'stated' ? rule : { ...rule, kind: 'lag', seconds: 0 })),
+  ])
+  return { rules: Object.fromEntries(own) as Endpoint['rules'] }
 }
 
 /** How long after its availability instant a missing point is still awaited, in seconds. */

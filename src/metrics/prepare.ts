@@ -32,6 +32,10 @@ import { saidOf } from './metadata-said.ts'
 /** What a plan is made of beside the ledger. */
 export interface PlanInput extends MetadataInput {
   readonly gapsOnly: boolean
+  /** As in the limits of a plan. */
+  readonly eager?: boolean
+  /** Of what is selected only these series, by id. */
+  readonly only?: ReadonlySet<string>
   readonly now: Instant
 }
 
@@ -95,7 +99,7 @@ export async function planOn(
   ledger: Ledger | null,
   metadata: Metadata = ledger === null ? new Map() : heldMetadata(ledger),
 ): Promise<Plan> {
-  const { settings, catalogue, gapsOnly, now } = input
+  const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
   const provider = ledger?.head().provider ?? null
   const limits: Limits = {
@@ -103,6 +107,7 @@ export async function planOn(
     credits: settings.metrics.credits,
     weekStart: settings.metrics.weekStart,
     gapsOnly,
+    eager,
     blocked: (series, endpoint) => blockedFor(settings, catalogue, provider, series, endpoint),
     said: (series, endpoint) => {
       const known = metadata.get(wirePathOf(settings.metrics, endpoint))
@@ -110,7 +115,8 @@ export async function planOn(
     },
   }
   const held = ledger === null ? new Map<string, Held>() : heldAnswers(ledger)
-  return plan(expand(catalogue, selections), held, limits, now)
+  const wanted = expand(catalogue, selections).filter(({ series }) => only?.has(series.id) ?? true)
+  return plan(wanted, held, limits, now)
 }
 
 /** Selections of every series that the lake was ever asked for, each from where it begins there; none without a lake. */

@@ -39,6 +39,8 @@ export interface NextPoint {
   readonly due: Instant
   readonly by: DueBy
   readonly observations: number
+  /** When it was last asked for, as far as that matters; null where it was not. */
+  readonly asked: Instant | null
   /** When to ask next: near the instant at which it is due, after a failure later and later. */
   readonly poll: Instant
 }
@@ -74,11 +76,13 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   const interval = series.interval ?? known?.settled ?? '24h'
   const own = learnt.get(`${endpoint.path} ${interval}`) ?? { observations: 0, lag: null }
   const answers = known?.answers ?? []
-  const said = { series, endpoint, interval, observations: own.observations } as const satisfies Partial<NextPoint>
   // An instant of the future was told by a clock that was wrong.
   const past = (instant: Instant): Instant => (instant > at ? Number.NEGATIVE_INFINITY : instant)
   const memory = past(polled?.get(series.id) ?? Number.NEGATIVE_INFINITY)
   const askedOf = (rows: typeof answers): Instant => Math.max(memory, ...rows.map(({ asked_at }) => past(asked_at)))
+  const last = askedOf(answers)
+  const lately = Number.isFinite(last) ? last : null
+  const said: Said = { series, endpoint, interval, observations: own.observations, asked: lately }
   const refusal = standingRefusal(answers)
   if (refusal !== null) {
     const due = triedAgainAt(refusal)
@@ -86,7 +90,7 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   }
   const reached = Math.max(...answers.filter(isStored).map(({ until }) => until))
   const line: Line = { endpoint, interval, learnt: own }
-  if (!Number.isFinite(reached)) return firstOf(want, said, { line, asked: askedOf(answers), weekStart, at, answers })
+  if (!Number.isFinite(reached)) return firstOf(want, said, { line, asked: last, weekStart, at, answers })
   const t = ceil(reached, interval, weekStart)
   if (want.until !== null && t >= want.until) return null
   const beyond = answers.filter((row) => row.until > reached)
@@ -98,10 +102,12 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
   return { ...said, t, due: dueAt(line, t), by: isLearnt(own) ? 'learnt' : 'rule', poll: pollAfter(line, t, asked) }
 }
 
+type Said = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
+
 /** A series of which nothing is held: never asked, not begun yet, or one that answers nothing, asked once a day. */
 function firstOf(
   { since }: Wanted,
-  said: Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations'>,
+  said: Said,
   known: {
     readonly line: Line
     readonly asked: Instant

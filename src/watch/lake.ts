@@ -1,12 +1,14 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { expand, type Selection, type Wanted } from '../catalog/series.ts'
 import { heldAnswers } from '../ledger/held.ts'
+import { requestTotals } from '../ledger/held-runs.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { withListedAssets } from '../metrics/assets.ts'
 import type { Held } from '../metrics/plan.ts'
 import { lakeExists } from '../metrics/prepare.ts'
 import { registryFacts } from '../registry/status.ts'
-import { type Instant, parseInstant } from '../time.ts'
+import { day, type Instant, parseInstant } from '../time.ts'
+import { readManifest } from '../views/manifest.ts'
 import type { Learnt } from './due.ts'
 import { learntLags } from './learnt.ts'
 
@@ -17,16 +19,40 @@ export interface LakeNow {
   readonly held: ReadonlyMap<string, Held>
   /** When the feed of the registry was last read to its tail; null where it never was. */
   readonly registryPolled: Instant | null
+  /** The version that the views tell of; 0 where there are none. */
+  readonly viewsVersion: number
+  /** Credits of all jobs since the instant that was asked for. */
+  readonly spentToday: number
 }
 
 /** The series of the selections, and what is held of them; a lake that is not there yet holds nothing. */
-export async function lakeNow(root: string, catalogue: Catalogue, selections: readonly Selection[]): Promise<LakeNow> {
+export async function lakeNow(
+  root: string,
+  catalogue: Catalogue,
+  selections: readonly Selection[],
+  dayBegin: Instant,
+): Promise<LakeNow> {
   using ledger = lakeExists(root) ? await Ledger.openToRead(root) : null
   const wanted = expand(catalogue, await withListedAssets(selections, ledger))
-  if (ledger === null) return { version: 0, wanted, held: new Map(), registryPolled: null }
+  const nothing = {
+    version: 0,
+    wanted,
+    held: new Map<string, Held>(),
+    registryPolled: null,
+    viewsVersion: 0,
+    spentToday: 0,
+  }
+  if (ledger === null) return nothing
   const { feed_at } = registryFacts(ledger)
   const registryPolled = feed_at === null ? null : (parseInstant(feed_at) ?? null)
-  return { version: ledger.head().version, wanted, held: heldAnswers(ledger), registryPolled }
+  return {
+    version: ledger.head().version,
+    wanted,
+    held: heldAnswers(ledger),
+    registryPolled,
+    viewsVersion: (await readManifest(root, []))?.version ?? 0,
+    spentToday: requestTotals(ledger, (dayBegin + day) * 1_000_000).day_credits,
+  }
 }
 
 /** How the points of the wanted series arrived so far; reads every point that is held of them. */

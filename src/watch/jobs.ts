@@ -1,0 +1,114 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Selection, Wanted } from '../catalog/series.ts'
+import type { Settings } from '../config/settings.ts'
+import type { LakeError } from '../errors.ts'
+import type { RewriteDeps } from '../ledger/commit.ts'
+import type { AskingDeps } from '../ledger/connection.ts'
+import type { JobDeps, RunEnd } from '../ledger/job.ts'
+import { ingest } from '../metrics/fetch.ts'
+import { verdict } from '../metrics/verdict.ts'
+import { registrySync } from '../registry/snapshot-and-sync.ts'
+import { verdictOf } from '../registry/summary.ts'
+import { type Instant, parseInstant } from '../time.ts'
+import { mergeDue, mergeVerdict } from '../upkeep/compact.ts'
+import { buildViews } from '../views/build.ts'
+import type { Learnt } from './due.ts'
+import { type LakeNow, lagsNow, lakeNow } from './lake.ts'
+
+/** What came of asking an API. */
+export interface Asked {
+  readonly version: number
+  readonly requests: number
+  /** New points, or events of the registry's feed. */
+  readonly brought: number
+  /** Whether it was ended early, by whatever but the budget; `resumeAt` where the provider says when to come back. */
+  readonly cut: boolean
+  readonly resumeAt: Instant | null
+  /** Whether all that was asked failed. */
+  readonly inVain: boolean
+  /** What the command would have ended with. */
+  readonly error: LakeError | null
+}
+
+/** What a look at the lake shows. */
+export interface Look extends LakeNow {
+  readonly watchesRegistry: boolean
+}
+
+/** What a watch has done, by the jobs that there are. */
+export interface WatchJobs {
+  /** The lake as it is now, and what was spent since the day began. */
+  look(dayBegin: Instant): Promise<Look>
+  lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Learnt>>
+  fetch(series: ReadonlySet<string>, credits: number | null): Promise<Asked>
+  sync(): Promise<Asked>
+  /** Merges what is due, makes the views and publishes; gives the version that they tell of. */
+  tidy(): Promise<number>
+}
+
+/** Whose lake is watched, and what of it. */
+export interface JobsInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly selections: readonly Selection[]
+  readonly watches: { readonly metrics: boolean; readonly registry: boolean }
+  /** What follows when the views are made; null: nothing. */
+  readonly publish: (() => Promise<void>) | null
+}
+
+/** The world behind one job, made anew for each: its clock begins with the wall clock of that moment. */
+export type World = (command: string) => Omit<AskingDeps & RewriteDeps, 'atEnd'>
+
+/** The jobs on a real lake. */
+export function jobsOn(input: JobsInput, world: World): WatchJobs {
+  const { settings, catalogue, selections, watches } = input
+  const root = settings.data
+  const own = watches.metrics ? selections : []
+  const common = { settings, catalogue, maxRequests: null, providerMoved: false, gapsOnly: false } as const
+  return {
+    look: async (dayBegin) => ({
+      ...(await lakeNow(root, catalogue, own, dayBegin)),
+      watchesRegistry: watches.registry,
+    }),
+    lags: async (wanted) => await lagsNow(root, catalogue, wanted),
+    fetch: async (only, budget) => {
+      const deps = { ...world('watch'), onEvent: () => undefined }
+      const now = Math.floor(deps.now() / 1000)
+      const summary = await ingest({ ...common, selections, only, eager: true, budget, now }, deps)
+      const { version, requests, points_added: brought, stopped_by, resume_at } = summary
+      const { covered, empty, unsupported, failed } = summary.windows
+      const cut = stopped_by !== null && stopped_by !== 'budget'
+      const inVain = failed > 0 && covered + empty + unsupported === 0
+      return { version, requests, brought, cut, inVain, resumeAt: instantOf(resume_at), error: verdict(summary) }
+    },
+    sync: async () => {
+      const deps = { ...world('watch'), onEvent: () => undefined }
+      const summary = await registrySync({ ...common, acceptShrink: false }, deps)
+      const { version, requests, events: brought, stopped_by, resume_at } = summary
+      const cut = stopped_by !== null
+      return {
+        version,
+        requests,
+        brought,
+        cut,
+        inVain: false,
+        resumeAt: instantOf(resume_at),
+        error: verdictOf(summary),
+      }
+    },
+    tidy: async () => await tidied(input, world('watch')),
+  }
+}
+
+const instantOf = (text: string | null): Instant | null => (text === null ? null : (parseInstant(text) ?? null))
+
+async function tidied({ settings, catalogue, publish }: JobsInput, deps: RewriteDeps & JobDeps): Promise<number> {
+  const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
+    if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps })
+  }
+  const done = await mergeDue(settings.data, { ...deps, atEnd })
+  const error = mergeVerdict(done)
+  if (error !== null) throw error
+  await publish?.()
+  return done.version
+}

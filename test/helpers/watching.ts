@@ -1,0 +1,124 @@
+import { tmpdir } from 'node:os'
+import type { Selection } from '../../src/catalog/series.ts'
+import { resolveSettings } from '../../src/config/settings.ts'
+import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { priceOf } from '../../src/metrics/plan.ts'
+import { computedSql } from '../../src/points/stored-clocks.ts'
+import type { RequestRecord } from '../../src/sandbox/sandbox.ts'
+import { Engine } from '../../src/store/engine.ts'
+import { readPoints } from '../../src/views/relations.ts'
+import { jobsOn } from '../../src/watch/jobs.ts'
+import { watch, type WatchEvent } from '../../src/watch/watch.ts'
+import { type Bench, depsAt, fetchKey, otherKey } from './fetching.ts'
+import { catalogue } from './sandbox-client.ts'
+
+/** A watch whose clock is run by its own waiting. */
+export interface Simulated {
+  readonly selections: readonly Selection[]
+  /** Until when, Unix seconds. */
+  readonly until: number
+  readonly registry?: boolean
+  readonly creditsPerDay?: number | null
+  /** Done at each wait, before the clock goes on; what it gives is how far the clock jumps beside, in seconds. */
+  readonly onWait?: (now: number) => number | void
+  readonly signal?: AbortSignal
+  readonly data?: string
+}
+
+/** Runs a watch on the bench until the instant; every wait, also of the jobs, only moves the clock. */
+export async function simulate(bench: Bench, how: Simulated): Promise<{ code: number; events: WatchEvent[] }> {
+  const { clock, root, url } = bench
+  const env = {
+    PITLAKE_METRICS_URL: url,
+    PITLAKE_METRICS_KEY: fetchKey,
+    ...(how.registry === true && { PITLAKE_REGISTRY_URL: `${url}/registry/v1`, PITLAKE_REGISTRY_KEY: otherKey }),
+    PITLAKE_DATA: how.data ?? root,
+  }
+  const settings = resolveSettings({ flags: {}, env, cwd: tmpdir() })
+  const { metrics } = settings
+  const stop = new AbortController()
+  const signal = how.signal === undefined ? stop.signal : AbortSignal.any([how.signal, stop.signal])
+  const moving = async (ms: number): Promise<void> => {
+    clock.now += ms / 1000
+    await Promise.resolve()
+  }
+  const world = () => ({
+    ...depsAt({ root, url, now: () => clock.now }),
+    wait: moving,
+    signal,
+    now: () => clock.now * 1000,
+  })
+  const watches = { metrics: true, registry: how.registry === true }
+  const jobs = jobsOn({ settings, catalogue, selections: how.selections, watches, publish: null }, world)
+  const events: WatchEvent[] = []
+  const code = await watch(
+    {
+      weekStart: metrics.weekStart,
+      price: ({ series }) => priceOf(metrics.credits, series.asset),
+      creditsPerDay: how.creditsPerDay ?? null,
+    },
+    jobs,
+    {
+      now: () => clock.now * 1000,
+      sleep: async (ms) => {
+        const jump = how.onWait?.(clock.now) ?? 0
+        await moving(ms + jump * 1000)
+        if (clock.now >= how.until) stop.abort()
+      },
+      signal,
+      log: (event) => void events.push(event),
+    },
+  )
+  return { code, events }
+}
+
+/** A stored point with the instants that matter to a watch, Unix seconds. */
+export interface Sighted {
+  readonly metric: string
+  readonly asset: string
+  readonly interval: string
+  readonly t: number
+  readonly computed: number | null
+  readonly observed: number
+  /** When a fault let it appear, where one did. */
+  readonly shown?: number | null
+}
+
+/** The series of a point as `pointRequests` names it. */
+export function lineOf({ metric, asset, interval }: Sighted): string {
+  return `${metric} ${asset} ${interval}`
+}
+
+/** Every stored point from an instant of `t` on. */
+export async function sightings(root: string, since: number): Promise<Sighted[]> {
+  using ledger = await Ledger.openToRead(root)
+  const engine = await Engine.open()
+  try {
+    const rows = await engine.rows(
+      `SELECT metric, asset, interval, epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedSql()}) AS computed, epoch(observed_at) AS observed
+       FROM ${readPoints(root, liveFiles(ledger, { table: 'points' }))} WHERE t >= to_timestamp(${since}) ORDER BY ALL`,
+    )
+    return rows as unknown as Sighted[]
+  } finally {
+    engine.close()
+  }
+}
+
+/** The requests for points, with whose they are. */
+export function pointRequests(bench: Bench): (RequestRecord & { readonly series: string })[] {
+  return bench.sandbox
+    .requests()
+    .filter(({ api, path }) => api === 'metrics' && !path.endsWith('/assets'))
+    .map((record) => ({ ...record, series: seriesOf(record) }))
+}
+
+function seriesOf({ path, query }: RequestRecord): string {
+  return [path.slice('/v1/metrics/'.length), query['a'], query['i']].join(' ')
+}
+
+/** Instants of all commits, Unix seconds. */
+export async function commitTimes(root: string): Promise<number[]> {
+  using ledger = await Ledger.openToRead(root)
+  return heldVersions(ledger).map(({ committed_at }) => committed_at / 1_000_000)
+}

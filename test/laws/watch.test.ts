@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { requestTotals } from '../../src/ledger/held-runs.ts'
+import { readManifest } from '../../src/views/manifest.ts'
+import { type Bench, withBench } from '../helpers/fetching.ts'
+import { long } from '../helpers/shares.ts'
+import { commitTimes, lineOf, pointRequests, sightings, type Sighted, simulate } from '../helpers/watching.ts'
+
+/** A Tuesday. */
+const begin = Date.UTC(2026, 2, 10, 12) / 1000
+const day = 86_400
+const hour = 3600
+/** Sixteen hours in the suite: a night with all that may happen in it. */
+const days = Number(process.env['PITLAKE_WATCH_DAYS'] ?? (long ? 7 : 2 / 3))
+
+const daily = {
+  assets: ['BTC', 'ETH'],
+  paths: ['supply/current_pit', 'indicators/asol_pit', 'entities/active_count_pit'],
+  intervals: ['24h'],
+  since: begin - 60 * day,
+}
+const hourly = { assets: ['BTC'], paths: ['addresses/active_count_pit'], intervals: ['1h'], since: begin - 20 * day }
+const instant = (at: number): string => new Date(at * 1000).toISOString().slice(0, 19).concat('Z')
+
+/** Two hours in which nobody answers, a point that comes late, one that is rewritten, a new epoch: each day. */
+function weather(bench: Bench, from: number): void {
+  const t = Math.floor((from - day) / day) * day
+  bench.faults(
+    `reset@metrics:from=${instant(from + 3 * hour)},until=${instant(from + 5 * hour)}`,
+    `reset@registry:from=${instant(from + 3 * hour)},until=${instant(from + 5 * hour)}`,
+    `late@supply/current_pit:asset=ETH,t=${instant(t + day)},shown=${instant(from + 13.5 * hour)}`,
+    `rewrite@supply/current_pit:asset=BTC,t=${instant(t - day)},v=7,from=${instant(from + 2 * hour)}`,
+    `new-epoch:at=${instant(from + 14 * hour)}`,
+  )
+}
+
+/** Series and `t` of a line: a late point tells another `computed_at`, a rewritten one another value. */
+const keyOf = (line: string): string => line.split(' ').slice(0, 7).join(' ')
+
+/** What the first request after its publication brought must have been held within seconds of it. */
+function expectSharp(bench: Bench, points: readonly Sighted[], from: number): void {
+  const asked = Map.groupBy(
+    pointRequests(bench).filter(({ status, at }) => status === 200 && at >= from),
+    ({ series }) => series,
+  )
+  for (const point of points) {
+    const published = point.shown ?? point.computed ?? 0
+    const first = asked.get(lineOf(point))?.find(({ at }) => at >= published)
+    expect(point.observed - (first?.at ?? 0), `${lineOf(point)} ${instant(point.t)}`).toBeLessThan(120)
+  }
+}
+
+test(
+  'simulated days: everything is there as soon as it was asked for, at the price and pace that were promised',
+  async () =>
+    await withBench(begin, async (bench) => {
+      await bench.fetch(daily)
+      await bench.fetch(hourly)
+      const before = pointRequests(bench).length
+      const [end, rss] = [begin + days * day, new Map<number, number>()]
+      weather(bench, begin)
+      let today = begin
+      const { code, events } = await simulate(bench, {
+        selections: [daily, hourly],
+        until: end,
+        registry: true,
+        onWait: (now) => {
+          if (now < today + day) return
+          rss.set((today - begin) / day, process.memoryUsage.rss())
+          today += day
+          weather(bench, today)
+        },
+      })
+      expect(code).toBe(4)
+      const shown = new Map([[`supply/current_pit ETH 24h ${Math.floor(begin / day) * day}`, begin + 13.5 * hour]])
+      const all = await sightings(bench.root, 0)
+      const fresh = all
+        .filter(({ observed }) => observed >= begin + 30)
+        .map((point) => ({ ...point, shown: shown.get(`${lineOf(point)} ${point.t}`) ?? null }))
+      const requests = pointRequests(bench).slice(before)
+
+      // Everything that was published an hour and a half before the end, and was not late.
+      const truth = [...bench.truth(daily), ...bench.truth(hourly)].filter(
+        (line) => Number(line.split(' ')[7]) < end - 1.5 * hour,
+      )
+      const held = new Set((await bench.stored()).map(keyOf))
+      expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
+      expect(fresh.length).toBeGreaterThan(25 * days)
+      if (days <= 1) expectSharp(bench, fresh, begin)
+
+      expect(bench.sandbox.requests().filter(({ status }) => status === 429)).toEqual([])
+      const answered = requests.filter(({ status }) => status !== 0)
+      expect(answered.length / fresh.length).toBeLessThanOrEqual(1.5)
+      // Nobody is asked in vain every minute while nobody answers.
+      expect(requests.length - answered.length).toBeLessThanOrEqual(700 * days)
+
+      const commits = (await commitTimes(bench.root)).filter((at) => at > begin + 120)
+      for (const [i, at] of commits.entries()) {
+        const tenth = commits[i + 10]
+        if (tenth !== undefined) expect(tenth - at).toBeGreaterThan(9 * 60)
+      }
+      const registry = bench.sandbox
+        .requests()
+        .filter(({ api, path, status }) => api === 'registry' && path.endsWith('/changes') && status !== 0)
+      expect(registry.length).toBeGreaterThanOrEqual(19 * days)
+      expect(registry.length).toBeLessThanOrEqual(40 * days)
+      expect(events.filter(({ kind }) => kind === 'trouble').length).toBeGreaterThan(0)
+      using ledger = await Ledger.openToRead(bench.root)
+      expect((await readManifest(bench.root))?.version).toBe(ledger.head().version)
+      if (days >= 7) expect((rss.get(6) ?? 0) / (rss.get(0) ?? 1)).toBeLessThanOrEqual(1.1)
+    }),
+  300_000 + days * 600_000,
+)
+
+test('a budget is kept by the requests that are really sent, and what it left out comes when it is renewed', async () =>
+  await withBench(begin, async (bench) => {
+    await bench.fetch(daily)
+    await bench.fetch(hourly)
+    const left = async (): Promise<number> => {
+      using ledger = await Ledger.openToRead(bench.root)
+      return requestTotals(ledger, (Math.floor(begin / day) + 1) * day * 1_000_000).day_credits
+    }
+    const spent = await left()
+    const midnight = (Math.floor(begin / day) + 1) * day
+    await simulate(bench, { selections: [daily, hourly], until: midnight - 60, creditsPerDay: spent + 4 })
+    expect(await left()).toBeLessThanOrEqual(spent + 4)
+    const sent = pointRequests(bench).filter(({ at }) => at > begin + 60)
+    expect(sent.length).toBeGreaterThan(1)
+    expect(sent.length).toBeLessThanOrEqual(4)
+    await simulate(bench, { selections: [daily, hourly], until: midnight + 3 * hour, creditsPerDay: 30 })
+    const hours = (await sightings(bench.root, begin)).filter(({ interval }) => interval === '1h')
+    expect(hours.map(({ t }) => t)).toEqual(
+      expect.arrayContaining(Array.from({ length: 12 }, (_, i) => begin + i * hour)),
+    )
+  }))
+
+test('points that come long before their assumed rule are seen when they come', async () =>
+  await withBench(begin, async (bench) => {
+    const early = {
+      assets: ['BTC'],
+      paths: ['entities/active_count_pit'],
+      intervals: ['24h'],
+      since: begin - 200 * day,
+    }
+    await bench.fetch(early)
+    const t = Math.floor(begin / day) * day
+    await simulate(bench, { selections: [early], until: t + 2 * day })
+    const [point] = await sightings(bench.root, t)
+    const asked = pointRequests(bench).filter(({ at }) => at >= t + day)
+    expect(point?.computed).toBeLessThan(t + day + 2 * hour)
+    expect(asked.length).toBeLessThanOrEqual(4)
+    expect(point?.observed).toBeLessThan(t + day + 2 * hour + 60)
+  }))
+
+test('stopped and begun again at any moment, a watch goes on where it was', async () =>
+  await withBench(begin, async (bench) => {
+    await bench.fetch(hourly)
+    const until = begin + 6 * hour
+    let seed = 12_345
+    const random = (): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
+    for (let lives = 0; bench.clock.now < until && lives < 60; lives++) {
+      const stop = new AbortController()
+      const [after, request] = [bench.clock.now + random() * hour, lives % 3 === 0]
+      // Every third time in the middle of a request.
+      bench.onRequest(() => void (request && bench.clock.now > after - hour / 2 && stop.abort()))
+      await simulate(bench, {
+        selections: [hourly],
+        until,
+        signal: stop.signal,
+        onWait: (now) => void (now >= after && stop.abort()),
+      })
+    }
+    bench.onRequest(() => undefined)
+    const held = new Set(await bench.stored())
+    const lost = bench.truth(hourly).filter((line) => !held.has(line) && Number(line.split(' ')[7]) < until - hour)
+    expect(lost).toEqual([])
+    const fresh = (await sightings(bench.root, begin - 2 * hour)).length
+    expect(pointRequests(bench).length - 1).toBeLessThanOrEqual(4 * fresh)
+  }))
