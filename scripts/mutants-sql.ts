@@ -15,7 +15,7 @@ interface Outcome extends Omit<Verdict, 'status'> {
 }
 
 /** What is kept of an earlier run: it holds while the mutated file and the tests that spoke are the same. */
-type Kept = Record<string, Verdict & { readonly tests: string }>
+type Kept = Record<string, Verdict & { readonly tests: string; readonly quick?: boolean }>
 
 const folder = '.cache/mutants'
 const keptPath = `${folder}/sql-kept.json`
@@ -53,8 +53,10 @@ async function judge(chosen: readonly Mutant[]): Promise<ReadonlyMap<Mutant, Ver
   const open: Asked[] = []
   for (const [n, mutant] of chosen.entries()) {
     const known = kept[keyOf(mutant)]
-    if (known && known.tests === restsOn(known, testsOf(mutant.file).flat())) verdicts.set(mutant, known)
-    else open.push({ id: `m${n}`, mutant, tests: [] })
+    const [quick, dear] = testsOf(mutant.file)
+    const holds = known && known.tests === restsOn(known, known.quick === true ? quick : [...quick, ...dear])
+    if (holds) verdicts.set(mutant, known)
+    if (!holds || (known.quick === true && !onlyQuick)) open.push({ id: `m${n}`, mutant, tests: [] })
   }
   console.log(`${chosen.length} mutants, ${open.length} to be tried`)
   if (open.length === 0) return verdicts
@@ -62,23 +64,19 @@ async function judge(chosen: readonly Mutant[]): Promise<ReadonlyMap<Mutant, Ver
   // Ended from outside, it ends what it started.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   process.once('exit', () => tree.close())
-  for (const stage of [0, 1] as const) {
-    const stages = open.filter(({ mutant }) => stage === 0 || verdicts.get(mutant)?.status === 'survived')
+  for (const stage of onlyQuick ? ([0] as const) : ([0, 1] as const)) {
+    const survived = ({ mutant }: Asked): boolean => verdicts.get(mutant)?.status === 'survived'
+    const stages = open.filter((one) => survived(one) === (stage === 1))
     const asked = stages.map((one) => ({ ...one, tests: testsOf(one.mutant.file)[stage] }))
     const tell = ({ mutant }: Asked, verdict: Verdict): void => {
       verdicts.set(mutant, verdict)
-      if (stage === 0 && verdict.status === 'survived') return console.log(`survived the quick tests: ${said(mutant)}`)
-      kept[keyOf(mutant)] = { ...verdict, tests: restsOn(verdict, testsOf(mutant.file).flat()) }
+      const [tests, dear] = testsOf(mutant.file)
+      const quick = stage === 0 && verdict.status === 'survived' && dear.length > 0
+      kept[keyOf(mutant)] = { ...verdict, quick, tests: restsOn(verdict, quick ? tests : [...tests, ...dear]) }
       writeFileSync(keptPath, JSON.stringify(kept))
-      if (verdict.status === 'survived') console.log(`survived: ${said(mutant)}`)
+      if (verdict.status === 'survived') console.log(`survived${quick ? ' the quick tests' : ''}: ${said(mutant)}`)
     }
-    // Mutants of a file stand together: their tests are read once. Those in TypeScript read modules anew and come last.
-    const rank = ({ mutant: { file } }: Asked): string => `${file.endsWith('.ts')} ${file}`
-    await tree.run(
-      asked.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)),
-      tell,
-      (text) => console.log(text),
-    )
+    await tree.run(asked, tell, (text) => console.log(text))
   }
   return verdicts
 }
@@ -105,6 +103,8 @@ function table(outcomes: readonly Outcome[]): string[] {
   ]
 }
 
+/** Whether what survives the quick tests is left at that: a first look. */
+const onlyQuick = process.env['PITLAKE_MUTANTS'] === 'quick'
 const [given = 'sql', number = '', seed = '22'] = process.argv.slice(2).map((word) => (word === '' ? undefined : word))
 mkdirSync(folder, { recursive: true })
 const mutants = allMutants(given === 'sql' ? undefined : given.replace(/^sql:/, ''))

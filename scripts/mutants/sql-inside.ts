@@ -197,29 +197,34 @@ function activate(id: string | undefined): void {
 export async function tryAll(root: string, jobsPath: string, logPath: string): Promise<void> {
   const log = (line: Said): void => appendFileSync(logPath, `${JSON.stringify(line)}\n`)
   const { jobs, fits } = JSON.parse(readFileSync(jobsPath, 'utf8')) as Todo
-  const suites = new Map<string, Suite | undefined>()
-  const fit = async (file: string): Promise<Suite | undefined> => {
-    if (suites.has(file)) return suites.get(file)
-    activate(undefined)
-    let own: Suite | undefined
-    const wrong = fits.includes(file)
-      ? void (own = await collect(`${root}/${file}`))
-      : await outcome(async () => (own = await collect(`${root}/${file}`)))
-    suites.set(file, wrong ? undefined : own)
+  const suites = new Map<string, Suite>()
+  const trusted = new Set(fits)
+  const unfit = new Set<string>()
+  const read = async (file: string): Promise<Suite> => {
+    const own = suites.get(file) ?? (await collect(`${root}/${file}`))
+    suites.set(file, own)
+    return own
+  }
+  /** A file that fails without any mutant has no say: it is asked the first time that it notices one. */
+  const isFit = async (file: string): Promise<boolean> => {
+    if (trusted.has(file)) return true
+    const wrong = await outcome(async () => await read(file))
+    if (!wrong) trusted.add(file)
     log(wrong ? { unfit: file, ...wrong } : { fit: file })
-    return suites.get(file)
+    return !wrong
   }
   for (const { id, anew, tests } of jobs) {
     log({ started: id })
     let death: Said | undefined
     for (const file of tests) {
-      const own = await fit(file)
-      if (!own) continue
+      if (unfit.has(file)) continue
+      const own = anew ? undefined : await read(file)
       activate(id)
       if (anew) vi.resetModules()
-      const wrong = await outcome(async () => (anew ? await collect(`${root}/${file}`) : own))
+      const wrong = await outcome(async () => own ?? (await collect(`${root}/${file}`)))
       activate(undefined)
-      if (wrong) death = { id, by: file, ...wrong }
+      if (wrong?.late === true || (wrong && (await isFit(file)))) death = { id, by: file, ...wrong }
+      else if (wrong) unfit.add(file)
       if (death) break
     }
     log(death ?? { id })

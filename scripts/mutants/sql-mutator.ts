@@ -69,6 +69,7 @@ const twins = [
   ['least', 'greatest'],
   ['arg_min', 'arg_max'],
   ['min_by', 'max_by'],
+  ['arg_min_null', 'arg_max_null'],
   ['list_min', 'list_max'],
   ['lead', 'lag'],
   ['bool_and', 'bool_or'],

@@ -5,7 +5,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'views/cases views/objects',
     'views/joins-options views/clocks views/readers laws/L1-lookahead',
   ],
-  [/views\/sql\/1[56]_/, 'views/links views/objects views/cases', 'views/clocks'],
+  [/views\/sql\/1[56]_/, 'views/links views/links-oracle', 'views/objects views/cases views/clocks'],
   [
     /views\/sql\/2\d_|views\/ledger-tables/,
     'views/cases views/objects',
@@ -23,8 +23,8 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   [/views\//, 'views/cases views/folders', 'views/recent views/build'],
   [
     /points\//,
-    'unit/convert unit/convert-time unit/convert-overlap unit/convert-values unit/convert-batch unit/points-files',
-    'unit/convert-poison unit/output laws/L2-time unit/convert-fuzz laws/L2-verify laws/L5-clocks',
+    'unit/convert unit/convert-values unit/convert-time unit/convert-overlap unit/convert-batch',
+    'unit/points-files unit/convert-poison unit/output laws/L2-time unit/convert-fuzz laws/L2-verify laws/L5-clocks',
   ],
   [/registry\/universe/, 'views/two-apis unit/registry-reading', 'cli/commands cli/registry'],
   [
@@ -63,7 +63,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   ],
   [
     /ledger\//,
-    'unit/held unit/coverage unit/journal unit/commit unit/plan',
+    'unit/index-rows unit/held unit/coverage unit/journal unit/commit unit/plan',
     'unit/proven unit/ledger unit/migrate unit/status laws/L5-again laws/L5-refusals',
   ],
   [/report\/arrivals/, 'unit/audit', 'page/static unit/status'],

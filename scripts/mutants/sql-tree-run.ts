@@ -56,6 +56,7 @@ const silence = 420_000
 export class Tree {
   readonly root: string
   private readonly fits = new Set<string>()
+  private running: number | undefined
 
   constructor(asked: readonly Asked[]) {
     // Among the temporary files: a test that takes the whole project for its own finds one project only.
@@ -128,8 +129,7 @@ export class Tree {
         .split('\n')
         .filter((line) => line.endsWith('}'))
         .map((line) => JSON.parse(line) as Said)
-    const end = (): void => endGroup(child.pid)
-    process.once('exit', end)
+    this.running = child.pid
     while (!over && !hung) {
       over = await Promise.race([ended, setTimeout(1000, false)])
       const lines = read()
@@ -137,13 +137,15 @@ export class Tree {
       take(lines)
       hung = !over && Date.now() - since > silence
     }
-    process.off('exit', end)
-    end()
+    endGroup(child.pid)
+    this.running = undefined
     return { lines: read(), hung }
   }
 
+  /** Ends what runs, and takes the copy away. */
   close(): void {
-    rmSync(this.root, { recursive: true, force: true })
+    endGroup(this.running)
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 

@@ -140,3 +140,15 @@ test('points outside the window are compared, then dropped', async () => {
   expect(violations.map((v) => v.offered)).toEqual(['77.0'])
   expect(bodies[0]).toMatchObject({ points: 3, added: 1, first: t1 + 3 * day, last: t1 + 3 * day })
 })
+
+test('a body contradicts what was known before it, not what a later body brings', async () => {
+  const beyond = await made.body(`[{"t":${t1},"v":1},{"t":${t1 + day},"v":9}]`, { since: t1, until: t1 + day })
+  const asked = await made.body(`[{"t":${t1 + day},"v":5}]`, { since: t1 + day, until: t1 + 2 * day })
+  const { violations, bodies } = await convert(made.engine, made.job([beyond, asked]))
+  expect(violations).toEqual([])
+  expect(bodies.map(({ added }) => added)).toEqual([1, 1])
+  const turned = await convert(made.engine, made.job([asked, beyond]))
+  expect(turned.violations.map(({ kind, stored, offered }) => [kind, stored, offered])).toEqual([
+    ['changed', '5.0', '9.0'],
+  ])
+})

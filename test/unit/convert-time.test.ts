@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Rule } from '../../src/catalog/availability.ts'
+import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
 import { quote } from '../../src/store/engine.ts'
 import { day } from '../../src/time.ts'
 import { at, convert, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
@@ -85,6 +85,18 @@ test('a backfilled point keeps both instants, a merely late one does not', async
   expect(rows.map((row) => [row['available_at'], row['available_rule_at'], row['basis']])).toEqual([
     [BigInt(micros('2023-06-01')), BigInt(micros('2020-01-02T00:10')), 'provider'],
     [BigInt(micros('2023-06-01')), BigInt(micros('2023-06-01')), 'provider'],
+  ])
+})
+
+test('a point is backfilled from the first microsecond beyond the threshold on', async () => {
+  const due = t1 + day + 600
+  const threshold = backfillAfter('24h')
+  const { rows } = await made.values(
+    `[{"t":${t1},"v":1,"computed_at":${due + threshold}},{"t":${t1 + day},"v":2,"computed_at":${due + day + threshold}.000001}]`,
+  )
+  expect(rows.map((row) => row['available_rule_at'])).toEqual([
+    BigInt(due + threshold) * 1_000_000n,
+    BigInt(due + day) * 1_000_000n,
   ])
 })
 

@@ -2,8 +2,8 @@
 -- columns: id, symbol, addresses, record, first_seen, changed_at, assumed.
 -- law: L1, L6. Known from the poll that brought the listing; with registry_backfill the earliest one stands in.
 CREATE OR REPLACE VIEW metric_assets AS
-SELECT id, arg_max(symbol, observed_at) AS symbol, arg_max(addresses, observed_at) AS addresses,
-  arg_max(record, observed_at) AS record, min(observed_at) AS first_seen, max(observed_at) AS changed_at,
+SELECT id, arg_max_null(symbol, observed_at) AS symbol, arg_max_null(addresses, observed_at) AS addresses,
+  arg_max_null(record, observed_at) AS record, min(observed_at) AS first_seen, max(observed_at) AS changed_at,
   coalesce(min(observed_at) > {{as_of}}, false) AS assumed
 FROM (
   SELECT *, observed_at = min(observed_at) OVER (PARTITION BY id) AS earliest

@@ -36,7 +36,7 @@ _pit_all AS NOT MATERIALIZED (
   UNION ALL
   SELECT * FROM _pit_s WHERE EXISTS (
     SELECT t, available_at, v, o, age
-    FROM query_table(decisions) AS yours, (SELECT 1 AS t, 1 AS available_at, 1 AS v, 1 AS o, 1 AS age) AS pit_join
+    FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age) AS pit_join
     LIMIT 0
   )
 ),

@@ -67,7 +67,7 @@ _pit_all AS NOT MATERIALIZED (
   UNION ALL
   SELECT s.* EXCLUDE (_pit_i) FROM _pit_s AS s WHERE EXISTS (
     SELECT "metric", t, available_at, v, o, age
-    FROM query_table(decisions) AS yours, (SELECT 1 AS "metric", 1 AS t, 1 AS available_at, 1 AS v, 1 AS o, 1 AS age) AS pit_long
+    FROM query_table(decisions) AS yours, (SELECT NULL AS "metric", NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age) AS pit_long
     LIMIT 0
   )
 ),

@@ -58,7 +58,7 @@ _pit_all AS NOT MATERIALIZED (
   FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number
   WHERE NOT EXISTS (
     SELECT t, available_at, v, o, age, place
-    FROM query_table(decisions) AS yours, (SELECT 1 AS t, 1 AS available_at, 1 AS v, 1 AS o, 1 AS age, 1 AS place) AS pit_window
+    FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age, NULL AS place) AS pit_window
     LIMIT 0
   )
 )

@@ -25,8 +25,8 @@ _pit_decisions AS (
 ),
 _pit_clash AS (
   SELECT product_id, name, symbol, isin, status, issuer_id, asset_id, valid_from, assumed
-  FROM query_table(decisions) AS yours, (SELECT 1 AS product_id, 1 AS name, 1 AS symbol, 1 AS isin, 1 AS status,
-    1 AS issuer_id, 1 AS asset_id, 1 AS valid_from, 1 AS assumed) AS pit_universe
+  FROM query_table(decisions) AS yours, (SELECT NULL AS product_id, NULL AS name, NULL AS symbol, NULL AS isin, NULL AS status,
+    NULL AS issuer_id, NULL AS asset_id, NULL AS valid_from, NULL AS assumed) AS pit_universe
   LIMIT 0
 )
 SELECT d.* EXCLUDE (_pit_ts, _pit_at), v.product_id, v.name, v.symbol, v.isin, v.status, v.issuer_id, v.asset_id,
