@@ -141,8 +141,8 @@ async function read(engine: Engine, observed: string | null): Promise<Record<str
   await engine.run(`SET VARIABLE observed_as_of = ${observed === null ? 'NULL' : `'${observed}'`}`)
   const found: Record<string, string[]> = {}
   for (const [name, line] of Object.entries(said)) {
-    const rows = await engine.rows(`SELECT ${line} AS line FROM ${name}`)
-    found[name] = rows.map((row) => String(row['line'])).toSorted()
+    const rows = await engine.rows<{ line: string }>(`SELECT ${line} AS line FROM ${name}`)
+    found[name] = rows.map((row) => row.line).toSorted()
   }
   return found
 }
