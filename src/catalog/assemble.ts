@@ -16,7 +16,7 @@ interface Sets {
 interface Common {
   readonly sets: Sets
   readonly rules: readonly PlacedRule[]
-  readonly defaults: Readonly<Record<keyof Defaults, readonly string[]>>
+  readonly defaults: Readonly<Record<keyof Defaults, readonly string[]>> | undefined
   readonly placeholderWords: readonly string[]
   readonly complain: Complain
 }
@@ -31,12 +31,7 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
         placeRule(row, file.yaml.where(['availability', file.row('availability', i)])),
       ),
     ),
-    defaults: files.find(({ content }) => content.default)?.content.default ?? {
-      interval: [],
-      currency: [],
-      exchange: [],
-      network: [],
-    },
+    defaults: files.find(({ content }) => content.default)?.content.default,
     placeholderWords: files.flatMap((file) => file.content.placeholders?.words ?? []),
     complain,
   }
@@ -179,7 +174,7 @@ function pickDefault<T extends string>(
   const named = from.find((value) => value === wanted)
   if (wanted !== undefined && named === undefined)
     complain(subject, `one of ${from.join(', ') || 'none, the endpoint takes none'}`, wanted)
-  return named ?? defaults[key].flatMap((value) => from.filter((v) => v === value))[0] ?? from[0] ?? null
+  return named ?? defaults?.[key].flatMap((value) => from.filter((v) => v === value))[0] ?? from[0] ?? null
 }
 
 /** What no endpoint, resource or rule reads is a mistake in the making. */

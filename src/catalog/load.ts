@@ -55,7 +55,6 @@ export function parseCatalogue(texts: readonly { name: string; text: string }[])
 
 /** The file without the top-level keys or rows that hold a problem, so that the rest can still be checked. */
 function salvage(value: unknown, issues: readonly z.core.$ZodIssue[]): Omit<SourceFile, 'yaml'> | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
   const copy = structuredClone(value) as Record<string, unknown>
   for (const { path, ...issue } of issues) {
     const [key, row] = path

@@ -37,22 +37,23 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): C
       if (before === undefined) taken.set(word.toLowerCase(), source)
       else complain(at().subject, 'each name and path once', `${word}, which is that of ${before}`)
     }
-    const [held, own] = [true, false].map((is) => Object.entries(embeds).filter(([, table]) => names.has(table) === is))
-    for (const [key, table] of held ?? [])
+    const held = Object.entries(embeds).filter(([, table]) => names.has(table))
+    const own = Object.entries(embeds).filter(([, table]) => !names.has(table))
+    for (const [key, table] of held)
       if (`${name} ${key} ${table}` !== 'products deployments deployments')
         complain(at('embeds', key).subject, 'a table of its own', `the resource ${table}`)
-    const fields = Object.keys(row.fields).map((field) => [
+    const fields = Object.entries(row.fields).map(([field, spec]): [string, RegistryField] => [
       field,
-      fieldOf({ name, row, at }, field, sets, names, complain),
+      fieldOf(field, spec, at('fields', field), sets, names, complain),
     ])
     resources.set(name, {
       name,
       entity,
       path,
       detail,
-      fields: Object.fromEntries(fields) as Resource['fields'],
-      embeds: Object.fromEntries(own ?? []),
-      holds: Object.fromEntries(held ?? []),
+      fields: Object.fromEntries(fields),
+      embeds: Object.fromEntries(own),
+      holds: Object.fromEntries(held),
       filters,
       source,
     })
@@ -63,16 +64,14 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): C
 type Sets = ReadonlyMap<string, { readonly open: boolean; readonly values: readonly string[] }>
 
 function fieldOf(
-  { row, at }: Placed,
   field: string,
+  spec: ResourceRow['fields'][string],
+  { source, subject }: ReturnType<Placed['at']>,
   sets: Sets,
   names: ReadonlySet<string>,
   complain: Complain,
-): RegistryField | undefined {
-  const spec = row.fields[field]
-  if (!spec) return undefined
+): RegistryField {
   const { keys = [field], kind, values, to = null } = spec
-  const { source, subject } = at('fields', field)
   const set = values === undefined ? undefined : sets.get(values)
   if (values !== undefined && !set)
     complain(subject, `a value set of registry_sets (${[...sets.keys()].join(', ')})`, values)

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { exportCatalogue } from '../../src/catalog/export.ts'
 import { loadCatalogue, parseCatalogue } from '../../src/catalog/load.ts'
+import { describeRule } from '../../src/catalog/rule-kinds.ts'
 import { LakeError } from '../../src/errors.ts'
 
 const numbered = (stem: string, n: number) => Array.from({ length: n }, (_, i) => `${stem}_${i + 1}`)
@@ -156,7 +157,98 @@ test('a rule with a date gives way to the next weaker one', () => {
     ['early', 1704067200],
     ['later', null],
   ])
+  const rules = exportCatalogue(catalogue)[0]?.availability_by_interval['24h']
+  expect(rules?.map(({ reason, until }) => [reason, until])).toEqual([
+    ['early', 1704067200],
+    ['later', undefined],
+  ])
   expect(exportCatalogue(catalogue)[0]?.availability.reason).toBe('later')
+})
+
+const endpoint = (rest: string) => `${anywhere}endpoints:\n  - { path: a/x_pit${rest} }\n`
+
+test.each<[string, readonly string[]]>([
+  [endpoint(', intervals: [24h, 24h]'), ['x.yaml:4: endpoints[0].intervals: expected each value once, got 24h, 24h']],
+  [
+    `frequencies: { D: [24h, 24h] }\n${endpoint(', intervals: D')}`,
+    ['x.yaml:1: frequencies.D: expected each value once, got 24h, 24h'],
+  ],
+  [`frequencies: { D: [] }\n${anywhere}`, ['x.yaml:1: frequencies.D: expected at least 1 values, got []']],
+  [
+    endpoint(', currencies: [native, usd], default: { currency: eur }'),
+    ['x.yaml:4: endpoints[0].default.currency: expected one of native, usd, got eur'],
+  ],
+  [
+    endpoint(', default: { network: eth }'),
+    ['x.yaml:4: endpoints[0].default.network: expected one of none, the endpoint takes none, got eth'],
+  ],
+  [`${anywhere}endpoints:\n  - { intervals: [24h] }\n`, ['x.yaml:4: endpoints[0].path: expected text, got nothing']],
+  [
+    'availability:\n  - { paths: ["*"], lag: 30m, basis: guess, reason: test }\n',
+    ['x.yaml:2: availability[0].basis: expected one of stated, assumed, got "guess"'],
+  ],
+  [
+    `${anywhere}endpoints:\n  - path: a/x_pit\n    takes:\n      7\n`,
+    ['x.yaml:5: endpoints[0].takes: expected a list, got 7'],
+  ],
+  [`links: []\nlinks: []\nlinks: []\n`, ['x.yaml:2: expected valid YAML', 'x.yaml:3: expected valid YAML']],
+  [endpoint(`, about: [${'y'.repeat(74)}]`), [`got ["${'y'.repeat(74)}"]`]],
+  [endpoint(`, about: [${'y'.repeat(76)}]`), [`got ["${'y'.repeat(76)}"]`]],
+  [endpoint(`, about: [${'y'.repeat(77)}]`), [`got ["${'y'.repeat(75)}...`]],
+  ['some words', ['x.yaml:1: the file: expected a mapping, got "some words"']],
+  ['registry_sets:\n  a: { open: true, values: [b] }\n', ['x.yaml:2: registry_sets.a']],
+])('%j is refused where it stands', (text, expected) => {
+  const found = problems(text)
+  expect(found).toHaveLength(expected.length)
+  for (const [i, words] of expected.entries()) expect(found[i]).toContain(words)
+})
+
+const resource = (name: string, path: string, more = '') =>
+  `  ${name}:\n    entity: ${name}_one\n    path: ${path}\n    detail: true\n    embeds: {}\n    filters: []\n    fields:\n      name: { kind: text${more} }\n`
+
+test.each([
+  [resource('a', '/as', ', values: none'), 'x.yaml:9: resources.a.fields.name: expected a value set of registry_sets'],
+  [resource('a', '/as', ', to: b'), 'x.yaml:9: resources.a.fields.name: expected `to` with kind reference'],
+  [resource('a', '/As') + resource('b', '/as'), 'x.yaml:10: resources.b: expected each name and path once'],
+  [resource('a', '/snapshot'), 'x.yaml:2: resources.a: expected each name and path once'],
+  [resource('_a', '/as'), 'x.yaml:2: resources._a: expected a name of small letters'],
+  [resource('a', 'as'), 'x.yaml:4: resources.a.path: expected a path such as /issuers'],
+  [resource('a', '/a s'), 'x.yaml:4: resources.a.path: expected a path such as /issuers'],
+])('a resource that cannot be is refused where it stands: %j', (rows, words) => {
+  expect(problems(`resources:\n${rows}`)[0]).toContain(words)
+})
+
+test('a value set that two files name is refused, with both places', () => {
+  const files = ['x', 'y'].map((name) => ({ name: `${name}.yaml`, text: 'currencies: { CUR: [usd] }' }))
+  expect(() => parseCatalogue([{ name: 'wire.yaml', text: wire }, ...files])).toThrow(
+    'y.yaml:1: currencies.CUR: expected a new name, got a value set already written at x.yaml:1',
+  )
+})
+
+test('an endpoint takes what is listed, and its default is the one that it names', () => {
+  const text = endpoint(', takes: [until], currencies: [native, usd, eur], default: { currency: eur }')
+  const found = parseCatalogue([
+    { name: 'wire.yaml', text: wire },
+    { name: 'x.yaml', text },
+  ])
+  expect(found.endpoints.get('a/x_pit')).toMatchObject({
+    since: false,
+    until: true,
+    format: false,
+    timestampFormat: false,
+    defaults: { interval: null, currency: 'eur', exchange: null, network: null },
+  })
+  expect(found.digest).toMatch(/^[0-9a-f]{64}$/)
+})
+
+test.each([
+  [0, '0s'],
+  [90, '90s'],
+  [1800, '30m'],
+  [5400, '90m'],
+  [7200, '2h'],
+])('a lag of %s seconds is told as %s', (seconds, words) => {
+  expect(describeRule({ kind: 'lag', seconds })).toBe(`end of interval + ${words}`)
 })
 
 test('a YAML syntax error says its line', () => {

@@ -62,8 +62,8 @@ test('new, gone and changed endpoints are told with what each side has alone', (
 test('placeholders are compared under their real names, and left open where there is none', () => {
   const held = all.find(({ placeholders }) => placeholders.length > 0)!
   const real = { ...plain, placeholders: false }
-  expect(compareListing(catalogue, [], real).unmapped).toContain(held.path)
-  expect(compareListing(catalogue, [], real).gone).not.toContain(held.path)
+  const paths = (open: boolean) => all.filter((one) => one.placeholders.length > 0 === open).map(({ path }) => path)
+  expect(compareListing(catalogue, [], real)).toMatchObject({ unmapped: paths(true), gone: paths(false) })
   const mapped = compareListing(catalogue, [{ path: 'real/name_pit' }], {
     ...real,
     paths: { [held.path]: 'real/name_pit' },
@@ -77,6 +77,14 @@ test('placeholders are compared under their real names, and left open where ther
       ({ changes }) => changes.flatMap((c) => c.added),
     ),
   ).toEqual([])
+  const isOpen = (one: string): boolean => catalogue.placeholderExchanges.has(one)
+  const half = all.find((one) => one.exchanges.some(isOpen) && !one.exchanges.every(isOpen))!
+  const named = half.exchanges.filter((one) => !isOpen(one))
+  const bare = compareListing(catalogue, listingOf([{ ...rowOf(half), exchanges: ['x'] }]), {
+    ...real,
+    paths: { [half.path]: half.ask },
+  })
+  expect(bare.changed.flatMap(({ changes }) => changes.flatMap((c) => c.removed))).toEqual(named)
   const exchanges = Object.fromEntries(open.exchanges.map((one) => [one, `real-${one}`]))
   const renamed = { ...rowOf(open), exchanges: Object.values(exchanges) }
   const same = compareListing(catalogue, listingOf([renamed]), { ...real, paths: { [open.path]: open.ask }, exchanges })

@@ -36,6 +36,23 @@ test('objects under data, endpoints or metrics; parameters in the catalogue’s 
     expect(read(value)).toEqual([expected])
 })
 
+test('a path goes by three names, and what is not of the known kind is kept beside', () => {
+  expect(read([{ endpoint: 'a/b' }, { url: 'https://host.example/v1/metrics/c/d' }])).toEqual([
+    { path: 'a/b' },
+    { path: 'c/d' },
+  ])
+  for (const odd of [
+    { currencies: ['usd', 1] },
+    { currencies: ['usd', ''] },
+    { currencies: 'usd' },
+    { params: ['usd'] },
+    { params: null },
+    { params: { a: { b: 1 } } },
+    { params: 'usd' },
+  ])
+    expect(read([{ path: 'a/b', ...odd }])).toEqual([{ path: 'a/b', extra: odd }])
+})
+
 test('what is read becomes rows that the catalogue loads, unknown fields included', () => {
   const listed = read([
     { path: 'new/thing_pit', intervals: ['24h'], networks: ['eth'], score: { a: [1] } },
@@ -56,6 +73,8 @@ test.each<[string, string]>([
   ['{', 'listing.json: expected JSON'],
   ['{"rows": []}', 'expected a list of paths'],
   ['"a"', 'expected a list of paths'],
+  ['null', 'expected a list of paths'],
+  ['7', 'expected a list of paths'],
   ['[1]', 'listing.json: [0]: expected a path'],
   ['[{"name": "x"}]', 'expected an object with `path`, got name'],
   ['["a b"]', 'expected a path such as'],

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { expand, parseSeriesId, type Selection, type Series, seriesId } from '../../src/catalog/series.ts'
+import {
+  expand,
+  parseSeriesId,
+  readableSeries,
+  type Selection,
+  type Series,
+  seriesId,
+} from '../../src/catalog/series.ts'
 import { LakeError } from '../../src/errors.ts'
 import { intervals } from '../../src/time.ts'
 
@@ -135,6 +142,18 @@ test('a series that is selected twice comes once, with the hull of its ranges', 
     { assets: ['BTC'], ...path },
   ])
   expect(open).toMatchObject({ since: null, until: null })
+  const [before] = expand(catalogue, [
+    { assets: ['BTC'], ...path, until: 2000 },
+    { assets: ['BTC'], ...path, since: 3000, until: 4000 },
+  ])
+  expect(before).toMatchObject({ since: null, until: 4000 })
+})
+
+test('an id is told in its parts, and what is none as a metric', () => {
+  const parts = { metric: 'a', asset: 'b', interval: '24h', currency: null, exchange: null, network: 'eth' }
+  expect(readableSeries('a|b|24h|||eth|')).toEqual(parts)
+  const none = { metric: 'a|b', asset: '', interval: null, currency: null, exchange: null, network: null }
+  expect(readableSeries('a|b')).toEqual(none)
 })
 
 test.each<[Partial<Selection>, string]>([
