@@ -20,6 +20,7 @@ const rounds: readonly (readonly [number, number])[] = [
   [0, 3],
   [3, 12],
   [12, 60],
+  [60, 600],
 ]
 
 /** Tests of which each run would take longer than this are left to the mutants that nothing quicker kills. */
@@ -28,8 +29,9 @@ const quick = 4000
 /** What is computed on import concerns every test: so many milliseconds of them are tried, the quickest first. */
 const longEnough = 6000
 
-function together(id: string, concern: Concern, from = 0, to = 60): readonly Concerned[] {
-  return (concern.direct.get(id) ?? []).slice(from, to).filter(({ ms }) => ms <= quick)
+function together(id: string, concern: Concern, from = 0, to = 600): readonly Concerned[] {
+  const limit = (n: number): number => (n < 60 ? quick : quick / 20)
+  return (concern.direct.get(id) ?? []).filter(({ ms }, n) => n >= from && n < to && ms <= limit(n))
 }
 
 /** The tests by which a mutant has to be tried alone: what it is met by beside them, and those left out above. */
