@@ -7,7 +7,7 @@ import type { Rule } from '../../src/catalog/availability.ts'
 import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertJob } from '../../src/points/conversion.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
-import { type Measured, median } from './measured.ts'
+import { byTurns, type Measured, median, sameRows, scaled } from './measured.ts'
 
 /** What is used of parquetjs-lite, which comes without types. */
 interface RowWise {
@@ -72,9 +72,10 @@ export async function benchConvert(): Promise<Measured[]> {
   const engine = await Engine.open(':memory:', { lean: true, tempDirectory: join(folder, 'spill') })
   try {
     const measured: Measured[] = []
+    const repeats = scaled(5)
     for (const kind of kinds) {
-      const large = { folder, bodies: 60, points: 25_000, repeats: 5 }
-      const small = { folder, bodies: 8, points: 25_000, repeats: 5 }
+      const large = { folder, bodies: Math.max(4, scaled(60)), points: 25_000, repeats }
+      const small = { folder, bodies: Math.max(2, scaled(8)), points: 25_000, repeats }
       measured.push(await benchKind(engine, kind, large, bareOf(engine, kind, folder), 0.8, 'bare read_json -> COPY'))
       measured.push(await benchKind(engine, kind, small, rowsOf(kind, folder), 20, 'JSON.parse and parquetjs-lite'))
     }
@@ -109,8 +110,10 @@ async function benchKind(
   // The first round warms up.
   for (let round = 0; round <= size.repeats; round++) {
     await rm(out, { force: true })
-    const ours = await timed(() => convert(engine, job))
-    const other = await timed(() => theirs(spool))
+    const [ours = 0, other = 0] = await byTurns(round, [
+      async () => await timed(() => convert(engine, job)),
+      async () => await timed(() => theirs(spool)),
+    ])
     await assertEqual(engine, size, kind)
     if (round > 0) times.push([ours, other])
   }
@@ -125,13 +128,13 @@ async function benchKind(
 
 const theirFile = 'theirs.parquet'
 
-/** DuckDB alone: declared types, sorted, the columns of the lake dated by the rule; no check of anything. */
+/** DuckDB alone: declared types, sorted by the number of the body as ours is, the columns of the lake dated by the rule; no check of anything. */
 function bareOf(engine: Engine, kind: Kind, folder: string): Writer {
   return async (spool) => {
     const source = `read_json(${quoteList(spool)}, format = 'array', compression = 'uncompressed', columns = ${kind.columns}, filename = true)`
     const out = quote(join(folder, theirFile))
     await engine.run(
-      `COPY (SELECT ${wide(kind)} FROM ${source} ORDER BY filename, t) TO ${out} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`,
+      `COPY (SELECT ${wide(kind)} FROM ${source} ORDER BY file_index, t) TO ${out} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`,
     )
   }
 }
@@ -198,7 +201,7 @@ async function memory(folder: string): Promise<Measured[]> {
       const peaks: number[] = []
       const sizes: number[] = []
       for (const factor of [1, 10]) {
-        const { spool, bytes } = await spoolFiles(kind, { folder, bodies, points: points * factor, repeats: 1 })
+        const { spool, bytes } = await spoolFiles(kind, { folder, bodies, points: scaled(points * factor), repeats: 1 })
         sizes.push(bytes / 1e6)
         peaks.push(peakOf(join(folder, 'spool'), spool.length))
         await rm(join(folder, 'spool'), { recursive: true })
@@ -301,13 +304,8 @@ function wide(kind: Kind): string {
 async function assertEqual(engine: Engine, { folder, bodies, points }: Size, kind: Kind): Promise<void> {
   const path = (name: string): string => `read_parquet(${quote(join(folder, name))})`
   const theirs = `SELECT 'ASSET' || regexp_extract(filename, '(\\d+)\\.json$', 1) AS asset, * EXCLUDE (filename) FROM ${path(theirFile)}`
-  const [row] = await engine.rows<{
-    rows: bigint
-    differing: bigint
-  }>(`SELECT (SELECT count(*) FROM (${theirs})) AS rows,
-    (SELECT count(*) FROM (FROM ${path('ours.parquet')} EXCEPT ALL ${theirs})) AS differing`)
-  if (row?.rows !== BigInt(bodies * points) || row.differing !== 0n)
-    throw new Error(`${kind.name}: the results differ: ${row?.differing} of ${row?.rows} rows`)
+  const rows = await sameRows(engine, kind.name, path('ours.parquet'), `(${theirs})`)
+  if (rows !== bodies * points) throw new Error(`${kind.name}: ${rows} rows of ${bodies * points}`)
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

@@ -6,21 +6,11 @@ import type { HeldFile } from '../../src/ledger/held.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { joinObjects } from '../helpers/joins.ts'
-import { median } from './measured.ts'
-
-/** One comparison: medians in seconds, and the ratio that must not be above the bound. */
-export interface JoinRatio {
-  readonly name: string
-  readonly ours: number
-  readonly bare: number
-  readonly strict: number
-  readonly ratio: number
-  readonly bound: number
-}
+import { byTurns, judged, type Measured, median, scaled } from './measured.ts'
 
 const day = 86_400_000_000
 const first = Date.UTC(2015, 0, 1) * 1000
-const days = 3650
+const days = scaled(3650)
 
 /** Twenty metrics of daily points that take no dimension. */
 export function dailyMetrics(): string[] {
@@ -72,20 +62,31 @@ export async function makeLake(
 
 /** Decisions by kind, as SELECT statements: id, asset, ts. */
 export const decisions: Readonly<Record<string, string>> = {
-  random: `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + CAST(hash(i, 5) % ${days * day}::UBIGINT AS BIGINT)) AS ts FROM range(100000) AS r (i)`,
-  'a million random': `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + CAST(hash(i, 5) % ${days * day}::UBIGINT AS BIGINT)) AS ts FROM range(1000000) AS r (i)`,
+  random: `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + CAST(hash(i, 5) % ${days * day}::UBIGINT AS BIGINT)) AS ts FROM range(${scaled(100_000)}) AS r (i)`,
+  'a million random': `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + CAST(hash(i, 5) % ${days * day}::UBIGINT AS BIGINT)) AS ts FROM range(${scaled(1_000_000)}) AS r (i)`,
   midnight: `SELECT a * 10000 + d AS id, 'A' || lpad(CAST(a AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + d * ${day}) AS ts FROM range(20) AS x (a), range(${days}) AS y (d)`,
-  'years later': `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + ${(days + 1000) * day} + i) AS ts FROM range(100000) AS r (i)`,
+  'years later': `SELECT i AS id, 'A' || lpad(CAST(hash(i) % 20 AS VARCHAR), 2, '0') AS asset, make_timestamptz(${first} + ${(days + 1000) * day} + i) AS ts FROM range(${scaled(100_000)}) AS r (i)`,
 }
 
 const overtaken = `SELECT p.* FROM points AS p
   QUALIFY t >= max(t) OVER (PARTITION BY metric, asset ORDER BY available_at, t, observed_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     AND lead(available_at) OVER (PARTITION BY metric, asset ORDER BY available_at, t, observed_at) IS DISTINCT FROM available_at`
 
-function asof(list: string, points: string): string {
+/** One join for all metrics. */
+function together(points: string): string {
   return `SELECT q.*, p.t, p.available_at, p.v, p.o
-    FROM (SELECT d.*, m.metric FROM d, (SELECT unnest(${list}) AS metric) AS m) AS q
+    FROM (SELECT d.*, m.metric FROM d, (SELECT DISTINCT metric FROM points) AS m) AS q
     ASOF LEFT JOIN ${points} AS p ON q.metric = p.metric AND q.asset = p.asset AND q.ts >= p.available_at`
+}
+
+/** One join a metric: none has to be compared by its name. */
+function apart(metrics: readonly string[], points: string): string {
+  return metrics
+    .map(
+      (metric) => `SELECT d.*, ${quote(metric)} AS metric, p.t, p.available_at, p.v, p.o
+        FROM d ASOF LEFT JOIN (FROM ${points} WHERE metric = ${quote(metric)}) AS p ON d.asset = p.asset AND d.ts >= p.available_at`,
+    )
+    .join(' UNION ALL ')
 }
 
 async function timed(engine: Engine, sql: string): Promise<[number, string]> {
@@ -93,93 +94,88 @@ async function timed(engine: Engine, sql: string): Promise<[number, string]> {
   await engine.run(`CREATE OR REPLACE TEMP TABLE answer AS ${sql}`)
   const seconds = (performance.now() - start) / 1000
   const [row] = await engine.rows(
-    `SELECT count(*) AS n, count(t) AS known, CAST(sum(CAST(hash(id, metric, t, available_at, v) AS HUGEINT)) AS VARCHAR) AS digest FROM answer`,
+    `SELECT count(*) AS n, count(t) AS known, CAST(sum(CAST(hash(id, asset, ts, metric, t, available_at, v, o) AS HUGEINT)) AS VARCHAR) AS digest FROM answer`,
   )
   return [seconds, JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))]
 }
 
+/** A question to the joins, and what is known of its points. */
+interface Question {
+  readonly name: string
+  readonly ours: string
+  readonly metrics: readonly string[]
+  /** Whether some points come late: then bare joins answer otherwise, else the same. */
+  readonly late: boolean
+  readonly bound: number
+}
+
+/** Ours against the faster of two bare ASOF joins, and against the window form that is right with late points, too. */
 async function compare(
   engine: Engine,
-  name: string,
-  ours: string,
-  list: string,
-  bound: number,
+  { name, ours, metrics, late, bound }: Question,
   rounds: number,
-): Promise<JoinRatio> {
-  const forms = [ours, asof(list, 'points'), asof(list, `(${overtaken})`)]
-  const times: number[][] = [[], [], []]
+): Promise<Measured> {
+  const strict = `(${overtaken})`
+  const forms = [ours, together('points'), apart(metrics, 'points'), together(strict)]
+  const times: number[][] = forms.map(() => [])
   for (let round = -1; round < rounds; round++) {
-    const results: string[] = []
-    for (const [n, form] of forms.entries()) {
-      const [seconds, result] = await timed(engine, form)
-      results.push(result)
-      if (round >= 0) times[n]?.push(seconds)
-    }
-    if (results[0] !== results[2]) throw new Error(`${name}: ours and the strict window form differ`)
+    const results = await byTurns(
+      round,
+      forms.map((form) => async () => await timed(engine, form)),
+    )
+    const [own, one, each, right] = results.map(([, answer]) => answer)
+    if (own !== right) throw new Error(`${name}: ours and the strict window form differ`)
+    if (one !== each) throw new Error(`${name}: the two bare forms differ`)
+    if (!late && own !== one) throw new Error(`${name}: nothing came late, and a bare ASOF JOIN answers otherwise`)
+    if (round >= 0) for (const [n, [seconds]] of results.entries()) times[n]?.push(seconds)
   }
-  const [own, bare, strict] = times.map(median) as [number, number, number]
-  return { name, ours: own, bare, strict, ratio: own / bare, bound }
+  const [own = 0, one = 0, each = 0, right = 0] = times.map(median)
+  const line = `${name}: ${own.toFixed(2)} s, bare in one join ${one.toFixed(2)} s, metric by metric ${each.toFixed(2)} s, strict ${right.toFixed(2)} s`
+  const ratio = own / Math.min(one, each)
+  return judged(`${line}, ratio to the faster bare one ${ratio.toFixed(2)}`, ratio, bound)
 }
 
 /** The join of one metric alone: planning it counts for less. */
 const million = 'a million random'
 
-/** The joins against a bare ASOF JOIN (wrong with late points) and the strict window form, equal results asserted. */
-export async function benchJoins(
-  rounds = 5,
-  onRatio: (ratio: JoinRatio) => void = () => undefined,
-): Promise<JoinRatio[]> {
+/** The joins against bare ASOF JOINs (wrong with late points) and the strict window form, equal results asserted. */
+export async function benchJoins(tell: (measured: readonly Measured[]) => void, rounds = 5): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-bench-'))
   const engine = await Engine.open(':memory:', { threads: 2 })
   const metrics = dailyMetrics()
-  const ratios: JoinRatio[] = []
-  const add = (ratio: JoinRatio): void => {
-    ratios.push(ratio)
-    onRatio(ratio)
-  }
   try {
     for (const late of [0, 100]) {
       const files = await makeLake(engine, root, metrics, late)
       for (const { sql } of joinObjects(root, files)) await engine.run(sql)
-      const read = `read_parquet(${quoteList(files.map(({ path }) => inLake(root, path)))}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR})`
-      await engine.run(`CREATE OR REPLACE TEMP VIEW points AS FROM ${read}`)
+      const read = (paths: readonly string[]): string =>
+        `CREATE OR REPLACE TEMP VIEW points AS FROM read_parquet(${quoteList(paths.map((path) => inLake(root, path)))}, hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR})`
       for (const [kind, sql] of Object.entries(decisions)) {
         await engine.run(`CREATE OR REPLACE TEMP TABLE d AS ${sql}`)
         const said = `${kind} decisions, ${late / 100} % late`
-        const one = quoteList(metrics.slice(0, 1))
-        const join = `SELECT *, ${quote(metrics[0] ?? '')} AS metric FROM pit_join('d', ${quote(metrics[0] ?? '')}, '24h')`
-        await engine.run(
-          `CREATE OR REPLACE TEMP VIEW points AS FROM ${read.replace(/\[.*?\]/, `[${quote(inLake(root, files[0]?.path ?? ''))}]`)}`,
-        )
-        add(
-          await compare(
-            engine,
-            `pit_join, ${said}`,
-            join,
-            one,
-            kind === 'years later' ? 2.1 : late === 0 ? 1 : 1.3,
-            rounds,
-          ),
-        )
-        await engine.run(`CREATE OR REPLACE TEMP VIEW points AS FROM ${read}`)
+        const common = { metrics, late: late > 0 }
+        await engine.run(read(files.slice(0, 1).map(({ path }) => path)))
+        const first = quote(metrics[0] ?? '')
+        const one = {
+          ...common,
+          name: `pit_join, ${said}`,
+          ours: `SELECT *, ${first} AS metric FROM pit_join('d', ${first}, '24h')`,
+          metrics: metrics.slice(0, 1),
+          bound: kind === 'years later' ? 2.1 : late === 0 ? 1 : 1.3,
+        }
+        tell([await compare(engine, one, rounds)])
         if (kind === million) continue
-        const list = quoteList(metrics)
-        const bound = kind === 'years later' ? 2.1 : 0.75
-        add(
-          await compare(
-            engine,
-            `pit_long, 20 metrics, ${said}`,
-            `FROM pit_long('d', ${list}, '24h')`,
-            list,
-            bound,
-            rounds,
-          ),
-        )
+        await engine.run(read(files.map(({ path }) => path)))
+        const all = {
+          ...common,
+          name: `pit_long, 20 metrics, ${said}`,
+          ours: `FROM pit_long('d', ${quoteList(metrics)}, '24h')`,
+          bound: kind === 'years later' ? 2.1 : 0.75,
+        }
+        tell([await compare(engine, all, rounds)])
       }
     }
   } finally {
     engine.close()
     rmSync(root, { recursive: true, force: true })
   }
-  return ratios
 }

@@ -18,7 +18,7 @@ import { pitlake } from '../helpers/command.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { metrics, pointsAt } from '../helpers/merging.ts'
 import { benchConfig, type Provider, since, withDailyProvider } from './provider.ts'
-import { judged, type Measured, median } from './measured.ts'
+import { byTurns, judged, type Measured, median, told } from './measured.ts'
 
 /*
  * A lake as it is lived with: every endpoint of the catalogue for so many assets, a history, then a `pitlake fetch` a day,
@@ -167,15 +167,34 @@ const questions: Readonly<Record<string, string>> = {
 async function compareLakes({ folder }: Lived): Promise<Measured[]> {
   await equalContent(folder)
   const engines: Engine[] = []
+  const lines = [await opening(folder)]
   for (const lake of ['lived', 'fresh']) engines.push(await openQuery(join(folder, lake)))
   const [ours, theirs] = engines as [Engine, Engine]
   try {
-    const lines: Measured[] = []
     for (const [name, sql] of Object.entries(questions)) lines.push(await compareOne(ours, theirs, name, sql))
     return lines
   } finally {
     for (const engine of engines) engine.close()
   }
+}
+
+/** What opening costs, every file included: the questions are asked of lakes that are open. */
+async function opening(folder: string): Promise<Measured> {
+  const times: (readonly number[])[] = []
+  for (let round = -1; round < rounds; round++) {
+    const ways = ['lived', 'fresh'].map((lake) => async () => {
+      const begun = performance.now()
+      using engine = await openQuery(join(folder, lake))
+      await engine.rows('SELECT count(*), max(available_at) FROM points')
+      return performance.now() - begun
+    })
+    const taken = await byTurns(round, ways)
+    if (round >= 0) times.push(taken)
+  }
+  const [lived = 0, fresh = 0] = [0, 1].map((side) => median(times.map((pair) => pair[side] ?? Number.NaN)))
+  return told(
+    `opened and asked for the first time: ${lived.toFixed(1)} ms, freshly compacted ${fresh.toFixed(1)} ms, ratio ${(lived / fresh).toFixed(2)}`,
+  )
 }
 
 /** The compacted lake holds the very rows of the lived one, and a lake that was fetched at once the same points. */
@@ -200,9 +219,9 @@ async function equalContent(folder: string): Promise<void> {
 async function compareOne(lived: Engine, fresh: Engine, name: string, sql: string): Promise<Measured> {
   const times: { ours: number; theirs: number }[] = []
   for (let round = -1; round < rounds; round++) {
-    const [a, said] = await timed(lived, sql)
-    const [b, expected] = await timed(fresh, sql)
-    if (said !== expected || said === '[]') throw new Error(`${name}: the answers differ`)
+    const ways = [lived, fresh].map((engine) => async () => await timed(engine, sql))
+    const [[a, said] = none, [b, expected] = none] = await byTurns(round, ways)
+    if (said !== expected || said === '[]' || said === '') throw new Error(`${name}: the answers differ`)
     if (round >= 0) times.push({ ours: a, theirs: b })
   }
   const ratio = median(times.map((time) => time.ours / time.theirs))
@@ -210,6 +229,8 @@ async function compareOne(lived: Engine, fresh: Engine, name: string, sql: strin
   const line = `${name}: ${a.toFixed(1)} ms, freshly compacted ${b.toFixed(1)} ms, ratio ${ratio.toFixed(2)}`
   return judged(line, ratio, most.slower)
 }
+
+const none: [number, string] = [Number.NaN, '']
 
 async function timed(engine: Engine, sql: string): Promise<[number, string]> {
   const begun = performance.now()

@@ -1,3 +1,5 @@
+import { type Engine } from '../../src/store/engine.ts'
+
 /** A figure in words, and whether it is within its bound. */
 export interface Measured {
   readonly line: string
@@ -10,7 +12,42 @@ export function judged(line: string, value: number, bound: number, unit = ''): M
   return { line: `${line} (${within ? 'within' : 'ABOVE'} ${bound}${unit})`, within }
 }
 
+/** A figure without a bound. */
+export function told(line: string): Measured {
+  return { line, within: true }
+}
+
+/** A size, or the share of it that `PITLAKE_BENCH_SHARE=0.01` names: to see that a bench runs, not for figures. */
+export function scaled(whole: number): number {
+  return Math.max(1, Math.round(whole * Number(process.env['PITLAKE_BENCH_SHARE'] ?? 1)))
+}
+
 /** The middle one. */
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+/** Runs ways to the same result, each first by turns: what one leaves in caches helps the others as often as it is helped. */
+export async function byTurns<T>(round: number, ways: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const results: T[] = []
+  for (let n = 0; n < ways.length; n++) {
+    const place = (n + Math.max(0, round)) % ways.length
+    const way = ways[place]
+    if (way) results[place] = await way()
+  }
+  return results
+}
+
+/** Fails unless two relations hold the same rows, each as often; gives how many. */
+export async function sameRows(engine: Engine, name: string, ours: string, theirs: string): Promise<number> {
+  const more = (a: string, b: string): string =>
+    `(SELECT count(*) FROM (SELECT * FROM ${a} EXCEPT ALL SELECT * FROM ${b}))`
+  const [row] = await engine.rows<{ rows: bigint; more: bigint; less: bigint }>(
+    `SELECT (SELECT count(*) FROM ${ours}) AS rows, ${more(ours, theirs)} AS more, ${more(theirs, ours)} AS less`,
+  )
+  if (row === undefined || row.more !== 0n || row.less !== 0n)
+    throw new Error(
+      `${name}: the results differ: of ${row?.rows} rows ${row?.more} are elsewhere only here, ${row?.less} only there`,
+    )
+  return Number(row.rows)
 }

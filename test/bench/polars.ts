@@ -7,22 +7,16 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { joinObjects } from '../helpers/joins.ts'
 import { dailyMetrics, decisions, makeLake } from './joins.ts'
-
-/** Medians in seconds of one question asked of the lake and of polars in two forms, in turn in one process. */
-export interface PolarsRatio {
-  readonly name: string
-  readonly ours: number
-  /** One join for all metrics, as one would write it. */
-  readonly whole: number
-  /** Sorted once and joined metric by metric, tuned by hand. */
-  readonly tuned: number
-}
+import { judged, type Measured, median } from './measured.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 const python = join(project, 'test/python')
 
-/** `pit_long` of twenty metrics against polars with the same exact rule, both on two threads, equal answers asserted. */
-export async function benchPolars(rounds = 5): Promise<PolarsRatio[]> {
+/**
+ * `pit_long` of twenty metrics against polars, in one join and sorted once and joined metric by metric, and against
+ * pandas, all with the same exact rule on two threads, equal answers asserted in each round.
+ */
+export async function benchPolars(rounds = 5): Promise<Measured[]> {
   const interpreter = environment()
   const root = mkdtempSync(join(tmpdir(), 'pitlake-bench-polars-'))
   const engine = await Engine.open(':memory:', { threads: 2 })
@@ -37,28 +31,35 @@ export async function benchPolars(rounds = 5): Promise<PolarsRatio[]> {
         .join('\n'),
     )
     const points = Object.fromEntries(files.map(({ metric, path }) => [metric, inLake(root, path)]))
-    const ratios: PolarsRatio[] = []
+    const measured: Measured[] = []
     for (const kind of ['random', 'midnight']) {
       const file = join(root, `${kind}.parquet`)
       await engine.run(`COPY (${decisions[kind]}) TO ${quote(file)} (FORMAT parquet)`)
       const spec = { script, points, decisions: file, interval: '24h', rounds, folder: root }
-      ratios.push({ name: `pit_long, 20 metrics, ${kind} decisions, 1 % late`, ...ask(interpreter, root, spec) })
+      measured.push(ask(interpreter, root, `pit_long, 20 metrics, ${kind} decisions, 1 % late`, spec))
     }
-    return ratios
+    return measured
   } finally {
     engine.close()
     rmSync(root, { recursive: true, force: true })
   }
 }
 
-function ask(interpreter: string, root: string, spec: object): Omit<PolarsRatio, 'name'> {
+function ask(interpreter: string, root: string, name: string, spec: object): Measured {
   const file = join(root, 'spec.json')
   writeFileSync(file, JSON.stringify(spec))
   const said = run(interpreter, [join(python, 'polars_join.py'), file], { POLARS_MAX_THREADS: '2' })
   const { seconds } = JSON.parse(said) as { seconds: Readonly<Record<string, readonly number[]>> }
-  const median = (form: string): number =>
-    (seconds[form] ?? []).toSorted((a, b) => a - b)[Math.floor((seconds[form]?.length ?? 0) / 2)] ?? Number.NaN
-  return { ours: median('ours'), whole: median('one join'), tuned: median('metric by metric') }
+  const [ours = 0, whole = 0, tuned = 0, pandas = 0] = ['ours', 'one join', 'metric by metric', 'pandas'].map((form) =>
+    median(seconds[form] ?? []),
+  )
+  const times = `${ours.toFixed(2)} s, polars in one join ${whole.toFixed(2)} s, metric by metric ${tuned.toFixed(2)} s, pandas ${pandas.toFixed(2)} s`
+  const others = `${(ours / tuned).toFixed(2)} to polars metric by metric, ${(ours / pandas).toFixed(2)} to pandas`
+  return judged(
+    `${name}: ${times}; ratios ${others}, ${(ours / whole).toFixed(2)} to polars in one join`,
+    ours / whole,
+    1,
+  )
 }
 
 /** A Python with DuckDB and polars, made below .cache when it is not there. */
