@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 name=${1:-peers}
-requirements=test/python/requirements${1:+-$1}.txt
+requirements=test/python/requirements-$name.txt
+[ "$name" != peers ] || requirements=test/python/requirements.txt
 venv=$PWD/.cache/$name-venv
 wanted=$(sha256sum <"$requirements" | cut -c1-64)
 if [ ! -x "$venv/bin/python" ] || [ ! -f "$venv.made" ] || [ "$(cat "$venv.made")" != "$wanted" ]; then

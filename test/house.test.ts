@@ -10,6 +10,7 @@ import {
   defaultExports,
   headlessSql,
   longFiles,
+  silentSkips,
   ownerBreaches,
   undocumentedCommands,
   unreadKeys,
@@ -58,7 +59,25 @@ describe('this project', () => {
   test('has no default export', () => expect(defaultExports(files)).toEqual([]))
   test('has no file over 400 lines', () => expect(longFiles(files)).toEqual([]))
   test('says above each SQL object what it is for', () => expect(headlessSql(files)).toEqual([]))
-  test('documents every command', () => expect(undocumentedCommands(files)).toEqual([]))
+  test('documents every command', () => {
+    expect(undocumentedCommands(files)).toEqual([])
+    const command = (words: string): Files => of({ 'src/commands/x.ts': `name: 'x',\n  ${words}\n  summary: 's',` })
+    for (const words of ['', 'asks: true,', 'ends: [],', 'ends: [4, 6],\n  asks: true,'])
+      expect(undocumentedCommands(command(words))).toEqual([expect.stringContaining('no heading for x')])
+  })
+  test('leaves no test out in silence', () => {
+    expect(silentSkips(files)).toEqual([])
+    for (const line of [
+      'test.skip(',
+      'test.runIf(there)(',
+      'describe.skipIf(a)(',
+      'it.todo(',
+      'test.each.only(',
+      'context.skip(',
+    ])
+      expect(silentSkips(of({ 'test/a.test.ts': line }))).toHaveLength(1)
+    expect(silentSkips(of({ 'test/a.test.ts': "need(context, 'mount')" }))).toEqual([])
+  })
   test('reads every key of the catalogue', () => expect(unreadKeys(files)).toEqual([]))
   test('holds each case of time in a test that names it', () => {
     expect(caseBreaches(files)).toEqual([])

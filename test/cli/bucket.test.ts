@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Bucket, environmentOf, hasMoto, motoBucket, ownBucket } from '../helpers/buckets.ts'
+import { type Bucket, environmentOf, motoBucket, ownBucket } from '../helpers/buckets.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { grow } from '../helpers/mirrors.ts'
 
@@ -17,12 +17,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const json = (ended: Ended): unknown => (ended.code === 0 ? JSON.parse(ended.out) : ended)
 
-test.each([
+test.for([
   ['the stand-in', ownBucket],
-  ['moto', hasMoto ? motoBucket : null],
-])('a lake goes through a bucket of %s, and its stamped result replays', async (name, open) => {
-  if (!open) return
-  await using there = await open()
+  ['moto', motoBucket],
+] as const)('a lake goes through a bucket of %s, and its stamped result replays', async ([name, open], context) => {
+  await using there = await open(context)
   const env = environmentOf(there)
   const to = `s3://${there.bucket}/team/a`
   const mirror = join(folder, name)

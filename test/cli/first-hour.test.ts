@@ -1,11 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
 import { runScript } from '../../src/query/run.ts'
+import { need } from '../helpers/needs.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 })
 
@@ -65,11 +66,8 @@ test('every line of the README works in a fresh shell in the root', () => {
   }
 })
 
-const python = join(root, '.cache/peers-venv/bin/python')
-const there = existsSync(python)
-if (!there) process.stderr.write('no Python with DuckDB: the Python of the README is not run (scripts/peers.sh)\n')
-
-test.runIf(there)('the Python of the README and of the quick start works from the root', () => {
+test('the Python of the README and of the quick start works from the root', (context) => {
+  const python = need(context, 'peers')
   for (const name of ['README.md', 'docs/quick-start.md']) {
     const [block] = blocks(page(name), 'python')
     const sound = 'assert len(frame) > 300 and frame.notna().mean().min() > 0.9 and len(frame.columns) == 4'

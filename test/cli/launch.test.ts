@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { alive, heeded, until } from '../helpers/processes.ts'
+import { need } from '../helpers/needs.ts'
 
 const launcher = fileURLToPath(new URL('../../scripts/launch.cjs', import.meta.url))
 let folder = ''
@@ -77,7 +78,8 @@ async function waitingFetch(test: (fetch: Launched, letGo: () => void) => Promis
   }
 }
 
-describe.skipIf(process.platform !== 'linux')('on an old Node', () => {
+describe('on an old Node', () => {
+  beforeEach((context) => void need(context, 'linux'))
   test('arguments, output and exit code pass through', async () => {
     const { child, ended } = launch(['no such command'])
     let out = ''

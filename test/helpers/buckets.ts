@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { TestContext } from 'vitest'
 import type { Destination } from '../../src/publish/destination.ts'
+import { need } from './needs.ts'
 import { s3Key, standIn } from './s3.ts'
 
 /** A server of buckets on this machine, with an empty bucket. */
@@ -12,13 +13,6 @@ export interface Bucket extends AsyncDisposable {
   readonly key: { readonly id: string; readonly secret: string }
 }
 
-const python = join(import.meta.dirname, '../../.cache/s3-venv/bin/python')
-
-/** Whether moto can be had here (scripts/peers.sh s3). */
-export const hasMoto = existsSync(python)
-if (!hasMoto)
-  process.stderr.write('no Python with moto: buckets are asked of the stand-in alone (scripts/peers.sh s3)\n')
-
 /** The stand-in of these tests. */
 export async function ownBucket(): Promise<Bucket> {
   const there = await standIn()
@@ -27,8 +21,8 @@ export async function ownBucket(): Promise<Bucket> {
 }
 
 /** A server that somebody else wrote. */
-export async function motoBucket(): Promise<Bucket> {
-  const child = spawn(python, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', '0'], {
+export async function motoBucket(context: Pick<TestContext, 'task' | 'skip'>): Promise<Bucket> {
+  const child = spawn(need(context, 's3'), ['-m', 'moto.server', '-H', '127.0.0.1', '-p', '0'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const url = await saidUrl(child)

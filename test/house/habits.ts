@@ -128,6 +128,17 @@ export function longFiles(files: Files): readonly string[] {
     .map(([path, lines]) => `${path}: ${lines} lines`)
 }
 
+/** Tests that are left out, or alone, without a reason that is counted: only `need` leaves one out. */
+export function silentSkips(files: Files): readonly string[] {
+  const silent =
+    /\b(?:test|it|describe)\b[.\w]*\.(?:skip|todo|only|runIf|skipIf)\b|\b(?:x?context|ctx)\.skip\(|\(\{ skip \}\)/g
+  return sources(files, 'test/')
+    .filter(([path]) => path.endsWith('.test.ts'))
+    .flatMap(([path, text]) =>
+      [...codeOnly(text).matchAll(silent)].map(({ 0: found, index }) => `${path}:${lineAt(text, index)}: ${found}`),
+    )
+}
+
 /** SQL files of the program whose first line is not a comment with words in it. */
 export function headlessSql(files: Files): readonly string[] {
   return [...files]
@@ -146,7 +157,11 @@ export function undocumentedCommands(files: Files): readonly string[] {
       .trim(),
   )
   return sources(files, 'src/commands/').flatMap(([path, text]) =>
-    [...text.matchAll(/\bname:\s*'([^']+)',\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g)].flatMap((match) => {
+    [
+      ...text.matchAll(
+        /\bname:\s*'([^']+)',(?:\s*(?:asks: true|ends: \[[\d, ]*\]),)*\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g,
+      ),
+    ].flatMap((match) => {
       const name = match[1] ?? ''
       const summary = match[2] ?? match[3] ?? match[4] ?? ''
       const documented = titles.some((title) => title === name || title.startsWith(`${name} `))

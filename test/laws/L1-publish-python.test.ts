@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -11,12 +11,10 @@ import { realDisk } from '../../src/store/disk.ts'
 import { Engine, type Row } from '../../src/store/engine.ts'
 import { caseSteps } from '../helpers/case-lake.ts'
 import { asPublished, deltaRows, publishTo } from '../helpers/delta.ts'
+import { need } from '../helpers/needs.ts'
 import { makeLake } from '../helpers/views.ts'
 
 const project = resolve(import.meta.dirname, '../..')
-const python = join(project, '.cache/readers-venv/bin/python')
-const there = existsSync(python)
-if (!there) process.stderr.write('no Python with deltalake: it is not asked what it reads of published tables\n')
 
 let home = ''
 beforeEach(() => {
@@ -24,7 +22,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
-const ask = (...args: readonly string[]): unknown[] =>
+const ask = (python: string, ...args: readonly string[]): unknown[] =>
   execFileSync(python, [join(project, 'test/python/delta.py'), ...args], { encoding: 'utf8' })
     .trim()
     .split('\n')
@@ -41,14 +39,15 @@ const plain = (row: Row): Row =>
     Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value]),
   )
 
-test.skipIf(!there)('delta-rs and polars read every row, of every version, and may not write', async () => {
+test('delta-rs and polars read every row, of every version, and may not write', async (context) => {
+  const python = need(context, 'readers')
   const [root, out] = [join(home, 'lake'), join(home, 'out')]
   await makeLake(root, caseSteps.slice(0, -1))
   await publishTo(root, out)
   await makeLake(root, caseSteps.slice(-1))
   await publishTo(root, out)
   const tables = ['points', 'components', 'history_products', 'links', 'versions', 'points@0']
-  const told = ask('rows', ...tables.map((table) => join(out, table))) as Told[]
+  const told = ask(python, 'rows', ...tables.map((table) => join(out, table))) as Told[]
   for (const [n, table] of tables.entries()) {
     const [name = '', version] = table.split('@')
     const rows = await deltaRows(join(out, name), version === undefined ? undefined : Number(version))
@@ -60,7 +59,8 @@ test.skipIf(!there)('delta-rs and polars read every row, of every version, and m
   }
 })
 
-test.skipIf(!there)('delta-rs opens a log of which only the checkpoint and what came after it is left', async () => {
+test('delta-rs opens a log of which only the checkpoint and what came after it is left', async (context) => {
+  const python = need(context, 'readers')
   using engine = await Engine.open(':memory:', { threads: 1 })
   const to = destinationOf(home, { disk: realDisk, mark: 'a' })
   const logs = { to, engine, local: (name: string) => join(home, name) }
@@ -91,5 +91,5 @@ test.skipIf(!there)('delta-rs opens a log of which only the checkpoint and what 
     if (made) state = made
   }
   for (let version = 0; version < 19; version++) rmSync(join(home, commitFile('t', version)))
-  expect(ask('files', join(home, 't'))).toEqual([{ version: 23, files: state.files.size }])
+  expect(ask(python, 'files', join(home, 't'))).toEqual([{ version: 23, files: state.files.size }])
 })

@@ -3,8 +3,9 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { countTests } from '../../scripts/counts.ts'
+import { need } from '../helpers/needs.ts'
 
 describe('counting tests', () => {
   const report = (passed: number, failed: number, broken = 0): string =>
@@ -16,7 +17,9 @@ describe('counting tests', () => {
         ...Array.from({ length: broken }, () => ({ name: 'b', status: 'failed', assertionResults: [] })),
       ],
     })
-  const none = { skipped: 0, skippedIn: new Map() }
+  const none = { skipped: 0, leftOut: [] }
+  const left = (...reasons: readonly (string | null)[]) =>
+    reasons.map((lacks) => ({ status: 'skipped', meta: lacks === null ? {} : { lacks } }))
 
   test('sums reports and counts a file that did not start as a failure', () => {
     expect(countTests([report(3, 0), report(4, 2)])).toEqual({ passed: 7, failed: 2, ...none })
@@ -24,19 +27,66 @@ describe('counting tests', () => {
     expect(countTests([])).toEqual({ passed: 0, failed: 0, ...none })
   })
 
-  test('tells what was left out, and where', () => {
+  test('tells what was left out, where and why', () => {
     const statuses = ['passed', 'skipped', 'pending', 'todo', 'failed']
-    const assertionResults = statuses.map((status) => ({ status }))
     const testResults = [
-      { name: 'some', status: 'passed', assertionResults },
-      { name: 'all', status: 'passed', assertionResults: assertionResults.slice(0, 1) },
+      { name: 'some', status: 'passed', assertionResults: statuses.map((status) => ({ status })) },
+      { name: 'all', status: 'passed', assertionResults: [{ status: 'passed' }] },
+      { name: 'why', status: 'passed', assertionResults: left('no Python', 'no chromium', 'no Python') },
     ]
     expect(countTests([JSON.stringify({ numPassedTests: 2, numFailedTests: 1, testResults })])).toEqual({
       passed: 2,
       failed: 1,
-      skipped: 3,
-      skippedIn: new Map([['some', 3]]),
+      skipped: 6,
+      leftOut: [
+        { file: 'some', reason: null, count: 3 },
+        { file: 'why', reason: 'no Python', count: 2 },
+        { file: 'why', reason: 'no chromium', count: 1 },
+      ],
     })
+  })
+
+  test('as a process: the reasons stand above the last line, and what is left out in silence fails', () => {
+    const script = fileURLToPath(new URL('../../scripts/counts.ts', import.meta.url))
+    const folder = mkdtempSync(join(tmpdir(), 'pitlake-counts-'))
+    const run = (numPassedTests: number, ...tests: readonly object[]): readonly [number | null, string] => {
+      const file = join(folder, 'tests.json')
+      const testResults = [{ name: join(process.cwd(), 'test/a.test.ts'), status: 'passed', assertionResults: tests }]
+      writeFileSync(file, JSON.stringify({ numPassedTests, numFailedTests: 0, testResults }))
+      const { status, stdout } = spawnSync(process.execPath, [script, file], { encoding: 'utf8' })
+      return [status, stdout]
+    }
+    const why = '2 skipped in test/a.test.ts: no Python\n'
+    expect(run(1, { status: 'passed' })).toEqual([0, '1 passed, 0 failed, 0 skipped\n'])
+    expect(run(1, ...left('no Python', 'no Python'))).toEqual([0, `${why}1 passed, 0 failed, 2 skipped\n`])
+    expect(run(1, ...left(null))).toEqual([
+      1,
+      '1 skipped in test/a.test.ts: nobody says why\n1 passed, 0 failed, 1 skipped\n',
+    ])
+    expect(run(0)).toEqual([1, '0 passed, 0 failed, 0 skipped\n'])
+    rmSync(folder, { recursive: true })
+  })
+})
+
+describe('what a test needs of the machine', () => {
+  const asked = () => {
+    const task = { meta: {} as { lacks?: string } }
+    const skip = (note?: unknown): never => {
+      throw new RangeError(`skipped: ${String(note)}`)
+    }
+    return { task, context: { task, skip } as unknown as Parameters<typeof need>[0] }
+  }
+  afterEach(() => vi.unstubAllEnvs())
+
+  test('is named where it is; a test without it is left out with the reason, or fails where it must be there', () => {
+    vi.stubEnv('PITLAKE_SPARK', '/a/python')
+    expect(need(asked().context, 'spark')).toBe('/a/python')
+    vi.stubEnv('PITLAKE_SPARK', '')
+    const { task, context } = asked()
+    expect(() => need(context, 'spark')).toThrow('skipped: Spark is asked by make test-spark alone')
+    expect(task.meta.lacks).toBe('Spark is asked by make test-spark alone')
+    vi.stubEnv('PITLAKE_REQUIRED', 'chromium spark')
+    expect(() => need(asked().context, 'spark')).toThrow(/by make test-spark alone, though it can be had here$/)
   })
 })
 

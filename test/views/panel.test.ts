@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, type Panel } from '../../src/index.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { need } from '../helpers/needs.ts'
 
 const project = join(import.meta.dirname, '../..')
-const python = join(project, '.cache/peers-venv/bin/python')
 let root = ''
 let lake: Lake
 let remove = async (): Promise<void> => undefined
@@ -62,10 +61,8 @@ test('a caller’s columns and tables keep what they hold, whatever they are cal
   await expect(lake.panel({ decisions: clash, metrics: [supply] })).rejects.toThrow(/got SUPPLY.*rename it/)
 })
 
-const there = existsSync(python)
-if (!there) process.stderr.write('no Python with DuckDB: lake.panel is not asked there (scripts/peers.sh)\n')
-
-test.runIf(there)('the same in Python: columns, frames, options, and words where an answer is empty', () => {
+test('the same in Python: columns, frames, options, and words where an answer is empty', (context) => {
+  const python = need(context, 'peers')
   const said = execFileSync(python, ['test/python/panels.py'], {
     cwd: project,
     encoding: 'utf8',

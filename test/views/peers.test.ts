@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
+import { need } from '../helpers/needs.ts'
 
 const project = join(import.meta.dirname, '../..')
-const python = join(project, '.cache/peers-venv/bin/python')
 const metric = 'indicators/sopr_adjusted_pit'
 const zones = ['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati']
 
@@ -98,21 +98,17 @@ test.each(zones)('TIME 28: `pitlake sql` sees the same in %s', (zone) => {
   }
 })
 
-const there = existsSync(python)
-if (!there) process.stderr.write('no Python with DuckDB: peers are not asked (scripts/peers.sh)\n')
+test('TIME 28, TIME 29: Python and the duckdb command line see what Node sees, in four zones', async (context) => {
+  const python = need(context, 'peers')
+  const some = settings.flatMap(([set], n) => (n % 2 === 0 || n === 5 ? [set] : []))
+  const said = execFileSync(python, ['test/python/peers.py', root, ...some], { cwd: project, encoding: 'utf8' })
+  const lines = said.trim().split('\n')
+  expect(lines).toHaveLength(some.length)
+  for (const [n, set] of some.entries()) expect(JSON.parse(lines[n] ?? '')).toEqual(await byNode(set))
+})
 
-test.runIf(there)(
-  'TIME 28, TIME 29: Python and the duckdb command line see what Node sees, in four zones',
-  async () => {
-    const some = settings.flatMap(([set], n) => (n % 2 === 0 || n === 5 ? [set] : []))
-    const said = execFileSync(python, ['test/python/peers.py', root, ...some], { cwd: project, encoding: 'utf8' })
-    const lines = said.trim().split('\n')
-    expect(lines).toHaveLength(some.length)
-    for (const [n, set] of some.entries()) expect(JSON.parse(lines[n] ?? '')).toEqual(await byNode(set))
-  },
-)
-
-test.runIf(there)('the functions of the notebooks give the same with pandas and with polars', () => {
+test('the functions of the notebooks give the same with pandas and with polars', (context) => {
+  const python = need(context, 'peers')
   const said = execFileSync(python, ['test/python/frames.py', metric], {
     cwd: project,
     encoding: 'utf8',

@@ -1,13 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { askReaders, publishGolden, runPage, tablesIn, type Told } from '../helpers/golden-readers.ts'
-
-const python = join(import.meta.dirname, '../../.cache/readers-venv/bin/python')
-const there = existsSync(python)
-if (!there)
-  process.stderr.write('no Python with deltalake and chdb: readers are not asked (scripts/peers.sh readers)\n')
+import { need } from '../helpers/needs.ts'
 
 let home = ''
 beforeAll(async () => {
@@ -25,52 +21,36 @@ test('every text is there, names the tables where they lie, and has no placehold
   }
 })
 
-test.runIf(there).each(['polars', 'duckdb', 'clickhouse'])(
+test.for(['polars', 'duckdb', 'clickhouse'])(
   'L1: %s answers a hundred thousand decisions by the published text as brute force does',
-  (engine) => {
-    const [told] = askReaders<Told>(python, home, [engine])
+  { timeout: 600_000 },
+  (engine, context) => {
+    const [told] = askReaders<Told>(need(context, 'readers'), home, [engine])
     expect(told).toMatchObject({ engine, decisions: 100_800, universes: 19, differences: [] })
     expect(told?.answered).toBeGreaterThan(70_000)
   },
-  600_000,
 )
 
-test.runIf(there)(
-  'L6: a reader answers at each of three published versions what the lake held then',
-  () => {
-    const told = askReaders<Told>(python, home, ['versions'])
-    expect(told.map(({ differences }) => differences)).toEqual([[], [], []])
-    const [first = 0, second = 0, third = 0] = told.map(({ answered }) => answered)
-    expect(first).toBeGreaterThan(50_000)
-    expect(second).toBeGreaterThan(first)
-    expect(third).toBeGreaterThan(second)
-  },
-  600_000,
-)
+test('L6: a reader answers at each of three published versions what the lake held then', (context) => {
+  const told = askReaders<Told>(need(context, 'readers'), home, ['versions'])
+  expect(told.map(({ differences }) => differences)).toEqual([[], [], []])
+  const [first = 0, second = 0, third = 0] = told.map(({ answered }) => answered)
+  expect(first).toBeGreaterThan(50_000)
+  expect(second).toBeGreaterThan(first)
+  expect(third).toBeGreaterThan(second)
+}, 600_000)
 
-test.runIf(there)(
-  'a text that forgets one rule is noticed, and so are instants rounded down or to the nearest',
-  () => {
-    const told = askReaders<{ planted: string; noticed: number }>(python, home, ['planted'])
-    expect(told).toHaveLength(8)
-    for (const { planted, noticed } of told) expect([planted, noticed > 0]).toEqual([planted, true])
-  },
-  600_000,
-)
+test('a text that forgets one rule is noticed, and so are instants rounded down or to the nearest', (context) => {
+  const told = askReaders<{ planted: string; noticed: number }>(need(context, 'readers'), home, ['planted'])
+  expect(told).toHaveLength(8)
+  for (const { planted, noticed } of told) expect([planted, noticed > 0]).toEqual([planted, true])
+}, 600_000)
 
-test.runIf(there)(
-  'what nobody can have meant is an error in every engine, not an answer of NULLs',
-  () => {
-    const told = askReaders<{ answered: unknown[] }>(python, home, ['refused'])
-    expect(told.map(({ answered }) => answered)).toEqual([[], [], []])
-  },
-  300_000,
-)
+test('what nobody can have meant is an error in every engine, not an answer of NULLs', (context) => {
+  const told = askReaders<{ answered: unknown[] }>(need(context, 'readers'), home, ['refused'])
+  expect(told.map(({ answered }) => answered)).toEqual([[], [], []])
+}, 300_000)
 
-test.runIf(there)(
-  'the page of ClickHouse shows what ClickHouse says',
-  () => {
-    expect(runPage(python, home, 'clickhouse.md')).toBe('')
-  },
-  300_000,
-)
+test('the page of ClickHouse shows what ClickHouse says', (context) => {
+  expect(runPage(need(context, 'readers'), home, 'clickhouse.md')).toBe('')
+}, 300_000)

@@ -3,33 +3,37 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { askReaders, publishGolden, runPage, type Told } from '../helpers/golden-readers.ts'
+import { need } from '../helpers/needs.ts'
 
 // Asked by `make test-spark` alone: a session takes long to start, and Java and half a gigabyte of packages must be had.
-const { PITLAKE_SPARK: python = '', PITLAKE_SPARK_WRITE: write = '' } = process.env
+const { PITLAKE_SPARK: there = '', PITLAKE_SPARK_WRITE: write = '' } = process.env
 
-describe.runIf(python !== '')('Spark', () => {
+describe('Spark', () => {
   let home = ''
   beforeAll(async () => {
+    if (there === '') return
     home = mkdtempSync(join(tmpdir(), 'pitlake-spark-'))
     await publishGolden(home)
   }, 300_000)
-  afterAll(() => rmSync(home, { recursive: true, force: true }))
+  afterAll(() => {
+    if (home !== '') rmSync(home, { recursive: true, force: true })
+  })
 
-  test.each([
+  test.for([
     ['spark', 100_800],
     ['pyspark', 37_800],
   ] as const)(
     'L1: %s answers %i decisions by the published text as brute force does',
-    (engine, decisions) => {
-      const [told] = askReaders<Told>(python, home, [engine])
+    { timeout: 1_200_000 },
+    ([engine, decisions], context) => {
+      const [told] = askReaders<Told>(need(context, 'spark'), home, [engine])
       expect(told).toMatchObject({ engine, decisions, universes: 6, differences: [] })
       expect(told?.answered).toBeGreaterThan(decisions / 2)
     },
-    1_200_000,
   )
 
-  test('the notebook shows what Spark says', () => {
-    expect(runPage(python, home, 'spark.ipynb', write !== '')).toBe('')
+  test('the notebook shows what Spark says', (context) => {
+    expect(runPage(need(context, 'spark'), home, 'spark.ipynb', write !== '')).toBe('')
   }, 1_200_000)
 })
 

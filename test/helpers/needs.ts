@@ -1,0 +1,48 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'vitest'
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Why a test was left out; scripts/counts.ts tells it. */
+    lacks?: string
+  }
+}
+
+const python = (name: string): string | undefined =>
+  [join(import.meta.dirname, `../../.cache/${name}-venv/bin/python`)].find((path) => existsSync(path))
+
+const browsers = [process.env['PITLAKE_CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser']
+
+/** Whether this process may mount a file system. */
+function mounts(): string | undefined {
+  const line = 'd=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs $d && umount $d; rmdir $d'
+  const { status, stderr } = spawnSync('sh', ['-c', line], { encoding: 'utf8' })
+  return process.platform === 'linux' && status === 0 && stderr === '' ? 'mount' : undefined
+}
+
+/** What tests need of the machine that is no part of this project: where it is, and what is said where it is not. */
+const needs = {
+  peers: [() => python('peers'), 'no Python with DuckDB (scripts/peers.sh)'],
+  readers: [() => python('readers'), 'no Python with deltalake and chdb (scripts/peers.sh readers)'],
+  s3: [() => python('s3'), 'no Python with moto (scripts/peers.sh s3)'],
+  spark: [() => process.env['PITLAKE_SPARK'] || undefined, 'Spark is asked by make test-spark alone'],
+  chromium: [() => browsers.find((path) => existsSync(path)), 'no chromium (apt-get install chromium)'],
+  mount: [mounts, 'no right to mount a file system'],
+  linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
+} as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>
+
+/**
+ * Where that is; a test without it is left out and counted with the reason. It fails instead where `PITLAKE_REQUIRED`
+ * names it, as .ci/run does for what can be had on its machine.
+ */
+export function need({ task, skip }: Pick<TestContext, 'task' | 'skip'>, name: keyof typeof needs): string {
+  const [find, lacking] = needs[name]
+  const found = find()
+  if (found !== undefined) return found
+  const required = (process.env['PITLAKE_REQUIRED'] ?? '').split(' ')
+  if (required.includes(name)) throw new Error(`${lacking}, though it can be had here`)
+  task.meta.lacks = lacking
+  return skip(lacking)
+}
