@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { end, type Interval, step } from '../../src/time.ts'
+import type { Interval } from '../../src/time.ts'
+import { later } from './calendar.ts'
 import { micros, type PointRow } from './views.ts'
 
 /** A point as the oracle sees it; instants in Unix microseconds. */
@@ -59,11 +60,11 @@ export interface Story {
 export const commits = ['2031-01-01T00:00:00Z', '2031-02-01T00:00:00.000123Z'] as const
 
 const starts: Readonly<Record<Interval, number>> = {
-  '10m': Date.UTC(2024, 1, 28, 22) / 1000,
-  '1h': Date.UTC(2024, 1, 28) / 1000,
-  '24h': Date.UTC(2024, 1, 20) / 1000,
-  '1w': Date.UTC(2023, 11, 18) / 1000,
-  '1month': Date.UTC(2023, 9, 1) / 1000,
+  '10m': Date.UTC(2024, 1, 28, 22) * 1000,
+  '1h': Date.UTC(2024, 1, 28) * 1000,
+  '24h': Date.UTC(2024, 1, 20) * 1000,
+  '1w': Date.UTC(2023, 11, 18) * 1000,
+  '1month': Date.UTC(2023, 9, 1) * 1000,
 }
 const lengths: Readonly<Record<Interval, number>> = {
   '10m': 600,
@@ -99,9 +100,9 @@ export function stories(metric: string, interval: Interval): fc.Arbitrary<Story>
     fc.array(cell, { maxLength: 14 }).map((cells) =>
       cells.flatMap((one, n) => {
         if (!one.there) return []
-        const t = step(starts[interval], interval, n)
-        const available_at = iso(end(t, interval) * 1_000_000 + one.delay)
-        return [{ ...one, row: { metric, asset, interval, t: iso(t * 1_000_000), available_at, v: one.v, network } }]
+        const t = later(starts[interval], interval, n)
+        const available_at = iso(later(t, interval) + one.delay)
+        return [{ ...one, row: { metric, asset, interval, t: iso(t), available_at, v: one.v, network } }]
       }),
     )
   return fc.tuple(series('A'), series('B_C'), series('B')).map((all) => {
@@ -111,18 +112,23 @@ export function stories(metric: string, interval: Interval): fc.Arbitrary<Story>
   })
 }
 
+/** A point as the oracle sees it; with `rule`, the rule stands in for backfilled ones. */
+export function oraclePoint(row: PointRow, observed: number, rule = false): OraclePoint {
+  const t = micros(row.t)
+  return {
+    asset: row.asset,
+    t,
+    end: later(t, row.interval),
+    available: micros((rule ? row.available_rule_at : undefined) ?? row.available_at),
+    observed,
+    v: row.v ?? null,
+    o: row.o ?? null,
+  }
+}
+
 /** The points of a story for the oracle. */
 export function oraclePoints(story: Story): OraclePoint[] {
-  const told = (rows: readonly PointRow[], at: string) =>
-    rows.map((row) => ({
-      asset: row.asset,
-      t: micros(row.t),
-      end: end(micros(row.t) / 1_000_000, row.interval) * 1_000_000,
-      available: micros(row.available_at),
-      observed: micros(at),
-      v: row.v ?? null,
-      o: row.o ?? null,
-    }))
+  const told = (rows: readonly PointRow[], at: string) => rows.map((row) => oraclePoint(row, micros(at)))
   return [...told(story.early, commits[0]), ...told(story.late, commits[1])]
 }
 

@@ -1,16 +1,13 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { seriesId } from '../../src/catalog/series.ts'
 import { commit, type Draft, type StagedFile, type Version } from '../../src/ledger/commit.ts'
 import { Engine, quote, type Row } from '../../src/store/engine.ts'
 import type { SeriesRow } from '../../src/ledger/entry.ts'
-import { liveFiles } from '../../src/ledger/held.ts'
 import { inLake, places, pointsFile, registryFile } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { tableColumns } from '../../src/registry/columns.ts'
-import { compile } from '../../src/views/compile.ts'
-import { exportsFolder } from '../../src/views/exports.ts'
 import { buildViews, type ViewsBuilt, type ViewsOptions } from '../../src/views/build.ts'
 import { end, type Interval } from '../../src/time.ts'
 import { commitDeps } from './lakes.ts'
@@ -169,36 +166,6 @@ export async function makeViews(root: string, options: Partial<ViewsOptions> = {
   try {
     return await buildViews(ledger, { catalogue, deps: commitDeps(), ...options })
   } finally {
-    ledger.close()
-  }
-}
-
-/**
- * The views of a lake in memory, without its ledger's tables and without comments: much cheaper than a build. What the
- * catalogue says is taken from the exports of another lake.
- */
-export async function withBareViews<T>(root: string, other: string, work: (engine: Engine) => Promise<T>): Promise<T> {
-  const ledger = await Ledger.open(root)
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    const folder = inLake(other, exportsFolder)
-    const exports = new Map(readdirSync(folder).map((name) => [name.split('-')[0] ?? '', join(folder, name)]))
-    const { objects } = compile({
-      root,
-      head: ledger.head(),
-      catalogue,
-      files: liveFiles(ledger),
-      earlier: [],
-      exports,
-      weekStart: 'monday',
-    })
-    await engine.run('BEGIN')
-    for (const { kind, sql } of objects)
-      if (kind !== 'macro') await engine.run(sql.replace(/\nCOMMENT ON [\s\S]*$/, ''))
-    await engine.run('COMMIT')
-    return await work(engine)
-  } finally {
-    engine.close()
     ledger.close()
   }
 }

@@ -79,8 +79,12 @@ describe('a session at a pipe', () => {
 
   test('the lists', async () => {
     const seat = await sit(false)
-    expect(await seat.ask('.tables', 'universe\n')).toMatch(/history.products\nlake_info\npoints\n/)
-    expect(await seat.ask('.tables pit*', '(…)\n')).toBe('pit_long(…)\n')
+    expect(await seat.ask('.tables', 'resample(…)\n')).toMatch(
+      /history.products\nhistory.provenance\n[^(]*\nlake_info\nlinks\n[^(]*\npoints\nprice_usd\n/,
+    )
+    expect(await seat.ask('.tables pit*', 'pit_window(…)\n')).toBe(
+      'pit_join(…)\npit_long(…)\npit_universe(…)\npit_window(…)\n',
+    )
     expect(await seat.ask(`.metrics 'supply/*'`, '\n')).toBe('supply/current_pit\n')
     expect(await seat.ask('.metrics none', '\n')).toBe('nothing of that name\n')
     expect(await seat.ask('.assets', 'ETH\n')).toBe('BTC\nETH\n')

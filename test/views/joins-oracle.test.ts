@@ -14,6 +14,7 @@ import {
   type Story,
   stories,
 } from '../helpers/pit-oracle.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 import { withJoins } from '../helpers/joins.ts'
 import { micros } from '../helpers/views.ts'
 
@@ -37,12 +38,25 @@ async function decide(engine: Engine, decisions: readonly [string | null, number
 }
 
 /** What a row says, without the caller's columns. */
-function told(row: Row | undefined): string {
+function toldBy(row: Row | undefined): string {
   return JSON.stringify([row?.['t'] ?? null, row?.['available_at'] ?? null, row?.['v'] ?? null])
 }
 
 function expected(point: OraclePoint | undefined): string {
   return JSON.stringify(point ? [iso(point.t), iso(point.available), point.v] : [null, null, null])
+}
+
+/** The rows that a window owes a decision: one without a point where nothing fresh enough was known. */
+function windowOwed(
+  points: readonly OraclePoint[],
+  asset: string | null,
+  ts: number | null,
+  n: number,
+  question: Question,
+): string[] {
+  const known = knowable(points, asset, ts, question).slice(0, n)
+  const fresh = known.filter((point) => (ts ?? 0) - point.end <= (question.maxAge ?? Infinity))
+  return fresh.length === 0 ? [expected(undefined)] : fresh.map(expected)
 }
 
 async function ask(engine: Engine, question: Question): Promise<string> {
@@ -90,7 +104,7 @@ for (const interval of ['10m', '1h', '24h', '1w', '1month'] as const) {
               const rows = await engine.rows(
                 `SELECT * FROM pit_join('d', '${metric}', '${interval}', ${options}) ORDER BY id`,
               )
-              expect(rows.map(told)).toEqual(
+              expect(rows.map(toldBy)).toEqual(
                 decisions.map(([asset, ts]) => expected(owed(points, asset, ts, question))),
               )
             }
@@ -125,7 +139,7 @@ test('pit_long answers as the definition does for every metric', async () => {
             const owing = decisions.flatMap(([asset, ts]) =>
               [other, metric].map((name) => expected(owed(all.get(name) ?? [], asset, ts, asked))),
             )
-            expect(rows.map(told)).toEqual(owing)
+            expect(rows.map(toldBy)).toEqual(owing)
           }
         })
       },
@@ -151,12 +165,8 @@ test('pit_window gives the newest n that the definition knows', async () => {
             const rows = await engine.rows(
               `SELECT * FROM pit_window('d', '${metric}', '24h', ${n}, ${options}) ORDER BY id, place`,
             )
-            const owing = decisions.flatMap(([asset, ts]) => {
-              const known = knowable(points, asset, ts, asked).slice(0, n)
-              const fresh = known.filter((point) => (ts ?? 0) - point.end <= (asked.maxAge ?? Infinity))
-              return fresh.length === 0 ? [expected(undefined)] : fresh.map(expected)
-            })
-            expect(rows.map(told)).toEqual(owing)
+            const owing = decisions.flatMap(([asset, ts]) => windowOwed(points, asset, ts, n, asked))
+            expect(rows.map(toldBy)).toEqual(owing)
           }
         })
       },
@@ -175,11 +185,91 @@ test('TIME 56: 10,000 probes: the same rows alone and in company get the same an
     for (const threads of [1, 4]) {
       await engine.run(`SET threads = ${threads}`)
       const all = await engine.rows(`SELECT * FROM pit_join('d', '${metric}', '24h') ORDER BY id`)
-      expect(all.map(told)).toEqual(decisions.map(([asset, ts]) => expected(owed(points, asset, ts, {}))))
+      expect(all.map(toldBy)).toEqual(decisions.map(([asset, ts]) => expected(owed(points, asset, ts, {}))))
       const few = await engine.rows(
         `WITH few AS (FROM d WHERE id < 60) SELECT * FROM pit_join('few', '${metric}', '24h') ORDER BY id`,
       )
       expect(few).toEqual(all.slice(0, 60))
+    }
+  })
+})
+
+/** Paths that take no dimension, and thereby one answer each. */
+const bare = [...catalogue.endpoints.values()].filter(
+  ({ intervals, currencies, exchanges, networks }) =>
+    intervals.includes('24h') && currencies.length + exchanges.length + networks.length === 0,
+)
+
+test('pit_long answers for far more metrics than a bit field of a number has places, each by its own points', async () => {
+  const names = [
+    ...bare.map(({ path }) => path),
+    ...Array.from({ length: 130 - bare.length }, (_, n) => `${bare[0]?.path}#/part${n}`),
+  ]
+  expect(names.length).toBeGreaterThan(2 * 60)
+  // In each of the fields, at its first and its last place, and alone in the last one.
+  const told = new Map(
+    [0, 1, 31, Math.min(bare.length, 60) - 1].map((place, n) => {
+      const metric = names[place] ?? ''
+      const [story] = fc.sample(stories(metric, '24h'), { numRuns: 1, seed: 70 + n }) as [Story]
+      return [metric, story] as const
+    }),
+  )
+  for (const order of [names, names.toReversed()]) {
+    const points = new Map([...told].map(([path, story]) => [path, oraclePoints(story)]))
+    // A number has no parts: with a pointer the same points say nothing.
+    const pointsOf = (name: string): OraclePoint[] => {
+      const [path = '', pointer] = name.split('#')
+      return (points.get(path) ?? []).map((one) => (pointer === undefined ? one : { ...one, v: null }))
+    }
+    await withStories([...told.values()], async (engine) => {
+      const decisions = decisionsFor([...points.values()].flat(), 66, 9)
+      await decide(engine, decisions)
+      const list = order.map((name) => quote(name)).join(', ')
+      const rows = await engine.rows<Row & { id: number; metric: string }>(
+        `SELECT * FROM pit_long('d', [${list}], '24h')`,
+      )
+      const seen = rows.map((row) => `${row.id} ${row.metric} ${toldBy(row)}`)
+      const owing = decisions.flatMap(([asset, ts], id) =>
+        order.map((name) => `${id} ${name} ${expected(owed(pointsOf(name), asset, ts, {}))}`),
+      )
+      expect(owing.filter((line) => !line.endsWith('[null,null,null]')).length).toBeGreaterThan(100)
+      expect(seen.toSorted()).toEqual(owing.toSorted())
+    })
+  }
+})
+
+test('thousands of points that are not known yet stand between a decision and its answer', async () => {
+  const [first, ten] = [Date.UTC(2024, 2, 1) * 1000, 600_000_000]
+  // Known at once: the first fifty and a single one far ahead, for the sake of the smallest lag. The rest comes in June.
+  const row = (n: number) => ({
+    metric,
+    asset: 'A',
+    interval: '10m' as const,
+    network: 'eth',
+    t: iso(first + n * ten),
+    available_at: n < 50 || n === 5999 ? iso(first + (n + 1) * ten + 60_000_000) : '2024-06-01T00:00:00Z',
+    v: n % 7 === 0 ? null : n,
+  })
+  const story: Story = { early: Array.from({ length: 6000 }, (_, n) => row(n)), late: [] }
+  const points = oraclePoints(story)
+  const hours = [1, 8, 9, 10, 200, 700, 990, 999, 1001, 2000, 2208, 2209, 3000]
+  const decisions = hours.flatMap((hour): [string, number][] =>
+    [-1, 0, 60_000_000].map((by) => ['A', first + hour * 6 * ten + by]),
+  )
+  await withStories([story], async (engine) => {
+    await decide(engine, decisions)
+    for (const question of [{}, { skipNulls: true }, { latency: 3_600_000_000 }, { maxAge: 86_400_000_000 }]) {
+      const options = await ask(engine, question)
+      for (const macro of [`pit_join('d', '${metric}', '10m'`, `pit_long('d', ['${metric}'], '10m'`]) {
+        const rows = await engine.rows(`SELECT * FROM ${macro}, ${options}) ORDER BY id`)
+        expect(rows.map(toldBy)).toEqual(decisions.map(([asset, ts]) => expected(owed(points, asset, ts, question))))
+      }
+      for (const n of [1, 5, 70]) {
+        const rows = await engine.rows(
+          `SELECT * FROM pit_window('d', '${metric}', '10m', ${n}, ${options}) ORDER BY id, place`,
+        )
+        expect(rows.map(toldBy)).toEqual(decisions.flatMap(([asset, ts]) => windowOwed(points, asset, ts, n, question)))
+      }
     }
   })
 })

@@ -1,21 +1,22 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
-import { count, end, floor, type Interval, parseInstant, step } from '../../src/time.ts'
+import type { Interval } from '../../src/time.ts'
+import { begin, later } from '../helpers/calendar.ts'
 import { type HeldPoint, withJoins } from '../helpers/joins.ts'
 
 const plain = 'indicators/sopr_adjusted_pit'
 const nested = 'indicators/cost_basis_distribution_quantiles_pit'
-const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+const iso = (us: number): string => new Date(us / 1000).toISOString()
 
 /** What is stored of one finer interval: a number, a null, a JSON text, or nothing at all. */
 type Cell = { readonly v: number } | { readonly v: null } | { readonly o: string } | null
 
 function pointsOf(metric: string, interval: Interval, first: number, cells: readonly Cell[]): HeldPoint[] {
   return cells.flatMap((cell, n) => {
-    const t = step(first, interval, n)
+    const t = later(first, interval, n)
     if (cell === null) return []
-    const known = end(t, interval) + 600 + ((n * 7919) % 5000)
+    const known = later(t, interval) + (600 + ((n * 7919) % 5000)) * 1_000_000
     return [
       {
         metric,
@@ -28,6 +29,13 @@ function pointsOf(metric: string, interval: Interval, first: number, cells: read
       },
     ]
   })
+}
+
+/** How many finer intervals lie in a coarse one. */
+function countOf(start: number, end: number, interval: Interval): number {
+  let count = 0
+  while (later(start, interval, count) < end) count++
+  return count
 }
 
 interface Options {
@@ -48,11 +56,11 @@ function partOf(point: HeldPoint, pointer: string | undefined): number | null | 
 
 /** By definition: every coarse interval that holds a stored point, with the points that are parts of it. */
 function twin(points: readonly HeldPoint[], to: Interval, { pointer, skipNulls = false, minParts }: Options) {
-  const groups = Map.groupBy(points, ({ t }) => floor(parseInstant(t) ?? 0, to))
+  const groups = Map.groupBy(points, ({ t }) => begin(Date.parse(t) * 1000, to))
   return [...groups].map(([start, own]) => {
     const parts = own.map((point) => partOf(point, pointer)).filter((part) => part !== undefined)
     const numbers = parts.filter((part) => part !== null)
-    const wanted = count(start, end(start, to), points[0]?.interval as Interval)
+    const wanted = countOf(start, later(start, to), points[0]?.interval as Interval)
     const voided = !skipNulls && numbers.length < parts.length
     const enough = minParts === undefined ? parts.length >= wanted : numbers.length >= minParts
     const counted = skipNulls ? numbers.length : parts.length
@@ -105,7 +113,7 @@ const nestedCell: fc.Arbitrary<Cell> = fc.oneof(
 )
 
 test('resample is its brute-force twin: parts, nulls, components, fewer parts', async () => {
-  const first = Date.UTC(2024, 1, 1) / 1000
+  const first = Date.UTC(2024, 1, 1) * 1000
   const cells = fc.tuple(
     fc.array(cell, { minLength: 24 * 9, maxLength: 24 * 9 }),
     fc.array(nestedCell, { minLength: 70, maxLength: 70 }),
@@ -136,7 +144,7 @@ test('resample is its brute-force twin: parts, nulls, components, fewer parts', 
 })
 
 test('a pointer that leads nowhere is never complete; mistakes are errors', async () => {
-  const first = Date.UTC(2024, 1, 5) / 1000
+  const first = Date.UTC(2024, 1, 5) * 1000
   const cells = Array.from({ length: 7 }, (_, n) => ({ o: `{"a":${n}}` }))
   await withJoins(pointsOf(nested, '24h', first, cells), async (engine) => {
     const row = { available_at: expect.anything(), t: '2024-02-05T00:00:00.000000Z' }
