@@ -6,7 +6,7 @@ import { later } from './calendar.ts'
 import { type RegistryTestBench, withRegistryBench } from './registry-bench.ts'
 import { catalogue as builtIn } from './sandbox-client.ts'
 import { SmallRegistry } from './small-registry.ts'
-import { makeLake, makeViews, micros, type PointRow, type Step } from './views.ts'
+import { isoOf, makeLake, makeViews, micros, type PointRow, type Step } from './views.ts'
 
 /*
  * A lake with rows in every view, on both sides of most instants: points that come on time, late, together and long after
@@ -49,12 +49,6 @@ export function randomOf(seed: number): () => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
-}
-
-/** Microseconds as ISO text. */
-export function isoOf(us: number): string {
-  const text = new Date(Math.floor(us / 1000)).toISOString()
-  return text.replace('Z', `${String(us - Math.floor(us / 1000) * 1000).padStart(3, '0')}Z`)
 }
 
 const at = (day: number, hour = 0): number => Date.UTC(2026, 1, day, hour) * 1000

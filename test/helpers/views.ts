@@ -56,6 +56,12 @@ export function micros(text: string): number {
   )
 }
 
+/** Microseconds as ISO text. */
+export function isoOf(us: number): string {
+  const text = new Date(Math.floor(us / 1000)).toISOString()
+  return text.replace('Z', `${String(us - Math.floor(us / 1000) * 1000).padStart(3, '0')}Z`)
+}
+
 /** Makes a lake of these commits, one after the other. */
 export async function makeLake(root: string, steps: readonly Step[]): Promise<void> {
   const ledger = await Ledger.open(root)
@@ -103,7 +109,7 @@ async function stagePoints(ledger: Ledger, engine: Engine, rows: readonly PointR
     basis: 'assumed',
     available_rule_at: row.available_rule_at ?? row.available_at,
     ...row,
-    observed_at: new Date(Math.floor(at / 1000)).toISOString().replace('Z', `${String(at % 1000).padStart(3, '0')}Z`),
+    observed_at: isoOf(at),
   }))
   const order = 'ORDER BY asset, currency, exchange, network, params, t'
   const temporary = await writeParquet(ledger, engine, lines, pointColumns, order)
@@ -127,8 +133,7 @@ async function stageTable(
       : tableColumns(table, catalogue.resources)
           .map(([name, type]) => `${quote(name)}: ${quote(type)}`)
           .join(', ')
-  const observed = new Date(at / 1000).toISOString()
-  const lines = rows.map((row) => ({ observed_at: observed, at: observed, ...row }))
+  const lines = rows.map((row) => ({ observed_at: isoOf(at), at: isoOf(at), ...row }))
   const temporary = await writeParquet(ledger, engine, lines, columns, '')
   const path = table === 'metric_assets' ? `assets/f${files}.parquet` : registryFile(table, `f${files}`, null)
   const none = { label: '', metric: null, interval: null, digest: null, meta: {}, min_t: null, max_t: null }

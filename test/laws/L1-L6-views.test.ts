@@ -7,13 +7,13 @@ import type { Interval } from '../../src/time.ts'
 import { compact } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { arrivals, type FullLake, isoOf, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'
+import { arrivals, type FullLake, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'
 import { withLag } from '../helpers/lags.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { knowable, type OraclePoint, oraclePoint, type Question } from '../helpers/pit-oracle.ts'
 import { boundedOf, ledgerViews, type Probe, probesOf, tell, type Told } from '../helpers/probes.ts'
 import { type Knowledge, truncationOf } from '../helpers/truncation.ts'
-import { makeViews, multiset, type PointRow } from '../helpers/views.ts'
+import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
 
 /*
  * `PITLAKE_CUTS` is at how many instants lakes are cut, a lake for each five hundred; `PITLAKE_CUTS_SEED` draws others.
