@@ -17,7 +17,6 @@ import { isoOf, makeLake, makeViews, micros, type PointRow, type Step } from './
 /** A lake, what it was made of, and when. */
 export interface FullLake {
   readonly root: string
-  readonly catalogue: Catalogue
   readonly points: readonly PointRow[]
   /** The instant of each commit, in microseconds. */
   readonly commits: readonly number[]
@@ -26,7 +25,7 @@ export interface FullLake {
 const link: Link = { metricAsset: '', productId: null, chainId: null, address: null, from: null, until: null }
 
 /** The built-in catalogue with two links of the kinds that a file can tell. */
-const catalogue: Catalogue = {
+export const catalogue: Catalogue = {
   ...builtIn,
   links: [
     {
@@ -278,7 +277,7 @@ const events: readonly ((registry: SmallRegistry) => void)[] = [
 
 type Commit = (bench: RegistryTestBench, deps: Partial<RegistryDeps>) => Promise<unknown>
 
-/** Runs the work on a lake of its own. `onCommit` is told of every version as soon as it is there, its views made. */
+/** Runs the work on a lake of its own. `onCommit` is told of every version as soon as it is there. */
 export async function withFullLake(
   seed: number,
   onCommit: ((root: string, committed: number) => Promise<void>) | null,
@@ -321,12 +320,10 @@ export async function withFullLake(
         bench.clock.now = at(dayOf, hourOf) / 1_000_000
         await take(bench, { nowMicros })
         commits.push(nowMicros())
-        if (onCommit === null) continue
-        await makeViews(bench.root, { catalogue })
-        await onCommit(bench.root, nowMicros())
+        await onCommit?.(bench.root, nowMicros())
       }
-      if (onCommit === null) await makeViews(bench.root, { catalogue })
-      await work({ root: bench.root, catalogue, points, commits })
+      await makeViews(bench.root, { catalogue })
+      await work({ root: bench.root, points, commits })
     },
     provider,
   )

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { expect } from 'vitest'
 import { commit, type Draft, type StagedFile, type Ticket, type RewriteDeps } from '../../src/ledger/commit.ts'
 import { compressionSql, fewRows } from '../../src/store/compression.ts'
 import { digestSql } from '../../src/points/write.ts'
@@ -10,7 +11,6 @@ import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { datedPointsSql, earlierDatings } from '../../src/ledger/datings.ts'
-import { computedSql, ruledSql } from '../../src/points/stored-clocks.ts'
 import { commitDeps } from './lakes.ts'
 
 /** Two endpoints of the catalogue: one without the provider's own instants, one with them. */
@@ -182,7 +182,7 @@ export function seriesId(metric: string, asset: number): string {
   return `${metric}|A${asset}|24h|native`
 }
 
-/** The points as a reader with these two instants (microseconds) sees them; a relation for FROM. */
+/** The points as a reader with this instant (microseconds) sees them, as the views read them; a relation for FROM. */
 export function pointsAt(ledger: Ledger, observedAsOf: number | null): string {
   const files = liveFiles(ledger)
   const read = (paths: readonly string[]): string =>
@@ -196,6 +196,34 @@ export function pointsAt(ledger: Ledger, observedAsOf: number | null): string {
     WHERE ${at} IS NULL OR observed_at <= ${at})`
 }
 
+/**
+ * The same by definition. Of each metric
+ * the files that were dated anew first after the instant answer, and where there are none, the newest.
+ */
+function pointsByDefinition(ledger: Ledger, observedAsOf: number | null): string {
+  const at = observedAsOf ?? Infinity
+  const files = liveFiles(ledger)
+  const ended = files.filter(({ table, label }) => table === 'redated' && Number(label) > at)
+  const before = [...Map.groupBy(ended, ({ metric }) => metric).values()].flatMap((own) => {
+    const first = Math.min(...own.map(({ label }) => Number(label)))
+    return own.filter(({ label }) => Number(label) === first)
+  })
+  const dated = before.map(({ metric }) => metric)
+  const read = (path: string, metric: string | null): string => {
+    const names = metric === null ? '' : `, ${quote(metric)} AS metric, '24h' AS "interval"`
+    return `SELECT *${names} FROM read_parquet(${quote(inLake(ledger.root, path))}, hive_partitioning = false)`
+  }
+  const newest = files
+    .filter(({ table }) => table === 'points')
+    .map(
+      ({ path, metric }) =>
+        `FROM (${read(path, metric)}) WHERE NOT list_contains(${quoteList(dated as string[])}, metric)`,
+    )
+  const earlier = before.map(({ path, metric }) => read(path, metric))
+  const held = observedAsOf === null ? 'true' : `epoch_us(observed_at) <= ${observedAsOf}`
+  return `(FROM (${[...newest, ...earlier].join(' UNION ALL BY NAME ')}) WHERE ${held})`
+}
+
 /** A fixed set of questions: one series, the latest known of all, a panel, counts, three instants of knowledge. */
 export async function answers(ledger: Ledger, observedAsOf: number | null): Promise<string> {
   const points = pointsAt(ledger, observedAsOf)
@@ -204,8 +232,9 @@ export async function answers(ledger: Ledger, observedAsOf: number | null): Prom
     `SELECT metric, asset, arg_max(struct_pack(t, v, o, available_at, observed_at), t) AS last, count(*) AS n
      FROM ${points} WHERE ${at} GROUP BY ALL ORDER BY ALL`
   const questions = [
-    `SELECT t, v, signbit(v) AS sign, o, available_at, observed_at, basis, ${computedSql()} AS computed,
-     ${ruledSql()} AS ruled
+    `SELECT t, v, signbit(v) AS sign, o, available_at, observed_at, basis,
+     coalesce(computed_at, CASE WHEN basis = 'provider' THEN available_at END) AS computed,
+     coalesce(available_rule_at, available_at) AS ruled
      FROM ${points} WHERE metric = ${quote(metrics[0])} AND asset = 'A1' ORDER BY t`,
     latest('true'),
     `SELECT t, asset, max(v) FILTER (WHERE metric = ${quote(metrics[0])}) AS a,
@@ -218,6 +247,8 @@ export async function answers(ledger: Ledger, observedAsOf: number | null): Prom
   try {
     const rows = []
     for (const question of questions) rows.push(await engine.rows(question))
+    const defined = questions.slice(0, 2).map((one) => one.replace(points, pointsByDefinition(ledger, observedAsOf)))
+    for (const [n, one] of defined.entries()) expect(await engine.rows(one)).toEqual(rows[n])
     return JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))
   } finally {
     engine.close()

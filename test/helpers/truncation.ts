@@ -6,7 +6,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { compile } from '../../src/views/compile.ts'
 import { exportsFolder } from '../../src/views/exports.ts'
-import type { FullLake } from './full-lake.ts'
+import { catalogue, type FullLake } from './full-lake.ts'
 
 /*
  * A second lake that physically holds only what was knowable by an instant: its files are those of the first one without
@@ -40,7 +40,7 @@ interface Part {
 }
 
 /** Makes the lake that can be cut, in a folder of its own, with the database of views that the whole one has. */
-export async function truncationOf({ root, catalogue }: FullLake, folder: string): Promise<Truncation> {
+export async function truncationOf({ root }: FullLake, folder: string): Promise<Truncation> {
   const ledger = await Ledger.openToRead(root)
   const files = liveFiles(ledger).filter(({ path, table }) => path.endsWith('.parquet') && table !== 'redated')
   const head = ledger.head()
