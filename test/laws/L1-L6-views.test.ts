@@ -12,6 +12,7 @@ import { withLag } from '../helpers/lags.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { knowable, type OraclePoint, oraclePoint, type Question } from '../helpers/pit-oracle.ts'
 import { boundedOf, ledgerViews, type Probe, probesOf, tell, type Told } from '../helpers/probes.ts'
+import { long, times } from '../helpers/shares.ts'
 import { type Knowledge, truncationOf } from '../helpers/truncation.ts'
 import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
 
@@ -19,7 +20,7 @@ import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
  * `PITLAKE_CUTS` is at how many instants lakes are cut, a lake for each five hundred; `PITLAKE_CUTS_SEED` draws others.
  * Everything is asked at a first cut in the middle, and then each question at its turn, which is rarer where cuts are many.
  */
-const wanted = Number(process.env['PITLAKE_CUTS'] ?? (process.env['CI'] === undefined ? 16 : 60))
+const wanted = times('PITLAKE_CUTS', 12, 60)
 const seed = Number(process.env['PITLAKE_CUTS_SEED'] ?? 1)
 const perLake = 500
 const rarer = Math.ceil(wanted / perLake)
@@ -242,8 +243,8 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
   process.stdout.write(`cuts: ${wanted} of seed ${seed}, ${answers} pairs of answers alike\n`)
 }, 7_200_000)
 
-/** Of how many versions one is asked; in CI all. */
-const fewer = process.env['CI'] === undefined ? 3 : 1
+/** Of how many versions one is asked. */
+const fewer = long ? 1 : 3
 
 /** What the newest version of a lake tells by a question of its own. */
 interface Kept {
