@@ -86,13 +86,13 @@ function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<stri
 type Place = (...keys: readonly string[]) => string
 
 function endpointOf(common: Common, row: EndpointRow, source: string, at: Place): Endpoint {
-  const values = (many: Dimension['many']) => valuesOf(common, many, row[many], at(many))
+  const values = (many: Dimension['many']) => valuesOf(common, many, row[many], () => at(many))
   const allowed = values('intervals').filter(isInterval)
   const [currencies, exchanges, networks] = [values('currencies'), values('exchanges'), values('networks')]
   const takes = (parameter: 'since' | 'until' | 'format' | 'timestamp_format') =>
     row.takes === undefined || row.takes.includes(parameter)
   const pick = <T extends string>(key: keyof Defaults, from: readonly T[]): T | null =>
-    pickDefault(common, key, row.default?.[key], from, at('default', key))
+    pickDefault(common, key, row.default?.[key], from, () => at('default', key))
   const ask = row.ask ?? row.path
   return {
     path: row.path,
@@ -146,13 +146,13 @@ function valuesOf(
   { sets, complain }: Common,
   many: Dimension['many'],
   given: string | readonly string[] | undefined,
-  subject: string,
+  subject: () => string,
 ): readonly string[] {
   if (given === undefined) return []
   if (typeof given !== 'string') {
     const wrong = many === 'intervals' ? given.filter((value) => !isInterval(value)) : []
-    if (wrong.length > 0) complain(subject, `intervals among ${intervals.join(', ')}`, wrong.join(', '))
-    if (new Set(given).size < given.length) complain(subject, 'each value once', given.join(', '))
+    if (wrong.length > 0) complain(subject(), `intervals among ${intervals.join(', ')}`, wrong.join(', '))
+    if (new Set(given).size < given.length) complain(subject(), 'each value once', given.join(', '))
     return given
   }
   const kind = `${setsOf(many)}.`
@@ -160,7 +160,7 @@ function valuesOf(
   sets.used.add(`${kind}${given}`)
   if (set) return set.list
   const names = [...sets.values.keys()].filter((key) => key.startsWith(kind)).map((key) => key.slice(kind.length))
-  complain(subject, `a value set of ${setsOf(many)} (${names.join(', ')}) or a list`, given, hint(given, names))
+  complain(subject(), `a value set of ${setsOf(many)} (${names.join(', ')}) or a list`, given, hint(given, names))
   return []
 }
 
@@ -169,11 +169,11 @@ function pickDefault<T extends string>(
   key: keyof Defaults,
   wanted: string | undefined,
   from: readonly T[],
-  subject: string,
+  subject: () => string,
 ): T | null {
   const named = from.find((value) => value === wanted)
   if (wanted !== undefined && named === undefined)
-    complain(subject, `one of ${from.join(', ') || 'none, the endpoint takes none'}`, wanted)
+    complain(subject(), `one of ${from.join(', ') || 'none, the endpoint takes none'}`, wanted)
   return named ?? defaults?.[key].flatMap((value) => from.filter((v) => v === value))[0] ?? from[0] ?? null
 }
 

@@ -1,25 +1,16 @@
 import { existsSync } from 'node:fs'
 import { loadCatalogue } from '../catalog/load.ts'
 import { LakeError } from '../errors.ts'
-import { registryStatus } from '../registry/status.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { runningClock } from '../sandbox/clock.ts'
-import { createSandbox } from '../sandbox/sandbox.ts'
-import { serve } from '../sandbox/server.ts'
 import { readSettings } from './context.ts'
-import { sandboxKeys } from './sandbox.ts'
+import type { World } from './sandbox.ts'
 import type { Deps, Input } from './spec.ts'
 
 /** Whatever of these is set, the user has a provider in mind. */
 const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
   ['URL', 'KEY', 'KEY_FILE'].map((part) => `PITLAKE_${api}_${part}`),
 )
-
-interface World {
-  readonly seed: number
-  readonly scale: 'demo' | 'full'
-}
 
 /**
  * Runs work that asks a provider. Where none is named in the environment or the configuration and the lake is known to
@@ -28,28 +19,12 @@ interface World {
 export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Deps) => Promise<T>): Promise<T> {
   const world = await worldFor(input, deps)
   if (world === undefined) return work(deps)
-  const { seed, scale } = world
-  await using served = await serve(
-    createSandbox({
-      catalogue: loadCatalogue(),
-      seed,
-      now: runningClock(deps.now, null, 1),
-      sleep: deps.sleep,
-      scale,
-      metricsKey: sandboxKeys.metrics,
-      registryKey: sandboxKeys.registry,
-    }),
-    { port: 0, grace: () => deps.sleep(500) },
-  )
-  deps.stderr(`note: no provider is set and this lake is synthetic: a sandbox with its seed ${seed} answers\n`)
-  const env = {
-    ...deps.env,
-    PITLAKE_METRICS_URL: served.url,
-    PITLAKE_METRICS_KEY: sandboxKeys.metrics,
-    PITLAKE_REGISTRY_URL: `${served.url}/registry/v1`,
-    PITLAKE_REGISTRY_KEY: sandboxKeys.registry,
-  }
-  return await work({ ...deps, env })
+  // A run that asks a provider pays for no sandbox.
+  const { withSandbox } = await import('./sandbox.ts')
+  return await withSandbox(world, deps, async (env) => {
+    deps.stderr(`note: no provider is set and this lake is synthetic: a sandbox with its seed ${world.seed} answers\n`)
+    return await work({ ...deps, env: { ...deps.env, ...env } })
+  })
 }
 
 /** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
@@ -79,6 +54,7 @@ async function readWorld(data: string, deps: Deps): Promise<World | undefined> {
 /** Nobody wrote down how large the registry was that filled the lake, but the two sizes are far apart. */
 async function scaleOf(ledger: Ledger, deps: Deps): Promise<World['scale']> {
   if (ledger.head().provider?.registry === undefined) return 'demo'
+  const { registryStatus } = await import('../registry/status.ts')
   const { records } = await registryStatus(ledger, loadCatalogue(), deps.now(), null)
   return (records['products'] ?? 0) > 2000 ? 'full' : 'demo'
 }

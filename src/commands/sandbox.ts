@@ -12,7 +12,31 @@ import { formatInstant, parseInstant } from '../time.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
 
 /** The keys that every sandbox accepts; they open nothing else. */
-export const sandboxKeys = { metrics: 'sandbox-metrics-key', registry: 'sandbox-registry-key' } as const
+const sandboxKeys = { metrics: 'sandbox-metrics-key', registry: 'sandbox-registry-key' } as const
+
+/** Which of its worlds a sandbox shows. */
+export interface World {
+  readonly seed: number
+  readonly scale: 'demo' | 'full'
+}
+
+/** Has a sandbox answer while the work lasts, which is told how to reach it. */
+export async function withSandbox<T>(
+  { seed, scale }: World,
+  deps: Deps,
+  work: (env: Deps['env']) => Promise<T>,
+): Promise<T> {
+  const now = runningClock(deps.now, null, 1)
+  const { metrics: metricsKey, registry: registryKey } = sandboxKeys
+  const world = { catalogue: loadCatalogue(), seed, now, sleep: deps.sleep, scale, metricsKey, registryKey }
+  await using served = await serve(createSandbox(world), { port: 0, grace: () => deps.sleep(500) })
+  return await work({
+    PITLAKE_METRICS_URL: served.url,
+    PITLAKE_METRICS_KEY: metricsKey,
+    PITLAKE_REGISTRY_URL: `${served.url}/registry/v1`,
+    PITLAKE_REGISTRY_KEY: registryKey,
+  })
+}
 
 /** `sandbox`: serves the local provider until it is told to stop. */
 export const command: CommandSpec = {

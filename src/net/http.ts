@@ -1,9 +1,17 @@
-import { type Dispatcher, EnvHttpProxyAgent, errors } from 'undici'
+import { createRequire } from 'node:module'
+import type { Dispatcher, EnvHttpProxyAgent as ProxyAgent, errors as Errors } from 'undici'
 import { LakeError } from '../errors.ts'
 import { redact } from '../secrets/secrets.ts'
 import { DecodingError, emptyCompressed, readStart, spoolBody } from './body.ts'
 import type { Headers } from './limits.ts'
 import { type AgainReason, classify, type Context, type Outcome, type Parameter, wordsOf } from './outcome.ts'
+
+// The whole package would bring its fetch, its WebSocket and its mocks, too: half of what it takes to load.
+const undici = createRequire(import.meta.resolve('undici'))
+const EnvHttpProxyAgent = undici('./lib/dispatcher/env-http-proxy-agent') as typeof ProxyAgent
+const errors = undici('./lib/core/errors') as typeof Errors
+const request: unknown = undici('./lib/api/api-request')
+Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: Dispatcher }).prototype, { request })
 
 /** The only way a key travels. */
 export interface KeyHeader {
