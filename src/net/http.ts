@@ -10,8 +10,7 @@ import { type AgainReason, classify, type Context, type Outcome, type Parameter,
 const undici = createRequire(import.meta.resolve('undici'))
 const EnvHttpProxyAgent = undici('./lib/dispatcher/env-http-proxy-agent') as typeof ProxyAgent
 const errors = undici('./lib/core/errors') as typeof Errors
-const request: unknown = undici('./lib/api/api-request')
-Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: Dispatcher }).prototype, { request })
+Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).prototype, undici('./lib/api'))
 
 /** The only way a key travels. */
 export interface KeyHeader {
