@@ -1,9 +1,9 @@
-import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { type Readable, Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { createRedactor, type Redactor } from '../secrets/secrets.ts'
+import { type BlockFile, openBlocks } from '../store/files.ts'
 import { header, type Headers } from './limits.ts'
 import { startBytes } from './outcome.ts'
 
@@ -29,26 +29,22 @@ export type Spooled =
  * disk that fails is thrown as it says it.
  */
 export async function spoolBody(body: Readable, headers: Headers, target: Target): Promise<Spooled> {
-  const { maxBytes, secrets, signal } = target
+  const { maxBytes, signal } = target
   const sent = new Meter()
-  const cleaner = new Cleaner(maxBytes, sent, createRedactor(secrets, 'data'))
-  const file = createWriteStream(target.file, { mode: 0o600 })
-  let diskError: Error | undefined
-  file.once('error', (error) => {
-    // A stream that ended early closes the file with its own error; only the first one tells.
-    if (isDiskError(error)) diskError = error
-  })
+  let landing: Landing | undefined
   try {
+    landing = new Landing(target, sent)
     const decoders = decodersFor(headers)
     if (Number(header(headers, 'content-length') ?? 0) > maxBytes) throw new CeilingError()
     const measured = decoders.length > 0 ? [sent, ...decoders] : []
-    await pipeline([body, ...measured, cleaner, file], { signal })
-    if (decoders.length > 0 && cleaner.bytes === 0) throw new DecodingError(emptyCompressed)
-    return { kind: 'whole', bytes: cleaner.bytes }
+    await pipeline([body, ...measured, landing], { signal })
+    if (decoders.length > 0 && landing.bytes === 0) throw new DecodingError(emptyCompressed)
+    return { kind: 'whole', bytes: landing.bytes }
   } catch (error) {
     body.on('error', () => undefined).destroy()
-    await closed(file)
+    landing?.destroy()
     const removed = rm(target.file, { force: true })
+    const diskError = landing === undefined ? error : landing.diskError
     if (diskError !== undefined) {
       await removed.catch(() => undefined)
       throw diskError
@@ -57,15 +53,6 @@ export async function spoolBody(body: Readable, headers: Headers, target: Target
     if (error instanceof CeilingError) return { kind: error.bomb ? 'bomb' : 'ceiling' }
     return { kind: 'fault', error }
   }
-}
-
-/** A file that is still being opened would come back after its removal. */
-async function closed(file: ReturnType<typeof createWriteStream>): Promise<void> {
-  if (file.closed) return
-  await new Promise<void>((resolve) => {
-    file.once('close', resolve)
-    file.destroy()
-  })
 }
 
 /** The body is larger than may be kept. */
@@ -97,30 +84,52 @@ class Meter extends Transform {
 const bombShare = 200
 const bombBytes = 32_000_000
 
-/** Replaces keys, counts what comes, and fails beyond the ceiling. */
-class Cleaner extends Transform {
+/** Replaces keys, counts what comes, fails beyond the ceiling, and writes the rest. */
+class Landing extends Writable {
   bytes = 0
+  /** What the disk said. */
+  diskError: unknown
+  readonly #file: BlockFile
   readonly #ceiling: number
   readonly #sent: Meter
   readonly #redactor: Redactor
 
-  constructor(ceiling: number, sent: Meter, redactor: Redactor) {
+  constructor({ file, maxBytes, secrets }: Target, sent: Meter) {
     super()
-    this.#ceiling = ceiling
+    this.#file = openBlocks(file)
+    this.#ceiling = maxBytes
     this.#sent = sent
-    this.#redactor = redactor
+    this.#redactor = createRedactor(secrets, 'data')
   }
 
-  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
     this.bytes += chunk.length
     const { bytes: sent } = this.#sent
     if (sent > 0 && this.bytes > bombBytes && this.bytes > sent * bombShare) done(new CeilingError(true))
     else if (this.bytes > this.#ceiling) done(new CeilingError())
-    else done(null, this.#redactor.push(chunk))
+    else this.#disk(() => this.#file.write(this.#redactor.push(chunk)), done)
   }
 
-  override _flush(done: (error: Error | null, chunk?: Buffer) => void): void {
-    done(null, this.#redactor.end())
+  override _final(done: (error?: Error) => void): void {
+    this.#disk(() => this.#file.write(this.#redactor.end()), done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#disk(
+      () => this.#file.close(),
+      (failed) => done(failed ?? error),
+    )
+  }
+
+  #disk(step: () => void, done: (error?: Error) => void): void {
+    try {
+      step()
+    } catch (error) {
+      this.diskError ??= error
+      done(error as Error)
+      return
+    }
+    done()
   }
 }
 

@@ -15,25 +15,55 @@ const commaByte = 0x2c
 
 /**
  * Counts the bytes that betray what typed JSON reading converts in silence: a text where a number belongs, an unknown
- * key, a boolean, a trailing comma. Four bytes at a time, several gigabytes a second.
+ * key, a boolean, a trailing comma. Four bytes at a time, several gigabytes a second. Null for a body that begins
+ * otherwise.
  */
-export async function countBytes(file: string): Promise<ByteCounts> {
+export async function countBytes(file: string, begins: (start: string) => boolean): Promise<ByteCounts | null> {
   let quotes = 0
   let commas = 0
   let literals = false
   let minus = false
-  await eachChunk(file, (chunk) => {
+  let fits = false
+  await eachChunk(file, (chunk, offset) => {
+    fits ||= offset === 0 && begins(chunk.toString('latin1', 0, sniffed))
+    if (!fits) return false
     quotes += occurrences(chunk, quoteByte)
     commas += occurrences(chunk, commaByte)
     literals ||= chunk.includes(0x72) || chunk.includes(0x66)
     minus ||= chunk.includes(0x2d)
     return true
   })
-  return { quotes, commas, literals, minus }
+  return fits ? { quotes, commas, literals, minus } : null
+}
+
+/** So many bytes of a body's beginning show what its points look like. */
+export const sniffed = 2048
+
+/** What typed reading found in a body: points, values that are not null, instants of computing, values that are zero. */
+export interface Read {
+  readonly rows: number
+  readonly numbers: number
+  readonly told: number
+  readonly zeros: number
+}
+
+/**
+ * Every t, v and computed_at that is there brings the two quotes of its key; with no quote beyond them there is no
+ * text and no further key; with no comma beyond those between them none trails; with no r and no f there is no
+ * boolean. A null leaves the sums unequal, too; a point without v does not, so every point must have one.
+ */
+export async function agrees(
+  counted: ByteCounts,
+  { rows, numbers, told, zeros }: Read,
+  file: string,
+): Promise<boolean> {
+  const keys = rows + numbers + told
+  if (numbers !== rows || counted.literals || counted.quotes !== 2 * keys || counted.commas !== keys - 1) return false
+  return zeros === 0 || !counted.minus || !(await hasNegativeZero(file))
 }
 
 /** Whether the body spells a zero as `-0`, which integer parsing turns into plain zero. */
-export async function hasNegativeZero(file: string): Promise<boolean> {
+async function hasNegativeZero(file: string): Promise<boolean> {
   let tail = ''
   let found = false
   await eachChunk(file, (chunk) => {

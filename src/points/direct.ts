@@ -11,6 +11,7 @@ import { bodyAt, type Ordered, paramsText } from './order.ts'
 import { Proof } from './proof.ts'
 import { type Shape, shapeOf } from './shape.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
+import { sniffed } from './byte-counts.ts'
 import { bodySql } from './stage.ts'
 import { describe, literalDating, type Part, readBack, writePoints } from './write.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
@@ -63,7 +64,6 @@ export async function convertDirectly(
   return { file, poison, points: new Map([...parts].map(([i, { rows }]) => [i, rows])), tallies, holes }
 }
 
-const sniffed = 2048
 /** Bytes of a point with its comma, such as `{"t":1577836800,"v":1},`. */
 const shortestPoint = 24
 

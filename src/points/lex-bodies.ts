@@ -5,10 +5,11 @@ import { lexBody } from './lexer.ts'
 import type { Loading } from './stage.ts'
 
 /** Lexes the bodies that were not lexed yet; returns those that are sound JSON arrays of objects and not empty. */
-export async function lexBodies(loading: Loading): Promise<number[]> {
+export async function lexBodies(loading: Loading, bodies: readonly number[]): Promise<number[]> {
   const { files, lexed, poison } = loading
   const good: number[] = []
-  for (const [body, file] of files.entries()) {
+  for (const body of bodies) {
+    const file = fileOf(files, body)
     const seen = lexed.get(file) ?? (await lexBody(file))
     lexed.set(file, seen)
     if (seen.problem !== null) poison.set(body, seen.problem)

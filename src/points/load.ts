@@ -3,13 +3,14 @@ import { lexBodies } from './lex-bodies.ts'
 import { loadByValue } from './by-value.ts'
 import { statement } from './sql.ts'
 import { forget, type Loaded, type Loading } from './stage.ts'
-import { loadTyped } from './typed.ts'
+import { loadCounted, loadTyped } from './typed.ts'
 import type { Engine } from '../store/engine.ts'
 
 /**
  * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
- * position in `files`; those that are poison leave both. All are lexed first; those of known keys are then read with declared types, all others value by
- * value.
+ * position in `files`; those that are poison leave both. What seems to be nothing but numbers is read with declared types
+ * and proved by its bytes; all others are lexed first, and then read with declared types where their keys are known, else
+ * value by value.
  */
 export async function load(
   engine: Engine,
@@ -17,9 +18,9 @@ export async function load(
 ): Promise<Loaded> {
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   try {
-    const sound = await lexBodies(loading)
     await engine.run(statement('typed_table'))
     await engine.run(statement('by_value_table'))
+    const sound = await lexBodies(loading, await loadCounted(loading))
     await loadByValue(loading, await loadTyped(loading, sound))
     await engine.run(statement('staged'))
     await refuseContradictions(loading)

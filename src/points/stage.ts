@@ -7,7 +7,9 @@ import type { Engine } from '../store/engine.ts'
 /** What one body holds once it is staged. */
 export interface Staged {
   readonly points: number
-  /** How many have a computed_at. */
+  /** How many have a number in v, how many of these are zero, and how many have a computed_at. */
+  readonly numbers: number
+  readonly zeros: number
   readonly told: number
   /** Whether all values and instants are what they should be. */
   readonly sound: boolean
@@ -60,16 +62,19 @@ export function gridOf({ timestamp, weekStart }: Circumstances): { start: string
 }
 
 type StatsRow = Readonly<
-  Record<'body' | 'points' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last', number>
+  Record<
+    'body' | 'points' | 'numbers' | 'zeros' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last',
+    number
+  >
 >
 
 /** Counts over the staged points of each body. */
 export async function statsOf({ engine }: Loading, source: string): Promise<Map<number, Staged>> {
   const rows = await numbered<StatsRow>(engine, statement('stats', { source }))
   return new Map(
-    rows.map(({ body, points, told, first, last, unsound, minus_zeros, moments }) => {
-      const judged = { sound: unsound === 0, minusZero: minus_zeros > 0, doubled: points > moments }
-      return [body, { points, told, first, last, ...judged }]
+    rows.map(({ body, unsound, minus_zeros, moments, ...counts }) => {
+      const judged = { sound: unsound === 0, minusZero: minus_zeros > 0, doubled: counts.points > moments }
+      return [body, { ...counts, ...judged }]
     }),
   )
 }

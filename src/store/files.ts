@@ -5,7 +5,9 @@ import {
   existsSync,
   openSync,
   type ReadStream,
+  readFileSync,
   realpathSync,
+  statSync,
   type WriteStream,
   writeSync,
 } from 'node:fs'
@@ -64,11 +66,14 @@ export async function readInto(path: string, memory: Buffer): Promise<Buffer> {
 
 /** Hands the file over in chunks of a megabyte until `take` says false; returns how many bytes were read. */
 export async function eachChunk(path: string, take: (chunk: Buffer, offset: number) => boolean): Promise<number> {
+  const { size } = statSync(path)
+  // Most bodies are far shorter than a chunk: they come at once.
+  if (size < blockBytes) {
+    if (size > 0) take(readFileSync(path), 0)
+    return size
+  }
   await using file = await open(path)
-  // Most bodies are far shorter than a chunk.
-  const { size } = await file.stat()
-  const length = Math.min(blockBytes, size + 8)
-  const buffer = Buffer.from(new ArrayBuffer(length + (-length & 7)))
+  const buffer = Buffer.from(new ArrayBuffer(blockBytes))
   let offset = 0
   for (;;) {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, offset)

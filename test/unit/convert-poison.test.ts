@@ -114,6 +114,13 @@ test.each(cases)('%s', async (_name, content, reason) => {
   expect((verdict.reason ?? '').length).toBeLessThan(350)
 })
 
+test('numbers alone, one of them missing', async () => {
+  const alone = await made.body(`[{"t":${t1},"v":1},{"t":${t1 + day}},{"t":${t1 + 2 * day},"v":1}]`)
+  const { file, bodies } = await convert(made.engine, made.job([alone]))
+  expect(file).toBeNull()
+  expect(bodies).toMatchObject([{ state: 'poison', reason: expect.stringMatching(/neither v nor o/) }])
+})
+
 test('an empty array is an answer', async () => {
   expect(await besides('[]')).toMatchObject({ state: 'empty', reason: null, points: 0 })
   expect(await besides(' [\n] ')).toMatchObject({ state: 'empty' })
