@@ -44,7 +44,7 @@ export async function spoolBody(body: Readable, headers: Headers, target: Target
     body.on('error', () => undefined).destroy()
     landing?.destroy()
     const removed = rm(target.file, { force: true })
-    const diskError = landing === undefined ? error : landing.diskError
+    const diskError = landing === undefined ? (error as Error) : landing.diskError
     if (diskError !== undefined) {
       await removed.catch(() => undefined)
       throw diskError
@@ -88,7 +88,7 @@ const bombBytes = 32_000_000
 class Landing extends Writable {
   bytes = 0
   /** What the disk said. */
-  diskError: unknown
+  diskError: Error | undefined
   readonly #file: BlockFile
   readonly #ceiling: number
   readonly #sent: Meter
@@ -125,7 +125,7 @@ class Landing extends Writable {
     try {
       step()
     } catch (error) {
-      this.diskError ??= error
+      this.diskError ??= error as Error
       done(error as Error)
       return
     }

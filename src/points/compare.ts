@@ -65,7 +65,11 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const alone = held === nothingHeld && !shared
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
-    statement('fresh', { kind: alone ? 'VIEW' : 'TABLE', ...(shared ? first : { distinct: '', order: '' }) }),
+    statement('fresh', {
+      kind: alone ? 'VIEW' : 'TABLE',
+      unheld: alone ? '' : 'ANTI JOIN held USING (rank, t)',
+      ...(shared ? first : { distinct: '', order: '' }),
+    }),
   )
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
   const uncompared = alone || good.every(({ part }) => part.overlap === 'off')

@@ -18,6 +18,7 @@ import {
   type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
+import { statement } from './sql.ts'
 import { bodyAt, type Ordered, order } from './order.ts'
 import { describe, leadOf, readShares, shareOf, stagedDating, writePoints } from './write.ts'
 import { type Engine, quote } from '../store/engine.ts'
@@ -105,10 +106,12 @@ async function writeFresh(
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
   const dating = stagedDating(ordered)
+  const most = Math.max(0, ...added.values())
+  const sorted = !late && most > fewRows && !(await isUnsorted(session))
   const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
     const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { place: 'rank', sorted: false, late, minusZero, few: rows <= fewRows, out }
+    const how = { place: 'rank', sorted, late, minusZero, few: rows <= fewRows, out }
     const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
     await writePoints(session, job, dating, { source, ...how, ...recent })
     const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
@@ -127,6 +130,11 @@ async function writeFresh(
     } else if (rows > 0) small.push(p)
   }
   return { files, recent: small.length === 0 ? null : await write(small, job.recent.out, null) }
+}
+
+async function isUnsorted(session: Engine): Promise<boolean> {
+  const [row] = await session.rows<{ unsorted: boolean }>(statement('unsorted'))
+  return row?.unsorted !== false
 }
 
 /** The results of each partition in the order of asking. */

@@ -3,6 +3,6 @@
 -- law: L2, L4. Never one that is held; the first body wins.
 CREATE TEMP {{kind}} fresh AS
 SELECT {{distinct}} *
-FROM offered ANTI JOIN held USING (rank, t)
+FROM offered {{unheld}}
 WHERE keep
 {{order}}
