@@ -116,7 +116,7 @@ class Landing extends Writable {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#disk(
-      () => this.#file.close(),
+      () => closeSync(this.#file),
       (failed) => done(failed ?? error),
     )
   }
