@@ -1,6 +1,7 @@
 import { instantOf } from '../time.ts'
 import { resolve } from 'node:path'
 import { readStanding } from '../report/status.ts'
+import { metricsText } from '../report/metrics.ts'
 import { readPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { putOut } from '../store/output.ts'
@@ -18,6 +19,7 @@ export const statusCommand: AnsweringSpec<Standing> = {
   summary: 'Whether the lake can be trusted today: coverage, freshness, gaps, violations, requests, registry.',
   options: [
     { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
+    { flags: '--metrics FILE', about: 'also write the numbers as text for Prometheus' },
     { flags: '--check', about: 'one line, and an exit code that judges: 0, 4 or 6' },
   ],
   details:
@@ -34,6 +36,9 @@ export const statusCommand: AnsweringSpec<Standing> = {
       const page = await readPage(ledger, asked, judged, programName())
       await putOut(resolve(deps.cwd, file), statusPage(page), settings.data, '--html')
     }
+    const metrics = textOption(input, 'metrics')
+    if (metrics !== undefined)
+      await putOut(resolve(deps.cwd, metrics), metricsText(judged, asked.now), settings.data, '--metrics')
     if (file !== undefined) deps.stderr(`page written to ${file}\n`)
     const checked = flagOption(input, 'check') ? check(judged.standing) : null
     const words = () => checked?.line ?? inWords(judged.standing, settings.data)

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { Engine } from '../../src/store/engine.ts'
 import { isFree } from '../../src/store/lock.ts'
 import { readManifest } from '../../src/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'
@@ -144,4 +146,34 @@ test('a clock that is a year off is one line, and nothing is asked twice because
     expect(ended.notes.split('\n').filter((line) => line.startsWith('note: '))).toHaveLength(1)
     expect(ended.notes).toMatch(/^note: .*clock/)
     expect(bench.sandbox.requests().length).toBe(before)
+  }))
+
+test('with --publish the tables at the destination follow the lake when nothing is due', async () =>
+  await withBench(now, async (bench) => {
+    const [data, to] = [`${bench.root}/lake`, `${bench.root}/published`]
+    await bench.fetch({ ...selection, until: now - 5 * day }, { data })
+    const stop = new AbortController()
+    let clock = now * 1000
+    const ended = await pitlake(
+      bench.root,
+      ['watch', ...flags, '--data', data, '--publish', to],
+      { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },
+      {
+        now: () => clock,
+        sleep: async (ms) => {
+          clock += ms
+          if (existsSync(`${to}/versions/_delta_log`)) stop.abort()
+          expect(clock).toBeLessThan((now + day) * 1000)
+        },
+        signal: stop.signal,
+      },
+    )
+    expect([ended.code, ended.message]).toEqual([0, ''])
+    using ledger = await Ledger.openToRead(data)
+    const engine = await Engine.open()
+    const [row] = await engine.rows(
+      `SELECT max(lake_version)::DOUBLE AS version FROM read_parquet('${to}/versions/*.parquet')`,
+    )
+    engine.close()
+    expect(row).toEqual({ version: ledger.head().version })
   }))

@@ -1,0 +1,136 @@
+import { type Instant, instantOf } from '../time.ts'
+import type { Held } from './arrivals.ts'
+import type { SeriesStanding } from './freshness.ts'
+import type { Standing } from './page/standing.ts'
+import type { Judged } from './status.ts'
+
+type Labels = Readonly<Record<string, string>>
+type Sample = readonly [labels: Labels, value: number | null]
+
+/** One metric: all its samples stand together under one head. */
+interface Family {
+  readonly name: string
+  readonly help: string
+  readonly samples: readonly Sample[]
+}
+
+/** The standing of a lake in the text format of Prometheus; what nobody knows has no sample. */
+export function metricsText({ standing, series, arrivals }: Judged, now: Instant): string {
+  const families = [...ofLake(standing), ...ofAsking(standing, now), ...ofSeries(series), ...ofLags(arrivals ?? [])]
+  return families.map(written).join('')
+}
+
+function written({ name, help, samples }: Family): string {
+  const told = samples.filter(([, value]) => value !== null)
+  if (told.length === 0) return ''
+  const lines = told.map(([labels, value]) => {
+    const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
+    return `pitlake_${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
+  })
+  return `# HELP pitlake_${name} ${help}\n# TYPE pitlake_${name} gauge\n${lines.join('')}`
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+const one = (name: string, help: string, value: number | null): Family => ({ name, help, samples: [[{}, value]] })
+
+function by(name: string, help: string, label: string, values: Readonly<Record<string, number>>): Family {
+  return { name, help, samples: Object.entries(values).map(([key, value]) => [{ [label]: key }, value]) }
+}
+
+const instant = (text: string | null): number | null => (text === null ? null : instantOf(text))
+
+function ofLake(standing: Standing): Family[] {
+  const { windows, freshness, coverage, trust } = standing
+  const { overdue_seconds, ...fresh } = freshness
+  return [
+    by('trust', 'Whether the lake can be trusted now: 1 at the word that holds.', 'word', {
+      yes: Number(trust === 'yes'),
+      look: Number(trust === 'look'),
+      no: Number(trust === 'no'),
+    }),
+    one('version', 'The newest version of the lake.', standing.version),
+    one('committed_timestamp_seconds', 'When it was committed, Unix time.', instant(standing.committed_at)),
+    one('synthetic', 'Whether the data are a sandbox.', Number(standing.synthetic)),
+    one('series', 'Series that the lake knows.', standing.series),
+    one('points', 'Stored points.', standing.points),
+    one('files', 'Live files.', standing.files),
+    one('bytes', 'Bytes of live files.', standing.bytes),
+    one('files_damaged', 'Live files that are lost or cut.', standing.files_damaged),
+    one('newest_t_seconds', 'The largest stored t, Unix time.', instant(standing.newest)),
+    by('windows', 'Windows by their state.', 'state', windows),
+    one('gaps', 'Windows in which points are missing for good.', standing.gaps),
+    one('awaiting', 'Windows in which a point may still come.', standing.awaiting),
+    by('violations', 'Stored values that differ upstream.', 'state', {
+      open: standing.violations,
+      accepted: standing.accepted,
+    }),
+    by('coverage_points', 'Intervals that are due, held, and verified.', 'what', {
+      due: coverage.due,
+      held: coverage.held,
+      verified: coverage.verified,
+    }),
+    by('fresh_series', 'Series by how far they are from what is due.', 'state', fresh),
+    one('overdue_seconds', 'How long the most overdue point nobody asked for has been due.', overdue_seconds),
+    one('rules_disproved', 'Availability rules that the arrivals disprove.', standing.rules?.disproved ?? null),
+  ]
+}
+
+function ofAsking({ requests, registry, running, verified }: Standing, now: Instant): Family[] {
+  const feed = instant(registry.feed_at)
+  const jobs = ['metrics', 'registry'].map((job) => [job, Number(running.includes(job))])
+  return [
+    one('requests', 'Requests sent so far.', requests.total),
+    one('credits', 'Credits spent so far.', requests.credits),
+    one('requests_day', 'Requests of the last 24 hours.', requests.day),
+    one('credits_day', 'Credits of the last 24 hours.', requests.day_credits),
+    one('requests_busiest_minute', 'Requests of the busiest minute of the last 24 hours.', requests.busiest_minute),
+    one('requests_per_minute_allowed', 'Requests a minute that the configuration allows.', requests.per_minute),
+    by('job_running', 'Whether a job is at work on the API.', 'api', Object.fromEntries(jobs)),
+    by('registry_records', 'Open records of the registry by table.', 'table', registry.records),
+    one('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
+    one('registry_feed_age_seconds', 'Seconds since the feed was read to its tail.', feed === null ? null : now - feed),
+    one('verified_windows', 'Windows that were asked again and compared.', verified.windows),
+  ]
+}
+
+/** By endpoint and interval: how many series are in each state, and how overdue the worst is. */
+function ofSeries(series: readonly SeriesStanding[]): Family[] {
+  const groups = [...Map.groupBy(series, ({ metric, interval }) => `${metric} ${interval}`).values()]
+  const labelled = groups.flatMap((own) => {
+    const [{ metric, interval } = { metric: '', interval: '' }] = own
+    return own.length === 0 ? [] : [{ labels: { metric, interval }, own }]
+  })
+  const newest = (own: readonly SeriesStanding[]): number | null => {
+    const known = own.flatMap((each) => each.newest ?? [])
+    return known.length === 0 ? null : Math.min(...new Set(known))
+  }
+  const overdue = (own: readonly SeriesStanding[]): number =>
+    own.reduce((most, each) => Math.max(most, each.overdue), 0)
+  return [
+    {
+      name: 'endpoint_overdue_seconds',
+      help: 'How long the most overdue point of an endpoint that nobody asked for has been due.',
+      samples: labelled.map(({ labels, own }) => [labels, overdue(own)]),
+    },
+    {
+      name: 'endpoint_newest_t_seconds',
+      help: 'The newest t of that series of an endpoint which is furthest behind, Unix time.',
+      samples: labelled.map(({ labels, own }) => [labels, newest(own)]),
+    },
+  ]
+}
+
+const micros = 1_000_000
+
+function ofLags(held: readonly Held[]): Family[] {
+  const samples = held.flatMap(({ endpoint, interval, arrivals }) => {
+    const quantiles = { '0.5': arrivals.p50, '0.95': arrivals.p95, '0.99': arrivals.p99 }
+    return Object.entries(quantiles).map(([quantile, lag]): Sample => {
+      return [{ metric: endpoint.path, interval, quantile }, lag === null ? null : lag / micros]
+    })
+  })
+  return [{ name: 'endpoint_lag_seconds', help: 'How long after the end of its interval a point came.', samples }]
+}
