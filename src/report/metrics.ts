@@ -80,7 +80,6 @@ function ofLake(standing: Standing): Family[] {
 
 function ofAsking({ requests, registry, running, verified }: Standing, now: Instant): Family[] {
   const feed = instant(registry.feed_at)
-  const jobs = ['metrics', 'registry'].map((job) => [job, Number(running.includes(job))])
   return [
     one('requests', 'Requests sent so far.', requests.total),
     one('credits', 'Credits spent so far.', requests.credits),
@@ -88,7 +87,10 @@ function ofAsking({ requests, registry, running, verified }: Standing, now: Inst
     one('credits_day', 'Credits of the last 24 hours.', requests.day_credits),
     one('requests_busiest_minute', 'Requests of the busiest minute of the last 24 hours.', requests.busiest_minute),
     one('requests_per_minute_allowed', 'Requests a minute that the configuration allows.', requests.per_minute),
-    by('job_running', 'Whether a job is at work on the API.', 'api', Object.fromEntries(jobs)),
+    by('job_running', 'Whether a job is at work on the API.', 'api', {
+      metrics: Number(running.includes('metrics')),
+      registry: Number(running.includes('registry')),
+    }),
     by('registry_records', 'Open records of the registry by table.', 'table', registry.records),
     one('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
     one('registry_feed_age_seconds', 'Seconds since the feed was read to its tail.', feed === null ? null : now - feed),
