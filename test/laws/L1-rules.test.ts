@@ -15,6 +15,7 @@ import {
   type Told,
 } from '../helpers/time-twin.ts'
 import { cataloguedRule, handRules, type Row, rowYaml } from '../helpers/hand-rules.ts'
+import { times } from '../helpers/shares.ts'
 import { type Line, type TimedLake, withTimedLake } from '../helpers/timed-lake.ts'
 import { withViews } from '../helpers/views.ts'
 
@@ -346,13 +347,11 @@ function told({ edge, offset, weekday, stages, cells, ...rest }: Story) {
 
 const basics = '  metadata: false\n  concurrency: 1\n  requests_per_minute: 1000000\n'
 
-/** The seeds of every run, each a lake; `PITLAKE_SEEDS=10-40` tries others. */
-function seeds(): number[] {
-  const [from, to] = (process.env['PITLAKE_SEEDS'] ?? '1-3').split('-').map(Number)
-  return Array.from({ length: (to ?? from ?? 0) - (from ?? 0) + 1 }, (_, i) => (from ?? 0) + i)
-}
+/** So many lakes are drawn, from this seed on. */
+const lakes = times('PITLAKE_RULES', 3, 12)
+const firstSeed = Number(process.env['PITLAKE_RULES_SEED'] ?? 1)
 
-test.each(seeds())(
+test.each(Array.from({ length: lakes }, (_, i) => firstSeed + i))(
   'any rules, clocks, marks and arrivals, and all joins, against brute force: seed %i',
   async (seed) => {
     const [drawn] = fc.sample(story, { seed, numRuns: 1 }) as [Story]
