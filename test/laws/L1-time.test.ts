@@ -138,21 +138,28 @@ test('what an answer lacked was late if it knew more than the rule: by the earli
     { asset: 'NO-DATE', local: '00:10:01', date: null, basis: 'observed' },
     { asset: 'DATE-AT', local: '00:20:00', date: '00:10:00', basis: 'override' },
     { asset: 'DATE-BEHIND', local: '00:20:00', date: '00:10:01', basis: 'observed' },
+    // The day has ended by the local clock, not by the provider's: what it shows of it is not final.
+    { asset: 'UNFINISHED', local: '00:20:00', date: '-1 23:50:00', basis: 'override' },
   ]
   const config = (own: readonly string[]): string =>
     `metrics:\n${basics}  availability: { ${sopr}: { lag: 10m } }\nselect: [{ assets: [${own.join(', ')}], paths: [${sopr}], since: 2024-03-01 }]\n`
-  const lines = cases.map(({ asset }) => daily(asset, two({}, { shown: at('2024-03-04T12:00') })))
+  const seen = (asset: string): string => (asset === 'UNFINISHED' ? '2024-03-02T12:00' : '2024-03-04T12:00')
+  const lines = cases.map(({ asset }) => daily(asset, two({}, { shown: at(seen(asset)) })))
+  const on = (time: string): number => at(`2024-03-0${time.startsWith('-1 ') ? 2 : 3}T${time.replace('-1 ', '')}`)
   await withTimedLake('', { lines }, async (lake) => {
     for (const { asset, local, date } of cases) {
       lake.configure(config([asset]))
-      await lake.fetchAt(at(`2024-03-03T${local}`), date === null ? null : at(`2024-03-03T${date}`))
+      await lake.fetchAt(on(local), date === null ? null : on(date))
     }
     lake.configure(config(cases.map(({ asset }) => asset)))
     await lake.fetchAt(at('2024-03-05T00:00'))
     await asked(lake, async (engine) => {
-      const rows = await engine.rows(`SELECT asset, list(basis ORDER BY t) AS bases FROM points GROUP BY asset`)
-      const found = Object.fromEntries(rows.map(({ asset, bases }) => [asset as string, bases]))
-      expect(found).toEqual(Object.fromEntries(cases.map(({ asset, basis }) => [asset, ['override', basis]])))
+      const rows = await engine.rows(
+        `SELECT asset, list(basis || ' ' || v::INT ORDER BY t) AS told FROM points GROUP BY asset`,
+      )
+      const found = Object.fromEntries(rows.map(({ asset, told }) => [asset as string, told]))
+      const owed = cases.map(({ asset, basis }) => [asset, ['override 100', `${basis} 200`]])
+      expect(found).toEqual(Object.fromEntries(owed))
     })
   })
 })
