@@ -168,13 +168,18 @@ async function always(work: () => Promise<void>, ends: () => readonly Work[]): P
   if (errors.length > 0) throw errors[0]
 }
 
-const seconds = 240
+/** Seconds of work after which a run has no end, however busy the machine is; and of waiting, where it does not even work. */
+const [work, waiting] = [90, 1200]
 
-/** What a run of these ends with: nothing, what failed, or that it took too long. */
+/** What a run of these ends with: nothing, what failed, or that it has no end. */
 async function outcome(own: () => Promise<Suite>): Promise<Pick<Said, 'said' | 'late'> | undefined> {
+  const [begun, before] = [Date.now(), process.cpuUsage()]
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<Pick<Said, 'late'>>((resolve) => {
-    timer = setTimeout(() => resolve({ late: true }), seconds * 1000)
+    timer = setInterval(() => {
+      const { user, system } = process.cpuUsage(before)
+      if ((user + system) / 1e6 > work || (Date.now() - begun) / 1000 > waiting) resolve({ late: true })
+    }, 1000)
   })
   const done = own()
     .then(run)
@@ -183,7 +188,7 @@ async function outcome(own: () => Promise<Suite>): Promise<Pick<Said, 'said' | '
       (error: unknown) => ({ said: String(error instanceof Error ? error.message : error).slice(0, 1500) }),
     )
   const first = await Promise.race([done, late])
-  clearTimeout(timer)
+  clearInterval(timer)
   return first
 }
 

@@ -8,10 +8,10 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   [/views\/sql\/1[56]_/, 'views/links views/links-oracle', 'views/objects views/cases views/clocks'],
   [
     /views\/sql\/2\d_|views\/ledger-tables/,
-    'views/cases views/objects',
-    'views/changed views/build laws/L1-clock-ledger',
+    'views/ledger-time views/cases',
+    'views/objects views/changed views/build laws/L1-clock-ledger',
   ],
-  [/views\/sql\/50_/, 'views/joins-time', 'views/notes'],
+  [/views\/sql\/50_/, 'views/cases', 'views/joins-time views/notes'],
   [/views\/sql\/51_/, 'views/cases views/resample', 'views/joins-options views/joins-time'],
   [/views\/sql\/5\d_|views\/joins/, 'views/cases views/joins-options views/joins-time views/joins-oracle'],
   [
@@ -67,7 +67,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/proven unit/ledger unit/migrate unit/status laws/L5-again laws/L5-refusals',
   ],
   [/report\/arrivals/, 'unit/audit', 'page/static unit/status'],
-  [/query\/lookahead/, 'laws/L1-lookahead', 'cli/lookahead'],
+  [/query\/lookahead/, 'cli/lookahead', 'laws/L1-lookahead'],
   [/query\/panel/, 'views/panel', 'unit/query-api laws/L1-lookahead'],
   [/query\/stamped/, 'unit/merge-plan', 'laws/L6-stamp laws/L6-compact'],
   [

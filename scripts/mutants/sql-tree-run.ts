@@ -46,8 +46,8 @@ function readFileSync(url: URL, as: 'utf8'): string {
 
 /** After so many the process is started anew, so that nothing adds up. */
 const atOnce = 400
-/** Milliseconds of silence, far beyond what one test takes. */
-const silence = 420_000
+/** Milliseconds of silence, far beyond what one test file takes on a busy machine. */
+const silence = 1_800_000
 
 /**
  * A copy of this project that can be each of these mutants: a child process of a test sees the mutant by the environment,
@@ -86,12 +86,16 @@ export class Tree {
   /** Tries them all, and tells each verdict as soon as it is there. */
   async run(asked: readonly Asked[], tell: (asked: Asked, verdict: Verdict) => void, warn: (text: string) => void) {
     let left = [...asked]
+    const [ended, unfit] = [new Set<string>(), new Set<string>()]
     while (left.length > 0) {
       const now = left.slice(0, atOnce)
       const judged = new Set<string>()
       const take = (lines: readonly Said[]): void => {
         for (const line of lines) {
-          if (line.unfit !== undefined) warn(`${line.unfit} fails without any mutant: ${line.said ?? 'no end'}`)
+          if (line.unfit !== undefined && !unfit.has(line.unfit)) {
+            unfit.add(line.unfit)
+            warn(`${line.unfit} fails without any mutant: ${line.said ?? 'no end'}`)
+          }
           if (line.fit !== undefined) this.fits.add(line.fit)
           const one = now.find(({ id }) => id === line.id)
           if (!one || judged.has(one.id)) continue
@@ -102,11 +106,14 @@ export class Tree {
       const { lines, hung } = await this.batch(now, take)
       const { started } = lines.findLast((line) => line.started !== undefined) ?? {}
       const stuck = now.find(({ id }) => id === started && !judged.has(id))
-      if (stuck) {
+      // A process may end for reasons of its own: twice at the same mutant it does not.
+      const twice = stuck !== undefined && ended.has(stuck.id)
+      if (stuck) ended.add(stuck.id)
+      if (stuck && (hung || twice)) {
         judged.add(stuck.id)
         tell(stuck, hung ? { status: 'timeout' } : { status: 'killed', by: 'the test process ended' })
       }
-      if (judged.size === 0) throw new Error('nothing was judged')
+      if (judged.size === 0 && !stuck) throw new Error('nothing was judged')
       left = left.filter(({ id }) => !judged.has(id))
     }
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Rule } from '../../src/catalog/availability.ts'
+import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { parseConfig } from '../../src/config/config.ts'
 import { auditAvailability, type AuditRow, judge, proposalOf } from '../../src/report/audit.ts'
@@ -253,6 +253,17 @@ describe('availability rules against arrivals', () => {
       quiet.map((point, i) => (i < 50 || i >= 50 + many ? point : { t: point.t, observed: text(at(point.t) + 90_000) }))
     expect(await audited(seen(1))).toMatchObject({ verdict: 'kept', observations: 1, late: 1, proposed_lag: null })
     expect(await audited(seen(8))).toMatchObject({ verdict: 'disproved', late: 8, watched: 91, proposed_lag: '1h' })
+  })
+
+  test('a point that is seen to come beyond the backfill threshold is history, one at the threshold is late', async () => {
+    const first = '2024-01-03 00:00:00'
+    const seen = (after: number) =>
+      days(() => 0).map(({ t }, i) =>
+        i === 50 ? { t, observed: text(at(t) + 86_400 + after) } : { t, stored: i < 2 ? first : '2024-05-01 00:00:00' },
+      )
+    const threshold = backfillAfter('24h')
+    expect(await audited(seen(threshold))).toMatchObject({ observations: 1, late: 1, backfilled: 0 })
+    expect(await audited(seen(threshold + 1))).toMatchObject({ observations: 0, late: 0, backfilled: 1 })
   })
 
   test('a top-up long after the rule shows that a point was late, and proposes nothing', async () => {
