@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { helpText } from '../src/commands/parse.ts'
 import { commandTable } from '../src/commands/table.ts'
+import { exitMeanings } from '../src/errors.ts'
 
 /** The command reference, made from the same tables as `--help`. */
 export async function commandPages(): Promise<string> {
@@ -15,16 +16,9 @@ export async function commandPages(): Promise<string> {
     '',
     '| exit code | meaning |',
     '| --- | --- |',
-    '| 0 | all done |',
-    '| 1 | unexpected |',
-    '| 2 | usage or configuration |',
-    '| 3 | not authorised |',
-    '| 4 | integrity |',
-    '| 5 | stopped early, resumable |',
-    '| 6 | finished, but some windows failed, or the disk is full or read-only |',
-    '| 7 | another job is at work |',
+    ...Object.entries(exitMeanings).map(([code, meaning]) => `| ${code} | ${meaning} |`),
     '',
-    'Messages of 4, 6 and 7 end with the command to type next. With `--json` every ending prints one document; one that',
+    'Each command says below with which of them it may end. Messages of 4, 6 and 7 end with the command to type next. With `--json` every ending prints one document; one that',
     'came before the command had its own is `{"error": {"kind", "exit_code", "complaints"}}`.',
     '',
     '',

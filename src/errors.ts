@@ -1,7 +1,7 @@
 /** How a run ended, in the words of the exit codes. */
 export type ErrorKind = 'unexpected' | 'usage' | 'unauthorised' | 'integrity' | 'stopped' | 'incomplete' | 'busy'
 
-const exitCodes: Readonly<Record<ErrorKind, number>> = {
+const exitCodes = {
   unexpected: 1,
   usage: 2,
   unauthorised: 3,
@@ -9,6 +9,21 @@ const exitCodes: Readonly<Record<ErrorKind, number>> = {
   stopped: 5,
   incomplete: 6,
   busy: 7,
+} as const satisfies Readonly<Record<ErrorKind, number>>
+
+/** How a process ends that did not do all; 0 is the other. */
+export type ExitCode = (typeof exitCodes)[ErrorKind]
+
+/** What each exit code means, for people. */
+export const exitMeanings: Readonly<Record<ExitCode | 0, string>> = {
+  0: 'all done',
+  1: 'unexpected',
+  2: 'usage or configuration',
+  3: 'not authorised',
+  4: 'integrity',
+  5: 'stopped early, resumable',
+  6: 'finished, but some windows failed, or the disk is full or read-only',
+  7: 'another job is at work',
 }
 
 /** Which of several exit codes a run ends with: the first of these that occurred, else 0. */

@@ -11,6 +11,7 @@ import {
   headlessSql,
   longFiles,
   silentSkips,
+  vainAssertions,
   ownerBreaches,
   undocumentedCommands,
   unreadKeys,
@@ -64,6 +65,11 @@ describe('this project', () => {
     const command = (words: string): Files => of({ 'src/commands/x.ts': `name: 'x',\n  ${words}\n  summary: 's',` })
     for (const words of ['', 'asks: true,', 'ends: [],', 'ends: [4, 6],\n  asks: true,'])
       expect(undocumentedCommands(command(words))).toEqual([expect.stringContaining('no heading for x')])
+  })
+  test('asserts nothing that cannot fail', () => {
+    expect(vainAssertions(files)).toEqual([])
+    const vain = 'expect(a).not.toContain(expect.stringMatching(/b/))'
+    expect(vainAssertions(of({ 'test/a.test.ts': `\n${vain}` }))).toEqual(['test/a.test.ts:2'])
   })
   test('leaves no test out in silence', () => {
     expect(silentSkips(files)).toEqual([])

@@ -8,6 +8,7 @@ import { type CommandSpec, flagOption, listOption } from './spec.ts'
 /** `audit availability`: rule against observation. */
 export const audit: CommandSpec = {
   name: 'audit availability',
+  ends: [4],
   summary: 'Hold every availability rule against the arrivals that the lake has seen.',
   options: [
     { flags: '--paths LIST', about: 'endpoints, by comma, `*` as a glob' },

@@ -11,6 +11,7 @@ import { lakeWorld, openedLake, webOf } from './world.ts'
 /** `backup DEST`: the lake a second time, for `restore`. */
 export const backupCommand: AnsweringSpec<BackedUp> = {
   name: 'backup',
+  ends: [3, 4, 5, 6, 7],
   summary:
     'Keep the newest version of the lake a second time, for restore; beside any job, only what is missing travels.',
   args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],

@@ -20,6 +20,7 @@ import { type CommandSpec, type Input, listOption } from './spec.ts'
 /** `catalog list`: one line per endpoint. */
 export const list: CommandSpec = {
   name: 'catalog list',
+  ends: [],
   summary: 'List endpoints, filtered by path, interval, currency, exchange or network.',
   args: [{ name: 'glob', about: 'paths, `*` as a glob: `indicators/*`', many: true }],
   options: [
@@ -45,6 +46,7 @@ export const list: CommandSpec = {
 /** `catalog show PATH`: everything, with an example request. */
 export const show: CommandSpec = {
   name: 'catalog show',
+  ends: [],
   summary: 'Everything about one endpoint, with an example request, or about a registry resource.',
   args: [{ name: 'path', about: 'as in `catalog list`, or a resource: issuers, assets, products, …', required: true }],
   options: [],
@@ -62,6 +64,7 @@ export const show: CommandSpec = {
 /** `catalog export`: every endpoint in full. */
 export const exportAll: CommandSpec = {
   name: 'catalog export',
+  ends: [],
   summary: 'Every endpoint in full, value sets spelled out, as one JSON array.',
   options: [{ flags: '--json', about: 'the only form there is; accepted for symmetry' }],
   run: async (input, deps) => {
@@ -73,6 +76,7 @@ export const exportAll: CommandSpec = {
 /** `catalog check`: the whole catalogue and config, all problems at once. */
 export const check: CommandSpec = {
   name: 'catalog check',
+  ends: [],
   summary: 'Validate the built-in catalogue, the user catalogues and the config; all problems at once.',
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
   options: [],

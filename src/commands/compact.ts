@@ -10,6 +10,7 @@ import { type CommandSpec, flagOption } from './spec.ts'
 /** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
 export const compactCommand: CommandSpec = {
   name: 'compact',
+  ends: [4, 5, 6, 7],
   summary: 'Merge small files into one a partition, in the encoding that suits its values best.',
   options: [
     { flags: '--report', about: 'then print bytes per point and column of every metric' },

@@ -45,6 +45,7 @@ const vacuumKeep = '30d'
 /** `daily`: what cron calls. */
 export const dailyCommand: CommandSpec = {
   name: 'daily',
+  ends: [3, 4, 5, 6, 7],
   summary: 'What cron calls: fetch, registry sync, views, merge when due, a sample of verify, the status page.',
   asks: true,
   options: [

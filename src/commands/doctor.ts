@@ -13,6 +13,7 @@ import { number } from './print.ts'
 /** `doctor`: what is wrong with a lake, and the remedy. */
 export const doctorCommand: CommandSpec = {
   name: 'doctor',
+  ends: [4, 6, 7],
   summary: 'Find what is wrong with a lake and say the remedy; mends what it is told to.',
   options: [
     { flags: '--rebuild-ledger', about: 'make the ledger anew from the journal' },

@@ -10,6 +10,7 @@ import { besideWorld } from './world.ts'
 /** `catalog drift`: the catalogue against what the provider lists now. */
 export const driftCommand: CommandSpec = {
   name: 'catalog drift',
+  ends: [3, 4, 5, 6],
   summary: 'Compare the catalogue with what the provider lists now: new, gone and changed endpoints.',
   options: [
     { flags: '--file FILE', about: 'a saved listing, instead of asking the provider' },

@@ -10,6 +10,7 @@ import { number } from './print.ts'
 /** `fetch`: brings the selected metrics up to date. */
 export const fetchCommand: AnsweringSpec<IngestSummary> = {
   name: 'fetch',
+  ends: [3, 4, 5, 6, 7],
   asks: true,
   summary: 'Bring the metrics up to date; resumable at any instant.',
   options: [

@@ -12,6 +12,7 @@ import { type CommandSpec, flagOption, textOption } from './spec.ts'
 /** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
 export const importListing: CommandSpec = {
   name: 'catalog import',
+  ends: [6],
   summary:
     "Add endpoints from a provider's own listing: a JSON list of paths or of objects with a path and parameters.",
   args: [{ name: 'file', about: 'the listing', required: true }],

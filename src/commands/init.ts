@@ -9,6 +9,7 @@ import { type CommandSpec, flagOption } from './spec.ts'
 /** `init`: the two files a new lake starts from; never overwrites. */
 export const init: CommandSpec = {
   name: 'init',
+  ends: [6],
   summary: 'Write a commented pitlake.yaml and .env.example into the current folder.',
   options: [
     { flags: '--schema', about: 'print the JSON schema of pitlake.yaml for editors instead' },

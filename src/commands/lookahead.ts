@@ -9,6 +9,7 @@ import { type CommandSpec, type Input, listOption, textOption } from './spec.ts'
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookahead: CommandSpec = {
   name: 'lookahead',
+  ends: [4, 5, 6],
   summary: 'Prove or disprove that a query looks ahead.',
   args: [{ name: 'file', about: 'the query, one SELECT; `-` reads standard input', required: true }],
   options: [

@@ -20,6 +20,7 @@ import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOp
 /** `panel`: decisions × metrics, one column each. */
 export const panelCommand: CommandSpec = {
   name: 'panel',
+  ends: [4, 5, 6],
   summary: 'Decisions × metrics, one column each: the latest value knowable at each decision.',
   options: [
     { flags: '--decisions FILE', about: 'CSV or Parquet with the columns asset and ts; all its columns are kept' },

@@ -25,7 +25,8 @@ export function parseCommand(spec: CommandSpec, argv: readonly string[]): Input 
 /** What `--help` prints: the same table. */
 export function helpText(spec: CommandSpec): string {
   const details = spec.details === undefined ? '' : `\n${spec.details.trim()}\n`
-  return `${build(spec).helpInformation()}${details}`
+  const ends = [0, 1, 2, ...spec.ends].join(', ')
+  return `${build(spec).helpInformation()}${details}\nExit codes: ${ends}; pitlake --help says what each means.\n`
 }
 
 function build(spec: CommandSpec): Command {

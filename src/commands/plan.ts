@@ -12,6 +12,7 @@ import { besideWorld, lakeWorld } from './world.ts'
 /** `plan`: what a fetch would ask. */
 export const planCommand: AnsweringSpec = {
   name: 'plan',
+  ends: [4, 6, 7],
   summary: 'What a fetch would ask: series, windows, requests, credits, points, bytes, duration at the known rate.',
   options: [
     ...selectionOptions,

@@ -29,6 +29,7 @@ const jobOptions: readonly OptionSpec[] = [
 /** `registry snapshot`: the whole registry as it is now, as dated tables. */
 export const snapshotCommand: CommandSpec = {
   name: 'registry snapshot',
+  ends: [3, 4, 5, 6, 7],
   asks: true,
   summary: 'Take a dated snapshot of the whole registry.',
   options: jobOptions,
@@ -40,6 +41,7 @@ export const snapshotCommand: CommandSpec = {
 /** `registry sync`: the change feed up to its tail. */
 export const syncCommand: AnsweringSpec<RegistrySummary> = {
   name: 'registry sync',
+  ends: [3, 4, 5, 6, 7],
   asks: true,
   summary: 'Follow the change feed of the registry to its tail.',
   options: jobOptions,
@@ -54,6 +56,7 @@ export const syncCommand: AnsweringSpec<RegistrySummary> = {
 /** `registry status`: where the feed stands. */
 export const statusCommand: AnsweringSpec = {
   name: 'registry status',
+  ends: [4],
   summary: 'Where the registry stands: snapshots, feed, records, events, limits.',
   options: [{ flags: '--offline', about: 'do not ask the provider how far its feed has gone' }],
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',

@@ -41,6 +41,7 @@ export async function withSandbox<T>(
 /** `sandbox`: serves the local provider until it is told to stop. */
 export const command: CommandSpec = {
   name: 'sandbox',
+  ends: [],
   summary: 'Serve the local provider: both APIs with synthetic data on 127.0.0.1.',
   options: [
     { flags: '--port N', about: 'port to listen on; 0 takes a free one', default: '0' },

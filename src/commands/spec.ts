@@ -1,4 +1,4 @@
-import type { LakeError } from '../errors.ts'
+import type { ExitCode, LakeError } from '../errors.ts'
 
 /** A positional argument of a command. */
 export interface ArgSpec {
@@ -58,6 +58,8 @@ export interface Answer<Document = unknown> {
 interface CommandHead {
   readonly name: string
   readonly summary: string
+  /** The exit codes that it may end with beside 0, 1 and 2. */
+  readonly ends: readonly ExitCode[]
   readonly args?: readonly ArgSpec[]
   readonly options: readonly OptionSpec[]
   /** A longer explanation under the option list. */

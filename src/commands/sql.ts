@@ -26,6 +26,7 @@ import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 /** `sql`: one query, a script, or a session at a prompt. */
 export const sqlCommand: CommandSpec = {
   name: 'sql',
+  ends: [4, 5, 6],
   summary: 'Run SQL on the lake: one query, a script, or a session at a prompt.',
   args: [{ name: 'query', about: 'the query; without it and -f a session, or the script on standard input' }],
   options: [

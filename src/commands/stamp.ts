@@ -15,6 +15,7 @@ const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so lon
 /** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
 export const stampCommand: CommandSpec = {
   name: 'stamp',
+  ends: [4, 5, 6, 7],
   summary: 'Run a query and pin everything that its result was made from.',
   args: [{ name: 'file', about: 'the query; earlier statements of the file may set variables', required: true }],
   options: [
@@ -57,6 +58,7 @@ that sums repeat bit for bit.`,
 /** `replay R.parquet`: runs a stamped result again. */
 export const replayCommand: CommandSpec = {
   name: 'replay',
+  ends: [4, 5],
   summary: 'Run a stamped result again and compare it bit for bit.',
   args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
   options: [timeoutOption],

@@ -16,6 +16,7 @@ import { programName } from './world.ts'
 /** `status`: whether the lake can be trusted today. */
 export const statusCommand: AnsweringSpec<Standing> = {
   name: 'status',
+  ends: [4, 6],
   summary: 'Whether the lake can be trusted today: coverage, freshness, gaps, violations, requests, registry.',
   options: [
     { flags: '--html FILE', about: 'also write a self-contained page with pictures' },

@@ -10,6 +10,7 @@ import { number } from './print.ts'
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
 export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
   name: 'vacuum',
+  ends: [4, 6, 7],
   summary: 'Remove superseded files that no kept version needs; a dry run without --yes.',
   options: [
     {

@@ -15,6 +15,7 @@ export const usualBudget = 300
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
 export const verifyCommand: AnsweringSpec<VerifySummary> = {
   name: 'verify',
+  ends: [3, 4, 5, 6, 7],
   asks: true,
   summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
   options: [

@@ -8,6 +8,7 @@ import type { CommandSpec } from './spec.ts'
 /** `versions`: the lake's history, a line a commit. */
 export const versionsCommand: CommandSpec = {
   name: 'versions',
+  ends: [4],
   summary: 'What every version of the lake added, replaced and removed.',
   options: [],
   details:

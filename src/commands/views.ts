@@ -10,6 +10,7 @@ import { number } from './print.ts'
 /** `views`: makes `lake.duckdb` and `lake.sql` anew. */
 export const viewsCommand: CommandSpec = {
   name: 'views',
+  ends: [4, 6],
   summary: 'Make lake.duckdb and lake.sql anew from the ledger; also after a lake was moved or copied.',
   options: [],
   details:

@@ -17,6 +17,7 @@ const filterOptions: readonly OptionSpec[] = [
 /** `violations list`: what differs upstream. */
 export const listCommand: CommandSpec = {
   name: 'violations list',
+  ends: [4],
   summary: 'List stored values that differ upstream, and series with points that are refused.',
   options: [{ flags: '--all', about: 'also those that were accepted' }, ...filterOptions],
   details:
@@ -38,6 +39,7 @@ export const listCommand: CommandSpec = {
 /** `violations accept ID…`: a person took note. */
 export const acceptCommand: CommandSpec = {
   name: 'violations accept',
+  ends: [4, 6, 7],
   summary: 'Take note of what differs upstream, with the reason: a dated version that changes no data.',
   args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
   options: [{ flags: '--why TEXT', about: 'the reason, for whoever asks later' }, ...filterOptions],

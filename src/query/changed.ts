@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { readManifest } from '../views/manifest.ts'
+import { type Manifest, readManifest } from '../views/manifest.ts'
 import { firstChanged, readByViews } from '../views/proved.ts'
 
 /** So much is read on opening of files that nobody proved where they stand: a second's work. */
@@ -18,7 +18,12 @@ export async function refuseChanged(engine: Engine, folder: string): Promise<voi
   const version = Number(row?.['version'])
   const manifest = await readManifest(folder, ['script'])
   const known = manifest?.version === version ? manifest : undefined
-  const changed = await firstChanged(folder, readByViews(ledger, known, version), mostRead)
+  await refuseOthers(ledger, known, version)
+}
+
+/** The same of the files that the views of a version read, whose manifest is told where its exports count, too. */
+export async function refuseOthers(ledger: Ledger, manifest: Manifest | undefined, version: number): Promise<void> {
+  const changed = await firstChanged(ledger.root, readByViews(ledger, manifest, version), mostRead)
   if (changed === undefined) return
   const { path, bytes, expected, got } = changed
   const next =

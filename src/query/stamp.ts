@@ -29,6 +29,7 @@ import {
   type StampNote,
   writeStamped,
 } from './stamped.ts'
+import { refuseOthers } from './changed.ts'
 
 /** What is to be stamped. */
 export interface StampInput {
@@ -67,6 +68,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   const disk = deps.disk ?? realDisk
   try {
     const pinned = await pin(ledger, input, deps, spool)
+    await refuseOthers(ledger, undefined, pinned.note.version)
     const { root, query, variables } = input
     const script = pinned.text.replaceAll(folderMark, root)
     using session = await openQuery(root, { script, threads: 1, query, set: variables })

@@ -120,6 +120,7 @@ test('plan --due says what comes next, in 80 columns, and asks nobody', async ()
     const before = bench.sandbox.requests().length
     const { json } = await run(bench, 'plan', '--due', '--json')
     const daily = json.due.filter((row: { interval: string; metric: string }) => row.interval === '24h')
+    expect(daily).toHaveLength(4)
     for (const row of daily) {
       expect(row).toMatchObject({ t: '2026-03-10T00:00:00Z', by: 'learnt', overdue: false })
       const [from, to] = row.metric.startsWith('supply') ? [120, 660] : [22 * 60, 46 * 60]

@@ -155,6 +155,7 @@ test('polls with the clock 50 years ahead are known from their mending on', asyn
     const state = registryState(ledger)
     expect([state.first?.date, state.last?.date]).toEqual(days)
     const live = new Set(liveFiles(ledger).map(({ path }) => path))
+    expect(Object.keys(state.layers)).toContain('products')
     for (const { base, delta, base_at } of Object.values(state.layers)) {
       expect([live.has(base), delta === null || live.has(delta)]).toEqual([true, true])
       expect(base_at).toBeLessThan((clock.now + 1) * 1_000_000)

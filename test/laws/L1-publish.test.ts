@@ -125,8 +125,10 @@ test('what the log says of a file is true of it', async () => {
   await makeLake(root, caseSteps)
   await publishTo(root, out)
   using engine = await Engine.open(':memory:', { threads: 1 })
-  for (const name of ['points', 'components', 'history_products', 'links', 'endpoints'])
-    for (const [file, { stats, size }] of deltaFiles(join(out, name))) {
+  for (const name of ['points', 'components', 'history_products', 'links', 'endpoints']) {
+    const files = [...deltaFiles(join(out, name))]
+    expect([name, files.length > 0]).toEqual([name, true])
+    for (const [file, { stats, size }] of files) {
       expect(size).toBe(statSync(file).size)
       const told = JSON.parse(stats) as {
         numRecords: number
@@ -150,4 +152,5 @@ test('what the log says of a file is true of it', async () => {
         expect([plain(row?.['least']), plain(row?.['most'])]).toEqual([told.minValues[column], told.maxValues[column]])
       }
     }
+  }
 })

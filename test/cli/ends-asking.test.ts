@@ -1,0 +1,5 @@
+import { commandsThatAsk } from '../helpers/ends-asking.ts'
+import { playRows } from '../helpers/ends-play.ts'
+import { aLake } from '../helpers/ends-words.ts'
+
+playRows(commandsThatAsk, [aLake])

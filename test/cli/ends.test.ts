@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { commandTable } from '../../src/commands/table.ts'
+import { commandsOfFiles, commandsThatAsk } from '../helpers/ends-asking.ts'
+import { commandsOfTheLake, commandsThatCopy } from '../helpers/ends-lake.ts'
+import { playRows, specs } from '../helpers/ends-play.ts'
+import { aLake, error, published, type Row } from '../helpers/ends-words.ts'
+
+const unforeseen: Row = [
+  'status',
+  '',
+  { with: 'broken-clock' },
+  1,
+  error('unexpected', 1),
+  /^pitlake: Error: the clock is broken\n.* at /,
+]
+
+test('every command has a row for each exit code that it promises, and none for another', () => {
+  const rows = [...commandsOfFiles, ...commandsThatAsk, ...commandsOfTheLake, ...commandsThatCopy]
+  const promised = commandTable.flatMap(({ name }) =>
+    [0, 2, ...(specs.get(name)?.ends ?? [])].map((code) => `${name} ${code}`),
+  )
+  const shown = rows.map(([command, , , code]) => `${command} ${code}`)
+  expect([...new Set(shown)].toSorted()).toEqual(promised.toSorted())
+})
+
+playRows([unforeseen, ...commandsOfFiles, ...commandsThatCopy], [aLake, ...published])

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CommandSpec, optionsOf } from '../../src/commands/spec.ts'
+import { commandTable } from '../../src/commands/table.ts'
+import { files, type Prepared, type Row } from './ends-words.ts'
+import { openStage, type Stage } from './ends-stage.ts'
+
+/** Every command by its name. */
+export const specs: ReadonlyMap<string, CommandSpec> = new Map(
+  await Promise.all(commandTable.map(async ({ name, load }) => [name, await load()] as const)),
+)
+
+/** What the text tells to type: each command with its flags. */
+function typed(text: string): { readonly command: string; readonly flags: readonly string[] }[] {
+  return [...text.matchAll(/pitlake ((?:(?:--)?[a-z][a-z-]*(?: |$|(?=[;,.`:\n])))+)/g)].flatMap(([, words = '']) => {
+    const named = words.trim().split(' ')
+    const two = named.slice(0, 2).join(' ')
+    const command = specs.has(two) ? two : (named[0] ?? '')
+    return command.startsWith('--') ? [] : [{ command, flags: named.filter((word) => word.startsWith('--')) }]
+  })
+}
+
+const nameOf = ([command, rest, scene, code]: Row): string =>
+  `${[command, rest].join(' ').trim()} ${JSON.stringify(scene)} ends with ${code}`
+
+/** A test a row: the command as a process, where the row says, ends as the row says. */
+export function playRows(rows: readonly Row[], prepared: readonly Prepared[]): void {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(files, prepared)
+  })
+  afterAll(async () => await stage[Symbol.asyncDispose]())
+
+  test.each(rows.map((row) => [nameOf(row), row] as const))('%s', async (_, [command, rest, scene, code, out, err]) => {
+    const json = typeof out === 'object' && !(out instanceof RegExp)
+    const words = rest.split(' ').filter((word) => word !== '')
+    const ended = await stage.play([...command.split(' '), ...words, ...(json ? ['--json'] : [])], scene)
+    const said = err === '' ? '' : (expect.stringMatching(err) as string)
+    expect([ended.code, ended.err]).toEqual([code, said])
+    if (json) expect(JSON.parse(ended.out)).toMatchObject(out)
+    else expect(ended.out).toEqual(out === '' ? '' : expect.stringMatching(out))
+    expect(ended.out + ended.err).not.toContain('ends-metrics-key')
+    expect(ended.out + ended.err).not.toContain('ends-registry-key')
+    for (const { command: next, flags } of typed(ended.err)) {
+      const spec = specs.get(next)
+      expect(spec === undefined ? next : 'known').toBe('known')
+      const known = spec === undefined ? [] : optionsOf(spec).flatMap(({ flags: text }) => /--[a-z-]+/.exec(text) ?? [])
+      expect([...known, '--help', '--data']).toEqual(expect.arrayContaining([...flags]))
+    }
+  })
+}
