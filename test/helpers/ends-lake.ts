@@ -64,7 +64,7 @@ export const commandsOfTheLake: readonly Row[] = [
   ],
   ['status', '--check', {}, 6, /^stale: 2 series have points due.*; pitlake fetch\n$/, ''],
   ['status', '--html page.html', full, 6, incomplete, noRoom],
-  ['lookahead', 'clean.sql --cutoffs 3', {}, 0, { verdict: 'clean', proved: true }, ''],
+  ['lookahead', 'clean.sql --cutoffs 3', {}, 0, { verdict: 'clean', differing: 0 }, ''],
   ['lookahead', 'gone.sql', {}, 2, usage, /gone\.sql: expected a file with a query, got no such file/],
   [
     'lookahead',

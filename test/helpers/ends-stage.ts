@@ -71,7 +71,7 @@ function dataFiles(root: string): string[] {
 export interface Scene {
   readonly lake?: string
   readonly from?: string
-  readonly held?: 'metrics' | 'registry' | 'pull' | 'restore' | 'commit'
+  readonly held?: 'metrics' | 'registry' | 'pull' | 'restore' | 'watch' | 'commit'
   /** The folder whose lock is held. */
   readonly at?: string
   readonly with?: 'interrupted' | 'full-disk' | 'impatient' | 'broken-clock'

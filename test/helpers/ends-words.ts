@@ -55,6 +55,8 @@ export const stampedAndFresh: readonly Prepared[] = [
   ['rewritten', 4, 'verify', '--data', 'differing'],
 ]
 
+/** Nothing on stderr but notes. */
+export const notes = /^(?:note: .*\n)*$/
 export const noRoom = /ENOSPC: no space left on the disk; make room, then run the same command again/
 export const newer =
   /schema_version (?:up to \d, got )?99; this lake was written by a newer pitlake: update the program/
