@@ -1,5 +1,6 @@
 import { commandsOfTheLake } from '../helpers/ends-lake.ts'
 import { playRows } from '../helpers/ends-play.ts'
 import { aLake, stampedAndFresh } from '../helpers/ends-words.ts'
+import { long } from '../helpers/shares.ts'
 
-playRows(commandsOfTheLake, [aLake, ...stampedAndFresh])
+playRows(commandsOfTheLake, [aLake, ...stampedAndFresh], long)

@@ -4,6 +4,7 @@ import { commandsOfFiles, commandsThatAsk } from '../helpers/ends-asking.ts'
 import { commandsOfTheLake, commandsThatCopy } from '../helpers/ends-lake.ts'
 import { playRows, specs } from '../helpers/ends-play.ts'
 import { aLake, error, published, type Row } from '../helpers/ends-words.ts'
+import { long } from '../helpers/shares.ts'
 
 const unforeseen: Row = [
   'status',
@@ -23,4 +24,4 @@ test('every command has a row for each exit code that it promises, and none for 
   expect([...new Set(shown)].toSorted()).toEqual(promised.toSorted())
 })
 
-playRows([unforeseen, ...commandsOfFiles, ...commandsThatCopy], [aLake, ...published])
+playRows([unforeseen, ...commandsOfFiles, ...commandsThatCopy], [aLake, ...published], long)

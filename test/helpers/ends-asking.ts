@@ -1,4 +1,27 @@
-import { noRoom, newer, torn, lost, noLake, atWork, committing, noKey, noRegistryKey, differ, error, usage, integrity, incomplete, stopped, busy, full, stop, waits, none, type Row, notes } from './ends-words.ts'
+import {
+  noRoom,
+  newer,
+  torn,
+  lost,
+  noLake,
+  atWork,
+  committing,
+  noKey,
+  noRegistryKey,
+  differ,
+  error,
+  usage,
+  integrity,
+  incomplete,
+  stopped,
+  busy,
+  full,
+  stop,
+  waits,
+  none,
+  type Row,
+  notes,
+} from './ends-words.ts'
 
 /** Commands that need no lake. */
 export const commandsOfFiles: readonly Row[] = [
