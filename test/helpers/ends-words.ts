@@ -61,7 +61,7 @@ export const noRoom = /ENOSPC: no space left on the disk; make room, then run th
 export const newer =
   /schema_version (?:up to \d, got )?99; this lake was written by a newer pitlake: update the program/
 export const torn = /journal entry journal\/\d+\.json is damaged: .*; run pitlake doctor, or put the file back/
-export const lost = /ledger\.sqlite .*; run pitlake doctor --rebuild-ledger/
+export const lost = /ledger\.sqlite.*; run pitlake doctor --rebuild-ledger/
 export const damaged = /points\/.*\.parquet: .*got others; run pitlake doctor/
 export const noSuchFile = /points\/.*\.parquet: .*got no such file; run pitlake doctor/
 export const noLake = /no lake in .*; run pitlake fetch to begin one/
