@@ -163,7 +163,6 @@ export const commandsThatAsk: readonly Row[] = [
     { exit_code: 7, steps: [{ exit_code: 7 }, {}, {}, {}, {}, {}] },
     notes,
   ],
-  ['watch', '', { from: 'sound', ...stop }, 0, /^(?:\d{4}-.*\n)*$/, notes],
   ['watch', '--json', none, 2, /"exit_code": 2/, /expected a provider in the environment, got none/],
   ['watch', '', { from: 'sound', lake: 'torn' }, 4, '', torn],
   ['watch', '', { from: 'sound', ...full }, 6, '', noRoom],

@@ -67,6 +67,14 @@ function dataFiles(root: string): string[] {
   return names.filter((name) => name.endsWith('.parquet')).map((name) => join(root, 'points', name))
 }
 
+/** What is loaded before a command. */
+const preloads = {
+  'broken-clock': import.meta.resolve('./broken-clock.ts'),
+  'full-disk': import.meta.resolve('./full-disk.ts'),
+  impatient: import.meta.resolve('./impatient.ts'),
+  interrupted: import.meta.resolve('./interrupted.ts'),
+} as const
+
 /** Where a command runs: its lake, its provider, who holds which lock, and what is loaded before it. */
 export interface Scene {
   readonly lake?: string
@@ -74,7 +82,7 @@ export interface Scene {
   readonly held?: 'metrics' | 'registry' | 'pull' | 'restore' | 'watch' | 'commit'
   /** The folder whose lock is held. */
   readonly at?: string
-  readonly with?: 'interrupted' | 'full-disk' | 'impatient' | 'broken-clock'
+  readonly with?: keyof typeof preloads
   /** A bucket is there whose key is another one. */
   readonly bucket?: true
 }
@@ -104,7 +112,7 @@ export async function openStage(
     cpSync(kept, home, { recursive: true, preserveTimestamps: true })
     lakes[scene.lake ?? 'sound']?.(join(home, 'data'))
     const lock = scene.held && (await hold(join(home, scene.at ?? 'data'), scene.held))
-    const preload = scene.with && new URL(`${scene.with}.ts`, import.meta.url).href
+    const preload = scene.with && preloads[scene.with]
     const env = {
       ...(scene.from !== undefined && environment(served.url, scene.from)),
       ...(scene.bucket && { ...environmentOf(bucket), AWS_SECRET_ACCESS_KEY: 'another-one' }),
