@@ -21,7 +21,7 @@ test('every command has a row for each exit code that it promises, and none for 
     [0, 2, ...(specs.get(name)?.ends ?? [])].map((code) => `${name} ${code}`),
   )
   const shown = rows.map(([command, , , code]) => `${command} ${code}`)
-  // A watch that is told to stop: test/laws/watch.test.ts.
+  // A watch that is told to stop: test/cli/watch.test.ts.
   expect([...new Set([...shown, 'watch 0'])].toSorted()).toEqual(promised.toSorted())
 })
 

@@ -31,7 +31,7 @@ export const commandsOfTheLake: readonly Row[] = [
     '--data differing',
     {},
     0,
-    { violations: [{ kind: 'changed', offered: '101', accepted: null }] },
+    { violations: [{ kind: 'changed', offered: '101.0', accepted: null }] },
     '',
   ],
   ['violations list', '', none, 2, usage, noLake],
