@@ -17,9 +17,12 @@ export function told(line: string): Measured {
   return { line, within: true }
 }
 
-/** A size, or the share of it that `PITLAKE_BENCH_SHARE=0.01` names: to see that a bench runs, not for figures. */
+/** The whole, or what `PITLAKE_BENCH_SHARE=0.01` names: to see that a bench runs, not for figures. */
+export const share = Number(process.env['PITLAKE_BENCH_SHARE'] ?? 1)
+
+/** A size, or the share of it. */
 export function scaled(whole: number): number {
-  return Math.max(1, Math.round(whole * Number(process.env['PITLAKE_BENCH_SHARE'] ?? 1)))
+  return Math.max(1, Math.round(whole * share))
 }
 
 /** The middle one. */
@@ -47,7 +50,7 @@ export async function sameRows(engine: Engine, name: string, ours: string, their
   )
   if (row === undefined || row.more !== 0n || row.less !== 0n)
     throw new Error(
-      `${name}: the results differ: of ${row?.rows} rows ${row?.more} are elsewhere only here, ${row?.less} only there`,
+      `${name}: the results differ: of ${row?.rows} rows of ours ${row?.more} are not theirs, ${row?.less} of theirs are not ours`,
     )
   return Number(row.rows)
 }

@@ -9,7 +9,7 @@ import { makeViews, withViews } from '../helpers/views.ts'
 import { type Alone, inFolder, withProvider } from './registry-alone.ts'
 import { fullBody, pagesOf, sampleOf, type World } from './registry-bodies.ts'
 import { benchYear, type Bytes, daily } from './registry-year.ts'
-import { judged, type Measured, median } from './measured.ts'
+import { judged, type Measured, median, scaled, share } from './measured.ts'
 
 const { resources } = catalogue
 
@@ -21,7 +21,7 @@ const bounds = { ratio: 3, fold: 5, memory: 500, daily: 3 } as const
  * and days with 0.2 % changes.
  */
 export async function benchRegistry(tell: (measured: readonly Measured[]) => void): Promise<void> {
-  const text = await fullBody()
+  const text = await sharedBody()
   tell(await snapshotAgainstBare(text))
   tell(await manyEvents(text))
   tell([await dailyChanges(text)])
@@ -29,7 +29,12 @@ export async function benchRegistry(tell: (measured: readonly Measured[]) => voi
 
 /** The views after a daily snapshot for a year, of half of the products, against those after one. */
 export async function benchRegistryYear(): Promise<Measured[]> {
-  return await benchYear(sampleOf(await fullBody(), 2), 364)
+  return await benchYear(sampleOf(await sharedBody(), 2), scaled(364))
+}
+
+async function sharedBody(): Promise<string> {
+  const text = await fullBody()
+  return share === 1 ? text : JSON.stringify(sampleOf(text, Math.round(1 / share)))
 }
 
 interface Cost {
@@ -124,7 +129,7 @@ async function bareCopy(text: string, world?: World): Promise<void> {
 
 /** A feed of 100,000 events over the deployments, in pages of 500: the whole job, and the fold alone. */
 async function manyEvents(text: string, rounds = 5): Promise<Measured[]> {
-  const [total, size] = [100_000, 500]
+  const [total, size] = [500 * scaled(200), 500]
   const pages = pagesOf(text, total, size)
   const versions = (JSON.parse(text) as World)['deployments']?.length
   const bodies = Object.fromEntries([...pages].map(([from, page]) => [`changes-${from}`, page]))
