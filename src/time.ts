@@ -127,7 +127,7 @@ const isoForm = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?
 
 /** Whole seconds and the millionths beyond; undefined for what is no ISO text, or a day that the calendar does not have. */
 function readIso(text: string): { readonly seconds: Instant; readonly millionths: number } | undefined {
-  const [, date = '', minutes = '00:00', rest = ':00', fraction = '', hours = '+00', beyond = '00'] =
+  const [, date = '', minutes = '00:00', rest = '', fraction = '', hours = '+00', beyond = '00'] =
     isoForm.exec(text) ?? []
   const midnight = Date.parse(`${date}T00:00:00Z`)
   if (Number.isNaN(midnight) || formatDate(midnight / 1000) !== date) return undefined

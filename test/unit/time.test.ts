@@ -106,6 +106,7 @@ test('weeks begin on Monday unless another day is given, and say on which', () =
     const start = at('2024-02-26') + n * day
     expect(floor(start + 3 * day, '1w', weekday)).toBe(start)
     expect(weekdayAt(start)).toBe(weekday)
+    expect(weekdayAt(start + day - 1)).toBe(weekday)
     expect(weekdayAt(start - 60 * 52 * 7 * day)).toBe(weekday)
   }
 })
