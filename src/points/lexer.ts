@@ -224,7 +224,7 @@ class Lexer implements Lexed {
   close(array: boolean, at: number): void {
     const empty = array ? next.valueOrEnd : next.keyOrEnd
     const fits = this.arrays[this.depth] === (array ? 1 : 0) && (this.state === next.more || this.state === empty)
-    if (this.depth === 0 || !fits) {
+    if (!fits) {
       this.unexpected(at)
       return
     }

@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { countBytes, hasNegativeZero } from '../../src/points/byte-counts.ts'
+import { isNested, isNumbers, kindBits, lexBody } from '../../src/points/lexer.ts'
+import { Proof } from '../../src/points/proof.ts'
+import { shapeOf } from '../../src/points/shape.ts'
+import type { Part } from '../../src/points/write.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'pitlake-lexer-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function bodyOf(text: string | Uint8Array): string {
+  const file = join(folder, 'body.json')
+  writeFileSync(file, text)
+  return file
+}
+
+test.each([
+  ['', 'an empty body'],
+  [' \n', 'an empty body'],
+  ['[', 'a body that breaks off'],
+  ['[{"t":1', 'a body that breaks off'],
+  ['[{"t', 'a body that breaks off'],
+  ['{"t":1}', 'an object instead of an array'],
+  ['"t"', 'a text instead of an array'],
+  ['<html>', 'HTML or XML instead of JSON'],
+  ['null', 'null instead of an array'],
+  ['-12', '-12 instead of an array'],
+  ['nothing', 'a body that is no JSON'],
+  [']', 'a body that is no JSON'],
+  ['[1]', 'a point that is a number instead of an object (element 1)'],
+  ['[{},"x"]', 'a point that is a text instead of an object (element 2)'],
+  ['[{},{},[1]]', 'a point that is an array instead of an object (element 3)'],
+  ['[null]', 'a point that is null instead of an object (element 1)'],
+  ['[{"t":1}]]', 'something behind the array at byte 9'],
+  ['[] 17', 'something behind the array at byte 3'],
+  ['[{"t":1},]', 'broken JSON at byte 9'],
+  ['[{"t":1},,{}]', 'broken JSON at byte 9'],
+  ['[{"t":1,}]', 'broken JSON at byte 8'],
+  ['[{"t":12 345}]', 'broken JSON at byte 9'],
+  ['[{"t":1]', 'broken JSON at byte 7'],
+  ['[{"t" 1}]', 'broken JSON at byte 6'],
+  ['[{"t":NaN}]', 'NaN at byte 6, which is no JSON'],
+  ['[{"t":-Infinity}]', '-Infinity at byte 6, which is no JSON'],
+  ['[{"t":1e400}]', '1e400 at byte 6, which is beyond a double'],
+  ['[{"t":1e}]', '1e at byte 6, which is no number'],
+  [`[{"t":${'1'.repeat(513)}}]`, 'a number of more than 512 characters at byte 6'],
+  ['[{"t":"a\u0001"}]', 'a control character in a text at byte 8'],
+  [`${'['.repeat(65)}`, 'a point that is an array instead of an object (element 1)'],
+  [`[{"o":${'['.repeat(63)}`, 'nesting deeper than 64 at byte 68'],
+])('%j is %s', async (text, problem) => {
+  expect((await lexBody(bodyOf(text))).problem).toBe(problem)
+})
+
+test('bytes that are not UTF-8 are refused, also at the very end', async () => {
+  const [open, close] = [Buffer.from('[{"v":"'), Buffer.from('"}]')]
+  expect((await lexBody(bodyOf(Buffer.concat([open, Buffer.from([0xc3, 0x28]), close])))).problem).toMatch(/UTF-8/)
+  expect((await lexBody(bodyOf(Buffer.concat([open, Buffer.from('é✓', 'utf8'), close])))).problem).toBeNull()
+})
+
+test('keys are counted with the kinds of their values, numbers spelled -0 with their place', async () => {
+  const text = '[{"t":1,"v":-0,"x":true},{"t":2,"v":null,"o":{"v":[1,"a"]}},{"t":-0.5,"computed_at":"2","v":[]}, {}]'
+  const { problem, elements, keys, negativeZeros } = await lexBody(bodyOf(text))
+  const { number, text: words, literal, nothing, nested } = kindBits
+  expect({ problem, elements, negativeZeros }).toEqual({ problem: null, elements: 4, negativeZeros: [14] })
+  expect(keys).toEqual({
+    t: { count: 3, kinds: number },
+    v: { count: 3, kinds: number | nothing | nested },
+    o: { count: 1, kinds: nested },
+    computed_at: { count: 1, kinds: words },
+    other: { count: 1, kinds: literal },
+  })
+  expect([isNumbers(number | nothing), isNumbers(number | words), isNested(nested | nothing)]).toEqual([
+    true,
+    false,
+    true,
+  ])
+})
+
+test('what the end of a chunk cuts is read as if nothing had cut it', async () => {
+  const rows = Array.from({ length: 150_000 }, (_, i) => ({
+    t: 1_600_000_000 + i * 600,
+    v: i / 7,
+    computed_at: i,
+    longer_key: -i,
+  }))
+  const text = JSON.stringify(rows).replaceAll(':0,', ':-0,')
+  const { problem, elements, keys, negativeZeros } = await lexBody(bodyOf(text))
+  expect({ problem, elements }).toEqual({ problem: null, elements: rows.length })
+  expect(negativeZeros).toEqual([...text.matchAll(/-0(?=[,}])/g)].map(({ index }) => index + 2))
+  for (const key of ['t', 'v', 'computed_at', 'other'] as const)
+    expect(keys[key]).toEqual({ count: rows.length, kinds: kindBits.number })
+})
+
+test('bytes are counted at every length', async () => {
+  for (let length = 0; length < 20; length++) {
+    const text = '",a"'.repeat(5).slice(0, length)
+    const counted = await countBytes(bodyOf(text))
+    expect(counted).toEqual({
+      quotes: text.split('"').length - 1,
+      commas: text.split(',').length - 1,
+      literals: false,
+      minus: false,
+    })
+  }
+  expect(await countBytes(bodyOf('r-'))).toMatchObject({ literals: true, minus: true })
+  expect(await countBytes(bodyOf('f'))).toMatchObject({ literals: true, minus: false })
+})
+
+test.each([
+  ['[-0]', true],
+  ['[-0,1]', true],
+  ['[-0.5]', false],
+  ['[-0e1]', false],
+  ['[0,-1]', false],
+  ['[-10]', false],
+])('%s holds a negative zero: %s', async (text, holds) => {
+  expect(await hasNegativeZero(bodyOf(text))).toBe(holds)
+})
+
+/** Whether the proof holds for a body of which so many rows, numbers and instants of computation were read. */
+async function holds(text: string, part: Partial<Part>): Promise<boolean> {
+  const shape = shapeOf([text])
+  if (shape === undefined) throw new Error(`no shape: ${text}`)
+  const proof = new Proof([bodyOf(text)], shape, new Map())
+  await proof.read([0])
+  return await proof.holds(0, { rows: 2, numbers: 2, told: 0, zeros: 0, ...part } as Part)
+}
+
+test.each<[string, Partial<Part>, boolean]>([
+  ['[{"t":1,"v":2},{"t":3,"v":4}]', {}, true],
+  ['[{"t":1,"v":2},{"t":3,"v":null}]', { numbers: 1 }, true],
+  ['[{"t":1,"v":2,"computed_at":5},{"t":3,"v":4,"computed_at":6}]', { told: 2 }, true],
+  ['[{"t":1,"v":2},{"t":3,"v":"4"}]', {}, false],
+  ['[{"t":1,"v":2},{"t":3,"v":true}]', {}, false],
+  ['[{"t":1,"v":2},{"t":"3","v":4}]', {}, false],
+  ['[{"t":1,"v":2,"x":1},{"t":3,"v":4}]', {}, false],
+  ['[{"t":1,"v":2},{"t":3,"v":4,"t":3}]', {}, false],
+  ['[{"t":1,"v":2},{"t":3,"v":4},]', {}, false],
+  ['[{"t":1,"v":2},{"t":3,"v":4}]', { rows: 3 }, false],
+  ['[{"t":1,"v":0},{"t":3,"v":0}]', { zeros: 2 }, true],
+  ['[{"t":1,"v":0},{"t":3,"v":-4}]', { zeros: 1 }, true],
+  ['[{"t":1,"v":-0},{"t":3,"v":4}]', { zeros: 1 }, false],
+  ['[{"t":1,"o":{"a":1}},{"t":3,"o":null}]', { numbers: 0 }, true],
+  ['[{"t":1,"o":{"a":1}},{"t":3,"o":7}]', { numbers: 0 }, false],
+  ['[{"t":1,"o":{"a":1}},{"t":3,"v":7}]', { numbers: 0 }, false],
+  ['[{"t":1,"v":[1]},{"t":3,"v":[]}]', { numbers: 0 }, true],
+  ['[{"t":1,"v":[1]},{"t":3,"v":[],"computed_at":"1"}]', { numbers: 0 }, false],
+])('reading %s as declared, %j, is proved: %s', async (text, part, expected) => {
+  expect(await holds(text, part)).toBe(expected)
+})
