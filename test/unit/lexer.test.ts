@@ -48,7 +48,7 @@ test.each([
   ['[{"t":1e}]', '1e at byte 6, which is no number'],
   [`[{"t":${'1'.repeat(513)}}]`, 'a number of more than 512 characters at byte 6'],
   ['[{"t":"a\u0001"}]', 'a control character in a text at byte 8'],
-  [`${'['.repeat(65)}`, 'a point that is an array instead of an object (element 1)'],
+  ['['.repeat(65), 'a point that is an array instead of an object (element 1)'],
   [`[{"o":${'['.repeat(63)}`, 'nesting deeper than 64 at byte 68'],
 ])('%j is %s', async (text, problem) => {
   expect((await lexBody(bodyOf(text))).problem).toBe(problem)
