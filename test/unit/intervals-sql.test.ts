@@ -84,6 +84,17 @@ test('an interval that the table does not have is an error, never a month of 28 
       await expect(engine.rows(`SELECT ${sql} FROM (SELECT ${interval} AS i)`)).rejects.toThrow(/no interval/)
 })
 
+test('lengths are told in either tick, and weeks begin on Monday unless another day is given', async () => {
+  for (const [i, seconds] of [600, 3600, 86_400, 7 * 86_400, 28 * 86_400].entries())
+    for (const ticks of [1, micros])
+      expect(await engine.rows(`SELECT ${lengthSql(intervals[i] ?? '', ticks)}::BIGINT AS n`)).toEqual([
+        { n: BigInt(seconds * ticks) },
+      ])
+  const monday = Date.UTC(2024, 1, 26) / 1000
+  const [row] = await engine.rows(`SELECT ${startSql(String(monday + 86_400), '1w')}::BIGINT AS start`)
+  expect(row).toEqual({ start: BigInt(monday) })
+})
+
 test('which intervals make up which', async () => {
   const told = [
     ['10m', '1h', '24h', '1w', '1month'],
