@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
@@ -13,6 +14,18 @@ import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage } fr
 
 const deps = commitDeps()
 const synthetic = { metrics: 'sandbox:1', synthetic: true }
+
+it('the digest of a file is that of all its bytes', () =>
+  inFolder(async (root) => {
+    for (const length of [0, 1, 5000, 1 << 20, (1 << 20) + 1, 3_000_000]) {
+      const bytes = Buffer.alloc(length, 'a text that does not fit into a block')
+      writeFileSync(`${root}/file`, bytes)
+      expect([length, await sha256File(`${root}/file`)]).toEqual([
+        length,
+        createHash('sha256').update(bytes).digest('hex'),
+      ])
+    }
+  }))
 
 describe('a commit', () => {
   it('moves files in, writes one entry and is seen by the index', () =>
