@@ -65,7 +65,6 @@ async function check(root: string): Promise<number> {
       .map(Number)
       .toSorted((a, b) => a - b),
   ).toEqual(Array.from({ length: version }, (_, n) => n))
-  expect(files).not.toHaveLength(0)
   for (const file of files) expect(await sha256File(inLake(root, file.path))).toBe(file.sha256)
   const series = heldSeries(ledger)
   const points = [...series.values()].reduce((sum, row) => sum + row.points, 0)
