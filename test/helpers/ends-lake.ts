@@ -41,7 +41,7 @@ export const commandsOfTheLake: readonly Row[] = [
   ['violations accept', '--paths * --why known', { lake: 'lost' }, 4, integrity, lost],
   ['violations accept', '--data differing --paths * --why known', full, 6, incomplete, noRoom],
   ['violations accept', '--data differing --paths * --why known', { ...waits, at: 'differing' }, 7, busy, committing],
-  ['audit availability', '', {}, 0, /^2 rules: 0 disproved, 0 unproven\n$/, ''],
+  ['audit availability', '', {}, 0, /^2 rules: 0 disproved, 0 imprecise, 0 unproven\n$/, ''],
   ['audit availability', '', { lake: 'newer' }, 2, usage, newer],
   [
     'audit availability',

@@ -89,8 +89,8 @@ test('kills at random instants, then completion: the content is that of an undis
           stdio: ['ignore', 'pipe', 'ignore'],
         })
         const ended = once(child, 'close')
-        // Every other time between two requests, which no machine is too fast for; else at any instant.
-        let left = n % 2 === 0 ? 1 + Math.floor(Math.random() * (n === 0 ? 3 : 2)) : Infinity
+        // Every other time at a request, which no machine is too fast for, the first time at the first; else at any instant.
+        let left = n % 2 === 0 ? 1 + Math.floor(Math.random() * Math.min(n + 1, 3)) : Infinity
         onRequest = () => {
           if (--left === 0) child.kill('SIGKILL')
         }
