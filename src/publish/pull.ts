@@ -68,7 +68,7 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
     })
   try {
     await using held = new AsyncDisposableStack()
-    held.use(await lockJob(root, name, { ...deps.holder, since: deps.nowMicros() }))
+    held.use(await lockJob(root, 'pull', { ...deps.holder, since: deps.nowMicros() }))
     const spool = held.use(await openSpool(root, run, deps))
     held.use(await pinned(from, run, deps))
     const inPlace = await namedByViews(root)

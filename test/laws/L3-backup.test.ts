@@ -181,6 +181,22 @@ test('a lake is never restored over another, nor a backup written into the lake'
   })
 })
 
+test('a restore and a pull into one folder wait for nobody: the second is told who is at work', async () => {
+  await inFolder(async (folder) => {
+    const [source, back] = [join(folder, 'lake'), join(folder, 'back')]
+    await grow(source, 0, 2)
+    let second: Promise<unknown> | undefined
+    const onFile = (): void => {
+      second ??= pulled(back, source).then(
+        () => 'let in',
+        (error: unknown) => error,
+      )
+    }
+    await pulled(back, source, { onFile }, { own: true, thorough: true })
+    expect(await second).toMatchObject({ kind: 'busy' })
+  })
+})
+
 test('through a bucket', async () => {
   await inFolder(async (folder) => {
     await using there = await standIn()
