@@ -193,5 +193,5 @@ export const commandsThatCopy: readonly Row[] = [
   ['restore', 'data --data other', { lake: 'gone' }, 4, integrity, /points\/.*; run pitlake doctor where that lake is/],
   ['restore', 'pub --data other', stop, 5, stopped, /got an interrupt; run the same command again/],
   ['restore', 'pub --data other', full, 6, incomplete, noRoom],
-  ['restore', 'pub --data mirror', { held: 'restore', at: 'mirror' }, 7, busy, atWork],
+  ['restore', 'pub --data mirror', { held: 'pull', at: 'mirror' }, 7, busy, atWork],
 ]

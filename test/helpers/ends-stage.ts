@@ -79,7 +79,7 @@ const preloads = {
 export interface Scene {
   readonly lake?: string
   readonly from?: string
-  readonly held?: 'metrics' | 'registry' | 'pull' | 'restore' | 'watch' | 'commit'
+  readonly held?: 'metrics' | 'registry' | 'pull' | 'watch' | 'commit'
   /** The folder whose lock is held. */
   readonly at?: string
   readonly with?: keyof typeof preloads
