@@ -146,9 +146,10 @@ function overview(): string {
     '',
     listing('Usage: pitlake <command> [options]', commandTable),
     'Every command has --help, --config FILE and --data DIR.',
-    'Exit codes: 0 done, 1 unexpected, 2 usage or configuration, 3 not authorised, 4 integrity,',
-    '            5 stopped early and resumable, 6 finished but some windows failed, or the disk is full',
-    '            or read-only, 7 another job is at work.',
+    'Exit codes: 0 done, 1 unexpected, 2 usage or configuration, 3 not authorised,',
+    '            4 integrity, 5 stopped early and resumable, 6 finished but some',
+    '            windows failed, or the disk is full or read-only, 7 another job is',
+    '            at work.',
     '',
   ].join('\n')
 }

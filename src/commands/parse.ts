@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
+import { wrapped } from './print.ts'
 import { type ArgSpec, type CommandSpec, type Input, type OptionSpec, optionsOf } from './spec.ts'
 
 /** The options that every command has. */
@@ -24,9 +25,20 @@ export function parseCommand(spec: CommandSpec, argv: readonly string[]): Input 
 
 /** What `--help` prints: the same table. */
 export function helpText(spec: CommandSpec): string {
-  const details = spec.details === undefined ? '' : `\n${spec.details.trim()}\n`
+  const details = spec.details === undefined ? '' : `\n${folded(spec.details.trim())}\n`
   const ends = [0, 1, 2, ...spec.ends].join(', ')
   return `${build(spec).helpInformation()}${details}\nExit codes: ${ends}; pitlake --help says what each means.\n`
+}
+
+/** Paragraphs as lines of a terminal; what holds an indented line is a table, whose last column goes on below itself. */
+function folded(text: string): string {
+  const below = (line: string): string[] => wrapped(line, /^ +\S+ {2,}/.exec(line)?.[0].length ?? 2)
+  const fold = (paragraph: string): string[] =>
+    /^ /m.test(paragraph) ? paragraph.split('\n').flatMap(below) : wrapped(paragraph.replaceAll('\n', ' '), 0)
+  return text
+    .split('\n\n')
+    .map((paragraph) => fold(paragraph).join('\n'))
+    .join('\n\n')
 }
 
 function build(spec: CommandSpec): Command {

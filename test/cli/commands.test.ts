@@ -65,10 +65,14 @@ test('--help lists exactly the command table, and every command has a page', asy
   const lines = overview.out.split('Commands:\n')[1]?.split('\n\n')[0]?.split('\n') ?? []
   expect(lines.map((line) => line.trim().split(/ {2,}/))).toEqual(commandTable.map((c) => [c.name, c.summary]))
   expect((await pitlake([])).out).toBe(overview.out)
+  const tooWide = (text: string): string[] => text.split('\n').filter((line) => line.length > 80)
+  expect(tooWide(overview.out)).toEqual([])
   for (const entry of commandTable) {
     const command = await entry.load()
     expect(command.name).toBe(entry.name)
     const text = helpText(command)
+    expect(tooWide(text), entry.name).toEqual([])
+    expect(text.split(/\s+/).join(' ')).toContain((command.details ?? '').split(/\s+/).join(' ').trim())
     for (const option of [...command.options.map((o) => o.flags), '--config', '--data', '--help'])
       expect(text).toContain(/--[a-z-]+/.exec(option)?.[0])
   }
