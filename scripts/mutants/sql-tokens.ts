@@ -26,7 +26,7 @@ export function tokensOf(text: string, holes: Holes): readonly Token[] {
 function nextPiece(text: string, at: number, holes: Holes): { kind: Token['kind'] | 'space'; end: number } {
   const space = matchAt(/(?:\s|--[^\n]*)+/y, text, at)
   if (space > 0) return { kind: 'space', end: at + space }
-  if (text.startsWith('/*', at)) return { kind: 'space', end: commentEnd(text, at) }
+  if (text.startsWith('/*', at)) return { kind: 'space', end: nestedEnd(text, at, '/*', '*/') }
   if (text.startsWith(holes, at)) return { kind: 'hole', end: holeEnd(text, at, holes) }
   const first = text[at] ?? ''
   if (first === "'") return { kind: 'string', end: quotedEnd(text, at, holes) }
@@ -51,12 +51,12 @@ function endBehind(text: string, mark: string, from: number): number {
   return found < 0 ? text.length : found + mark.length
 }
 
-/** Block comments nest in DuckDB. */
-function commentEnd(text: string, from: number): number {
+/** The end of what nests: a block comment of DuckDB, a placeholder. */
+function nestedEnd(text: string, from: number, open: string, close: string): number {
   let depth = 0
   for (let at = from; at < text.length; ) {
-    if (text.startsWith('/*', at)) depth += 1
-    else if (text.startsWith('*/', at)) depth -= 1
+    if (text.startsWith(open, at)) depth += 1
+    else if (text.startsWith(close, at)) depth -= 1
     else {
       at += 1
       continue
@@ -81,19 +81,7 @@ function quotedEnd(text: string, from: number, holes: Holes): number {
 }
 
 function holeEnd(text: string, from: number, holes: Holes): number {
-  if (holes === '${') return codeEnd(text, from + 2)
-  let depth = 0
-  for (let at = from; at < text.length; ) {
-    if (text.startsWith('{{', at)) depth += 1
-    else if (text.startsWith('}}', at)) depth -= 1
-    else {
-      at += 1
-      continue
-    }
-    at += 2
-    if (depth === 0) return at
-  }
-  return text.length
+  return holes === '${' ? codeEnd(text, from + 2) : nestedEnd(text, from, '{{', '}}')
 }
 
 /** The end of the TypeScript behind `${`, behind its brace. */
