@@ -7,12 +7,11 @@ export interface CoverageChange {
 }
 
 /**
- * Lays `row` over the live rows of its series (disjoint, sorted): what it overlaps is cut, the rest keeps its facts.
- * Neighbours that say the same become one row; `covered` ones then carry the later time of asking.
+ * Lays `row` over the live rows of its series that overlap or touch it (disjoint, sorted): what it overlaps is cut, the
+ * rest keeps its facts. Neighbours that say the same become one row; `covered` ones then carry the later time of asking.
  */
-export function layOver(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
+export function layOver(touched: readonly CoverageRow[], row: CoverageRow): CoverageChange {
   if (row.since >= row.until) return { remove: [], add: [] }
-  const touched = live.filter((held) => held.since <= row.until && held.until >= row.since)
   const pieces: CoverageRow[] = []
   for (const held of touched) {
     if (held.since < row.since) pieces.push({ ...held, until: Math.min(held.until, row.since) })

@@ -159,7 +159,6 @@ export class Ledger implements Index {
   }
 
   close(): void {
-    this.#statements.clear()
     if (this.#database.isOpen) this.#database.close()
   }
 
@@ -340,7 +339,6 @@ export class Ledger implements Index {
 
   /** All rows of a table in the order of its key: equal lakes give equal rows. */
   rowsOf(table: string): Iterable<Row> {
-    if (!this.tables().includes(table)) throw new RangeError(`no table ${table}`)
     const columns = this.statement(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk, cid`).all()
     const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
     return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
-import { commit, sha256File } from '../../src/ledger/commit.ts'
+import { commit, noteRunFacts, sha256File } from '../../src/ledger/commit.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
-import { heldCoverage, heldState, heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { heldCoverage, heldSeries, heldState, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -73,6 +73,47 @@ describe('a commit', () => {
         await commit(ledger, draftOf(root, n), commitDeps({ nowMicros: () => now }))
       expect(heldVersions(ledger).map((version) => version.committed_at)).toEqual([5000, 5001, 5002, 6000, 6001])
       ledger.close()
+    }))
+
+  it('is not made at an instant that the lake could not keep, nor is a run written down then', () =>
+    inFolder(async (root) => {
+      using ledger = await Ledger.open(root)
+      const late = Date.UTC(2300, 0) * 1000
+      const wrong = { kind: 'incomplete', message: expect.stringMatching(/before 2255-.*got 2300-01-01/) as string }
+      await expect(commit(ledger, draftOf(root, 0), commitDeps({ nowMicros: () => late }))).rejects.toMatchObject(wrong)
+      await expect(noteRunFacts(ledger, { id: 'r', started_at: late })).rejects.toMatchObject(wrong)
+      expect([existsSync(inLake(root, 'journal')), existsSync(inLake(root, 'runs'))]).toEqual([false, false])
+    }))
+
+  it('writes down only what it has to say', () =>
+    inFolder(async (root) => {
+      using ledger = await Ledger.open(root)
+      await commit(ledger, { ...draftOf(root, 0), uncovered: [], accepted: [] }, deps)
+      const { entry } = await readEntry(root, 1)
+      expect(Object.keys(entry).filter((key) => /uncovered|accepted/.test(key))).toEqual([])
+      // A window that is plainly covered is never asked again because of when it was asked.
+      const { coverage = [], series = [], provider } = draftOf(root, 0)
+      const again = coverage.map((row) => ({ ...row, asked_at: 9999 }))
+      const said = await commit(ledger, { job: 'fetch', run: 'again', provider, series, coverage: again }, deps)
+      expect([said.made, existsSync(inLake(root, 'runs'))]).toEqual([false, false])
+      // A window without length says nothing, also where it is told beside what is taken back.
+      const none = coverageRow(0, 7, 7, { state: 'failed' })
+      await commit(
+        ledger,
+        { ...draftOf(root, 1), series: [seriesRow(0), seriesRow(1)], uncovered: [], coverage: [none] },
+        deps,
+      )
+      expect(heldCoverage(ledger, [none.series]).get(none.series)).toEqual(coverage)
+    }))
+
+  it('names the interval of a series once it shows one', () =>
+    inFolder(async (root) => {
+      using ledger = await Ledger.open(root)
+      const draft = { job: 'fetch', run: 'a', provider: synthetic }
+      const progress = [{ series: seriesRow(0).id, points: 1, first_t: 0, last_t: 0 }]
+      for (const settled of [null, '1h', null] as const)
+        await commit(ledger, { ...draft, series: [seriesRow(0, { settled })], progress }, deps)
+      expect(heldSeries(ledger).get(seriesRow(0).id)).toMatchObject({ settled: '1h', points: 3 })
     }))
 
   it('refuses to remove a file that has left the view, and to reuse a name', () =>
@@ -148,7 +189,10 @@ describe('sweeping', () => {
         mkdirSync(inLake(root, path.slice(0, path.lastIndexOf('/'))), { recursive: true })
         writeFileSync(inLake(root, path), 'x')
       }
+      const locks = ['lock', 'json'].map((end) => inLake(root, `locks/spool-20240301t060000004z-7.${end}`))
+      for (const lock of locks) writeFileSync(lock, '')
       const swept = await sweep(ledger, deps)
+      expect(locks.filter((lock) => existsSync(lock))).toEqual([])
       expect(swept.paths).toEqual(
         expect.arrayContaining([...orphans.slice(0, 2), 'spool/20240301t060000004z-7', 'journal/.tmp-9-x']),
       )

@@ -51,6 +51,20 @@ describe('laying a window over what is known', () => {
     for (let day = 0; day < 365; day++) live = apply(live, coverageRow(1, day - 3, day + 1, { asked_at: day }), layOver)
     expect(live).toEqual([coverageRow(1, -3, 365, { asked_at: 364 })])
   })
+  it('joins on either side with what says the same; whatever was asked last counts', () => {
+    const later = coverageRow(1, 10, 20, { asked_at: 9, request: 'later' })
+    for (const [first, second] of [
+      [later, coverageRow(1, 0, 10, { asked_at: 5 })],
+      [coverageRow(1, 0, 10, { asked_at: 5 }), later],
+      [{ ...later, since: 0, until: 10 }, coverageRow(1, 10, 20, { asked_at: 5 })],
+    ] as const)
+      expect(apply([first], second, layOver)).toEqual([{ ...later, since: 0, until: 20 }])
+  })
+  it('leaves a neighbour that says something else in its version', () => {
+    const held = [coverageRow(1, 0, 10, { state: 'empty' }), coverageRow(1, 20, 30, { reason: 'gap' })]
+    const between = coverageRow(1, 10, 20)
+    expect(layOver(held, between)).toEqual({ remove: [], add: [between] })
+  })
   it('keeps empty windows asked at different times apart', () => {
     const first = coverageRow(1, 0, 10, { state: 'empty', asked_at: 5 })
     const second = coverageRow(1, 10, 20, { state: 'empty', asked_at: 6 })
@@ -74,6 +88,12 @@ describe('asking again', () => {
         expect(times(rows)).toEqual(times(rows.toReversed()))
       }),
     )
+  })
+  it('keeps the request that brought the answer where another one of the same second says the same', () => {
+    const held = coverageRow(1, 0, 9, { state: 'empty', asked_at: 7, request: 'first' })
+    expect(askedAgain([held], { ...held, request: 'second' })).toEqual({ remove: [], add: [] })
+    const later = { ...held, asked_at: 8, request: 'second' }
+    expect(askedAgain([held], later)).toEqual({ remove: [held], add: [later] })
   })
   it('leaves plainly covered windows alone', () => {
     expect(askedAgain([coverageRow(1, 0, 9)], coverageRow(1, 0, 9, { asked_at: 9999 }))).toEqual({

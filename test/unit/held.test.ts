@@ -8,11 +8,15 @@ import {
   heldSeries,
   heldPassing,
   heldStamps,
+  heldStates,
   heldVersions,
   heldViolations,
   liveFiles,
+  mergedFrom,
   summary,
 } from '../../src/ledger/held.ts'
+import { earlierDatings, redatedLabel } from '../../src/ledger/datings.ts'
+import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { heldRuns, requestTotals, verifiedTotals } from '../../src/ledger/held-runs.ts'
 import { rowsAs } from '../../src/ledger/rows-as.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape.ts'
@@ -151,6 +155,81 @@ test('windows, requests and what was asked again are counted by what they say', 
     expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
     expect(verifiedTotals(ledger)).toEqual({ windows: 4, differing: 1, last_at: 8 })
   }))
+
+test('what a merged file was made of are the files that it replaced: of its own partition, and no fewer rows', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const draft = { job: 'compact', run: 'a', provider: { metrics: 'x', synthetic: true } }
+    const other = stage(root, 'other', 'o', { interval: '1h', path: 'points/metric=m/interval=1h/o.parquet' })
+    const begun = { ...draft, add: [...['a', 'b', 'c'].map((name) => stage(root, name, name)), other] }
+    await commit(ledger, begun, commitDeps())
+    const paths = ['a', 'b', 'c', 'merged'].map((name) => stage(root, name, '').path)
+    const add = [stage(root, 'merged', 'ab', { rows: 2 })]
+    await commit(ledger, { ...draft, remove: [...paths.slice(0, 2), other.path], add }, commitDeps())
+    const [, merged] = liveFiles(ledger)
+    expect(liveFiles(ledger).map(({ path }) => path)).toEqual([paths[2], paths[3]])
+    if (!merged) throw new Error('no merged file')
+    expect(mergedFrom(ledger, merged).map(({ path }) => path)).toEqual(paths.slice(0, 2))
+    expect(mergedFrom(ledger, { ...merged, rows: 3 })).toEqual([])
+    expect(versionChanges(ledger).map(({ committed_at: _at, ...change }) => change)).toEqual([
+      { ...nothingChanged, version: 1, added: { files: 4, rows: 4, bytes: 4 } },
+      {
+        ...nothingChanged,
+        version: 2,
+        added: { files: 1, rows: 2, bytes: 2 },
+        replaced: { files: 3, rows: 3, bytes: 3 },
+      },
+    ])
+  }))
+
+const none = { files: 0, rows: 0, bytes: 0 }
+const nothingChanged = {
+  job: 'compact',
+  run: 'a',
+  points_added: 0,
+  added: none,
+  replaced: none,
+  removed: none,
+  violations: 0,
+  stamps: 0,
+  rules: false,
+}
+
+test('state is found by the beginning of its name, as it was committed', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const state = { 'note:a': 'x', 'note:b%': 'y', note: 'z', 'not:a': 'w' }
+    const rules = { digest: 'd', rules: {} }
+    const draft = { job: 'fetch', run: 'a', provider: { metrics: 'x', synthetic: true } }
+    await commit(ledger, { ...draft, state, rules }, commitDeps())
+    expect(heldStates(ledger, 'note:', text)).toEqual([
+      ['note:a', 'x'],
+      ['note:b%', 'y'],
+    ])
+    expect(() => heldStates(ledger, 'note:', count)).toThrow(LakeError)
+    expect(versionChanges(ledger).map(({ rules: changed }) => changed)).toEqual([true])
+  }))
+
+test('earlier datings follow one another within their partition only', () => {
+  const file = (metric: string | null, interval: '24h' | '1h', until: number, path: string, table = 'redated') =>
+    ({ table, label: redatedLabel(until), metric, interval, path }) as const
+  const files = [
+    file('b', '24h', 9, 'b9'),
+    file('a', '24h', 20, 'a20'),
+    file('a', '1h', 7, 'h7'),
+    file('a', '24h', 3, 'a3'),
+    file('a', '24h', 20, 'a20 too'),
+    file('a', '24h', 1, 'now', 'points'),
+    file(null, '24h', 2, 'recent'),
+  ]
+  const a = { metric: 'a', interval: '24h' } as const
+  expect(earlierDatings(files)).toEqual([
+    { metric: 'a', interval: '1h', from: null, until: 7, paths: ['h7'] },
+    { ...a, from: null, until: 3, paths: ['a3'] },
+    { ...a, from: 3, until: 20, paths: ['a20', 'a20 too'] },
+    { metric: 'b', interval: '24h', from: null, until: 9, paths: ['b9'] },
+  ])
+})
 
 test('rows of data files are records of the columns that are asked for, or an error of integrity', async () => {
   using engine = await Engine.open()

@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
-import { decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/ledger/entry.ts'
-import { appendEntry, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
+import { canonical, decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/ledger/entry.ts'
+import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
 import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -44,6 +44,19 @@ describe('an entry', () => {
       expect(() => decodeEntry(flipped, 'e')).toThrow(/damaged/)
     }
   })
+  it('that lacks what it should say is refused, also where that might be anything', () => {
+    const finding = { series: 's', t: 1, kind: 'before_end', at: 1 }
+    for (const detail of [null, 0, 'x', [1], {}])
+      expect(() =>
+        decodeEntry(encodeEntry(entry(1, null, { findings: [{ ...finding, detail }] })).text, 'e'),
+      ).not.toThrow()
+    expect(() => decodeEntry(encodeEntry(entry(1, null, { findings: [finding] })).text, 'e')).toThrow(/detail: nothing/)
+  })
+  it('says the same of equal values, in whatever order they have their keys', () => {
+    expect(canonical({ b: [{ d: 1, c: null }], a: 'x' })).toBe('{"a":"x","b":[{"c":null,"d":1}]}')
+    expect(canonical({ a: 'x', b: [{ c: null, d: 1 }] })).toBe('{"a":"x","b":[{"c":null,"d":1}]}')
+    expect(canonical([2, 1])).toBe('[2,1]')
+  })
   it('of a newer program is refused with a word', () => {
     const { text } = encodeEntry(entry(1, null, { schema_version: journalSchema + 1 }))
     expect(() => decodeEntry(text, 'e')).toThrow(/newer pitlake/)
@@ -83,6 +96,17 @@ describe('the journal', () => {
       expect(await listJournal(root)).toMatchObject({ entries: [1], checkpoints: [] })
     }))
 })
+
+it('knows the digest of an entry that was set aside, of several the last, and of no other file', () =>
+  inFolder(async (root) => {
+    expect(await asideDigest(root, 3)).toBeNull()
+    mkdirSync(inLake(root, 'journal/aside'), { recursive: true })
+    const [first, last] = ['0a'.repeat(32), 'f1'.repeat(32)]
+    for (const name of [`0000000003-${last}`, `0000000003-${first}`, `0000000004-${first}`, `0000000003-${last}x`, '3'])
+      writeFileSync(inLake(root, `journal/aside/${name}.json`), '')
+    expect([await asideDigest(root, 3), await asideDigest(root, 4)]).toEqual([last, first])
+    expect(await asideDigest(root, 5)).toBeNull()
+  }))
 
 describe('run lines', () => {
   it('survive a cut: the torn line is passed over, later ones count', () =>
