@@ -64,24 +64,27 @@ async function judgeRoom(name: string, room: Room, count: number, seed: number):
   say(`${name}: ${mutants.length} mutants; ${killed.size} were killed before by tests that did not change`)
   const rests = new Map<string, string[]>(mutants.map(({ id }) => [id, []]))
   let seen: Seen = before?.seen ?? {}
+  const all: Line[] = []
+  const unsure = new Set<string>()
   for (const [stage, tests] of [listed(room.tests), listed(room.dear ?? [])].entries()) {
     const open = mutants.filter(({ id }) => !killed.has(id))
     if (open.length === 0 || tests.length === 0) continue
     seen = await look(place, room, tests, seen)
-    const concern = concernOf(tests.flatMap((test) => seen[test]?.lines ?? []))
+    const lines = tests.flatMap((test) => seen[test]?.lines ?? [])
+    const concern = concernOf(lines)
     for (const { id } of open) {
       const tried = [concern.direct.get(id) ?? [], concern.beside.get(id) ?? []].flat()
       rests.get(id)?.push(digestOf(tried.map((one) => one.file)))
     }
     const fresh = open.filter(({ id, key }) => known.get(key)?.rests[stage] !== rests.get(id)?.[stage])
-    const ids = fresh.map(({ id }) => id)
-    await tryTogether(place, ids, concern, killed)
+    all.push(...lines)
+    for (const { id } of fresh) unsure.add(id)
+    await tryTogether(place, [...unsure], concern, killed)
     // Were it ended here, what was killed so far would not be tried again.
     save(verdicts(mutants, killed, new Map()))
-    await tryAlone(place, ids, concern, killed)
-    say(`  ${killed.size} of ${mutants.length} killed`)
-    save(verdicts(mutants, killed, rests))
   }
+  await tryAlone(place, [...unsure], concernOf(all), killed)
+  say(`  ${killed.size} of ${mutants.length} killed`)
   return save(verdicts(mutants, killed, rests))
 
   function save(judged: readonly Judged[]): Report {
