@@ -97,7 +97,7 @@ describe('a commit', () => {
       const said = await commit(ledger, { job: 'fetch', run: 'again', provider, series, coverage: again }, deps)
       expect([said.made, existsSync(inLake(root, 'runs'))]).toEqual([false, false])
       // A window without length says nothing, also where it is told beside what is taken back.
-      const none = coverageRow(0, 7, 7, { state: 'failed' })
+      const none = coverageRow(0, 9 * 86_400, 9 * 86_400, { state: 'failed' })
       await commit(
         ledger,
         { ...draftOf(root, 1), series: [seriesRow(0), seriesRow(1)], uncovered: [], coverage: [none] },

@@ -60,6 +60,20 @@ describe('laying a window over what is known', () => {
     ] as const)
       expect(apply([first], second, layOver)).toEqual([{ ...later, since: 0, until: 20 }])
   })
+  it('takes the place of a row that differs in the reason, the time or the request alone', () => {
+    const held = coverageRow(1, 0, 10, { reason: 'gap', request: 'a' })
+    for (const change of [{ reason: 'awaiting' }, { reason: null }, { asked_at: 1001 }, { request: 'b' }]) {
+      const row = { ...held, ...change }
+      expect(layOver([held], row)).toEqual({ remove: [held], add: [row] })
+    }
+    expect(layOver([held], held)).toEqual({ remove: [], add: [] })
+  })
+  it('joins two windows of one request that say the same, whatever they say', () => {
+    const failed = coverageRow(1, 0, 10, { state: 'failed', reason: 'torn', request: 'a' })
+    expect(apply([failed], { ...failed, since: 10, until: 20 }, layOver)).toEqual([{ ...failed, until: 20 }])
+    const other = { ...failed, since: 10, until: 20, request: 'b' }
+    expect(apply([failed], other, layOver)).toEqual([failed, other])
+  })
   it('leaves a neighbour that says something else in its version', () => {
     const held = [coverageRow(1, 0, 10, { state: 'empty' }), coverageRow(1, 20, 30, { reason: 'gap' })]
     const between = coverageRow(1, 10, 20)

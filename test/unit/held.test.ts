@@ -2,7 +2,9 @@ import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import type { RequestRow, Stamp, Violation } from '../../src/ledger/entry.ts'
+import { toState } from '../../src/ledger/archive.ts'
 import {
+  archivedState,
   heldAnswers,
   heldCoverage,
   heldSeries,
@@ -18,6 +20,7 @@ import {
 import { earlierDatings, redatedLabel } from '../../src/ledger/datings.ts'
 import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { heldRuns, requestTotals, verifiedTotals } from '../../src/ledger/held-runs.ts'
+import { readEntry } from '../../src/ledger/journal.ts'
 import { rowsAs } from '../../src/ledger/rows-as.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape.ts'
 import { Engine } from '../../src/store/engine.ts'
@@ -208,6 +211,37 @@ test('state is found by the beginning of its name, as it was committed', () =>
     ])
     expect(() => heldStates(ledger, 'note:', count)).toThrow(LakeError)
     expect(versionChanges(ledger).map(({ rules: changed }) => changed)).toEqual([true])
+  }))
+
+test('what went into files leaves the index: requests at once, runs after a month, a verify never', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const month = 30 * 86_400_000_000
+    const before = 2_000_000_000_000_000
+    for (const [id, started_at, job] of [
+      ['old', before - month - 1, 'fetch'],
+      ['checked', before - month - 1, 'verify'],
+      ['of the month', before - month, 'fetch'],
+    ] as const)
+      await noteRunFacts(ledger, { id, job, started_at })
+    const about = { run: 'a', api: 'metrics', path: '/x', query: {}, series: null, since: null, until: null } as const
+    const cost = { status: 200, outcome: 'body', points: 1, bytes: 9, credits: 2, attempts: 1, seconds: null } as const
+    const requests = [before - 1, before].map((asked_at): RequestRow => {
+      return { id: `at ${asked_at}`, ...about, ...cost, asked_at, detail: null }
+    })
+    const draft = { run: 'a', provider: { metrics: 'x', synthetic: true } }
+    await commit(
+      ledger,
+      { ...draft, job: 'fetch', series: [seriesRow(0)], coverage: [coverageRow(0, 0, 9)], requests },
+      commitDeps(),
+    )
+    expect(archivedState(ledger)).toEqual({ before: 0, requests: 0, credits: 0 })
+    const archived = { before, requests: 1, credits: 2 }
+    await commit(ledger, { ...draft, job: 'vacuum', state: toState(archived) }, commitDeps())
+    expect((await readEntry(root, 2)).entry.state).toEqual({ archived })
+    expect(archivedState(ledger)).toEqual(archived)
+    expect([...ledger.rowsOf('requests')].map(({ id }) => id)).toEqual([`at ${before}`])
+    expect([...ledger.rowsOf('runs')].map(({ id }) => id)).toEqual(['checked', 'of the month'])
   }))
 
 test('earlier datings follow one another within their partition only', () => {

@@ -5,6 +5,7 @@ import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { heldCoverage, heldSeries, heldVersions, liveFiles, summary, versionAt } from '../../src/ledger/held.ts'
+import { foldedBefore } from '../../src/ledger/fold.ts'
 import { foldedFiles } from '../../src/ledger/journal.ts'
 import { checkpointFile, entryFile, inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -78,6 +79,20 @@ describe('the index', () => {
       const all = await Promise.all(Array.from({ length: 6 }, () => Ledger.open(root)))
       for (const ledger of all) ledger.close()
       expect(all).toHaveLength(6)
+    }))
+
+  it('takes back all that failed half way, and says why', () =>
+    inFolder(async (root) => {
+      using ledger = await fill(root)
+      const before = dump(ledger)
+      const half = (): void =>
+        ledger.transaction(() => {
+          ledger.exec('DELETE FROM coverage')
+          throw new RangeError('half way')
+        })
+      expect(half).toThrow('half way')
+      expect(dump(ledger)).toEqual(before)
+      expect(half).toThrow('half way')
     }))
 
   it('keeps what every version said', () =>
@@ -164,6 +179,40 @@ describe('checkpoints', () => {
       truncateSync(inLake(root, checkpointFile(12)), 500)
       await expect(Ledger.rebuild(root)).rejects.toMatchObject({ kind: 'integrity' })
       expect(existsSync(inLake(root, 'ledger.sqlite'))).toBe(true)
+    }))
+
+  it('that are damaged are passed over for an older one that the entries go on from', () =>
+    inFolder(async (root) => {
+      const ledger = await fill(root)
+      await writeCheckpoint(realDisk, ledger)
+      const folded = await foldedFiles(root)
+      await commit(ledger, draftOf(root, 40), deps)
+      await writeCheckpoint(realDisk, ledger)
+      for (const file of folded) rmSync(inLake(root, file))
+      truncateSync(inLake(root, checkpointFile(13)), 500)
+      const before = dump(ledger)
+      ledger.close()
+      using rebuilt = await Ledger.rebuild(root)
+      expect(dump(rebuilt)).toEqual(before)
+    }))
+
+  it('free the files of runs that have ended, or surely have', () =>
+    inFolder(async (root) => {
+      const began = 5_000_000_000_000
+      using ledger = await Ledger.open(root)
+      await noteRunFacts(ledger, { id: 'ended', started_at: began, ended_at: began + 1 })
+      await noteRunFacts(ledger, { id: 'open', started_at: began })
+      await commit(ledger, draftOf(root, 0), commitDeps({ nowMicros: () => began + 2 }))
+      await writeCheckpoint(realDisk, ledger)
+      await noteRunFacts(ledger, { id: 'later', started_at: began, ended_at: began + 3 })
+      const day = 86_400_000_000
+      expect(await foldedBefore(ledger, began + 30 * day)).toEqual([entryFile(1), 'runs/ended.jsonl'])
+      expect(await foldedBefore(ledger, began + 30 * day + 1)).toEqual([
+        entryFile(1),
+        'runs/ended.jsonl',
+        'runs/open.jsonl',
+      ])
+      expect(await foldedBefore(ledger, began + 1)).toEqual(['runs/ended.jsonl'])
     }))
 
   it('that are damaged are passed over while the entries are there', () =>
