@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { Document } from 'yaml'
 import {
   type Catalogue,
   dimensions,
@@ -11,11 +12,14 @@ import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/expor
 import { describeRule } from '../catalog/rule-kinds.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
+import { heldSelections } from '../metrics/prepare.ts'
+import { putOut } from '../store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval } from '../time.ts'
-import { checkedCatalogue, readContext } from './context.ts'
+import { dbtSources } from '../views/dbt.ts'
+import { checkedCatalogue, type Context, readContext } from './context.ts'
 import { json, table } from './print.ts'
-import { type CommandSpec, type Input, listOption } from './spec.ts'
+import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
 
 /** `catalog list`: one line per endpoint. */
 export const list: CommandSpec = {
@@ -65,12 +69,34 @@ export const show: CommandSpec = {
 export const exportAll: CommandSpec = {
   name: 'catalog export',
   ends: [],
-  summary: 'Every endpoint in full, value sets spelled out, as one JSON array.',
-  options: [{ flags: '--json', about: 'the only form there is; accepted for symmetry' }],
+  summary: 'Every endpoint in full, value sets spelled out, as one JSON array; or a dbt sources.yml of the views.',
+  options: [
+    { flags: '--json', about: 'the form without --dbt; accepted for symmetry' },
+    { flags: '--dbt', about: 'a sources.yml for dbt 1.10 and later instead' },
+    { flags: '-o, --out FILE', about: 'write it to a file, which appears whole' },
+  ],
+  details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
+endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees.
+The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
   run: async (input, deps) => {
-    const { catalogue } = readContext(input, deps)
-    deps.stdout(json(exportCatalogue(catalogue)))
+    const { settings, catalogue } = readContext(input, deps)
+    const dbt = flagOption(input, 'dbt')
+    if (dbt && flagOption(input, 'json'))
+      throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
+    const text = dbt ? await dbtText({ settings, catalogue }) : json(exportCatalogue(catalogue))
+    const file = textOption(input, 'out')
+    if (file === undefined) deps.stdout(text)
+    else await putOut(resolve(deps.cwd, file), text, settings.data, '--out')
   },
+}
+
+async function dbtText({ settings, catalogue }: Context): Promise<string> {
+  const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
+  const sources = await dbtSources(catalogue, expand(catalogue, selections))
+  const head = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
+  const document = new Document(sources, { aliasDuplicateObjects: false, schema: 'yaml-1.1' })
+  document.commentBefore = head
+  return document.toString({ lineWidth: 0 })
 }
 
 /** `catalog check`: the whole catalogue and config, all problems at once. */

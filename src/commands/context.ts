@@ -23,7 +23,7 @@ export const selectionOptions: readonly OptionSpec[] = [
 ]
 
 /** Settings and catalogue of a call. */
-interface Context {
+export interface Context {
   readonly settings: Settings
   readonly catalogue: Catalogue
 }

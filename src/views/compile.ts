@@ -11,8 +11,9 @@ import { type Column, recordTables } from '../registry/columns.ts'
 import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 import { tableOf } from './columns.ts'
 import { joinWords } from './joins.ts'
+import { exportedTables } from './ledger-tables.ts'
 import { type ObjectText, readObjects } from './objects.ts'
-import { datedPoints, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
+import { datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
@@ -24,8 +25,8 @@ export interface Sources {
   readonly files: readonly HeldFile[]
   /** Points as they were dated before a rule changed. */
   readonly earlier: readonly EarlierDating[]
-  /** The Parquet file of each exported table. */
-  readonly exports: ReadonlyMap<string, string>
+  /** The Parquet file of each exported table; null where there is no lake, and each is empty. */
+  readonly exports: ReadonlyMap<string, string> | null
   readonly weekStart: Weekday
 }
 
@@ -60,7 +61,10 @@ export function compile(sources: Sources): Statements {
     return { name, kind, file, sql, reads: [...reads].toSorted() }
   })
   const { root, head, exports } = sources
-  const files = [...[...exports].map(([table, path]) => ({ table, path: relative(root, path) })), ...sources.files]
+  const files = [
+    ...[...(exports ?? [])].map(([table, path]) => ({ table, path: relative(root, path) })),
+    ...sources.files,
+  ]
   const tables = Object.groupBy(files, ({ table }) => table)
   const named = Object.entries(tables).map(([table, own = []]) => [table, [...new Set(own.map(({ path }) => path))]])
   const { version, lake } = head
@@ -119,6 +123,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     },
     ledger: (name) => {
       onRead(name)
+      if (exports === null) return emptySql(found(exportedTables(catalogue)[name], name).columns)
       return ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? [])
     },
     points: (metric) => pointsOf(metric),

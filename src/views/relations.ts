@@ -107,7 +107,7 @@ function readDated(root: string, columns: Columns, files: readonly Listed[]): st
 }
 
 /** A relation of these columns without a row. */
-function emptySql(columns: Columns): string {
+export function emptySql(columns: Columns): string {
   const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${quoteName(name)}`)
   return `(SELECT ${typed.join(', ')} WHERE false)`
 }

@@ -22,13 +22,26 @@ function mounts(): string | undefined {
   return process.platform === 'linux' && status === 0 && stderr === '' ? 'mount' : undefined
 }
 
+/** The Python of a recipe, where its turn has come. */
+const recipe = (name: string): string | undefined =>
+  (process.env['PITLAKE_RECIPES'] ?? '').split(' ').includes(name) ? python(name) : undefined
+
+/** The first of these programs that is installed. */
+const program = (...paths: readonly string[]): string | undefined => paths.find((path) => existsSync(path))
+
 /** What tests need of the machine that is no part of this project: where it is, and what is said where it is not. */
 const needs = {
   peers: [() => python('peers'), 'no Python with DuckDB (scripts/peers.sh)'],
   readers: [() => python('readers'), 'no Python with deltalake and chdb (scripts/peers.sh readers)'],
   s3: [() => python('s3'), 'no Python with moto (scripts/peers.sh s3)'],
   spark: [() => process.env['PITLAKE_SPARK'] || undefined, 'Spark is asked by make test-spark alone'],
-  chromium: [() => browsers.find((path) => existsSync(path)), 'no chromium (apt-get install chromium)'],
+  dbt: [() => recipe('dbt'), 'dbt is asked by make test-recipes alone'],
+  dagster: [() => recipe('dagster'), 'Dagster is asked by make test-recipes alone'],
+  airflow: [() => recipe('airflow'), 'Airflow is asked by make test-recipes alone'],
+  rsync: [() => program('/usr/bin/rsync'), 'no rsync (apt-get install rsync)'],
+  logrotate: [() => program('/usr/sbin/logrotate', '/usr/bin/logrotate'), 'no logrotate (apt-get install logrotate)'],
+  systemd: [() => program('/usr/bin/systemd-analyze'), 'no systemd-analyze (apt-get install systemd)'],
+  chromium: [() => program(...browsers), 'no chromium (apt-get install chromium)'],
   mount: [mounts, 'no right to mount a file system'],
   linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
 } as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>

@@ -49,10 +49,14 @@ test.each([
   'test/python/requirements.txt',
   'test/python/requirements-readers.txt',
   'test/python/requirements-spark.txt',
+  'test/python/requirements-dbt.txt',
+  'test/python/requirements-dagster.txt',
+  'test/python/requirements-airflow.txt',
 ])('%s: exact versions, each with checksums', (file) => {
   const wanted = read(file).replaceAll('\\\n', ' ').trim().split('\n')
   expect(wanted.length).toBeGreaterThan(5)
-  for (const line of wanted) expect(line).toMatch(/^[\w.-]+==[\w.]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+$/)
+  for (const line of wanted)
+    expect(line).toMatch(/^[\w.-]+(\[[\w-]+\])?==[\w.]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+$/)
 })
 
 test.each(['scripts/notebooks.sh', 'scripts/peers.sh'])('%s installs nothing without a checksum', (file) => {

@@ -1,0 +1,184 @@
+import { ruleFor } from '../catalog/availability.ts'
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { countedSeconds, describeRule, ruleKinds } from '../catalog/rule-kinds.ts'
+import type { Wanted } from '../catalog/series.ts'
+import { toleranceOf } from '../metrics/plan.ts'
+import { quote } from '../store/engine.ts'
+import { day, hour, type Interval, intervals, longestSeconds, minute } from '../time.ts'
+import { describeViews, type DescribedColumn, type DescribedView } from './described.ts'
+
+/** What of a view holds for every row: columns that are never null, the one that is unique, values that there are. */
+interface Facts {
+  readonly filled: readonly string[]
+  readonly unique?: string
+  readonly values?: Readonly<Record<string, readonly string[]>>
+  /** The column that says when a row came. */
+  readonly loaded?: string
+}
+
+const bases = ['provider', 'stated', 'assumed', 'override', 'observed', 'backfilled']
+const dated = { interval: intervals, basis: bases }
+const point = ['metric', 'asset', 'interval', 't', 'available_at', 'observed_at', 'basis']
+const window = ['metric', 'asset', 'since', 'until', 'state']
+
+/** By view; those of the registry's tables stand in `factsOf`. */
+const facts: Readonly<Record<string, Facts>> = {
+  lake_info: { filled: ['version', 'committed_at', 'synthetic', 'folder', 'state'] },
+  points: { filled: point, values: dated, loaded: 'observed_at' },
+  components: { filled: [...point, 'component'], values: dated, loaded: 'observed_at' },
+  series: {
+    filled: ['metric', 'asset', 'interval', 'first_t', 'last_t', 'points', 'gaps', 'last_available_at'],
+    values: { interval: intervals },
+  },
+  price_usd: { filled: point, values: dated, loaded: 'observed_at' },
+  endpoints: {
+    filled: ['metric', 'about', 'rule', 'basis', 'rules'],
+    unique: 'metric',
+    values: { basis: ['stated', 'assumed', 'override'] },
+  },
+  metric_assets: { filled: ['id', 'record', 'first_seen', 'changed_at', 'assumed'], unique: 'id' },
+  links: {
+    filled: ['metric_asset', 'basis', 'ambiguous', 'valid_from', 'valid_to', 'assumed'],
+    values: { basis: ['mapping', 'address', 'symbol'] },
+  },
+  coverage: { filled: window, values: { state: ['covered', 'empty', 'unsupported', 'failed'] }, loaded: 'asked_at' },
+  gaps: { filled: [...window, 'missing'], values: { state: ['covered', 'failed', 'unsupported'] } },
+  violations: { filled: ['metric', 'asset', 't', 'kind', 'offered_at'], loaded: 'offered_at' },
+  clock_findings: {
+    filled: ['metric', 'asset', 't', 'kind', 'found_at'],
+    values: { kind: ['before_end', 'before_stated', 'convention'] },
+    loaded: 'found_at',
+  },
+  requests: {
+    filled: ['id', 'api', 'asked_at'],
+    unique: 'id',
+    values: { api: ['metrics', 'registry'] },
+    loaded: 'asked_at',
+  },
+  runs: { filled: ['id', 'job', 'started_at'], unique: 'id', loaded: 'started_at' },
+  versions: { filled: ['version', 'committed_at', 'digest'], unique: 'version', loaded: 'committed_at' },
+  registry_start: { filled: ['known_since', 'snapshot_date', 'source'], values: { source: ['snapshot', 'lists'] } },
+  schema_changes: { filled: ['resource', 'path', 'first_seen'], loaded: 'first_seen' },
+  registry_findings: { filled: ['found_at', 'kind'], loaded: 'found_at' },
+  registry_events: { filled: ['polled_at', 'position', 'event'], loaded: 'polled_at' },
+  universe: { filled: ['product_id', 'valid_from', 'first_seen', 'deployments', 'assumed'], unique: 'product_id' },
+}
+
+function factsOf({ schema, name }: DescribedView): Facts {
+  if (schema === 'history') return { filled: ['id', 'valid_from', 'valid_to', 'op', 'record'], loaded: 'valid_from' }
+  if (schema === 'snapshots') return { filled: ['snapshot_date', 'id', 'record', 'observed_at'], loaded: 'observed_at' }
+  return facts[name] ?? { filled: ['id', 'record', 'valid_from', 'assumed'], unique: 'id', loaded: 'valid_from' }
+}
+
+/** The database under which a dbt profile attaches `lake.duckdb`. */
+const database = 'lake'
+
+/**
+ * The sources of a dbt project (`sources.yml`, version 2, for dbt 1.10 and later) over the lake's views: each view with
+ * its columns and what is true of them, and each endpoint and interval of `wanted` as a table of its own, whose
+ * freshness is that of its availability rule.
+ */
+export async function dbtSources(catalogue: Catalogue, wanted: readonly Wanted[]) {
+  const schemas = Map.groupBy(await describeViews(catalogue), ({ schema }) => schema)
+  const endpoints = endpointTables(wanted)
+  const finest = endpoints.toSorted((a, b) => a.due - b.due)[0]
+  const views = [...schemas].map(([schema, own]) => ({
+    name: schema === 'main' ? database : `${database}_${schema}`,
+    description: about[schema] ?? '',
+    database,
+    schema,
+    loader: 'pitlake',
+    tables: own.map((view) => viewTable(view, view.name === 'points' ? finest : undefined)),
+  }))
+  const own = {
+    name: `${database}_endpoints`,
+    description: about['endpoints'],
+    database,
+    schema: 'main',
+    loader: 'pitlake',
+    tables: endpoints.map(({ table }) => table),
+  }
+  return { version: 2, sources: endpoints.length === 0 ? views : [...views, own] }
+}
+
+const about: Readonly<Record<string, string>> = {
+  main: 'What is knowable now; SET VARIABLE as_of in the pre-hook of a model moves every view back to what was knowable then.',
+  history: 'Every version ever known of each record of the registry.',
+  snapshots: 'The registry as its dated snapshots showed it.',
+  endpoints:
+    'The points of one endpoint and interval each. Fresh as long as no point is due by the availability rule that is not there, of any asset; an error when it is overdue for longer than the endpoint is waited for.',
+}
+
+function viewTable(view: DescribedView, fresh: EndpointTable | undefined) {
+  const { filled, unique, values = {}, loaded } = factsOf(view)
+  const columns = view.columns.map((column) =>
+    columnOf(column, [
+      ...(filled.includes(column.name) ? ['not_null'] : []),
+      ...(unique === column.name ? ['unique'] : []),
+      ...[values[column.name] ?? []].filter((list) => list.length > 0).map(accepted),
+    ]),
+  )
+  const config = { ...(loaded === undefined ? {} : { loaded_at_field: loaded }), ...(fresh && freshnessOf(fresh)) }
+  return { name: view.name, description: view.about, ...(loaded === undefined ? {} : { config }), columns }
+}
+
+function accepted(values: readonly string[]) {
+  return { accepted_values: { arguments: { values } } }
+}
+
+function columnOf({ name, type, about: description }: DescribedColumn, tests: readonly unknown[]) {
+  const told = { name, description, data_type: type, quote: true }
+  return tests.length === 0 ? told : { ...told, data_tests: tests }
+}
+
+interface EndpointTable {
+  /** How old the newest `t` may be before the next point is due, and overdue, in seconds. */
+  readonly due: number
+  readonly overdue: number
+  readonly table: object
+}
+
+/** One table for each endpoint and interval, in the order of the catalogue. */
+function endpointTables(wanted: readonly Wanted[]): EndpointTable[] {
+  const found = new Map<string, EndpointTable>()
+  for (const { endpoint, series } of wanted) {
+    const plain = [endpoint.path, ...(series.interval === null ? [] : [series.interval])].join('__')
+    const name = plain.replaceAll('/', '__').replaceAll(/\W/g, '_').toLowerCase()
+    if (!found.has(name)) found.set(name, endpointTable(name, endpoint, series.interval))
+  }
+  return [...found.values()]
+}
+
+function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null): EndpointTable {
+  const unit = interval ?? '24h'
+  const rule = ruleFor(endpoint.rules[unit], Number.POSITIVE_INFINITY)
+  const length = longestSeconds(unit)
+  // The newest t is one interval before that of the next point, which is due when its rule says.
+  const due = length + ruleKinds[rule.kind].at(0, length, countedSeconds(rule))
+  const overdue = due + toleranceOf(endpoint, unit)
+  const held = interval === null ? '' : ` AND "interval" = ${quote(interval)}`
+  const rows = `(SELECT * FROM ${database}.main.points WHERE metric = ${quote(endpoint.path)}${held})`
+  const config = {
+    loaded_at_field: 't',
+    ...freshnessOf({ due, overdue }),
+    // The adapter fills in what stands in braces.
+    meta: { external_location: rows.replaceAll(/[{}]/g, '$&$&') },
+  }
+  const description = `${endpoint.about} Available: ${describeRule(rule)} (${rule.basis}).`
+  return { due, overdue, table: { name, description, config } }
+}
+
+function freshnessOf({ due, overdue }: Pick<EndpointTable, 'due' | 'overdue'>) {
+  return { freshness: { warn_after: spanOf(due), error_after: spanOf(overdue) } }
+}
+
+/** A span in the largest unit of dbt that it is a whole number of; rounded up to minutes. */
+function spanOf(seconds: number) {
+  const units = [
+    ['day', day],
+    ['hour', hour],
+    ['minute', minute],
+  ] as const
+  const [period, unit] = units.find(([, size]) => seconds % size === 0) ?? ['minute', minute]
+  return { count: Math.ceil(seconds / unit), period }
+}
