@@ -1,6 +1,6 @@
 import { type Interval, intervals } from '../time.ts'
 import type { Rule } from './availability.ts'
-import { globTest } from './globs.ts'
+import { globTest, globWeight } from './globs.ts'
 import { type AvailabilityRow, timeOf } from './schema.ts'
 
 /** A rule of the catalogue with the place where it stands, ready to be matched. */
@@ -76,9 +76,6 @@ function chain(
 
 /** 0: no match; higher beats lower. */
 function weight(rule: PlacedRule, path: string): number {
-  const best = Math.max(
-    0,
-    ...rule.patterns.map((p) => (p.matches(path) ? (p.text === path ? 3 : p.text === '*' ? 1 : 2) : 0)),
-  )
+  const best = Math.max(0, ...rule.patterns.map(({ text, matches }) => globWeight(text, matches, path)))
   return best === 0 ? 0 : best * 2 + (rule.intervals === null ? 0 : 1)
 }

@@ -12,6 +12,7 @@ import { lakeWorld, openedLake, webOf } from './world.ts'
 export const backupCommand: AnsweringSpec<BackedUp> = {
   name: 'backup',
   ends: [3, 4, 5, 6, 7],
+  recorded: true,
   summary:
     'Keep the newest version of the lake a second time, for restore; beside any job, only what is missing travels.',
   args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],

@@ -4,7 +4,7 @@ import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { json } from './print.ts'
 import { leave } from './leave.ts'
-import { type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, type Tell } from './spec.ts'
 import { commandTable, type CommandEntry } from './table.ts'
 
 /** Runs one command line with the real world behind it; returns the exit code. */
@@ -98,7 +98,9 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
 /** Has a command do its work and says what it answers. */
 async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
   try {
-    return await answered(command, input, deps)
+    if (command.recorded !== true) return await answered(command, input, deps, () => undefined)
+    const { withHooks } = await import('./hooks.ts')
+    return await withHooks(command.name, input, deps, async (tell) => await answered(command, input, deps, tell))
   } catch (error) {
     if (exitCode(error) !== 1) throw error
     const [{ explained }, { readSettings }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
@@ -106,9 +108,10 @@ async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<
   }
 }
 
-async function answered(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
-  if ('run' in command) return command.run(input, deps)
+async function answered(command: CommandSpec, input: Input, deps: Deps, tell: Tell): Promise<number | void> {
+  if ('run' in command) return command.run(input, deps, tell)
   const { document, words, error = null, code } = await command.answer(input, deps)
+  tell(document)
   deps.stdout(flagOption(input, 'json') ? json(document) : words())
   if (error !== null) throw error
   return code

@@ -71,11 +71,12 @@ export function rangeOption(input: Input): { readonly since: number | undefined;
   throw usage('--since', { expected: 'an instant before --until', got })
 }
 
-/** A whole number given by an option. */
-export function countOption(input: Input, name: string): number | undefined {
+/** A whole number given by an option, above 0 unless said. */
+export function countOption(input: Input, name: string, least: 0 | 1 = 1): number | undefined {
   const text = textOption(input, name)
   if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,11}$/.test(text)) throw usage(flagOf(name), { expected: 'a whole number above 0', got: text })
+  if (!/^(?:0|[1-9]\d{0,11})$/.test(text) || Number(text) < least)
+    throw usage(flagOf(name), { expected: least === 0 ? 'a whole number' : 'a whole number above 0', got: text })
   return Number(text)
 }
 

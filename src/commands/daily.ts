@@ -46,6 +46,7 @@ const vacuumKeep = '30d'
 export const dailyCommand: CommandSpec = {
   name: 'daily',
   ends: [3, 4, 5, 6, 7],
+  recorded: true,
   summary: 'What cron calls: fetch, registry sync, views, merge when due, a sample of verify, the status page.',
   asks: true,
   options: [
@@ -55,7 +56,7 @@ export const dailyCommand: CommandSpec = {
   ],
   details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
 pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
-  run: async (input, deps) => {
+  run: async (input, deps, tell) => {
     const day = begin(input, deps)
     await refuseMirror(day.context.settings.data)
     const told: (Told & { step: string })[] = []
@@ -67,10 +68,10 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
       if (!scripted) deps.stdout(`${step.padEnd(14)} ${done.code}  ${done.line}\n`)
     }
     const code = gravest(told.map((one) => one.code))
-    if (scripted) {
-      const list = told.map((one) => ({ step: one.step, exit_code: one.code, line: one.line, report: one.report }))
-      deps.stdout(json({ exit_code: code, steps: list }))
-    }
+    const list = told.map((one) => ({ step: one.step, exit_code: one.code, line: one.line, report: one.report }))
+    const document = { exit_code: code, steps: list }
+    tell(document)
+    if (scripted) deps.stdout(json(document))
     return code
   },
 }

@@ -11,6 +11,7 @@ import { number } from './print.ts'
 export const fetchCommand: AnsweringSpec<IngestSummary> = {
   name: 'fetch',
   ends: [3, 4, 5, 6, 7],
+  recorded: true,
   asks: true,
   summary: 'Bring the metrics up to date; resumable at any instant.',
   options: [

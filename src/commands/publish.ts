@@ -14,6 +14,7 @@ import { lakeWorld, openedLake, webOf } from './world.ts'
 export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
   name: 'publish',
   ends: [3, 4, 5, 6, 7],
+  recorded: true,
   summary: 'Write the lake as Delta tables for Spark, Trino, ClickHouse, polars and DuckDB; only what changed.',
   args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],
   options: [

@@ -30,6 +30,7 @@ const jobOptions: readonly OptionSpec[] = [
 export const snapshotCommand: CommandSpec = {
   name: 'registry snapshot',
   ends: [3, 4, 5, 6, 7],
+  recorded: true,
   asks: true,
   summary: 'Take a dated snapshot of the whole registry.',
   options: jobOptions,
@@ -42,6 +43,7 @@ export const snapshotCommand: CommandSpec = {
 export const syncCommand: AnsweringSpec<RegistrySummary> = {
   name: 'registry sync',
   ends: [3, 4, 5, 6, 7],
+  recorded: true,
   asks: true,
   summary: 'Follow the change feed of the registry to its tail.',
   options: jobOptions,

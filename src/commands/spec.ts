@@ -54,6 +54,9 @@ export interface Answer<Document = unknown> {
   readonly code?: number
 }
 
+/** Takes the document of a run for whoever is told of its end. */
+export type Tell = (document: unknown) => void
+
 /** What every command says of itself. */
 interface CommandHead {
   readonly name: string
@@ -66,6 +69,8 @@ interface CommandHead {
   readonly details?: string
   /** It asks a provider: where none is set and the lake is synthetic, a sandbox answers while it runs. */
   readonly asks?: true
+  /** Its runs are on record, and the hooks of the config run at their end. */
+  readonly recorded?: true
 }
 
 /** A command that ends in an answer; it has the option `--json`. */
@@ -75,7 +80,7 @@ export interface AnsweringSpec<Document = unknown> extends CommandHead {
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */
 interface TalkingSpec extends CommandHead {
-  readonly run: (input: Input, deps: Deps) => Promise<number | void>
+  readonly run: (input: Input, deps: Deps, tell: Tell) => Promise<number | void>
 }
 
 /** One command (or subcommand: `catalog list`). */

@@ -1,5 +1,6 @@
 import { instantOf } from '../time.ts'
 import { resolve } from 'node:path'
+import type { Check } from '../config/health.ts'
 import { readStanding } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readPage } from '../report/status-page.ts'
@@ -8,9 +9,9 @@ import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
-import { readContext } from './context.ts'
+import { countOption, readContext, timeOption } from './context.ts'
 import { wrapped } from './print.ts'
-import { type AnsweringSpec, flagOption, textOption } from './spec.ts'
+import { type AnsweringSpec, flagOption, type Input, textOption } from './spec.ts'
 import { programName } from './world.ts'
 
 /** `status`: whether the lake can be trusted today. */
@@ -22,11 +23,17 @@ export const statusCommand: AnsweringSpec<Standing> = {
     { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
     { flags: '--metrics FILE', about: 'also write the numbers as text for Prometheus' },
     { flags: '--check', about: 'one line, and an exit code that judges: 0, 4 or 6' },
+    { flags: '--max-late TIME', about: 'how long a point may have been due' },
+    { flags: '--max-feed-age TIME', about: 'how long ago the registry may have been polled (3d)' },
+    { flags: '--max-violations N', about: 'how many stored values may differ upstream (0)' },
+    { flags: '--max-failed N', about: 'how many windows may have failed (0)' },
+    { flags: '--max-gaps N', about: 'in how many windows points may be missing for good' },
   ],
   details:
-    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at.',
+    'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings: written, catalogue } = readContext(input, deps)
+    const settings = { ...written, check: checkOf(input, written.check) }
     const file = textOption(input, 'html')
     using ledger = await Ledger.openToRead(settings.data)
     const few = flagOption(input, 'check') ? { arrivals: false } : {}
@@ -45,6 +52,18 @@ export const statusCommand: AnsweringSpec<Standing> = {
     const words = () => checked?.line ?? inWords(judged.standing, settings.data)
     return { document: judged.standing, words, code: checked?.code ?? 0 }
   },
+}
+
+/** What is still well: flags win over the config file. */
+function checkOf(input: Input, check: Check): Check {
+  const late = timeOption(input, 'maxLate', '30m or 2h')
+  return {
+    maxLate: late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }],
+    maxFeedAge: timeOption(input, 'maxFeedAge', '6h or 3d') ?? check.maxFeedAge,
+    maxViolations: countOption(input, 'maxViolations', 0) ?? check.maxViolations,
+    maxFailed: countOption(input, 'maxFailed', 0) ?? check.maxFailed,
+    maxGaps: countOption(input, 'maxGaps', 0) ?? check.maxGaps,
+  }
 }
 
 const checkCodes = { integrity: 4, stale: 6, look: 6 } as const

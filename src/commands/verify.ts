@@ -16,6 +16,7 @@ export const usualBudget = 300
 export const verifyCommand: AnsweringSpec<VerifySummary> = {
   name: 'verify',
   ends: [3, 4, 5, 6, 7],
+  recorded: true,
   asks: true,
   summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
   options: [

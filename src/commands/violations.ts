@@ -81,8 +81,8 @@ function idsOf(input: Input, ledger: Ledger): readonly string[] {
   return open.map(({ id }) => id)
 }
 
-/** The names that scripts rely on. */
-function scripted({ id, series, t, kind, stored, offered, accepted_at, why }: Listed): object {
+/** A violation under the names that scripts rely on. */
+export function scripted({ id, series, t, kind, stored, offered, accepted_at, why }: Listed): object {
   const accepted = accepted_at === null ? null : new Date(accepted_at / 1000).toISOString()
   return { id, ...readableSeries(series), t: formatInstant(t), kind, stored, offered, accepted, why }
 }

@@ -1,20 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { givenKeys, type Settings } from '../config/settings.ts'
+import type { Settings } from '../config/settings.ts'
 import { usage } from '../errors.ts'
 import { priceOf } from '../metrics/plan.ts'
 import { destinationOf } from '../publish/open.ts'
 import { publish } from '../publish/publish.ts'
-import { redact } from '../secrets/secrets.ts'
 import { realDisk } from '../store/disk.ts'
 import { lockJob } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
-import { formatInstant, hour } from '../time.ts'
+import { hour, minute } from '../time.ts'
 import { jobsOn, type JobsInput } from '../watch/jobs.ts'
-import { watch, type WatchEvent } from '../watch/watch.ts'
+import type { NextPoint } from '../watch/due.ts'
+import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
 import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
-import { number } from './print.ts'
+import { openHooks, type OpenHooks } from './hooks.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
+import { jsonLines, lines, plainly } from './watch-words.ts'
 import { besideWorld, lakeWorld, openedLake, webOf } from './world.ts'
 
 const told: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'])
@@ -44,7 +45,7 @@ spread over the day. docs/watch.md has the rest.`,
     const watches = watched(settings)
     const selections = watches.metrics ? await selectionsOf(input, { settings, catalogue }) : []
     const own = { settings, catalogue, selections, watches, publish: publisher(input, deps, settings, catalogue) }
-    await openedLake(deps, root)
+    const version = await openedLake(deps, root)
     const holder = {
       pid: process.pid,
       host: hostname(),
@@ -54,13 +55,39 @@ spread over the day. docs/watch.md has the rest.`,
     await using _ = await lockJob(root, 'watch', holder)
     const jobs = jobsOn(own, (command) => ({ ...besideWorld(deps), ...lakeWorld(deps, command) }))
     const { credits, weekStart } = settings.metrics
-    return await watch({ weekStart, price: ({ series }) => priceOf(credits, series.asset), creditsPerDay }, jobs, {
-      now: deps.now,
-      sleep: deps.sleep,
-      signal: deps.signal,
-      log: flagOption(input, 'json') ? jsonLines(deps) : lines(deps),
-    })
+    const log = flagOption(input, 'json') ? jsonLines(deps) : lines(deps)
+    const say = (words: string): void => log({ kind: 'hook', at: Math.floor(deps.now() / 1000), words })
+    const hooks = await openHooks({ settings, catalogue }, 'watch', deps, say)
+    const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
+    const world = { now: deps.now, sleep: deps.sleep, signal: deps.signal, log }
+    const heard = hooks === null ? world : hooked(world, hooks, version)
+    const code = await watch({ weekStart, price, creditsPerDay }, jobs, heard)
+    await hooks?.settled()
+    return code
   },
+}
+
+/** The same world, whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
+function hooked(world: WatchDeps, hooks: OpenHooks, version: number): WatchDeps {
+  let seen = version
+  let looked = Number.NEGATIVE_INFINITY
+  const look = (): void => {
+    looked = world.now()
+    hooks.look()
+  }
+  const log = (event: WatchEvent): void => {
+    world.log(event)
+    const isTurn = event.kind === 'metrics' || event.kind === 'registry'
+    if (event.kind !== 'ended' && !(isTurn && event.version > seen)) return
+    if (isTurn) seen = event.version
+    look()
+    hooks.done({ event: plainly(event) })
+  }
+  const sleep: WatchDeps['sleep'] = async (ms, signal) => {
+    if (Math.abs(world.now() - looked) >= minute * 1000) look()
+    await world.sleep(ms, signal)
+  }
+  return { ...world, log, sleep }
 }
 
 function budgetOf(input: Input): number | null {
@@ -99,46 +126,5 @@ function publisher(
     if (deps.signal.aborted || Math.abs(deps.now() - last) < hour * 1000) return
     await publish({ root, catalogue, to }, lakeWorld(deps, 'watch'))
     last = deps.now()
-  }
-}
-
-function jsonLines(deps: Deps): (event: WatchEvent) => void {
-  const plain = (key: string, value: unknown): unknown =>
-    instants.has(key) && typeof value === 'number' ? formatInstant(value) : value
-  return (event) => deps.stdout(`${redact(JSON.stringify(event, plain), givenKeys(deps.env))}\n`)
-}
-
-const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
-
-function lines(deps: Deps): (event: WatchEvent) => void {
-  return (event) => {
-    const [part, words] = wordsOf(event)
-    deps.stdout(redact(`${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}\n`, givenKeys(deps.env)))
-  }
-}
-
-function wordsOf(event: WatchEvent): readonly [part: string, words: string] {
-  switch (event.kind) {
-    case 'metrics': {
-      const { series, brought, requests, version, next, error } = event
-      const then = next === null ? '' : `; next ${formatInstant(next).slice(11, 16)}`
-      const came = `${number(brought)} new points, ${number(series)} series due, ${number(requests)} requests`
-      return ['metrics', `${came}, version ${version}${then}${error === null ? '' : `; ${error}`}`]
-    }
-    case 'registry': {
-      const { brought, requests, version, error } = event
-      const came = `${number(brought)} events, ${number(requests)} requests`
-      return ['registry', `${came}, version ${version}${error === null ? '' : `; ${error}`}`]
-    }
-    case 'views':
-      return ['views', `of version ${event.version}`]
-    case 'trouble':
-      return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
-    case 'clock':
-      return ['clock', `went back ${number(event.back)} s: everything is planned anew`]
-    case 'ended':
-      return ['ended', event.code === 0 ? 'all that was brought is committed' : `with exit code ${event.code}`]
-    default:
-      return event satisfies never
   }
 }

@@ -91,10 +91,14 @@ export function requireLake(root: string): void {
   throw usage(`no lake in ${root}`, { next: 'run pitlake fetch to begin one, or name another folder with --data' })
 }
 
-/** Refuses a folder in which no lake was begun; says on stderr where its last commit lies ahead of this machine's clock. */
-export async function openedLake(deps: Deps, root: string): Promise<void> {
+/**
+ * Refuses a folder in which no lake was begun; says on stderr where its last commit lies ahead of this machine's clock.
+ * Gives the newest version.
+ */
+export async function openedLake(deps: Deps, root: string): Promise<number> {
   requireLake(root)
   using ledger = await Ledger.openToRead(root)
   const note = clockNote(ledger, Math.floor(deps.now() * 1000))
   if (note !== null) deps.stderr(`note: ${note}\n`)
+  return ledger.head().version
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { globTest } from '../catalog/globs.ts'
 import { describeIssues, readYaml, type YamlText } from '../catalog/document.ts'
-import { instant, isTimed, ruleTimeKeys, wrongTime } from '../catalog/schema.ts'
+import { duration, instant, isTimed, ruleTimeKeys, wrongTime } from '../catalog/schema.ts'
 import { metadataWire, queryKeys } from '../catalog/wire.ts'
 import { type Complaint, LakeError } from '../errors.ts'
 import { type Interval, intervals, weekdays } from '../time.ts'
@@ -75,12 +75,36 @@ const selection = z
 /** What the daily run does beside what it always does. */
 const daily = z.strictObject({ vacuum: z.boolean().optional() })
 
+/** A line for the shell, or a program and its arguments. */
+const command = z.union([word, z.array(word).min(1)])
+
+/** What is run when something has happened, and for how long at most. */
+const hooks = z.strictObject({
+  on_done: command.optional(),
+  on_stale: command.optional(),
+  on_violation: command.optional(),
+  limit: duration.refine((seconds) => seconds >= 1 && seconds <= 3600, 'from 1s to 1h').optional(),
+})
+
+const most = z.number().int().min(0).optional()
+
+/** What is still well; more of it is told by `status --check`. */
+const check = z.strictObject({
+  max_late: z.union([duration, z.record(word, duration)]).optional(),
+  max_feed_age: duration.optional(),
+  max_violations: most,
+  max_failed: most,
+  max_gaps: most,
+})
+
 /** `pitlake.yaml`: what a person may set. Keys to the APIs have no place in it. */
 export const configSchema = z.strictObject({
   data: word.optional(),
   metrics: metrics.nullish().transform((value) => value ?? undefined),
   registry: registry.nullish().transform((value) => value ?? undefined),
   daily: daily.nullish().transform((value) => value ?? undefined),
+  check: check.nullish().transform((value) => value ?? undefined),
+  hooks: hooks.nullish().transform((value) => value ?? undefined),
   catalogs: z.array(word).optional(),
   select: z.array(selection).min(1).optional(),
 })

@@ -9,6 +9,7 @@ import { isTimed, timeOf } from '../catalog/schema.ts'
 import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, usage } from '../errors.ts'
+import { type Check, checkLate, healthOf, type Hooks } from './health.ts'
 import { shortestKey } from '../secrets/secrets.ts'
 import { hint } from '../suggestion.ts'
 import { type Interval, intervals, type Weekday } from '../time.ts'
@@ -54,6 +55,10 @@ export interface Settings {
   }
   /** Whether the daily run takes away superseded files. */
   readonly daily: { readonly vacuum: boolean }
+  readonly check: Check
+  readonly hooks: Hooks
+  /** What whoever reads over HTTP has to know; null: only this machine may. */
+  readonly token: string | null
   /** Absolute paths of the user's catalogue files. */
   readonly catalogs: readonly string[]
   readonly select: readonly Selection[]
@@ -145,6 +150,8 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       rawDays: number('registry.raw_days', config.registry?.raw_days, 90),
     },
     daily: { vacuum: config.daily?.vacuum ?? false },
+    ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
+    token: readKey('PITLAKE_TOKEN', env),
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
     select: config.select ?? [],
     secrets: givenKeys(env),
@@ -173,6 +180,7 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
     if (!isTimed(row)) return own
     return [{ rule: overrideRule(row), intervals: row.intervals ?? null, patterns, where }, ...own]
   })
+  checkLate(settings.check, catalogue, settings.where)
   checkPaths(catalogue, settings)
   checkExchanges(catalogue, settings)
   const endpoints = new Map<string, Endpoint>()
@@ -318,7 +326,7 @@ function readKey(name: string, env: Sources['env']): string | null {
 
 /** Every key that the environment holds or names the file of, for whatever must not show one; reads what it can. */
 export function givenKeys(env: Sources['env']): string[] {
-  const found = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY'].flatMap((name) => {
+  const found = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY', 'PITLAKE_TOKEN'].flatMap((name) => {
     const file = env[`${name}_FILE`]
     return [env[name]?.trim() ?? '', file ? readQuietly(file).trim() : '']
   })

@@ -1,5 +1,6 @@
 import { availableAt } from '../catalog/availability.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type Check, lateFor } from '../config/health.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
 import { type HeldSeries, storedInterval } from '../ledger/held.ts'
 import type { FreshCounts } from './page/standing.ts'
@@ -25,6 +26,8 @@ export interface SeriesStanding {
   readonly fresh: keyof FreshCounts | null
   /** For how long its next point has been due without being asked for, in seconds. */
   readonly overdue: number
+  /** For how long its next point has been due, whether or not it was asked for, in seconds. */
+  readonly late: number
 }
 
 /** Judges every series; pure. Series of endpoints that the catalogue no longer has are due when their interval ends. */
@@ -49,6 +52,8 @@ export function judgeSeries(
   })
 }
 
+const inTime = { overdue: 0, late: 0 }
+
 interface Against {
   readonly endpoint: Endpoint | undefined
   readonly horizon: Instant
@@ -64,7 +69,7 @@ function judge(
 ): SeriesStanding {
   const { metric, points, first_t, last_t } = series
   const empty = { metric, interval, points, newest: last_t, due: null, held: [], failed: [], verified: [] }
-  if (points <= 0 || first_t === null || last_t === null) return { ...empty, fresh: null, overdue: 0 }
+  if (points <= 0 || first_t === null || last_t === null) return { ...empty, fresh: null, ...inTime }
   const reached = end(last_t, interval)
   const withdrawn = rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
   // Of what was withdrawn nothing more is due.
@@ -78,7 +83,7 @@ function judge(
     held: intersect([due], held),
     failed: intersect([due], failed),
     verified: intersect(held, same),
-    ...(withdrawn ? { fresh: null, overdue: 0 } : freshness(reached, interval, rows, against)),
+    ...(withdrawn ? { fresh: null, ...inTime } : freshness(reached, interval, rows, against)),
   }
 }
 
@@ -88,16 +93,16 @@ function freshness(
   interval: Interval,
   rows: readonly CoverageRow[],
   { endpoint, horizon, now }: Against,
-): { fresh: keyof FreshCounts; overdue: number } {
-  if (reached >= horizon) return { fresh: 'fresh', overdue: 0 }
+): { fresh: keyof FreshCounts; overdue: number; late: number } {
+  if (reached >= horizon) return { fresh: 'fresh', ...inTime }
+  const late = Math.max(0, now - dueAt(endpoint, reached, interval))
   const said = rows.find((row) => row.since <= reached && row.until > reached)
   const unasked = said === undefined ? reached : lastAsked(rows, reached)
   if (unasked >= horizon && said !== undefined) {
     const patience = endpoint ? toleranceOf(endpoint, interval) : 0
-    const age = now - dueAt(endpoint, reached, interval)
-    return { fresh: age > patience ? 'stopped' : 'awaited', overdue: 0 }
+    return { fresh: late > patience ? 'stopped' : 'awaited', overdue: 0, late }
   }
-  return { fresh: 'behind', overdue: Math.max(0, now - dueAt(endpoint, unasked, interval)) }
+  return { fresh: 'behind', overdue: Math.max(0, now - dueAt(endpoint, unasked, interval)), late }
 }
 
 /** The end of the answers that follow on one another from an instant on: failed ones answer nothing, but for a refusal. */
@@ -112,6 +117,41 @@ function lastAsked(rows: readonly CoverageRow[], from: Instant): Instant {
 
 function dueAt(endpoint: Endpoint | undefined, t: Instant, interval: Interval): Instant {
   return endpoint ? availableAt(endpoint.rules[interval], t, interval) : end(t, interval)
+}
+
+/** The series of one endpoint and interval that are late. */
+export interface Late {
+  readonly metric: string
+  readonly interval: Interval
+  readonly series: number
+  /** For how long the one that is furthest behind has been due. */
+  readonly seconds: number
+}
+
+/**
+ * What is late: beyond the limit for its path, or, where there is none, due without being asked for. What was asked for in
+ * vain for too long is `stopped` where no limit says more. With a patience what has stopped is late, too, and what was not
+ * asked for only after that time.
+ */
+export function lateOf(
+  series: readonly SeriesStanding[],
+  check: Pick<Check, 'maxLate'>,
+  patience: number | null = null,
+): { readonly late: readonly Late[]; readonly stopped: number } {
+  const limits = new Map([...new Set(series.map(({ metric }) => metric))].map((path) => [path, lateFor(check, path)]))
+  const late = new Map<string, Late>()
+  let stopped = 0
+  for (const { metric, interval, fresh, overdue, late: due } of series) {
+    const limit = limits.get(metric) ?? null
+    if (limit === null && fresh === 'stopped') stopped++
+    const stale = (fresh === 'behind' && overdue >= (patience ?? 0)) || (fresh === 'stopped' && patience !== null)
+    if (limit === null ? !stale : due <= limit) continue
+    const key = `${metric} ${interval}`
+    const known = late.get(key) ?? { metric, interval, series: 0, seconds: 0 }
+    const seconds = Math.max(known.seconds, limit === null && fresh === 'behind' ? overdue : due)
+    late.set(key, { ...known, series: known.series + 1, seconds })
+  }
+  return { late: [...late.values()], stopped }
 }
 
 /** How many intervals the windows hold. */

@@ -17,12 +17,12 @@ import { readRefusal } from '../ledger/refusals.ts'
 import type { CoverageCounts, RunCost, RunFact, Standing } from './page/standing.ts'
 import type { Settings } from '../config/settings.ts'
 import { formatInstant, type Instant } from '../time.ts'
-import { countIn, judgeSeries, type SeriesStanding } from './freshness.ts'
+import { countIn, judgeSeries, lateOf, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/state.ts'
 import { registryFacts } from '../registry/status.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
 import { judge } from './audit.ts'
-import { reasonsOf, trustOf } from './trust.ts'
+import { type Judging, reasonsOf, trustOf } from './trust.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 
 /** What a status is made of. */
@@ -70,8 +70,18 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
     running: await runningJobs(ledger.root),
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
   }
-  const reasons = reasonsOf(facts, now)
+  const reasons = reasonsOf(facts, now, { check: settings.check, late: lateCount(series, settings.check) })
   return { standing: { ...facts, trust: trustOf(reasons), reasons }, series, arrivals }
+}
+
+function lateCount(series: readonly SeriesStanding[], check: Settings['check']): Judging['late'] {
+  const { late, stopped } = lateOf(series, check)
+  let [count, seconds] = [0, 0]
+  for (const one of late) {
+    count += one.series
+    seconds = Math.max(seconds, one.seconds)
+  }
+  return { series: count, seconds, stopped }
 }
 
 /** A damaged file takes this judgement away, not the status that has to say so. */

@@ -1,4 +1,5 @@
 import type { Reason, Standing } from './page/standing.ts'
+import type { Check } from '../config/health.ts'
 import { several } from './page/words.ts'
 import { formatDuration, type Instant, instantOf } from '../time.ts'
 
@@ -8,11 +9,25 @@ const minute = 60
 const hour = 3600
 const day = 86_400
 
+/** What is judged beside the facts: what is still well, and how many series are late by it. */
+export interface Judging {
+  readonly check: Check
+  readonly late: { readonly series: number; readonly seconds: number; readonly stopped: number }
+}
+
 /** Why the lake should not be trusted blindly now, the weightiest first. */
-export function reasonsOf(facts: Facts, now: Instant): Reason[] {
+export function reasonsOf(facts: Facts, now: Instant, { check, late }: Judging): Reason[] {
   if (facts.version === 0)
     return [{ level: 'no', word: 'stale', text: 'nothing has been committed yet', next: 'pitlake fetch' }]
-  const reasons = [...damage(facts), ...upstream(facts), ...freshness(facts), ...polled(facts, now), ...remarks(facts)]
+  const { maxFeedAge } = check
+  const reasons = [
+    ...damage(facts),
+    ...upstream(facts, check),
+    ...freshness(late, check),
+    ...holes(facts, check),
+    ...polled(facts, now, maxFeedAge),
+    ...remarks(facts),
+  ]
   const { mirror_of: source } = facts
   if (source === null) return reasons
   // What writes is for the lake that it came from.
@@ -33,7 +48,7 @@ function damage({ files_damaged }: Facts): Reason[] {
   return [{ level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
 }
 
-function upstream({ violations, windows, refused }: Facts): Reason[] {
+function upstream({ violations, windows, refused }: Facts, { maxViolations, maxFailed }: Check): Reason[] {
   const found: Reason[] = []
   if (refused.series > 0)
     found.push({
@@ -44,24 +59,32 @@ function upstream({ violations, windows, refused }: Facts): Reason[] {
     })
   if (violations > 0)
     found.push({
-      level: 'look',
-      word: 'integrity',
+      ...(violations > maxViolations ? { level: 'look', word: 'integrity' } : { level: 'note', word: null }),
       text: `${several(violations, 'stored value')} differ upstream; both are kept, the stored one holds`,
       next: 'pitlake violations list',
     })
   const failed = windows.failed - refused.windows
   if (failed > 0)
-    found.push({ level: 'look', word: 'look', text: `${several(failed, 'window')} failed`, next: 'pitlake fetch' })
+    found.push({
+      ...(failed > maxFailed ? { level: 'look', word: 'look' } : { level: 'note', word: null }),
+      text: `${several(failed, 'window')} failed`,
+      next: 'pitlake fetch',
+    })
   return found
 }
 
-function freshness({ freshness: { behind, stopped, overdue_seconds } }: Facts): Reason[] {
+function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: Check): Reason[] {
   const found: Reason[] = []
-  if (behind > 0)
+  const [has, lacks] = series === 1 ? ['has', 'lacks'] : ['have', 'lack']
+  const why =
+    maxLate.length === 0
+      ? `${has} points due that nobody asked for, for`
+      : `${lacks} a point that was not to be so late: due for`
+  if (series > 0)
     found.push({
       level: 'look',
       word: 'stale',
-      text: `${several(behind, 'series', 'series')} ${behind === 1 ? 'has' : 'have'} points due that nobody asked for, for up to ${roughly(overdue_seconds)}`,
+      text: `${several(series, 'series', 'series')} ${why} up to ${roughly(seconds)}`,
       next: 'pitlake fetch',
     })
   if (stopped > 0)
@@ -74,19 +97,27 @@ function freshness({ freshness: { behind, stopped, overdue_seconds } }: Facts): 
   return found
 }
 
-/** What the feed of the registry told between two polls can be made up for only as long as the provider keeps it. */
-const longSilence = 3 * day
+function holes({ gaps }: Facts, { maxGaps }: Check): Reason[] {
+  if (maxGaps === null || gaps <= maxGaps) return []
+  const text = `points are missing for good in ${several(gaps, 'window')}, more than the ${maxGaps} that are tolerated`
+  return [{ level: 'look', word: 'look', text, next: "pitlake sql 'FROM gaps'" }]
+}
 
 /** A registry that was followed once and is no longer. */
-function polled({ registry: { feed_at, last_snapshot } }: Facts, now: Instant): Reason[] {
-  const last = feed_at ?? last_snapshot
-  const silent = last === null ? 0 : now - instantOf(last)
-  if (silent <= day) return []
+function polled(facts: Facts, now: Instant, maxFeedAge: number): Reason[] {
+  const silent = silenceOf(facts, now)
+  if (silent <= Math.min(day, maxFeedAge)) return []
   const text = `the registry was last polled ${roughly(silent)} ago`
   const next = 'pitlake registry sync'
   return [
-    silent > longSilence ? { level: 'look', word: 'stale', text, next } : { level: 'note', word: null, text, next },
+    silent > maxFeedAge ? { level: 'look', word: 'stale', text, next } : { level: 'note', word: null, text, next },
   ]
+}
+
+/** For how long the registry was not polled, in seconds; 0 where it never was. */
+export function silenceOf({ registry: { feed_at, last_snapshot } }: Pick<Facts, 'registry'>, now: Instant): number {
+  const last = feed_at ?? last_snapshot
+  return last === null ? 0 : now - instantOf(last)
 }
 
 function remarks(facts: Facts): Reason[] {

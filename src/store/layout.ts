@@ -66,6 +66,7 @@ export const places = {
   database: 'lake.duckdb',
   script: 'lake.sql',
   manifest: 'lake.manifest.json',
+  alarms: 'alarms.json',
 } as const
 
 /** The folders at the top of a lake. */

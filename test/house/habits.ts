@@ -16,7 +16,7 @@ const files = [
 
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
 const owners: Readonly<Record<string, readonly string[]>> = {
-  http: ['src/sandbox/server.ts'],
+  http: ['src/sandbox/server.ts', 'src/commands/listen.ts'],
   https: [],
   http2: [],
   net: [],
@@ -27,7 +27,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
   timers: ['src/commands/cli.ts', 'src/index.ts', 'src/sandbox/'],
-  child_process: [],
+  child_process: ['src/commands/run-hook.ts'],
   worker_threads: [],
   cluster: [],
   process: ['src/main.ts', 'src/commands/'],
@@ -168,7 +168,7 @@ export function undocumentedCommands(files: Files): readonly string[] {
   return sources(files, 'src/commands/').flatMap(([path, text]) =>
     [
       ...text.matchAll(
-        /\bname:\s*'([^']+)',(?:\s*(?:asks: true|ends: \[[\d, ]*\]),)*\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g,
+        /\bname:\s*'([^']+)',(?:\s*(?:asks: true|recorded: true|ends: \[[\d, ]*\]),)*\s*summary:\s*(?:'([^']*)'|"([^"]*)"|`([^`]*)`)/g,
       ),
     ].flatMap((match) => {
       const name = match[1] ?? ''

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { check } from '../../src/commands/status.ts'
+import { type Check, usualCheck } from '../../src/config/health.ts'
 import { reasonsOf, trustOf } from '../../src/report/trust.ts'
 import type { Standing } from '../../src/report/page/standing.ts'
 import { madeAt as now, standing } from '../page/facts.ts'
@@ -7,9 +8,14 @@ import { madeAt as now, standing } from '../page/facts.ts'
 const quiet = standing()
 const day = 86_400
 
-function judged(changes: Partial<Standing>): { line: string; code: number; trust: string } {
+function judged(
+  changes: Partial<Standing>,
+  limits: Partial<Check> = {},
+): { line: string; code: number; trust: string } {
   const facts = { ...quiet, ...changes }
-  const reasons = reasonsOf(facts, now)
+  const { behind, stopped, overdue_seconds: seconds } = facts.freshness
+  const late = { series: behind, seconds, stopped }
+  const reasons = reasonsOf(facts, now, { check: { ...usualCheck, ...limits }, late })
   return { ...check({ ...facts, reasons }), trust: trustOf(reasons) }
 }
 
@@ -55,4 +61,23 @@ test('a registry that was only ever snapshotted counts from its last snapshot; n
   const registry = { ...quiet.registry, feed_at: null, last_snapshot: '2020-01-01' }
   expect(judged({ registry }).line).toMatch(/^stale: the registry was last polled/)
   expect(judged({ registry: { ...registry, first_snapshot: null, last_snapshot: null } }).code).toBe(0)
+})
+
+test('limits move what is told: up to them it is a note, beyond them it judges', () => {
+  const failed = { windows: { ...quiet.windows, failed: 3 } }
+  const cases: readonly (readonly [Partial<Standing>, Partial<Check>, string, number])[] = [
+    [{ violations: 2 }, { maxViolations: 2 }, 'trusted: ', 0],
+    [{ violations: 3 }, { maxViolations: 2 }, 'integrity: 3 stored values differ upstream', 4],
+    [failed, { maxFailed: 3 }, 'trusted: ', 0],
+    [failed, { maxFailed: 2 }, 'look: 3 windows failed', 6],
+    [{ gaps: 5 }, { maxGaps: 5 }, 'trusted: ', 0],
+    [{ gaps: 6 }, { maxGaps: 5 }, 'look: points are missing for good in 6 windows, more than the 5', 6],
+    [polled(5), { maxFeedAge: 6 * day }, 'trusted: ', 0],
+    [polled(0.1), { maxFeedAge: 3600 }, 'stale: the registry was last polled 2 h ago', 6],
+  ]
+  for (const [changes, limits, line, code] of cases) {
+    const said = judged(changes, limits)
+    expect(said.line).toContain(line)
+    expect([said.code, said.trust === 'yes']).toEqual([code, code === 0])
+  }
 })

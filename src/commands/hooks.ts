@@ -1,0 +1,162 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { givenKeys, type Settings } from '../config/settings.ts'
+import { type HookName, hookNames } from '../config/health.ts'
+import { exitCode, LakeError } from '../errors.ts'
+import type { Listed } from '../ledger/violations.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { type Alarms, alarmsOf, newAlarms } from '../report/alarms.ts'
+import { redact } from '../secrets/secrets.ts'
+import { formatInstant } from '../time.ts'
+import { readContext } from './context.ts'
+import { runHook } from './run-hook.ts'
+import type { Deps, Input, Tell } from './spec.ts'
+import { scripted } from './violations.ts'
+
+/** The hooks of one process, run one after the other beside its work. */
+export interface OpenHooks {
+  /** Says that a run, or a turn of a watch, has ended. */
+  readonly done: (facts: object) => void
+  /** Says what differs upstream or is stale since whoever looked last. */
+  readonly look: () => void
+  /** When all of them have ended. */
+  readonly settled: () => Promise<void>
+}
+
+interface Context {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+}
+
+/** So many may wait for their turn. */
+const mostWaiting = 20
+/** So many violations are told one by one. */
+const mostTold = 100
+
+/** The hooks of the config for one command; null where there are none. `say` is told of one that failed. */
+export async function openHooks(
+  context: Context,
+  job: string,
+  deps: Deps,
+  say: (words: string) => void,
+): Promise<OpenHooks | null> {
+  const { data, hooks } = context.settings
+  if (hookNames.every((name) => hooks.commands[name] === undefined)) return null
+  const keys = givenKeys(deps.env)
+  const env = environmentOf(deps.env, keys, data)
+  const before = (await alarmsNow(context, deps))?.violations ?? []
+  const told = (words: string): void => say(redact(words, keys))
+  let line = Promise.resolve()
+  let [waiting, looks, givenUp] = [0, false, false]
+  const call: Fire = async (name, facts, at = nowOf(deps)) => {
+    const command = hooks.commands[name]
+    if (command === undefined) return
+    if (givenUp) return told(`${name}: left out`)
+    const { version = 0, synthetic = false } = (await alarmsNow(context, deps)) ?? {}
+    const text = JSON.stringify({ hook: name, at, data, synthetic, version, command: job, ...facts })
+    const how = { command, folder: hooks.folder, env, limit: hooks.limit, signal: deps.signal }
+    const words = await runHook(how, `${redact(text, keys)}\n`)
+    if (words !== null) told(`${name}: ${words}`)
+    // Whoever was told to stop waits for one that hangs, not for several.
+    givenUp ||= words !== null && deps.signal.aborted
+  }
+  const queue = (work: () => Promise<void>): void => {
+    line = line.then(work).catch((error: unknown) => told(error instanceof Error ? error.message : String(error)))
+  }
+  return {
+    done: (facts) => {
+      if (waiting >= mostWaiting) return told(`on_done: left out, ${waiting} are waiting`)
+      waiting++
+      const at = nowOf(deps)
+      queue(async () => {
+        waiting--
+        await call('on_done', facts, at)
+      })
+    },
+    look: () => {
+      if (looks) return
+      looks = true
+      queue(async () => {
+        looks = false
+        await tellNews(context, deps, before, call)
+      })
+    },
+    settled: async () => await line,
+  }
+}
+
+type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
+
+const nowOf = (deps: Deps): string => formatInstant(Math.floor(deps.now() / 1000))
+
+async function tellNews(context: Context, deps: Deps, before: readonly Listed[], call: Fire): Promise<void> {
+  const alarms = await alarmsNow(context, deps)
+  if (alarms === null) return
+  const { violations, stale } = await newAlarms(context.settings.data, alarms, before)
+  const shown = violations.slice(0, mostTold).map(scripted)
+  const open = alarms.violations.length
+  if (violations.length > 0) await call('on_violation', { new: violations.length, open, violations: shown })
+  if (stale.length > 0) await call('on_stale', { new: stale.length, open: alarms.stale.length, stale })
+}
+
+/** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
+async function alarmsNow({ settings, catalogue }: Context, deps: Deps): Promise<Alarms | null> {
+  const { check, data } = settings
+  try {
+    using ledger = await Ledger.openToRead(data)
+    return alarmsOf(ledger, { catalogue, check, now: Math.floor(deps.now() / 1000) })
+  } catch (error) {
+    if (error instanceof LakeError) return null
+    throw error
+  }
+}
+
+/** The environment without our keys, whatever they are called, and without where we ask; the lake is named. */
+function environmentOf(env: Deps['env'], keys: readonly string[], data: string): Record<string, string> {
+  const kept = Object.entries(env).flatMap(([name, value = '']): [string, string][] =>
+    ours.test(name) || redact(value, keys) !== value ? [] : [[name, value]],
+  )
+  return { ...Object.fromEntries(kept), PITLAKE_DATA: data }
+}
+
+const ours = /^(?:PITLAKE_.*|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/i
+
+/** Does the work of a recorded job, then has the hooks run; a call that was refused before it began has no end. */
+export async function withHooks<T>(
+  command: string,
+  input: Input,
+  deps: Deps,
+  work: (tell: Tell) => Promise<T>,
+): Promise<T> {
+  let report: unknown = null
+  const tell: Tell = (document) => void (report = document)
+  const hooks = await hooksOf(command, input, deps)
+  if (hooks === null) return await work(tell)
+  const end = async (exit_code: number, error: string | null): Promise<void> => {
+    if (exit_code === 2 || exit_code === 7) return
+    hooks.look()
+    hooks.done({ exit_code, error, report })
+    await hooks.settled()
+  }
+  let value: T
+  try {
+    value = await work(tell)
+  } catch (error) {
+    await end(exitCode(error), error instanceof Error ? error.message : String(error))
+    throw error
+  }
+  await end(typeof value === 'number' ? value : 0, null)
+  return value
+}
+
+/** A mistake of the configuration is told by the command itself. */
+async function hooksOf(command: string, input: Input, deps: Deps): Promise<OpenHooks | null> {
+  if (input.options['dryRun'] === true) return null
+  let context: Context
+  try {
+    context = readContext(input, deps)
+  } catch (error) {
+    if (error instanceof LakeError) return null
+    throw error
+  }
+  return await openHooks(context, command, deps, (words) => deps.stderr(`note: hook ${words}\n`))
+}

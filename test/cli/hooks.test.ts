@@ -1,0 +1,256 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Deps } from '../../src/commands/spec.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
+import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
+import { until } from '../helpers/processes.ts'
+
+const day = 86_400
+const now = Date.UTC(2026, 2, 10, 12) / 1000
+const supply = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24h'], since: now - 9 * day }
+const token = 'a-token-of-the-listener'
+
+let home = ''
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-hooks-'))
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+/** What a hook was told, a document a call. */
+function told(name: string): Record<string, unknown>[] {
+  const file = join(home, `${name}.jsonl`)
+  if (!existsSync(file)) return []
+  const lines = readFileSync(file, 'utf8').trim().split('\n')
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+/** Each hook writes down what it is told. */
+const writing = ['on_done', 'on_violation', 'on_stale'].map((name) => `  ${name}: cat >> ${name}.jsonl\n`).join('')
+
+async function run(
+  bench: Bench,
+  argv: readonly string[],
+  hooks = writing,
+  world: Partial<Deps> = { now: () => bench.clock.now * 1000 },
+): Promise<Ended> {
+  writeFileSync(
+    join(home, 'pitlake.yaml'),
+    `hooks:\n${hooks}select:\n  - { assets: [BTC], paths: [supply/current_pit], since: ${supply.since} }\n`,
+  )
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    PITLAKE_DATA: bench.root,
+    PITLAKE_METRICS_URL: bench.url,
+    PITLAKE_METRICS_KEY: fetchKey,
+    // A watch of the metrics alone is quick.
+    ...(argv[0] !== 'watch' && { PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1` }),
+    PITLAKE_REGISTRY_KEY: otherKey,
+    PITLAKE_TOKEN: token,
+    AWS_SECRET_ACCESS_KEY: 'a-bucket-key-of-ours',
+    MY_COPY: `x-${fetchKey}`,
+  }
+  return await pitlake(home, argv, env, world)
+}
+
+test('on_done is told how a run ended, and sees none of our keys', async () =>
+  await withBench(now, async (bench) => {
+    const hooks = '  on_done: cat > told.json; env > env.txt; pwd > folder.txt\n'
+    const ended = await run(bench, ['fetch', '--json'], hooks)
+    expect([ended.code, ended.message]).toEqual([0, ''])
+    const facts = JSON.parse(readFileSync(join(home, 'told.json'), 'utf8'))
+    expect(facts).toEqual({
+      hook: 'on_done',
+      at: '2026-03-10T12:00:00Z',
+      data: bench.root,
+      synthetic: true,
+      version: JSON.parse(ended.out).version,
+      command: 'fetch',
+      exit_code: 0,
+      error: null,
+      report: JSON.parse(ended.out),
+    })
+    const env = readFileSync(join(home, 'env.txt'), 'utf8')
+    expect(env).toContain(`PITLAKE_DATA=${bench.root}\n`)
+    expect(env).toContain(`HOME=${home}\n`)
+    for (const secret of [
+      fetchKey,
+      otherKey,
+      token,
+      'a-bucket-key-of-ours',
+      'PITLAKE_METRICS',
+      'AWS_SECRET',
+      'MY_COPY',
+    ])
+      expect(env).not.toContain(secret)
+    expect(readFileSync(join(home, 'folder.txt'), 'utf8').trim()).toMatch(/pitlake-hooks-\w+$/)
+  }))
+
+test('on_violation is told of what is new, once; a further value is news again', async () =>
+  await withBench(now, async (bench) => {
+    expect((await run(bench, ['fetch'])).code).toBe(0)
+    const offered = async (v: number): Promise<void> => {
+      bench.clock.now += 600
+      bench.faults(`rewrite@supply/*:point=0,v=${v}`)
+      expect((await run(bench, ['verify', '--all'])).code).toBe(4)
+    }
+    await offered(101)
+    await offered(101)
+    expect(told('on_violation')).toEqual([
+      expect.objectContaining({
+        hook: 'on_violation',
+        command: 'verify',
+        new: 1,
+        open: 1,
+        violations: [expect.objectContaining({ metric: 'supply/current_pit', asset: 'BTC', offered: '101.0' })],
+      }),
+    ])
+    await offered(102)
+    expect(told('on_violation').map((facts) => [facts['new'], facts['open']])).toEqual([
+      [1, 1],
+      [1, 2],
+    ])
+    expect(told('on_done').map((facts) => [facts['command'], facts['exit_code']])).toEqual([
+      ['fetch', 0],
+      ['verify', 4],
+      ['verify', 4],
+      ['verify', 4],
+    ])
+  }))
+
+test('what differed before a hook was set is no news', async () =>
+  await withBench(now, async (bench) => {
+    await run(bench, ['fetch'], '  {}\n')
+    bench.faults('rewrite@supply/*:point=0,v=101')
+    expect((await run(bench, ['verify'], '  {}\n')).code).toBe(4)
+    expect(existsSync(join(bench.root, 'alarms.json'))).toBe(false)
+    expect((await run(bench, ['fetch'])).code).toBe(0)
+    expect(told('on_violation')).toEqual([])
+  }))
+
+test('on_stale is told once until it is fresh again', async () =>
+  await withBench(now, async (bench) => {
+    await run(bench, ['fetch'])
+    await run(bench, ['registry', 'sync'])
+    expect(told('on_stale')).toEqual([])
+    bench.clock.now += 2 * day
+    bench.faults('reset@metrics')
+    const stale = { metric: 'supply/current_pit', interval: '24h', series: 1 }
+    for (let times = 0; times < 2; times++) expect((await run(bench, ['fetch'])).code).toBe(6)
+    const first = told('on_stale')
+    expect(first).toEqual([expect.objectContaining({ new: 1, open: 1, stale: [expect.objectContaining(stale)] })])
+    bench.faults()
+    expect((await run(bench, ['fetch'])).code).toBe(0)
+    expect(told('on_stale')).toHaveLength(1)
+    bench.clock.now += 5 * day
+    bench.faults('reset@metrics')
+    expect((await run(bench, ['fetch'])).code).toBe(6)
+    expect(told('on_stale').slice(1)).toEqual([
+      expect.objectContaining({
+        new: 2,
+        stale: [expect.objectContaining(stale), { registry: true, late_seconds: expect.closeTo(7 * day, -2) }],
+      }),
+    ])
+  }))
+
+test.each([
+  ['on_done: exit 3', /^note: hook on_done: ended with exit code 3$/m],
+  [`on_done: echo ${fetchKey} >&2; exit 1`, /^note: hook on_done: ended with exit code 1: \[key\]$/m],
+  ['on_done: kill -9 $$', /^note: hook on_done: ended with SIGKILL$/m],
+  ['on_done: [/no/such/program]', /^note: hook on_done: cannot be run: .*ENOENT$/m],
+  ['on_done: no-such-program', /^note: hook on_done: ended with exit code 127: .*no-such-program/m],
+])(
+  'a hook that fails is told, and the job ends as it did: %s',
+  async (hook, words) =>
+    await withBench(now, async (bench) => {
+      const ended = await run(bench, ['fetch'], `  ${hook}\n`)
+      expect([ended.code, ended.message]).toEqual([0, ''])
+      expect(ended.notes).toMatch(words)
+      expect(ended.notes + ended.out).not.toContain(fetchKey)
+    }),
+)
+
+/** Whether a process is there and no zombie. */
+function lives(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+const pidIn = (name: string): number => Number(readFileSync(join(home, name), 'utf8'))
+
+test('a hook that hangs is ended with all of its group at the limit, also one that will not hear', async () =>
+  await withBench(now, async (bench) => {
+    const deaf = `trap '' TERM; (trap '' TERM; echo $(exec sh -c 'echo $PPID') > inner.pid; sleep 600) & echo $$ > outer.pid; wait; sleep 600`
+    const ended = await run(bench, ['fetch'], `  limit: 1s\n  on_done: ${JSON.stringify(deaf)}\n`)
+    expect([ended.code, ended.message]).toEqual([0, ''])
+    expect(ended.notes).toMatch(/^note: hook on_done: took longer than 1 s$/m)
+    for (const name of ['inner.pid', 'outer.pid']) await until(() => !lives(pidIn(name)), `the end of ${name}`)
+  }))
+
+test('what a hook leaves behind in its group ends with it, and nobody waits for it', async () =>
+  await withBench(now, async (bench) => {
+    const ended = await run(bench, ['fetch'], '  on_done: "sleep 600 & echo $! > left.pid"\n')
+    expect([ended.code, ended.notes.includes('hook')]).toEqual([0, false])
+    await until(() => !lives(pidIn('left.pid')), 'the end of what was left')
+  }))
+
+test('a refused call, a dry run and a config without hooks run none; a daily run tells its steps', async () =>
+  await withBench(now, async (bench) => {
+    expect((await run(bench, ['fetch', '--assets', ''])).code).toBe(2)
+    expect(told('on_done')).toEqual([])
+    expect((await run(bench, ['daily'])).code).toBe(0)
+    expect((await run(bench, ['daily', '--dry-run'])).code).toBe(0)
+    const [facts] = told('on_done')
+    expect(told('on_done')).toHaveLength(1)
+    expect(facts).toMatchObject({ command: 'daily', exit_code: 0, report: { exit_code: 0 } })
+    expect(facts?.['report']).toHaveProperty('steps.0.step', 'fetch')
+  }))
+
+test('an unknown hook and a wrong limit are one line each', async () =>
+  await withBench(now, async (bench) => {
+    const wrong = async (hooks: string): Promise<string> => {
+      const { code, message } = await run(bench, ['fetch'], hooks)
+      expect(message.split('\n')).toHaveLength(1)
+      return `${code} ${message}`
+    }
+    expect(await wrong('  on_dine: x\n')).toMatch(/^2 pitlake.yaml:2: hooks.on_dine: .*did you mean `on_done`/)
+    expect(await wrong('  limit: 2h\n')).toMatch(/^2 pitlake.yaml:2: hooks.limit: expected from 1s to 1h/)
+    expect(await wrong('  on_done: 5\n')).toMatch(/^2 pitlake.yaml:2: hooks.on_done: expected text or a list, got 5/)
+    expect(bench.sandbox.requests()).toEqual([])
+  }))
+
+test('a watch tells each turn that brought something and its end; a hook that hangs holds up nothing', async () =>
+  await withBench(now, async (bench) => {
+    expect((await run(bench, ['fetch'], '  {}\n')).code).toBe(0)
+    const stop = new AbortController()
+    let clock = now * 1000
+    const live = {
+      now: () => clock,
+      signal: stop.signal,
+      sleep: async (ms: number) => {
+        await Promise.resolve()
+        clock += ms
+        bench.clock.now = clock / 1000
+        if (clock > (now + 2 * day) * 1000) stop.abort()
+      },
+    }
+    const hooks = '  limit: 1s\n  on_stale: exit 1\n  on_done: cat >> on_done.jsonl; sleep 600\n'
+    const ended = await run(bench, ['watch', '--json'], hooks, live)
+    expect([ended.code, ended.message]).toEqual([0, ''])
+    const events = ended.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const brought = events.filter(({ kind, brought: points }) => kind === 'metrics' && points > 0)
+    expect(brought).toHaveLength(2)
+    expect(events.findLastIndex(({ kind }) => kind === 'metrics')).toBeGreaterThan(0)
+    expect(events).toContainEqual(expect.objectContaining({ kind: 'hook', words: 'on_done: took longer than 1 s' }))
+    // Turns are quicker than hooks that hang: those wait for each other, not the watch.
+    expect(told('on_done')[0]).toMatchObject({ command: 'watch', event: { kind: 'metrics', brought: 1 } })
+    expect(ended.out + ended.notes).not.toContain(fetchKey)
+  }))
