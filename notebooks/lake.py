@@ -27,6 +27,7 @@ Moment = str | date | datetime | None
 Span = str | timedelta | None
 INTERVALS = ("10m", "1h", "24h", "1w", "1month")
 DIMENSIONS = ("currency", "exchange", "network")
+MEMBER = ("asset", "product_id", "name", "symbol", "isin", "status", "issuer_id", "asset_id", "valid_from", "assumed")
 OFTEN_NULL = {*DIMENSIONS, "o", "extra", "computed_at", "component"}
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -109,11 +110,13 @@ def calendar(since: Moment, until: Moment, step: str = "1 day", assets: str | li
 
 def panel(decisions, metrics: str | list[str] | dict[str, str], interval: str = "24h", *, currency: str | None = None,
           exchange: str | None = None, network: str | None = None, component: str | None = None, latency: Span = None,
-          max_age: Span = None, skip_nulls: bool = False, polars: bool | None = None, **variables):
+          max_age: Span = None, skip_nulls: bool = False, universe: str | None = None, polars: bool | None = None, **variables):
     """Each decision (`ts`, `asset`) with one column a metric: the latest value that was knowable at `ts`.
 
     Decisions are a pandas or polars frame (the answer is of the same kind), `ts` and `asset` may be its index. All its
     columns come back. `metrics` may be a dict {column: metric}; `path#/pointer` takes one component of nested values.
+    With `universe`, a condition on the columns of the view of that name, decisions have no asset: each `ts` is decided
+    about the products that met the condition then.
     """
     names = [metrics] if isinstance(metrics, str) else metrics
     named = dict(names) if isinstance(names, dict) else {name: name for name in names}
@@ -121,9 +124,10 @@ def panel(decisions, metrics: str | list[str] | dict[str, str], interval: str = 
         raise LakeError("panel: expected at least one metric")
     if interval not in INTERVALS:
         raise LakeError(f"panel: expected interval as one of {', '.join(INTERVALS)}, got {interval!r}")
-    frame = flat(decisions)
+    frame = flat(decisions, ("ts",) if universe else ("asset", "ts"))
     own = [str(name).lower() for name in frame.columns]
-    clash = [column for column in named if column.lower() in own]
+    clash = [column for column in named if column.lower() in [*own, *(MEMBER if universe else [])]]
+    clash += [name for name in own if universe and name in MEMBER]
     if clash:
         raise LakeError(f"panel: the decisions have a column {clash[0]!r} already; rename it, or the metric's by a dict")
     key = "_pit_row"
@@ -140,8 +144,10 @@ def panel(decisions, metrics: str | list[str] | dict[str, str], interval: str = 
         wide AS (SELECT {key}, {', '.join(cells)} FROM pit_long({call}) GROUP BY {key})
         SELECT own.* EXCLUDE ({key}), wide.* EXCLUDE ({key}) FROM _pit_decisions AS own JOIN wide USING ({key}) ORDER BY {key}"""
     with connect(**variables) as connection:
-        connection.register("_pit_decisions", numbered(frame, key))
+        connection.register("_pit_given" if universe else "_pit_decisions", numbered(frame, key))
         try:
+            if universe:
+                connection.execute(f"CREATE TEMP TABLE _pit_decisions AS {members(connection, universe, key)}")
             found = rows_of(connection, query, is_polars(frame) if polars is None else polars)
         except duckdb.Error as error:
             raise LakeError(f"panel: {str(error).partition('Error: ')[2] or error}") from None
@@ -162,11 +168,33 @@ def universe(at: Moment = None, *, polars: bool = False, registry_backfill: bool
     return sql(query, polars=polars, as_of=at, registry_backfill=registry_backfill)
 
 
+def members(connection: duckdb.DuckDBPyConnection, condition: str, key: str) -> str:
+    """The decisions about what met a condition at each of the given instants, and the metric assets that it was linked to."""
+    connection.execute(f"SELECT product_id FROM universe WHERE (\n{condition}\n)")
+    ts = "CASE WHEN typeof(ts) IN ('TIMESTAMP WITH TIME ZONE', 'VARCHAR') THEN CAST(CAST(ts AS VARCHAR) AS TIMESTAMPTZ)"
+    moments = f"SELECT * REPLACE ({ts} ELSE CAST(ts AS TIMESTAMPTZ) END AS ts) FROM _pit_given"
+    first, start, early = connection.execute(
+        f"""SELECT min(ts)::VARCHAR, any_value(known_since)::VARCHAR,
+          count(ts) > 0 AND NOT coalesce(min(ts) >= any_value(known_since), false)
+          AND NOT coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)
+        FROM ({moments}) LEFT JOIN registry_start ON true"""
+    ).fetchone()
+    if early:
+        known = f"instants from {start} on, when the registry was first known" if start else "a registry: it is not known yet"
+        raise LakeError(f"panel: expected {known}, got {first}; registry_backfill=True lets the first snapshot stand in")
+    return f"""WITH _pit_moments AS ({moments}), _pit_met AS (
+          SELECT DISTINCT member.*, link.metric_asset FROM pit_universe('_pit_moments', (\n{condition}\n)) AS member
+          LEFT JOIN links AS link ON link.product_id = member.product_id
+            AND link.valid_from <= member.ts AND member.ts < link.valid_to)
+        SELECT row_number() OVER (ORDER BY {key}, product_id, metric_asset) AS {key}, metric_asset AS asset,
+          * EXCLUDE ({key}, metric_asset) FROM _pit_met"""
+
+
 def is_polars(frame) -> bool:
     return type(frame).__module__.split(".")[0] == "polars"
 
 
-def flat(decisions):
+def flat(decisions, keys: tuple[str, ...]):
     """The decisions as a frame whose columns hold `ts` and `asset`, wherever they stood."""
     frame = decisions.collect() if is_polars(decisions) and hasattr(decisions, "collect") else decisions
     if isinstance(frame, pd.DataFrame):
@@ -176,7 +204,7 @@ def flat(decisions):
         frame = (frame.reset_index(level=levels) if levels else frame).reset_index(drop=True)
     elif not is_polars(frame):
         raise LakeError(f"panel: expected decisions as a pandas or polars frame, got {type(decisions).__name__}")
-    lacking = [name for name in ("asset", "ts") if name not in [str(column).lower() for column in frame.columns]]
+    lacking = [name for name in keys if name not in [str(column).lower() for column in frame.columns]]
     if lacking:
         raise LakeError(f"panel: the decisions have no column {' and no '.join(lacking)}, but {', '.join(map(str, frame.columns))}")
     return frame

@@ -8,7 +8,7 @@ import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './quer
 import { type Empty, Filled } from './query/filled.ts'
 import { type Moment, openQuery, type QueryOptions, setMoment } from './query/lake.ts'
 import { notesOn } from './query/notes.ts'
-import { type Panel, panelSql, specOf } from './query/panel.ts'
+import { checkDecisions, type Panel, panelSql, specOf } from './query/panel.ts'
 import { pointsSql, type PointsFilter, standardsOf } from './query/points.ts'
 import { guarded, runScript, type RunDeps } from './query/run.ts'
 import { ownNames, refuseStrange, unasked } from './query/variables.ts'
@@ -16,7 +16,7 @@ import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 export { LakeError } from './errors.ts'
 export type { Parameters } from './store/parameters.ts'
 export type { Moment, QueryOptions, Setting } from './query/lake.ts'
-export type { Decision, Panel, PanelField } from './query/panel.ts'
+export type { Decision, Instant, Panel, PanelField } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
 
 /** What a single call may carry. */
@@ -117,9 +117,12 @@ async function askPanel(seat: Seat, panel: Panel, run: RunDeps): Promise<Table> 
   const table = await freeName(engine, '_pit_panel')
   const spec = specOf(panel)
   const { decisions, query } = panelSql(spec, table)
+  await checkDecisions(engine, spec, run)
   try {
     const answer = await ask(seat, `${decisions};\n${query}`, undefined, { ...run, generated: true })
-    seat.notes = await guarded(engine, query, run, async () => doubtsOfPanel(engine, spec, emptyIn(answer, 'asset')))
+    seat.notes = await guarded(engine, query, run, async () =>
+      doubtsOfPanel(engine, spec, { rows: answer.numRows, empty: emptyIn(answer, 'asset') }),
+    )
     return answer
   } finally {
     await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`)

@@ -23,12 +23,19 @@ export const panelCommand: CommandSpec = {
   ends: [4, 5, 6],
   summary: 'Decisions × metrics, one column each: the latest value knowable at each decision.',
   options: [
-    { flags: '--decisions FILE', about: 'CSV or Parquet with the columns asset and ts; all its columns are kept' },
+    {
+      flags: '--decisions FILE',
+      about: 'CSV or Parquet with the columns asset and ts (only ts with --universe); all its columns are kept',
+    },
     {
       flags: '--calendar SINCE,UNTIL,STEP',
-      about: 'a grid instead: 2024-01-01,2025-01-01,1d (or 1month); needs --assets',
+      about: 'a grid instead: 2024-01-01,2025-01-01,1d (or 1month); needs --assets or --universe',
     },
     { flags: '--assets LIST', about: 'assets of the grid, by comma' },
+    {
+      flags: '--universe CONDITION',
+      about: "instead of assets the products known at each ts: asset_class = 'treasury' AND status = 'active'",
+    },
     { flags: '--metrics LIST', about: 'paths by comma; path#/pointer takes one leaf of an object' },
     { flags: '--interval NAME', about: 'interval of the metrics', default: '24h' },
     { flags: '--fields LIST', about: `what is told of each point: ${panelFields.join(', ')}`, default: 'v' },
@@ -58,7 +65,7 @@ async function run(input: Input, deps: Deps): Promise<void> {
     prepare: async (engine, run) => runScript(engine, sql.query, { ...run, generated: true }),
     prelude: async (engine, run) => bringDecisions(engine, spec, run),
     by: 'asset',
-    doubts: async (engine, { empty }) => doubtsOfPanel(engine, spec, empty),
+    doubts: async (engine, written) => doubtsOfPanel(engine, spec, written),
   })
 }
 
@@ -67,6 +74,7 @@ function specOf(input: Input, deps: Deps): PanelSpec {
   if (!isInterval(interval)) throw usage('--interval', { expected: intervals.join(', '), got: `"${interval}"` })
   return {
     decisions: decisionsOf(input, deps),
+    universe: textOption(input, 'universe'),
     metrics: listOption(input, 'metrics') ?? [],
     interval,
     fields: fieldsOf(input),
@@ -110,8 +118,12 @@ function decisionsOf(input: Input, deps: Deps): Decisions {
     })
   }
   const assets = listOption(input, 'assets')
-  if (assets === undefined) throw usage('--calendar', { expected: '--assets LIST beside it', got: 'none' })
-  return { kind: 'calendar', since, until, step: stepOf(step), assets }
+  const universe = textOption(input, 'universe')
+  if ((assets === undefined) === (universe === undefined)) {
+    const got = assets === undefined ? 'neither' : 'both'
+    throw usage('--calendar', { expected: '--assets LIST or --universe CONDITION beside it', got })
+  }
+  return { kind: 'calendar', since, until, step: stepOf(step), ...(assets && { assets }) }
 }
 
 /** `15m`, `1h`, `1d`, `1w`, and calendar months: `1month`, `3months`. */

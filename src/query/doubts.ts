@@ -64,8 +64,10 @@ export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readon
 export async function doubtsOfPanel(
   engine: Engine,
   spec: PanelSpec,
-  empty: readonly Empty[],
+  { rows, empty }: { readonly rows: number; readonly empty: readonly Empty[] },
 ): Promise<readonly string[]> {
+  if (rows === 0 && spec.universe !== undefined)
+    return [`no product met --universe at any of the instants: ${spec.universe}`]
   const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
   if (field === undefined || empty.length === 0 || !(await isWholeLake(engine))) return []
   const { currency, exchange, network, component, interval } = spec

@@ -6,6 +6,7 @@ import { literalPath } from '../views/relations.ts'
 import { utcSql } from '../views/template.ts'
 import { carry } from './carry.ts'
 import type { Moment } from './lake.ts'
+import { checkMembers, memberColumns, membersSql } from './panel-members.ts'
 import { refusal } from './refusal.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 
@@ -20,19 +21,24 @@ export type Decisions =
       readonly until: string
       /** As DuckDB spells an interval: `1 day`, `1 month`, `15 minutes`. */
       readonly step: string
-      readonly assets: readonly string[]
+      /** Left out where a universe says of which assets there are decisions. */
+      readonly assets?: readonly string[]
     }
 
-/** One decision: at `ts` something about `asset` is decided; its further fields come back beside the answer. */
-export interface Decision {
-  readonly asset: string | null
+/** An instant at which something is decided; its further fields come back beside the answer. */
+export interface Instant {
   readonly ts: Moment | null
   readonly [field: string]: string | number | boolean | null | Date
 }
 
-/** What the caller of a program asks for; `decisions` may also be a calendar. */
+/** One decision: at `ts` something about `asset` is decided. */
+export interface Decision extends Instant {
+  readonly asset: string | null
+}
+
+/** What the caller of a program asks for; `decisions` may also be a calendar, or instants where there is a universe. */
 export interface Panel extends Omit<PanelSpec, 'decisions' | 'interval'> {
-  readonly decisions: readonly Decision[] | Extract<Decisions, { kind: 'calendar' }>
+  readonly decisions: readonly Decision[] | readonly Instant[] | Extract<Decisions, { kind: 'calendar' }>
   /** Of the metrics; 24h where none is named. */
   readonly interval?: string | undefined
   /** The time needed to act: `15m`, `1d`. */
@@ -44,6 +50,8 @@ export interface Panel extends Omit<PanelSpec, 'decisions' | 'interval'> {
 /** What stands in a panel: a column for each metric and field. */
 export interface PanelSpec {
   readonly decisions: Decisions
+  /** A condition on the columns of the view `universe`: each instant is decided about the products that met it then. */
+  readonly universe?: string | undefined
   /** Paths, each with a JSON pointer behind `#` where one leaf of an object is meant. */
   readonly metrics: readonly string[]
   readonly interval: string
@@ -107,7 +115,12 @@ export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
     `FROM ${decisions} AS own JOIN wide USING (${key})`,
     `ORDER BY ${key}`,
   ].join('\n')
-  return { decisions: `CREATE OR REPLACE TEMP TABLE ${decisions} AS\n${source(spec.decisions)}`, query }
+  return { decisions: `CREATE OR REPLACE TEMP TABLE ${decisions} AS\n${decidedSql(spec, source(spec))}`, query }
+}
+
+/** The decisions that a relation of them stands for: itself, or what its instants are about. */
+function decidedSql({ universe }: PanelSpec, moments: string): string {
+  return universe === undefined ? moments : membersSql(moments, universe, key)
 }
 
 /** The columns that a panel adds. */
@@ -119,7 +132,8 @@ function cellsOf({ metrics, fields = ['v'] }: PanelSpec): { metric: string; fiel
 
 /** The columns of the decisions come back beside those of the panel: no name may stand twice. */
 function checkNames(where: string, names: readonly string[], spec: PanelSpec): void {
-  const added = new Set(cellsOf(spec).map(({ name }) => name.toLowerCase()))
+  const members = spec.universe === undefined ? [] : memberColumns
+  const added = new Set([...members, ...cellsOf(spec).map(({ name }) => name.toLowerCase())])
   const clash = names.find((name) => added.has(name.toLowerCase()) || name.toLowerCase() === key)
   if (clash === undefined) return
   throw usage(where, { expected: 'decisions without a column that the panel adds', got: clash, next: 'rename it' })
@@ -129,11 +143,13 @@ function seconds(count: number): string {
   return `to_seconds(${count})`
 }
 
-function source(decisions: Decisions): string {
+/** The decisions as they were given; where there is a universe they name no assets. */
+function source({ decisions, universe }: PanelSpec): string {
   if (decisions.kind === 'file') {
+    const asset = universe === undefined ? 'CAST(asset AS VARCHAR) AS asset, ' : ''
     return `SELECT row_number() OVER () AS ${key},
-  * REPLACE (CAST(asset AS VARCHAR) AS asset, ${utcSql('ts')} AS ts)
-FROM ${reader(decisions.path)}`
+  * REPLACE (${asset}${utcSql('ts')} AS ts)
+FROM ${reader(decisions.path, keysOf(universe))}`
   }
   if (decisions.kind === 'list') {
     const shape = JSON.stringify([decisions.types])
@@ -141,8 +157,19 @@ FROM ${reader(decisions.path)}`
 FROM (SELECT unnest(from_json(${quote(decisions.text)}, ${quote(shape)}), max_depth := 2))`
   }
   const { since, until, step, assets } = decisions
+  const instants = `calendar(${quote(since)}, ${quote(until)}, CAST(${quote(step)} AS INTERVAL))`
+  if (universe !== undefined) {
+    if (assets !== undefined) throw usage('panel', { expected: 'assets or a universe', got: 'both' })
+    return `SELECT row_number() OVER (ORDER BY ts) AS ${key}, ts FROM ${instants}`
+  }
+  if (assets === undefined) throw usage('panel', { expected: 'assets or a universe', got: 'neither' })
   return `SELECT row_number() OVER (ORDER BY ts, asset) AS ${key}, asset, ts
-FROM calendar(${quote(since)}, ${quote(until)}, CAST(${quote(step)} AS INTERVAL)) CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset)`
+FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset)`
+}
+
+/** The columns by which decisions are found. */
+function keysOf(universe: string | undefined): readonly string[] {
+  return universe === undefined ? ['asset', 'ts'] : ['ts']
 }
 
 /** A panel that a program asks for, as the command line would say it. */
@@ -150,7 +177,7 @@ export function specOf({ latency, maxAge, decisions, interval = '24h', ...rest }
   return {
     ...rest,
     interval,
-    decisions: isList(decisions) ? decisionsFromList(decisions) : decisions,
+    decisions: isList(decisions) ? decisionsFromList(decisions, keysOf(rest.universe)) : decisions,
     latencySeconds: timeOf('latency', latency) ?? rest.latencySeconds,
     maxAgeSeconds: timeOf('maxAge', maxAge) ?? rest.maxAgeSeconds,
   }
@@ -164,11 +191,9 @@ function timeOf(name: string, text: string | undefined): number | undefined {
 }
 
 /** Decisions given as records, each field with one type for all of them. */
-function decisionsFromList(given: readonly Decision[]): Decisions {
-  const types: Record<string, string> = Object.assign(Object.create(null) as Record<string, string>, {
-    asset: 'VARCHAR',
-    ts: 'VARCHAR',
-  })
+function decisionsFromList(given: readonly Instant[], keys: readonly string[]): Decisions {
+  const types = Object.create(null) as Record<string, string>
+  for (const name of keys) types[name] = 'VARCHAR'
   for (const one of given) {
     for (const [name, value] of Object.entries(one)) {
       const seen = typeOf(name, value)
@@ -180,7 +205,7 @@ function decisionsFromList(given: readonly Decision[]): Decisions {
   return { kind: 'list', text: JSON.stringify(given), types }
 }
 
-function isList(given: Panel['decisions']): given is readonly Decision[] {
+function isList(given: Panel['decisions']): given is readonly Instant[] {
   return Array.isArray(given)
 }
 
@@ -190,38 +215,59 @@ function typeOf(name: string, value: Decision[string]): string | undefined {
   return typeof value === 'number' ? 'DOUBLE' : typeof value === 'boolean' ? 'BOOLEAN' : 'VARCHAR'
 }
 
-const asTexts = `, types = {'asset': 'VARCHAR', 'ts': 'VARCHAR'}`
-
-/** In a CSV file `ts` and `asset` are read as the texts that they are, where they are there: no guess about zones. */
-function reader(path: string, types = asTexts): string {
+/** In a CSV file the keys are read as the texts that they are, where they are there: no guess about zones. */
+function reader(path: string, texts: readonly string[] = []): string {
   const file = `${quote(literalPath(path))}, hive_partitioning = false`
-  return /\.(?:parquet|parq|pq)$/i.test(path) ? `read_parquet(${file})` : `read_csv(${file}, header = true${types})`
+  const types = texts.map((name) => `${quote(name)}: 'VARCHAR'`).join(', ')
+  return /\.(?:parquet|parq|pq)$/i.test(path)
+    ? `read_parquet(${file})`
+    : `read_csv(${file}, header = true${types && `, types = {${types}}`})`
 }
 
 /** Makes the table of decisions in a session; a file is read by an engine that runs nothing else. Says what it lacks. */
 export async function bringDecisions(engine: Engine, spec: PanelSpec, deps: RunDeps): Promise<void> {
   const { decisions } = spec
-  const made = panelSql(spec)
-  if (decisions.kind !== 'file') {
-    const { text } = await runScript(engine, made.decisions, { ...deps, generated: true })
-    await guarded(engine, text, deps, async () => engine.run(text))
-    return
-  }
-  const sql = source(decisions)
-  using reader = await Engine.open(':memory:', { privateSpill: true })
+  if (decisions.kind === 'file') await bringFile(engine, decisions.path, spec, deps)
+  await checkDecisions(engine, spec, deps)
+  const made = decidedSql(spec, broughtSql(spec))
+  if (decisions.kind === 'file' && spec.universe === undefined) return
+  const { text } = await runScript(engine, `CREATE OR REPLACE TEMP TABLE decisions AS\n${made}`, {
+    ...deps,
+    generated: true,
+  })
+  await guarded(engine, text, deps, async () => engine.run(text))
+}
+
+/** Refuses what a universe cannot answer; needs a file's rows to be there. */
+export async function checkDecisions(engine: Engine, spec: PanelSpec, deps: RunDeps): Promise<void> {
+  if (spec.universe !== undefined) await checkMembers(engine, broughtSql(spec), spec.universe, deps)
+}
+
+/** The table in which the rows of a file stand. */
+const brought = 'decisions'
+
+/** The decisions as they were given, where this session sees them. */
+function broughtSql(spec: PanelSpec): string {
+  return spec.decisions.kind === 'file' ? `FROM ${brought}` : source(spec)
+}
+
+async function bringFile(engine: Engine, path: string, spec: PanelSpec, deps: RunDeps): Promise<void> {
+  const sql = source(spec)
+  using own = await Engine.open(':memory:', { privateSpill: true })
   try {
-    await checkFile(reader, decisions.path, spec)
-    await carry(reader, sql, engine, 'decisions')
+    await checkFile(own, path, spec)
+    await carry(own, sql, engine, brought)
   } catch (cause) {
     throw refusal(cause, { statement: sql, script: sql, offset: 0, folder: deps.folder })
   }
 }
 
 async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise<void> {
-  const names = (await columnsOf(engine, reader(path, ''))).map(({ name }) => name)
-  const missing = ['asset', 'ts'].filter((name) => !names.some((other) => other.toLowerCase() === name))
+  const names = (await columnsOf(engine, reader(path))).map(({ name }) => name)
+  const keys = keysOf(spec.universe)
+  const missing = keys.filter((name) => !names.some((other) => other.toLowerCase() === name))
   if (missing.length > 0) {
-    throw usage(`--decisions ${path}`, { expected: 'columns asset and ts', got: names.join(', ') || 'none' })
+    throw usage(`--decisions ${path}`, { expected: `columns ${keys.join(' and ')}`, got: names.join(', ') || 'none' })
   }
   checkNames(`--decisions ${path}`, names, spec)
 }

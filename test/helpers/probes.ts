@@ -75,7 +75,7 @@ const macros: Readonly<Record<string, readonly string[]>> = {
   pit_join: joined.map((options) => `'{d}', ${options}`),
   pit_long: lists.map((options) => `'{d}', ${options}`),
   pit_window: joined.map((options) => `'{d}', ${options.replace(/^('[^']*', '[^']*')/, '$1, 4')}`),
-  pit_universe: [`'{d}'`],
+  pit_universe: [`'{d}'`, `'{d}', issuer_status = 'active' AND len(deployments) < 3`],
   resample: resampled,
 }
 

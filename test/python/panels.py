@@ -85,6 +85,19 @@ assert "FROM price_usd" in words(lambda: sql("FROM points WHERE metric = 'price_
 assert "did you mean 'supply/current_pit'?" in words(lambda: sql("FROM points WHERE metric = 'supply/curent_pit'"))
 assert "'btc' is no asset; did you mean 'BTC'?" in words(lambda: sql("SELECT max(v) AS v FROM points WHERE asset = 'btc'"))
 assert "before its first snapshot, 2024-01-21" in words(lambda: universe("2020-01-01"))
+instants = pd.DataFrame({"ts": pd.to_datetime(["2024-03-04 00:10", "2024-08-01 00:00"], utc=True), "why": ["a", "b"]})
+got = panel(instants, SUPPLY, universe="status = 'active' AND product_id <> 'p1'")
+asked = sql("SELECT ts, product_id FROM pit_universe('d', status = 'active' AND product_id <> 'p1') ORDER BY ts, product_id", frames={"d": instants})
+assert list(got.columns)[:4] == ["asset", "ts", "why", "product_id"] and 20 < len(got) == len(asked)
+assert list(got.product_id) == list(asked.product_id) and (got.ts == asked.ts).all()
+same = panel(pl.from_pandas(instants), SUPPLY, universe="status = 'active' AND product_id <> 'p1'")
+assert isinstance(same, pl.DataFrame) and same["product_id"].to_list() == list(got.product_id)
+before = instants.assign(ts=pd.Timestamp("2024-01-02", tz="UTC"))
+assert "expected instants from 2024-01-21" in refused(lambda: panel(before, SUPPLY, universe="true"))
+assert len(panel(before, SUPPLY, universe="true", registry_backfill=True)) == 40
+assert "rename it" in refused(lambda: panel(instants.assign(asset="BTC"), SUPPLY, universe="true"))
+assert "statu" in refused(lambda: panel(instants, SUPPLY, universe="statu = 'active'"))
+
 early = "WITH d AS (SELECT TIMESTAMPTZ '2024-01-02' AS ts) SELECT product_id FROM pit_universe('d')"
 assert "before its first snapshot, 2024-01-21" in words(lambda: sql(early))
 assert words(lambda: sql(early.replace("01-02", "02-02"))) == ""

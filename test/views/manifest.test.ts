@@ -86,7 +86,10 @@ test('it says which object reads which files, and to which script and database i
         name,
       ).toEqual(expect.arrayContaining(named))
     }
-    expect(manifest.objects['pit_universe']).toEqual(['history.products', 'snapshots'])
+    expect(manifest.objects['pit_universe']).toEqual([
+      ...['assets', 'deployments', 'issuers', 'products'].map((name) => `history.${name}`),
+      'snapshots',
+    ])
     expect(manifest.objects['calendar']).toEqual([])
   })
 })
