@@ -132,7 +132,7 @@ async function runOne(name: string, work: Work, befores: readonly Work[], afters
   const ends: Work[] = [...afters]
   const context = {
     expect,
-    task: { name },
+    task: { name, meta: {} },
     signal: new AbortController().signal,
     onTestFinished: (end: Work) => ends.unshift(end),
     skip: () => {

@@ -141,8 +141,9 @@ function chains(piece: Piece): Mutation[] {
     const whole = (to: string): Mutation => ({ kind: 'condition', start: span.start, end: span.end, to })
     const alone = ['WHERE', 'QUALIFY', 'HAVING'].includes(opener) && operands.length === 1 ? [whole('true')] : []
     const branch = opener === 'WHEN' && piece.searched ? [whole('false')] : []
-    const swaps = operators.map(
-      ({ start, end, text }): Mutation => ({ kind: 'and-or', start, end, to: opposites[text] ?? text }),
+    // Behind the OR of CREATE OR REPLACE there is no operand.
+    const swaps = operators.flatMap(({ start, end, text }, n): Mutation[] =>
+      (operands[n + 1] ?? []).length > 0 ? [{ kind: 'and-or', start, end, to: opposites[text] ?? text }] : [],
     )
     return [...alone, ...branch, ...swaps, ...operandDrops(operands, wordsOfOperators)]
   })

@@ -3,24 +3,28 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   [
     /views\/sql\/(?:10|11|12|13)_/,
     'views/cases views/objects',
-    'views/joins-options views/clocks views/readers laws/L1-lookahead',
+    'views/joins-options views/clocks laws/L1-L6-views views/readers-trino laws/L1-lookahead',
   ],
-  [/views\/sql\/1[56]_/, 'views/links views/links-oracle', 'views/objects views/cases views/clocks'],
+  [/views\/sql\/1[56]_/, 'views/links views/links-oracle', 'views/objects views/cases views/clocks laws/L1-L6-views'],
   [
     /views\/sql\/2\d_|views\/ledger-tables/,
     'views/ledger-time views/cases',
-    'views/objects views/changed views/build laws/L1-clock-ledger',
+    'views/objects views/changed views/build laws/L1-clock-ledger laws/L1-L6-views',
   ],
   [/views\/sql\/50_/, 'views/cases', 'views/joins-time views/notes'],
-  [/views\/sql\/51_/, 'views/cases views/resample', 'views/joins-options views/joins-time'],
-  [/views\/sql\/5\d_|views\/joins/, 'views/cases views/joins-options views/joins-time views/joins-oracle'],
+  [/views\/sql\/51_/, 'views/cases views/resample', 'views/joins-options views/joins-time laws/L1-L6-views'],
+  [
+    /views\/sql\/5\d_|views\/joins/,
+    'views/cases views/joins-options views/joins-time views/joins-oracle',
+    'laws/L1-L6-views',
+  ],
   [
     /views\/sql\/[78]\d_/,
     'views/cases views/two-apis views/links',
-    'laws/L1-clock-registry views/little views/registry-merged',
+    'laws/L1-L6-views laws/L1-clock-registry views/little views/registry-merged',
   ],
-  [/views\/(?:template|compile)/, 'views/cases views/clocks', 'views/build laws/L1-lookahead'],
-  [/views\//, 'views/cases views/folders', 'views/recent views/build'],
+  [/views\/(?:template|compile)/, 'views/cases views/clocks', 'views/build laws/L1-L6-views laws/L1-lookahead'],
+  [/views\//, 'views/cases views/folders', 'views/recent views/build laws/L1-L6-views'],
   [
     /points\//,
     'unit/convert unit/convert-values unit/convert-time unit/convert-overlap unit/convert-batch',
@@ -50,7 +54,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   ],
   [/upkeep\/forget/, 'unit/doctor', 'laws/L2-remedies laws/L2-accepted'],
   [/upkeep\//, 'unit/merge-plan unit/merge', 'laws/L6-compact laws/L6-layouts unit/doctor'],
-  [/publish\/readers/, 'views/readers', 'laws/L1-publish'],
+  [/publish\/readers/, 'views/readers-trino', 'views/readers laws/L1-publish'],
   [
     /publish\//,
     'unit/publish-ranges unit/publish-log',
@@ -58,7 +62,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   ],
   [
     /ledger\/(?:archive|news|version-changes|datings)/,
-    'unit/held unit/ledger',
+    'unit/held unit/commit unit/ledger',
     'unit/merge views/recent views/changed laws/L1-clock-ledger laws/L6-growth laws/L6-stamp',
   ],
   [
@@ -67,7 +71,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/proven unit/ledger unit/migrate unit/status laws/L5-again laws/L5-refusals',
   ],
   [/report\/arrivals/, 'unit/audit', 'page/static unit/status'],
-  [/query\/lookahead/, 'cli/lookahead', 'laws/L1-lookahead'],
+  [/query\/(?:lookahead|registry-objects)/, 'unit/lookahead-states', 'views/notes cli/lookahead laws/L1-lookahead'],
   [/query\/panel/, 'views/panel', 'unit/query-api laws/L1-lookahead'],
   [/query\/stamped/, 'unit/merge-plan', 'laws/L6-stamp laws/L6-compact'],
   [

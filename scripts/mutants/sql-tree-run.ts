@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -66,7 +66,7 @@ export class Tree {
       '\0',
     )
     for (const path of listed.filter((one) => one !== '' && existsSync(one))) cpSync(path, join(this.root, path))
-    symlinkSync(join(process.cwd(), 'node_modules'), join(this.root, 'node_modules'))
+    for (const path of ['node_modules', ...globSync('.cache/*-venv')]) this.link(path)
     this.put('vitest.mutants.ts', config)
     this.put('host.test.ts', host)
     const loader = readFileSync('src/store/sql.ts', 'utf8')
@@ -76,6 +76,12 @@ export class Tree {
       if (mutant.file.endsWith('.sql')) this.put(`mutants/${id}/${mutant.file}`, textOf(mutant))
     const inCode = asked.filter(({ mutant }) => mutant.file.endsWith('.ts'))
     for (const [file, own] of Map.groupBy(inCode, ({ mutant }) => mutant.file)) this.put(file, switched(own))
+  }
+
+  /** What is no part of the project, but what its tests need of the machine. */
+  private link(path: string): void {
+    mkdirSync(dirname(join(this.root, path)), { recursive: true })
+    symlinkSync(join(process.cwd(), path), join(this.root, path))
   }
 
   private put(path: string, text: string): void {

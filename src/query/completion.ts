@@ -36,7 +36,7 @@ export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
     const rows = await engine.rows<{ name: string }>(sql)
     return rows.map((row) => row.name)
   }
-  const lake = `database_name = current_database() AND NOT internal`
+  const lake = 'database_name = current_database()'
   const full = (name: string): string =>
     `CASE schema_name WHEN 'main' THEN ${name} ELSE schema_name || '.' || ${name} END`
   const tables = await list(

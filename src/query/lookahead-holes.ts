@@ -60,7 +60,7 @@ export async function measureMemory(probe: Probe, count: number): Promise<number
 /** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
 export async function runHoles({ session, query, columns, at }: Probe, { every, run }: Comb): Promise<void> {
   const [row] = await session.rows<{ edges: string }>(
-    `SELECT CAST(list(edge ORDER BY edge) AS VARCHAR) AS edges FROM (
+    `SELECT CAST(list(edge) AS VARCHAR) AS edges FROM (
        SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n), 9223372036854775807)]) AS edge, n
        FROM (SELECT n, min(instant) AS first, any_value(last) AS last FROM proof_state GROUP BY n))
      WHERE n % ${every} = ${run}`,

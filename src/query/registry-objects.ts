@@ -8,9 +8,9 @@ import { callsIn, tablesIn } from './tree.ts'
 export async function readsRegistry(engine: Engine, trees: unknown): Promise<boolean> {
   const rows = await engine.rows<{ name: string }>(
     `SELECT view_name AS name FROM system.main.duckdb_views() AS v
-     WHERE NOT internal AND contains(sql, 'registry_backfill') AND view_name <> 'metric_assets'
+     WHERE contains(sql, 'registry_backfill') AND view_name <> 'metric_assets'
      UNION SELECT function_name FROM system.main.duckdb_functions() AS f
-     WHERE NOT internal AND contains(macro_definition, 'registry_backfill')`,
+     WHERE contains(macro_definition, 'registry_backfill')`,
   )
   const names = new Set(rows.map(({ name }) => name))
   return tablesIn(trees).some((name) => names.has(name)) || [...callsIn(trees)].some(({ name }) => names.has(name))
@@ -19,7 +19,7 @@ export async function readsRegistry(engine: Engine, trees: unknown): Promise<boo
 /** The tables of the registry that have a history. */
 export async function historyTables(engine: Engine): Promise<readonly string[]> {
   const rows = await engine.rows<{ name: string }>(
-    `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE NOT internal AND schema_name = 'history' ORDER BY name`,
+    `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE schema_name = 'history' ORDER BY name`,
   )
   return rows.map(({ name }) => name)
 }

@@ -116,7 +116,7 @@ async function columnsOf(state: SessionState, name: string): Promise<string> {
   const [table, schema] = name.split('.').toReversed()
   const rows = await state.engine.rows(
     `SELECT column_name AS "column", data_type AS type, comment AS meaning FROM duckdb_columns()
- WHERE database_name = current_database() AND table_name = $1 AND schema_name = $2 ORDER BY column_index`,
+ WHERE database_name = current_database() AND table_name = ? AND schema_name = ? ORDER BY column_index`,
     [table ?? '', schema ?? 'main'],
   )
   if (rows.length === 0) throw usage('.columns', { expected: 'a table or view, see .tables', got: `"${name}"` })

@@ -54,6 +54,20 @@ const values: PointRow[] = [
   ...['usd', null].map((currency) => point('dims', '03-01', '06-01', 1, { metric: 'm/x', currency })),
 ]
 
+/** An hour of each mixture of dimensions, told by its value. */
+const dimensions: PointRow[] = [
+  ['usd', 'a', 'eth'],
+  ['native', 'a', 'eth'],
+  ['usd', 'b', 'eth'],
+  ['usd', 'a', 'sol'],
+  [null, null, null],
+  ['usd', 'a', null],
+  [null, 'a', 'eth'],
+  ['usd', null, 'eth'],
+].map(([currency = null, exchange = null, network = null], n) =>
+  point('DIMS', '03-01', '06-01', 2 ** n, { metric: 'm/dims', interval: '1h', currency, exchange, network }),
+)
+
 const hours = Array.from({ length: 24 }, (_, h) => String(h).padStart(2, '0'))
 
 /** What joins are asked. */
@@ -118,7 +132,7 @@ const registry: Step[] = [
 
 /** The commits of the lake of the cases, in their order. */
 export const caseSteps: readonly Step[] = [
-  { at: '2024-07-01', points: values },
+  { at: '2024-07-01', points: [...values, ...dimensions] },
   ...registry,
   { at: '2030-01-01T00:00:00Z', points: joined },
   { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },

@@ -87,8 +87,8 @@ const asksOf = (arrival: string): readonly Ask[] => [
   },
 ]
 
-/** Writes what was put in, and what is asked, for those that answer without any of our code. */
-export function writeGolden(path: string, decisionsEach: number): void {
+/** What was put in and what is asked; instants in Unix microseconds, asset and instant of each decision. */
+export function goldenFacts(decisionsEach: number) {
   const points = goldenStages.flat().flatMap(({ at, points: own = [] }) =>
     own.map(({ t, available_at, available_rule_at = available_at, interval, ...rest }) => ({
       ...rest,
@@ -105,11 +105,16 @@ export function writeGolden(path: string, decisionsEach: number): void {
     .flatMap(({ at, tables = {} }) =>
       Object.entries(tables).flatMap(([table, rows]) => rows.map((row) => ({ at: micros(at), table, ...row }))),
     )
-  const asked = asksOf(arrivalBefore('2024-07-10')).map((ask, n) => ({
+  const asks = asksOf(arrivalBefore('2024-07-10')).map((ask, n) => ({
     ...ask,
     decisions: decisionsOf(ask, decisionsEach, n + 1),
   }))
-  writeFileSync(path, JSON.stringify({ points, events, asks: asked, commits: commits.map(micros) }))
+  return { points, events, asks, commits: commits.map(micros) }
+}
+
+/** Writes it for those that answer without any of our code. */
+export function writeGolden(path: string, decisionsEach: number): void {
+  writeFileSync(path, JSON.stringify(goldenFacts(decisionsEach)))
 }
 
 /** When the newest point that arrived before an instant did so, rounded up to a millisecond: an edge that a cut must hold. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts, sha256File } from '../../src/ledger/commit.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { listedAs } from '../../src/ledger/draft.ts'
 import { heldCoverage, heldSeries, heldState, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { inLake } from '../../src/store/layout.ts'
@@ -131,6 +132,30 @@ describe('a commit', () => {
       ledger.close()
     }))
 })
+
+it('lists a file of the lake once more only under another label, and none that is not of the lake', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    await commit(ledger, draftOf(root, 0), deps)
+    await commit(ledger, draftOf(root, 1), deps)
+    const [file] = liveFiles(ledger)
+    if (!file) throw new Error('no file')
+    const again = { job: 'repair', run: 'r', provider: synthetic }
+    const listed = (as: { readonly path?: string; readonly label?: string }) => ({
+      ...again,
+      add: [{ ...listedAs(file, {}), ...as }],
+    })
+    await expect(commit(ledger, listed({}), deps)).rejects.toThrow(/listed already/)
+    await expect(commit(ledger, listed({ path: 'points/none.parquet', label: 'other' }), deps)).rejects.toThrow(
+      /not listed/,
+    )
+    expect(await commit(ledger, listed({ label: 'other' }), deps)).toMatchObject({ made: true })
+    expect(
+      liveFiles(ledger)
+        .filter(({ path }) => path === file.path)
+        .map(({ label }) => label),
+    ).toEqual([file.label, 'other'])
+  }))
 
 describe('a failing disk', () => {
   const steps = ['sync', 'move', 'write', 'claim', 'syncFolder'] as const

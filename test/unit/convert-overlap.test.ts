@@ -62,6 +62,22 @@ test('TIME 14: changed, vanished, null filled, computed_at changed: told with bo
   expect(await made.stored(task.out)).toMatchObject([{ v: 8 }])
 })
 
+test('contradictions are told body by body, each in the order of its points', async () => {
+  const eth = { series: series('ETH') }
+  const point = (n: number, v: number) => ({ t: t1 + n * day, v })
+  const bodies = async (v: number) => [
+    await made.body(JSON.stringify([point(1, v), point(3, v)])),
+    await made.body(JSON.stringify([point(0, v), point(2, v)]), eth),
+  ]
+  const first = made.job(await bodies(1))
+  await convert(made.engine, first)
+  const { violations } = await convert(made.engine, made.job(await bodies(2), { existing: [first.out] }))
+  expect(violations.map((v) => [v.series, (v.t - t1) / day, v.offered])).toEqual([
+    ...[1, 3].map((n) => [series('BTC').id, n, '2.0']),
+    ...[0, 2].map((n) => [series('ETH').id, n, '2.0']),
+  ])
+})
+
 test('overlap off and a range asked for the first time compare nothing', async () => {
   const { out } = await seed(JSON.stringify(three))
   const rewritten = JSON.stringify(three.map((p) => ({ ...p, v: p.v + 1 })))

@@ -114,6 +114,22 @@ test.each(cases)('%s', async (_name, content, reason) => {
   expect((verdict.reason ?? '').length).toBeLessThan(350)
 })
 
+const [seven, word] = ['7'.repeat(50), `"${'x'.repeat(50)}"`]
+test.each([
+  ['t is a text', 't', word],
+  ['t is no number', 't', `[${word}]`],
+  ['t is in milliseconds or finer', 't', seven],
+  ['v is a text', 'v', word],
+  ['o is neither an object nor an array', 'o', word],
+  ['computed_at is no Unix time in seconds', 'computed_at', word],
+])('of what is wrong forty characters are told: %s', async (said, key, value) => {
+  const point = { t: String(t1), ...(key !== 'o' && { v: '1' }), [key]: value }
+  const pairs = Object.entries(point).map(([name, text]) => `"${name}":${text}`)
+  const { reason } = await besides(`[{${pairs.join(',')}}]`)
+  expect(reason).toContain(`${said}: ${value.slice(0, 40)}`)
+  expect(reason).not.toContain(value.slice(0, 41))
+})
+
 test('numbers alone, one of them missing', async () => {
   const alone = await made.body(`[{"t":${t1},"v":1},{"t":${t1 + day}},{"t":${t1 + 2 * day},"v":1}]`)
   const { file, bodies } = await convert(made.engine, made.job([alone]))

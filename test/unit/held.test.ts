@@ -265,6 +265,45 @@ test('earlier datings follow one another within their partition only', () => {
   ])
 })
 
+test('of runs that began together the last by name is the newest', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    for (const [id, at] of [
+      ['b', 5],
+      ['d', 4],
+      ['a', 5],
+      ['c', 5],
+    ] as const)
+      await noteRunFacts(ledger, { id, job: 'fetch', started_at: at })
+    const newest = (most: number): string[] => heldRuns(ledger, most).map(({ id }) => id)
+    expect(newest(9)).toEqual(['c', 'b', 'a', 'd'])
+    expect(newest(2)).toEqual(['c', 'b'])
+    expect(newest(3)).toEqual(['c', 'b', 'a'])
+  }))
+
+test('live files are listed by what they are of, then as they came, whatever they are called', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const provider = { metrics: 'sandbox:1', synthetic: true }
+    for (const [run, names] of [
+      ['a', ['z', 'c']],
+      ['b', ['y', 'b']],
+      ['c', ['x']],
+    ] as const)
+      await commit(
+        ledger,
+        { job: 'fetch', run, provider, add: names.map((name) => stage(root, name, name)) },
+        commitDeps(),
+      )
+    const listed = (version?: number) =>
+      liveFiles(ledger, version === undefined ? {} : { version }).map(({ path }) =>
+        path.replace(/.*\/(.*)\.parquet/, '$1'),
+      )
+    expect(listed()).toEqual(['c', 'z', 'b', 'y', 'x'])
+    expect(listed(2)).toEqual(['c', 'z', 'b', 'y'])
+    expect(listed(1)).toEqual(['c', 'z'])
+  }))
+
 test('rows of data files are records of the columns that are asked for, or an error of integrity', async () => {
   using engine = await Engine.open()
   const fields = { n: count, none: orNull(real), list: listOf(shape({ at: real })) }

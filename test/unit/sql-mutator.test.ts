@@ -56,6 +56,7 @@ test.each<[string, string, string[]]>([
   ['small numbers', 'SELECT x[2]', ['SELECT x[3]']],
   ['no fraction, no power', 'SELECT 1.5, 1e11', []],
   ['a range is no conjunction', 'WHERE a BETWEEN b AND c', ['WHERE true']],
+  ['no condition is replaced', 'DECLARE OR REPLACE x; CREATE OR REPLACE VIEW y AS FROM z', []],
   ['no argument of a reader', "FROM read_json(x, format = 'array')", []],
   ['no layout of a file', 'COPY x TO y (ROW_GROUP_SIZE 4096)', []],
   ['no index', 'CREATE INDEX IF NOT EXISTS x ON y (a, b) WHERE c IS NULL', []],

@@ -18,8 +18,8 @@ WITH read AS (
       WHEN sent IS NULL THEN 't is no number: ' || left(t, 40)
       WHEN NOT isfinite(sent) THEN 't is beyond a double: ' || left(t, 40)
       WHEN abs(sent) >= 1e11 THEN 't is in milliseconds or finer: ' || left(t, 40)
-      WHEN sent <> floor(sent) THEN 't has a fraction: ' || left(t, 40)
-      WHEN NOT {{on_grid}} THEN 't is off the ' || "interval" || ' grid: ' || left(t, 40)
+      WHEN sent <> floor(sent) THEN 't has a fraction: ' || t
+      WHEN NOT {{on_grid}} THEN 't is off the ' || "interval" || ' grid: ' || t
       WHEN left(v, 1) = '"' THEN 'v is a text: ' || left(v, 40)
       WHEN v IN ('true', 'false') THEN 'v is a boolean'
       WHEN v IS NOT NULL AND NOT nested AND NOT coalesce(isfinite(number), false) THEN 'v is no finite number: ' || left(v, 40)

@@ -6,9 +6,7 @@ FROM (
   SELECT body, t
   FROM staged WHERE body IN ({{bodies}})
   GROUP BY body, t
-  HAVING count(*) > 1 AND (
-    count(DISTINCT coalesce(CAST(v AS VARCHAR), 'null')) > 1 OR count(DISTINCT coalesce(computed, -1)) > 1
-    OR (count(DISTINCT coalesce(o, '')) > 1 AND count(DISTINCT canonical(coalesce(o, 'null'))) > 1)
-    OR (count(DISTINCT coalesce(extra, '')) > 1 AND count(DISTINCT canonical(coalesce(extra, 'null'))) > 1))
+  HAVING count(DISTINCT coalesce(CAST(v AS VARCHAR), 'null')) > 1 OR count(DISTINCT coalesce(computed, -1)) > 1
+    OR count(DISTINCT canonical(coalesce(o, 'null'))) > 1 OR count(DISTINCT canonical(coalesce(extra, 'null'))) > 1
 )
 GROUP BY body

@@ -1,4 +1,4 @@
--- What was known when, for Trino over the tables at {{uri}}; three queries, not run by the tests of pitlake.
+-- What was known when, for Trino over the tables at {{uri}}; three queries; the tests of pitlake run them in DuckDB only.
 -- Register each table once in a catalogue `delta` (connector delta_lake), in a schema `pitlake`:
 --   CALL delta.system.register_table('pitlake', 'points', '{{uri}}/points')
 -- A table or view pit_decisions holds your rows: asset and ts, a timestamp with time zone, and whatever else is yours.

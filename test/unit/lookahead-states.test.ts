@@ -1,0 +1,277 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  canHide,
+  measureMemory,
+  prepareHoles,
+  type Probe,
+  runHoles,
+  suspectStates,
+  unmovedStates,
+} from '../../src/query/lookahead-holes.ts'
+import { chooseStates, instantsOf, numberStates, type States } from '../../src/query/lookahead-states.ts'
+import { Engine } from '../../src/store/engine.ts'
+
+/*
+ * Which decisions of a query stand on the same knowledge, and where a proof looks for a leak: with few points by hand,
+ * since over a whole lake a bad choice still finds most leaks.
+ */
+
+let session: Engine
+beforeEach(async () => {
+  session = await Engine.open(':memory:', { threads: 1 })
+  await session.run(`SET TimeZone = 'UTC'; SET VARIABLE proof_hidden = NULL;
+    CREATE TABLE endpoints (metric VARCHAR); INSERT INTO endpoints VALUES ('m/a'), ('m/b');
+    CREATE TABLE stored (metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR,
+      network VARCHAR, t TIMESTAMPTZ, available_at TIMESTAMPTZ, v DOUBLE, o VARCHAR);
+    CREATE VIEW points AS FROM stored WHERE getvariable('proof_hidden') IS NULL
+      OR len(list_filter(CAST(getvariable('proof_hidden') AS BIGINT[]), lambda edge: edge < epoch_us(available_at))) % 2 = 0`)
+})
+afterEach(() => session.close())
+
+interface Point {
+  readonly metric?: string
+  readonly asset?: string
+  readonly interval?: string
+  readonly currency?: string
+  readonly exchange?: string
+  readonly network?: string
+  readonly t?: string
+  readonly available: string
+  readonly v?: number | null
+  readonly o?: string
+}
+
+async function store(points: readonly Point[]): Promise<void> {
+  if (points.length === 0) return
+  const rows = points.map(({ metric = 'm/a', asset = 'BTC', interval = '24h', t, available, v = 1, ...own }) =>
+    [metric, asset, interval, own.currency, own.exchange, own.network, t ?? available, available, v, own.o]
+      .map((one) => (one === undefined || one === null ? 'NULL' : `'${one}'`))
+      .join(', '),
+  )
+  await session.run(`INSERT INTO stored VALUES ${rows.map((row) => `(${row})`).join(', ')}`)
+}
+
+/** The result of a query, as far as its instants are concerned. */
+async function decide(instants: readonly (string | null)[]): Promise<void> {
+  const rows = instants.map((at) => (at === null ? '(NULL)' : `('${at}')`))
+  await session.run(`CREATE OR REPLACE TEMP TABLE proof_full AS
+    SELECT CAST(ts AS TIMESTAMPTZ) AS ts FROM (VALUES ${rows.join(', ')}) AS d (ts)`)
+}
+
+const hour = (h: number): string => `2024-03-01T${String(h).padStart(2, '0')}:00:00Z`
+
+describe('states', () => {
+  test('those between two arrivals of what the query names are one, and an arrival counts at its own instant', async () => {
+    await store([...[10, 12, 12, 15].map((h) => ({ available: hour(h) })), { metric: 'm/b', available: hour(13) }])
+    await decide([hour(9), hour(10), hour(11), hour(12), hour(14), hour(14), null, hour(15), hour(16)])
+    expect(await numberStates(session, `FROM points WHERE metric = 'm/a'`, 'ts')).toMatchObject({
+      count: 4,
+      polls: null,
+    })
+    const rows = await session.rows('SELECT instant, n, last FROM proof_state ORDER BY instant')
+    const states = [
+      [9, 0, 9],
+      [10, 1, 11],
+      [11, 1, 11],
+      [12, 2, 14],
+      [14, 2, 14],
+      [15, 3, 16],
+      [16, 3, 16],
+    ] as const
+    expect(rows.map(({ instant, n, last }) => [instant, Number(n), last])).toEqual(
+      states.map(([at, n, last]) =>
+        [hour(at), n, hour(last)].map((one) => (typeof one === 'string' ? one.replace('Z', '.000000Z') : one)),
+      ),
+    )
+    expect(await instantsOf(session, [2, 1])).toEqual([hour(11), hour(14)].map((at) => at.replace('Z', '.000000Z')))
+    // Where no metric is named, all are.
+    expect(await numberStates(session, 'FROM points', 'ts')).toMatchObject({ count: 5, polls: null })
+  })
+
+  test('where the registry is read, each instant is a state of its own, in their order', async () => {
+    await store([{ available: hour(10) }])
+    await session.run(`CREATE SCHEMA history; CREATE SCHEMA other;
+      CREATE VIEW history.products AS SELECT TIMESTAMPTZ '2024-03-01 11:00:00+00' AS valid_from;
+      CREATE VIEW history.issuers AS SELECT TIMESTAMPTZ '2024-03-01 13:00:00+00' AS valid_from;
+      CREATE VIEW other.venues AS SELECT TIMESTAMPTZ '2024-03-01 14:00:00+00' AS valid_from;
+      CREATE VIEW universe AS SELECT getvariable('registry_backfill') AS assumed;
+      CREATE MACRO pit_universe(x) AS TABLE SELECT getvariable('registry_backfill') AS assumed, x AS x;
+      CREATE VIEW metric_assets AS SELECT getvariable('registry_backfill') AS assumed`)
+    await decide([hour(12), hour(9), hour(10), null, hour(12), hour(15)])
+    const every =
+      'SELECT valid_from AS moment FROM history."issuers" UNION SELECT valid_from AS moment FROM history."products"'
+    for (const sql of ['FROM universe', `FROM pit_universe(1)`])
+      expect(await numberStates(session, sql, 'ts')).toMatchObject({ count: 4, polls: every })
+    const rows = await session.rows('SELECT instant, n FROM proof_state ORDER BY instant')
+    expect(rows.map(({ n }) => Number(n))).toEqual([0, 1, 2, 3])
+    expect(await numberStates(session, 'FROM history.products', 'ts')).toMatchObject({
+      polls: 'SELECT valid_from AS moment FROM history."products"',
+    })
+    for (const sql of ['FROM points', 'WITH products AS (FROM points) FROM products'])
+      expect(await numberStates(session, sql, 'ts')).toMatchObject({ polls: null })
+  })
+})
+
+/**
+ * A hundred instants on a day and on the next but one, in between a single one, the fifty-first; at each a point arrives.
+ * Evenly chosen are those that three divides, so that a place of `3k + 2` and the one before it are chosen for their own sake.
+ */
+async function hundred(middle: string, besides: Readonly<Record<number, Point>> = {}) {
+  const day = Date.parse(`${middle}T12:00:00Z`)
+  const places = Array.from({ length: 100 }, (_, n) => {
+    const by = n === 50 ? 0 : (n < 50 ? -86_400_000 : 86_400_000) + n * 60_000
+    return new Date(day + by).toISOString()
+  })
+  await decide(places)
+  await store(places.flatMap((available, n) => (besides[n] ? [] : [{ available }])))
+  await store(Object.entries(besides).map(([n, point]) => ({ ...point, available: places[Number(n)] ?? '' })))
+  return { places, states: await numberStates(session, `FROM points WHERE metric = 'm/a'`, 'ts') }
+}
+
+const chosen = async (states: States, order: 'even' | 'days' = 'even'): Promise<readonly number[]> =>
+  await chooseStates(session, states, 34, order)
+
+describe('choice', () => {
+  const plain = '2024-05-07'
+
+  test('without anything special it is the last and the rest evenly, all of them where there are few', async () => {
+    const { states } = await hundred(plain)
+    const found = await chosen(states)
+    expect(found).toHaveLength(34)
+    expect(found).toEqual(Array.from({ length: 34 }, (_, n) => 3 * n))
+    expect(await chooseStates(session, states, 100, 'even')).toEqual(Array.from({ length: 100 }, (_, n) => n))
+    expect(await chooseStates(session, states, 1, 'even')).toEqual([99])
+  })
+
+  test.each(['2024-05-09', '2024-06-15', '2024-05-28'])(
+    'the middle of weeks and months and their end: %s',
+    async (day) => {
+      const { states } = await hundred(day)
+      expect(await chosen(states)).toEqual(expect.arrayContaining([49, 50, 99]))
+    },
+  )
+
+  test('where a point comes without any value, with the state before it; an object is one', async () => {
+    const { states } = await hundred(plain, {
+      20: { available: '', v: null },
+      65: { available: '', v: null, o: '{}' },
+    })
+    const found = await chosen(states)
+    expect(found).toEqual(expect.arrayContaining([19, 20]))
+    expect([found.includes(64), found.includes(65)]).toEqual([false, false])
+  })
+
+  test('before the first there is none', async () => {
+    const { states } = await hundred(plain, { 0: { available: '', v: null } })
+    expect((await chosen(states))[0]).toBe(0)
+  })
+
+  test('where a point comes later than a newer one of its series', async () => {
+    const old = '2020-01-01T00:00:00Z'
+    const others = ['asset', 'interval', 'currency', 'exchange', 'network'].map((name) => ({ [name]: 'other' }))
+    const of = Object.fromEntries(
+      others.map((own, n) => [[53, 62, 71, 80, 89][n] ?? 0, { ...own, t: old, available: '' }]),
+    )
+    const tied = ['2024-05-08T18:00:00Z', '2024-05-08T17:00:00Z']
+    const { states } = await hundred(plain, { ...of, 35: { t: old, available: '' } })
+    // Two that come together are in the order of what they are about.
+    await store(tied.map((t) => ({ asset: 'tied', t, available: '2024-05-08T13:50:00Z' })))
+    expect(await chosen(states)).toEqual(expect.arrayContaining([34, 35]))
+  })
+
+  test('at polls of the registry, at their own instants', async () => {
+    const { places, states } = await hundred(plain)
+    const polls = [20, 80].map((n) => `SELECT TIMESTAMPTZ '${places[n]}' AS moment`).join(' UNION ')
+    expect(await chosen({ ...states, polls })).toEqual(expect.arrayContaining([19, 20, 79, 80]))
+  })
+
+  test('by days, every day of the month and its end have their turn', async () => {
+    const days = Array.from({ length: 366 }, (_, n) => new Date(Date.UTC(2024, 0, 1 + n)).toISOString())
+    await decide(days)
+    await store(days.map((available) => ({ available })))
+    const states = await numberStates(session, 'FROM points', 'ts')
+    const found = await chooseStates(session, states, 60, 'days')
+    const dates = found.map((n) => new Date(Date.UTC(2024, 0, 1 + n)))
+    const isLast = (date: Date): boolean => new Date(date.getTime() + 86_400_000).getUTCDate() === 1
+    const told = new Set(dates.map((date) => (isLast(date) ? 'end' : date.getUTCDate())))
+    expect([...told].toSorted()).toEqual(['end', ...Array.from({ length: 30 }, (_, n) => n + 1)].toSorted())
+  })
+})
+
+/** Forty hourly decisions, each by the points that arrived by then. */
+async function forty(value: string): Promise<Probe> {
+  const hours = Array.from({ length: 40 }, (_, n) => new Date(Date.UTC(2024, 2, 1, n)).toISOString())
+  await store(hours.map((available, n) => ({ available, v: n + 1 })))
+  await session.run(`CREATE TABLE d AS SELECT unnest([${hours.map((at) => `TIMESTAMPTZ '${at}'`).join(', ')}]) AS ts`)
+  const query = `SELECT d.ts, (SELECT ${value} AS v FROM points AS p WHERE p.available_at <= d.ts) AS v FROM d`
+  await session.run(`CREATE TEMP TABLE proof_full AS ${query}`)
+  await numberStates(session, query, 'ts')
+  const columns = ['ts', 'v'].map((name) => ({ name, type: '', label: false, ts: name === 'ts' }))
+  const probe = { session, query, columns, at: 'ts' }
+  await prepareHoles(probe)
+  return probe
+}
+
+async function moved(): Promise<readonly (readonly number[])[]> {
+  const rows = await session.rows('SELECT run, n, p FROM proof_moved ORDER BY run, n')
+  return rows.map(({ run, n, p }) => [Number(run), Number(n), Number(p)])
+}
+
+describe('holes', () => {
+  const lastThree = 'sum(p.v) FILTER (p.available_at > d.ts - INTERVAL 3 HOUR)'
+
+  test('views without the word for it cannot hide anything', async () => {
+    expect(await canHide(session)).toBe(true)
+    await session.run('CREATE OR REPLACE VIEW points AS FROM stored')
+    expect(await canHide(session)).toBe(false)
+  })
+
+  test('an honest query moves behind each hole for as long as it remembers, and nowhere else', async () => {
+    const probe = await forty(lastThree)
+    await runHoles(probe, { every: 10, run: 4 })
+    expect(await moved()).toEqual([4, 14, 24, 34].flatMap((at) => [1, 2, 3].map((p) => [4, at + p, p])))
+    await prepareHoles(probe)
+    await runHoles(probe, { every: 10, run: 9 })
+    expect(await moved()).toEqual([9, 19, 29].flatMap((at) => [1, 2, 3].map((p) => [9, at + p, p])))
+    expect(await session.rows(`SELECT getvariable('proof_hidden') AS hidden`)).toEqual([{ hidden: null }])
+    await prepareHoles(probe)
+    expect(await measureMemory(probe, 40)).toBe(3)
+    expect(await moved()).toEqual([1, 2, 3].map((p) => [20, 20 + p, p]))
+  })
+
+  test('one that looks a step ahead moves right before a hole, also where a row goes or comes', async () => {
+    const ahead = `max(p.v) + coalesce((SELECT max(v) FROM points AS q WHERE d.ts = '2024-03-01 14:00:00+00'
+      AND q.available_at = d.ts + INTERVAL 1 HOUR), 0)`
+    const probe = await forty(ahead)
+    for (const run of [3, 4]) await runHoles(probe, { every: 10, run })
+    expect((await moved()).filter(([, , p]) => p === 0)).toEqual([[4, 14, 0]])
+    expect([...(await unmovedStates(session, 16))]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15])
+    expect(await suspectStates(session, 40, 5)).toEqual([14])
+  })
+
+  test('suspects: right before a hole first, then the rarest, then those farthest behind; what most do is no reason', async () => {
+    await prepareHoles(await forty(lastThree))
+    const rows = [
+      // Of twenty states every third moves one behind a hole, as an honest query does; what follows it remembers.
+      ...[0, 3, 6, 9, 12, 15].map((n) => [0, n + 1, 1]),
+      // Two behind a hole without the one before; one of them twice; remembered ones are no start.
+      [1, 3, 2],
+      [2, 10, 2],
+      [2, 11, 3],
+      // Alone of their kind, far behind; and one right before a hole, of which there are more.
+      [1, 7, 6],
+      [1, 18, 5],
+      [2, 16, 0],
+      [1, 5, 0],
+      [3, 19, 0],
+      [3, 1, 0],
+      [4, 2, 0],
+      [4, 12, 0],
+    ]
+    await session.run(`INSERT INTO proof_moved VALUES ${rows.map((row) => `(${row.join(', ')})`).join(', ')}`)
+    const found = await suspectStates(session, 20, 20)
+    expect(found).toEqual([1, 2, 5, 12, 16, 19, 7, 18, 3, 10])
+    expect(await suspectStates(session, 20, 3)).toEqual([1, 2, 5])
+    expect([...(await unmovedStates(session, 6))]).toEqual([0, 3, 4])
+  })
+})
