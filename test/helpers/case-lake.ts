@@ -93,12 +93,47 @@ const row = { inferred: false, closed_by: null, record: '{}', op: 'updated' }
 const record = (id: string, more: object): Readonly<Record<string, unknown>> => ({ ...row, id, ...more })
 const first = { op: 'snapshot', status: 'active' }
 
+const layer = (layer: string, id: string, more: object = {}): Readonly<Record<string, unknown>> => ({
+  layer,
+  entity: id,
+  id,
+  removed: false,
+  record: '{}',
+  ...more,
+})
+const snapshotOf = (snapshot_date: string, base: string, delta: string | null) => ({
+  snapshot_date,
+  resource: 'venues',
+  base,
+  delta,
+  as_of: `${base} ${delta}`,
+  source: 'snapshot',
+  rows: 2,
+})
+const event = (position: number, entity_id: string) => ({
+  position,
+  entity_type: 'product',
+  resource: 'products',
+  entity_id,
+  op: 'updated',
+  event: '{}',
+})
+const seenKey = (path: string, initial: boolean) => ({ resource: 'products', path, initial })
+const finding = (id: string) => ({ kind: 'again', resource: 'products', id, detail: id })
+
 /** A product that retires, one that is removed, one that gives its symbol away, a corrected address. */
 const registry: Step[] = [
   {
     at: '2024-11-01T06:00:00Z',
     tables: {
-      snapshots: [{ snapshot_date: '2024-11-01', resource: 'products', base: 'b', rows: 3 }],
+      snapshots: [
+        { snapshot_date: '2024-11-01', resource: 'products', base: 'b', rows: 3 },
+        snapshotOf('2024-11-01', 'b1', null),
+      ],
+      'venues@2024-11-01': [layer('b1', 'v1', { name: 'One' }), layer('b1', 'v2', { name: 'Two' })],
+      schema_changes: [seenKey('$.id', true), seenKey('$.both', true)],
+      // Merged with its successor: the step says since when that one stands in for it.
+      'history.assets': [record('merged', { ...first, ticker: 'OLD', superseded_at: '2024-11-10T09:00:00Z' })],
       'history.products': [
         record('retires', { ...first, symbol: 'R' }),
         record('goes', { ...first, symbol: 'G' }),
@@ -109,11 +144,35 @@ const registry: Step[] = [
   },
   {
     at: '2024-11-10T09:00:00Z',
-    tables: { 'history.products': [record('retires', { symbol: 'R', status: 'inactive' })] },
+    tables: {
+      events: [event(1, 'retires')],
+      schema_changes: [seenKey('$.late', false), seenKey('$.both', false)],
+      registry_findings: [finding('retires')],
+      'history.assets': [record('merged', { ticker: 'NEW' })],
+      'history.products': [record('retires', { symbol: 'R', status: 'inactive' })],
+    },
   },
   {
     at: '2024-11-12T10:00:00Z',
-    tables: { 'history.products': [record('goes', { op: null, closed_by: 'deleted', record: null })] },
+    tables: {
+      events: [event(1, 'goes'), event(2, 'goes')],
+      schema_changes: [seenKey('$.late', false)],
+      registry_findings: [finding('goes')],
+      snapshots: [snapshotOf('2024-11-12', 'b2', null)],
+      'venues@2024-11-12': [layer('b2', 'v1', { name: 'Uno' }), layer('b2', 'v2', { name: 'Due' })],
+      'history.products': [record('goes', { op: null, closed_by: 'deleted', record: null })],
+    },
+  },
+  {
+    at: '2024-11-12T20:00:00Z',
+    tables: {
+      snapshots: [snapshotOf('2024-11-12', 'b2', 'd2')],
+      'venues@2024-11-12': [
+        layer('d2', 'v1', { name: 'Ein' }),
+        layer('d2', 'v2', { removed: true, id: null }),
+        layer('d2', 'v3', { name: 'Drei' }),
+      ],
+    },
   },
   {
     at: '2024-11-20T00:00:00Z',

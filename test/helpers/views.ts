@@ -32,7 +32,7 @@ export interface PointRow {
   readonly available_rule_at?: string
 }
 
-/** One commit: when, what points, what rows of other tables, and what else the draft holds. */
+/** One commit: when, what points, what rows of other tables (dated ones as `venues@2024-11-01`), and what else the draft holds. */
 export interface Step {
   readonly at: string
   readonly points?: readonly PointRow[]
@@ -123,10 +123,11 @@ async function stagePoints(ledger: Ledger, engine: Engine, rows: readonly PointR
 async function stageTable(
   ledger: Ledger,
   engine: Engine,
-  table: string,
+  name: string,
   rows: readonly Readonly<Record<string, unknown>>[],
   at: number,
 ): Promise<StagedFile> {
+  const [table = '', date = null] = name.split('@')
   const columns =
     table === 'metric_assets'
       ? assetColumns
@@ -135,8 +136,8 @@ async function stageTable(
           .join(', ')
   const lines = rows.map((row) => ({ observed_at: isoOf(at), at: isoOf(at), ...row }))
   const temporary = await writeParquet(ledger, engine, lines, columns, '')
-  const path = table === 'metric_assets' ? `assets/f${files}.parquet` : registryFile(table, `f${files}`, null)
-  const none = { label: '', metric: null, interval: null, digest: null, meta: {}, min_t: null, max_t: null }
+  const path = table === 'metric_assets' ? `assets/f${files}.parquet` : registryFile(table, `f${files}`, date)
+  const none = { label: date ?? '', metric: null, interval: null, digest: null, meta: {}, min_t: null, max_t: null }
   return { temporary, path, table, ...none, rows: rows.length }
 }
 
