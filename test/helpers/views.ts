@@ -105,7 +105,7 @@ let files = 0
 async function stagePoints(ledger: Ledger, engine: Engine, rows: readonly PointRow[], at: number): Promise<StagedFile> {
   const [{ metric, interval }] = rows as [PointRow]
   const lines = rows.map((row) => ({
-    params: '{}',
+    params: null,
     basis: 'assumed',
     available_rule_at: row.available_rule_at ?? row.available_at,
     ...row,

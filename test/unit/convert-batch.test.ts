@@ -85,6 +85,26 @@ test('partitions of one batch keep their own rules, intervals, values and clocks
   }
 })
 
+test.each([
+  ['in order', (n: number) => n],
+  ['backwards', (n: number) => 1199 - n],
+  ['with two that changed places', (n: number) => (n === 600 ? 601 : n === 601 ? 600 : n)],
+  ['with the last one first', (n: number) => (n + 1199) % 1200],
+] as const)('a file is in the order of series and t, whatever that of the answers: %s', async (_, place) => {
+  const hours = Array.from({ length: 1200 }, (_one, n) => t1 + place(n) * 3600)
+  const content = JSON.stringify(hours.map((t) => ({ t, v: (t - t1) / 3600 })))
+  const own = (asset: string) => ({ series: series(asset, { interval: '1h' }) })
+  for (const assets of [['BTC', 'ETH'], ['ETH', 'BTC'], ['ETH']]) {
+    const bodies = await Promise.all(assets.map((asset) => made.body(content, own(asset))))
+    const one = part(0, bodies, { interval: '1h' })
+    await batch([one])
+    const rows = await rowsOf(one)
+    expect(rows.map((row) => `${String(row['asset'])} ${String(row['v'])}`)).toEqual(
+      assets.toSorted().flatMap((asset) => hours.map((_t, n) => `${asset} ${n}`)),
+    )
+  }
+})
+
 test('each partition is compared with its own files only', async () => {
   const first = part(0, [await made.body(`[{"t":${t1},"v":1}]`)])
   const other = part(1, [await made.body(`[{"t":${t1},"v":2}]`)])

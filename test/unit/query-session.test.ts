@@ -89,6 +89,9 @@ describe('a session at a pipe', () => {
     expect(await seat.ask('.metrics none', '\n')).toBe('nothing of that name\n')
     expect(await seat.ask('.assets', 'ETH\n')).toBe('BTC\nETH\n')
     expect(await seat.ask('.columns points', 'start of the interval')).toMatch(/t +TIMESTAMP WITH TIME ZONE +start of/)
+    expect(await seat.ask('.columns history.products', 'record')).toMatch(
+      /\nid [\s\S]*\nvalid_from [\s\S]*\nvalid_to [\s\S]*\nrecord /,
+    )
     expect(await seat.ask('.columns nope', 'error')).toContain('expected a table or view')
     expect(await seat.ask('.help', '.quit')).toContain('.observed_as_of')
     seat.type('.exit\n')

@@ -149,10 +149,12 @@ const columnsOf = { issuer: ['name', 'status', 'jurisdiction'], asset: ['name', 
 /** The products by their last events until an instant, with issuer and asset as of then, and what the lake held by another. */
 function universeAt(asOf: number, observedAsOf = asOf): Row[] {
   const known = Math.min(asOf, observedAsOf)
-  const last = new Map(
+  const events: readonly (Readonly<Record<string, Cell>> & { readonly at: number; readonly table: string })[] =
     facts.events
-      .filter((event) => 'id' in event && ceiled(event.at) <= known)
-      .map((event) => [`${event.table} ${String(event['id'])}`, event as Readonly<Record<string, Cell>>]),
+  const last = new Map(
+    events
+      .filter((event) => event['id'] !== undefined && ceiled(event.at) <= known)
+      .map((event) => [`${event.table} ${String(event['id'])}`, event]),
   )
   const products = [...last].filter(([key, { op }]) => key.startsWith('history.products ') && op !== null)
   return products.map(([, own]): Row => {

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { seriesId } from '../../src/catalog/series.ts'
+import { heldCoverage, heldSeries, liveFiles } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { forgetLost } from '../../src/upkeep/forget.ts'
+import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { makeLake, type PointRow } from '../helpers/views.ts'
+
+const metric = 'm/x'
+const series = { metric, asset: 'A', interval: '24h', currency: 'usd', exchange: 'e', network: 'n' } as const
+const start = Date.UTC(2024, 2, 1) / 1000
+const day = (n: number): number => start + n * 86_400
+
+function point(n: number, own: Partial<PointRow> = {}): PointRow {
+  return { ...series, t: new Date(day(n) * 1000).toISOString(), available_at: '2024-06-01', v: n, ...own }
+}
+
+test.each([
+  ['asset', { asset: 'B' }],
+  ['currency', { currency: 'native' }],
+  ['exchange', { exchange: 'f' }],
+  ['network', { network: 'o' }],
+] as const)(
+  'what is lost with a file is told by what is left of each series: another %s is another series',
+  (_, other) =>
+    inFolder(async (root) => {
+      const id = (own: Partial<Record<'asset' | 'currency' | 'exchange' | 'network', string>>): string =>
+        seriesId({ ...series, ...own, params: {} })
+      const covered = (own: object) =>
+        ({
+          series: id(own),
+          since: day(0),
+          until: day(6),
+          state: 'covered',
+          reason: null,
+          asked_at: day(200),
+          request: null,
+        }) as const
+      const counted = (own: object, points: number) => ({
+        series: id(own),
+        points,
+        first_t: day(0),
+        last_t: day(5),
+      })
+      await makeLake(root, [
+        {
+          at: '2024-07-01',
+          // What one series lacks stands in the other.
+          points: [0, 1, 3, 5].map((n) => point(n)).concat([2, 4].map((n) => point(n, other))),
+          draft: { coverage: [covered({}), covered(other)], progress: [counted({}, 6), counted(other, 6)] },
+        },
+        { at: '2024-07-02', points: [2, 4].map((n) => point(n)).concat([0, 1, 3, 5].map((n) => point(n, other))) },
+      ])
+      using ledger = await Ledger.open(root)
+      const file = liveFiles(ledger).at(-1)
+      if (!file) throw new Error('no file')
+      const damage = { kind: 'missing', severity: 'error', subject: file.path, detail: '' } as never
+      const gone = await forgetLost(ledger, [{ file, damage }], commitDeps())
+      const windows = (days: readonly (readonly [number, number])[]) =>
+        days.map(([a, b]) => ({ since: day(a), until: day(b) }))
+      expect(gone.series.toSorted((a, b) => a.points - b.points)).toEqual([
+        {
+          series: id({}),
+          points: 2,
+          windows: windows([
+            [2, 3],
+            [4, 5],
+          ]),
+        },
+        {
+          series: id(other),
+          points: 4,
+          windows: windows([
+            [0, 2],
+            [3, 4],
+            [5, 6],
+          ]),
+        },
+      ])
+      expect(gone).toMatchObject({ files: [file.path], points: 6 })
+      const left = [{}, other].map((own) => heldSeries(ledger).get(id(own))?.points)
+      expect(left).toEqual([4, 2])
+      const failed = (heldCoverage(ledger).get(id({})) ?? []).filter(({ state }) => state === 'failed')
+      expect(failed.map(({ since, until }) => [since, until])).toEqual([
+        [day(2), day(3)],
+        [day(4), day(5)],
+      ])
+    }),
+)
