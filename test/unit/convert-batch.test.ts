@@ -99,8 +99,8 @@ test.each([
     const one = part(0, bodies, { interval: '1h' })
     await batch([one])
     const rows = await rowsOf(one)
-    expect(rows.map((row) => `${String(row['asset'])} ${String(row['v'])}`)).toEqual(
-      assets.toSorted().flatMap((asset) => hours.map((_t, n) => `${asset} ${n}`)),
+    expect(rows.map((row) => [row['asset'], row['v']])).toEqual(
+      assets.toSorted().flatMap((asset) => hours.map((_t, n) => [asset, n])),
     )
   }
 })

@@ -194,7 +194,7 @@ describe('choice', () => {
     const dates = found.map((n) => new Date(Date.UTC(2024, 0, 1 + n)))
     const isLast = (date: Date): boolean => new Date(date.getTime() + 86_400_000).getUTCDate() === 1
     const told = new Set(dates.map((date) => (isLast(date) ? 'end' : date.getUTCDate())))
-    expect([...told].toSorted()).toEqual(['end', ...Array.from({ length: 30 }, (_, n) => n + 1)].toSorted())
+    expect(told).toEqual(new Set(['end', ...Array.from({ length: 30 }, (_, n) => n + 1)]))
   })
 })
 
