@@ -72,7 +72,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   ],
   [/report\/arrivals/, 'unit/audit', 'page/static unit/status'],
   [/query\/(?:lookahead|registry-objects)/, 'unit/lookahead-states', 'views/notes cli/lookahead laws/L1-lookahead'],
-  [/query\/panel/, 'views/panel', 'unit/query-api laws/L1-lookahead'],
+  [/query\/panel/, 'views/panel views/universe', 'unit/query-api laws/L1-lookahead'],
   [/query\/stamped/, 'unit/merge-plan', 'laws/L6-stamp laws/L6-compact'],
   [
     /query\//,
