@@ -22,9 +22,13 @@ function typed(text: string): { readonly command: string; readonly flags: readon
 const nameOf = ([command, rest, scene, code]: Row): string =>
   `${[command, rest].join(' ').trim()} ${JSON.stringify(scene)} ends with ${code}`
 
-/** A test a row: the command as a process, where the row says, ends as the row says; full disks and held commits where there is time. */
+/**
+ * A test a row: the command, where the row says, ends as the row says. Where there is time each is a process of its own,
+ * else the first of each code, and full disks and held commits wait for that time.
+ */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
   const played = rows.filter(([, , scene]) => long || (scene.with !== 'full-disk' && scene.with !== 'impatient'))
+  const alone = new Set(played.filter((row, n) => long || played.findIndex(([, , , code]) => code === row[3]) === n))
   let stage: Stage
   beforeAll(async () => {
     stage = await openStage(files, prepared)
@@ -33,10 +37,11 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], lo
 
   test.each(played.map((row) => [nameOf(row), row] as const))(
     '%s',
-    async (_, [command, rest, scene, code, out, err]) => {
+    async (_, row) => {
+      const [command, rest, scene, code, out, err] = row
       const json = typeof out === 'object' && !(out instanceof RegExp)
       const words = rest.split(' ').filter((word) => word !== '')
-      const ended = await stage.play([...command.split(' '), ...words, ...(json ? ['--json'] : [])], scene)
+      const ended = await stage.play([...command.split(' '), ...words, ...(json ? ['--json'] : [])], scene, alone.has(row))
       const said = err === '' ? '' : (expect.stringMatching(err) as string)
       expect([ended.code, ended.err]).toEqual([code, said])
       if (json) expect(JSON.parse(ended.out)).toMatchObject(out)

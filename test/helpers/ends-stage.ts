@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { decodeEntry, seal } from '../../src/ledger/entry.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -9,6 +12,7 @@ import { serve } from '../../src/sandbox/server.ts'
 import { type Lock, lockJob, tryLock } from '../../src/store/lock.ts'
 import { environmentOf, ownBucket } from './buckets.ts'
 import { pitlake } from './command.ts'
+import type { Asked } from './ends-host.ts'
 import type { Prepared } from './ends-words.ts'
 import { type Ended, program } from './program.ts'
 import { catalogue } from './sandbox-client.ts'
@@ -89,7 +93,8 @@ export interface Scene {
 
 /** A folder with a lake and files beside it, and providers; each command finds them anew. */
 export interface Stage extends AsyncDisposable {
-  play(argv: readonly string[], scene: Scene): Promise<Ended>
+  /** As a process of its own, or in one that runs command after command, where it is not to be loaded with another clock or disk. */
+  play(argv: readonly string[], scene: Scene, alone: boolean): Promise<Ended>
 }
 
 /** Makes the lake once; what a command finds is a copy of it in its place, with what the scene says. */
@@ -101,13 +106,14 @@ export async function openStage(
   const kept = mkdtempSync(join(tmpdir(), 'pitlake-ends-kept-'))
   const served = await serve({ ...world('sound'), handle: playing() }, { port: 0 })
   const bucket = await ownBucket()
+  const host = openHost()
   for (const [name, text] of Object.entries(files)) writeFileSync(join(home, name), text)
   for (const [from, code, ...argv] of prepared) {
     const done = await pitlake(home, argv, environment(served.url, from))
     if (done.code !== code) throw new Error(`${argv.join(' ')}: ${done.code} ${done.message}`)
   }
   cpSync(home, kept, { recursive: true, preserveTimestamps: true })
-  const play = async (argv: readonly string[], scene: Scene): Promise<Ended> => {
+  const play = async (argv: readonly string[], scene: Scene, alone: boolean): Promise<Ended> => {
     for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true })
     cpSync(kept, home, { recursive: true, preserveTimestamps: true })
     lakes[scene.lake ?? 'sound']?.(join(home, 'data'))
@@ -117,18 +123,41 @@ export async function openStage(
       ...(scene.from !== undefined && environment(served.url, scene.from)),
       ...(scene.bucket && { ...environmentOf(bucket), AWS_SECRET_ACCESS_KEY: 'another-one' }),
     }
+    const interrupted = scene.with === 'interrupted'
     try {
+      if (!alone && (preload === undefined || interrupted)) return await host.run({ argv, cwd: home, env, interrupted })
       return await program(argv, { cwd: home, env, ...(preload !== undefined && { preload }) })
     } finally {
       await lock?.release()
     }
   }
   const close = async (): Promise<void> => {
+    await host.close()
     await served.close()
     await bucket[Symbol.asyncDispose]()
     for (const folder of [home, kept]) rmSync(folder, { recursive: true, force: true })
   }
   return { play, [Symbol.asyncDispose]: close }
+}
+
+/** A process that runs one command after the other. */
+function openHost() {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('ends-host.ts', import.meta.url))], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const { PATH = '', HOME = '', TMPDIR = '/tmp' } = process.env
+  const run = async (asked: Asked): Promise<Ended> => {
+    child.stdin.write(`${JSON.stringify({ ...asked, env: { PATH, HOME, TMPDIR, ...asked.env } })}\n`)
+    const { value, done } = await lines.next()
+    if (done === true) throw new Error(`the process ended in ${asked.argv.join(' ')}`)
+    return JSON.parse(value) as Ended
+  }
+  const close = async (): Promise<void> => {
+    child.stdin.end()
+    await lines.next()
+  }
+  return { run, close }
 }
 
 async function hold(root: string, name: string): Promise<Lock> {
