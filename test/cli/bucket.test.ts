@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Bucket, environmentOf, motoBucket, ownBucket } from '../helpers/buckets.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { grow } from '../helpers/mirrors.ts'
+import { shareOf } from '../helpers/shares.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pitlake-bucket-'))
 const source = join(folder, 'lake')
@@ -17,37 +18,42 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const json = (ended: Ended): unknown => (ended.code === 0 ? JSON.parse(ended.out) : ended)
 
-test.for([
+const buckets = [
   ['the stand-in', ownBucket],
   ['moto', motoBucket],
-] as const)('a lake goes through a bucket of %s, and its stamped result replays', async ([name, open], context) => {
-  await using there = await open(context)
-  const env = environmentOf(there)
-  const to = `s3://${there.bucket}/team/a`
-  const mirror = join(folder, name)
-  const run = async (...argv: string[]): Promise<Ended> => await pitlake(folder, argv, env)
-  expect(json(await run('publish', to, '--lake', '--json', '--data', source))).toMatchObject({
-    destination: to,
-    version: 2,
-    lake_copy: { version: 2 },
-  })
-  expect(json(await run('pull', to, '--json', '--data', mirror))).toMatchObject({
-    source: `${to}/lake`,
-    version: 2,
-    stamps: 1,
-  })
-  expect(json(await run('status', '--json', '--data', mirror))).toMatchObject({ mirror_of: `${to}/lake` })
-  expect(await run('replay', 'r.parquet', '--data', mirror)).toMatchObject({ code: 0 })
-  expect(json(await run('publish', to, '--lake', '--json', '--data', source))).toMatchObject({
-    tables: {},
-    lake_copy: { files: 0 },
-  })
-  expect(json(await run('pull', `${to}/lake`, '--json', '--data', mirror))).toMatchObject({
-    version: 2,
-    before: 2,
-    files: 0,
-  })
-})
+] as const
+
+test.for(shareOf(buckets, 1))(
+  'a lake goes through a bucket of %s, and its stamped result replays',
+  async ([name, open], context) => {
+    await using there = await open(context)
+    const env = environmentOf(there)
+    const to = `s3://${there.bucket}/team/a`
+    const mirror = join(folder, name)
+    const run = async (...argv: string[]): Promise<Ended> => await pitlake(folder, argv, env)
+    expect(json(await run('publish', to, '--lake', '--json', '--data', source))).toMatchObject({
+      destination: to,
+      version: 2,
+      lake_copy: { version: 2 },
+    })
+    expect(json(await run('pull', to, '--json', '--data', mirror))).toMatchObject({
+      source: `${to}/lake`,
+      version: 2,
+      stamps: 1,
+    })
+    expect(json(await run('status', '--json', '--data', mirror))).toMatchObject({ mirror_of: `${to}/lake` })
+    expect(await run('replay', 'r.parquet', '--data', mirror)).toMatchObject({ code: 0 })
+    expect(json(await run('publish', to, '--lake', '--json', '--data', source))).toMatchObject({
+      tables: {},
+      lake_copy: { files: 0 },
+    })
+    expect(json(await run('pull', `${to}/lake`, '--json', '--data', mirror))).toMatchObject({
+      version: 2,
+      before: 2,
+      files: 0,
+    })
+  },
+)
 
 test('what is wrong with a bucket is one line with its exit code and the next step, and no key', async () => {
   await using there: Bucket = await ownBucket()

@@ -1,5 +1,4 @@
-import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
@@ -107,32 +106,6 @@ test('sql: a variable that nobody knows and an ending that means nothing are ref
     writeFileSync(join(folder, '..', 'q.sql'), 'SELECT 1')
     const stamped = await run(join(folder, '..'), 'stamp', 'q.sql', '--data', folder, '--out', 'r.csv')
     expect(stamped).toMatchObject({ code: 2, message: expect.stringContaining('.parquet') })
-  } finally {
-    await remove()
-  }
-})
-
-test('sql: a call that heeds neither cancel nor memory ends with the process, and leaves nothing', async () => {
-  const { folder, remove } = await makeQueryLake()
-  const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
-  const temporary = join(folder, '..', 'tmp')
-  mkdirSync(temporary)
-  const call = async (...argv: readonly string[]): Promise<{ code: number; stderr: string }> =>
-    await new Promise((done) => {
-      const sql = `SELECT length(repeat('x', CAST(4e9 AS BIGINT)) || v) AS n FROM points`
-      const env = { ...process.env, TMPDIR: temporary }
-      execFile(process.execPath, [main, 'sql', '--data', folder, ...argv, sql], { env }, (error, _, stderr) =>
-        done({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, stderr }),
-      )
-    })
-  try {
-    const out = join(folder, '..', 'out.csv')
-    const slow = await call('--timeout', '1s', '--out', out)
-    expect(slow).toMatchObject({ code: 5, stderr: expect.stringMatching(/did not end by itself/) })
-    const large = await call('--memory', '100MB')
-    expect(large).toMatchObject({ code: 5, stderr: expect.stringMatching(/more memory than it may/) })
-    expect(readdirSync(temporary).filter((name) => name.startsWith('pitlake-'))).toEqual([])
-    expect(readdirSync(join(folder, '..')).toSorted()).toEqual(['lake', 'tmp'])
   } finally {
     await remove()
   }

@@ -35,26 +35,26 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], lo
   })
   afterAll(async () => await stage[Symbol.asyncDispose]())
 
-  test.each(played.map((row) => [nameOf(row), row] as const))(
-    '%s',
-    async (_, row) => {
-      const [command, rest, scene, code, out, err] = row
-      const json = typeof out === 'object' && !(out instanceof RegExp)
-      const words = rest.split(' ').filter((word) => word !== '')
-      const ended = await stage.play([...command.split(' '), ...words, ...(json ? ['--json'] : [])], scene, alone.has(row))
-      const said = err === '' ? '' : (expect.stringMatching(err) as string)
-      expect([ended.code, ended.err]).toEqual([code, said])
-      if (json) expect(JSON.parse(ended.out)).toMatchObject(out)
-      else expect(ended.out).toEqual(out === '' ? '' : expect.stringMatching(out))
-      expect(ended.out + ended.err).not.toContain('ends-metrics-key')
-      expect(ended.out + ended.err).not.toContain('ends-registry-key')
-      for (const { command: next, flags } of typed(ended.err)) {
-        const spec = specs.get(next)
-        expect(spec === undefined ? next : 'known').toBe('known')
-        const known =
-          spec === undefined ? [] : optionsOf(spec).flatMap(({ flags: text }) => /--[a-z-]+/.exec(text) ?? [])
-        expect([...known, '--help', '--data']).toEqual(expect.arrayContaining([...flags]))
-      }
-    },
-  )
+  test.each(played.map((row) => [nameOf(row), row] as const))('%s', async (_, row) => {
+    const [command, rest, scene, code, out, err] = row
+    const json = typeof out === 'object' && !(out instanceof RegExp)
+    const words = rest.split(' ').filter((word) => word !== '')
+    const ended = await stage.play(
+      [...command.split(' '), ...words, ...(json ? ['--json'] : [])],
+      scene,
+      alone.has(row),
+    )
+    const said = err === '' ? '' : (expect.stringMatching(err) as string)
+    expect([ended.code, ended.err]).toEqual([code, said])
+    if (json) expect(JSON.parse(ended.out)).toMatchObject(out)
+    else expect(ended.out).toEqual(out === '' ? '' : expect.stringMatching(out))
+    expect(ended.out + ended.err).not.toContain('ends-metrics-key')
+    expect(ended.out + ended.err).not.toContain('ends-registry-key')
+    for (const { command: next, flags } of typed(ended.err)) {
+      const spec = specs.get(next)
+      expect(spec === undefined ? next : 'known').toBe('known')
+      const known = spec === undefined ? [] : optionsOf(spec).flatMap(({ flags: text }) => /--[a-z-]+/.exec(text) ?? [])
+      expect([...known, '--help', '--data']).toEqual(expect.arrayContaining([...flags]))
+    }
+  })
 }

@@ -181,7 +181,7 @@ describe('look-ahead', () => {
       ahead(`ts = '2024-06-11'`, 5),
       filled,
     ]
-    for (const sql of shareOf(rare, 3)) {
+    for (const sql of shareOf(rare, 2)) {
       const { verdict, differences, cutoffs } = await prove(sql, { cutoffs: 50 })
       expect([verdict, cutoffs <= 50], sql).toEqual(['leak', true])
       expect(differences[0]?.full, sql).not.toEqual(differences[0]?.truncated)

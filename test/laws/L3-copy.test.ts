@@ -73,7 +73,7 @@ describe('L3: kill -9 around a copy', () => {
         const expected = await lakeOf(undisturbed)
         const last = await wholeVersion(undisturbed)
         const deaths = [0.5].map((share) => [before, Math.round(first * share)] as const)
-        const later = shareOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2).map(
+        const later = shareOf([0.6, 0.3, 0.4, 0.5, 0.7, 0.8], 1).map(
           (share) => [after, Math.round(second * share)] as const,
         )
         for (const [n, [source, at]] of [...deaths, ...later].entries()) {
@@ -116,7 +116,7 @@ test('a copy to a bucket and from it, cut at any request, is whole for readers a
     const requests = there.heard.length - from
     const expected = new Map(there.objects)
     const last = await wholeVersion(await read())
-    for (let cut = 1; cut < requests; cut += long ? 1 : 5) {
+    for (let cut = 1; cut < requests; cut += long ? 1 : 7) {
       there.objects.clear()
       for (const [key, body] of base) there.objects.set(key, body)
       const begun = there.heard.length

@@ -183,7 +183,7 @@ async function live(world: World, { days, assets, history, every = 1, polls }: P
 
 describe('L6: growth', () => {
   test('after a year of hourly runs the lake takes at most three times what is live, and is made anew quickly', async () => {
-    const days = long ? 365 : 113
+    const days = long ? 365 : 57
     await inFolder(async (root) => {
       const deps = rewriteDeps({ disk: quick })
       const world: World = { root, ledger: await Ledger.open(root), deps }

@@ -1,11 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, type Panel } from '../../src/index.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
-import { need } from '../helpers/needs.ts'
 
-const project = join(import.meta.dirname, '../..')
 let root = ''
 let lake: Lake
 let remove = async (): Promise<void> => undefined
@@ -59,14 +55,4 @@ test('a caller’s columns and tables keep what they hold, whatever they are cal
   expect(left.get(0)?.n).toBe(1n)
   const clash = [{ asset: 'BTC', ts: '2024-03-04', [supply.toUpperCase()]: 1 }]
   await expect(lake.panel({ decisions: clash, metrics: [supply] })).rejects.toThrow(/got SUPPLY.*rename it/)
-})
-
-test('the same in Python: columns, frames, options, and words where an answer is empty', (context) => {
-  const python = need(context, 'peers')
-  const said = execFileSync(python, ['test/python/panels.py'], {
-    cwd: project,
-    encoding: 'utf8',
-    env: { ...process.env, PITLAKE_DATA: root, PYTHONDONTWRITEBYTECODE: '1' },
-  })
-  expect(said.trim().split('\n').at(-1)).toBe('all')
 })
