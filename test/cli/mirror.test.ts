@@ -108,3 +108,15 @@ test('a pull says what it did', async () => {
   expect(await pitlake(folder, ['pull', source, '--data', half])).toMatchObject({ code: 0 })
   expect(await pitlake(folder, ['pull', 'gs://x', '--data', half])).toMatchObject({ code: 2 })
 })
+
+test('a restore reads what is there already: bytes that changed come again, and then it is a lake of its own', async () => {
+  const back = join(folder, 'back')
+  await pitlake(folder, ['pull', source, '--data', back])
+  const path = Object.keys(tree(back)).find((name) => name.startsWith('points/')) ?? ''
+  const sound = readFileSync(join(back, path))
+  writeFileSync(join(back, path), sound.with(100, (sound[100] ?? 0) ^ 1))
+  const { code, out } = await pitlake(folder, ['restore', source, '--json', '--data', back])
+  expect({ code, ...(JSON.parse(out) as object) }).toMatchObject({ code: 0, version: 3, files: 1 })
+  expect(readFileSync(join(back, path)).equals(sound)).toBe(true)
+  expect(JSON.parse(readFileSync(join(back, 'lake.json'), 'utf8'))).not.toHaveProperty('mirror_of')
+})

@@ -94,8 +94,15 @@ describe('stamp and replay', () => {
     await bringStamped(session, tied)
     await session.run(`CREATE TEMP TABLE stamped_result AS FROM stamped_before ORDER BY v DESC`)
     const same = await sameRows(session)
-    await session.run(`UPDATE stamped_result SET v = v + 1 WHERE v = (SELECT max(v) FROM stamped_result)`)
-    const other = await sameRows(session)
+    const others: boolean[] = []
+    for (const change of [
+      'UPDATE stamped_result SET v = v + 1 WHERE v = (SELECT max(v) FROM stamped_result)',
+      'DELETE FROM stamped_result WHERE v = (SELECT max(v) FROM stamped_result)',
+      'INSERT INTO stamped_result FROM stamped_result LIMIT 1',
+    ]) {
+      await session.run(`CREATE OR REPLACE TEMP TABLE stamped_result AS FROM stamped_before; ${change}`)
+      others.push(await sameRows(session))
+    }
     session.close()
     engine.close()
     expect(rows.map((row) => (Object.is(row['x'], -0) ? '-0' : String(Number(row['x']))))).toEqual([
@@ -104,7 +111,7 @@ describe('stamp and replay', () => {
       '1',
       '2',
     ])
-    expect([same, other]).toEqual([true, false])
+    expect([same, ...others]).toEqual([true, false, false, false])
     expect((await replay(lake.root, path, run, 'pitlake test')).same).toBe(true)
   })
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
-import { settleBody } from '../../src/metrics/settle.ts'
+import type { CoverageRow } from '../../src/ledger/entry.ts'
+import { type Asked, settleBody, settleFailure, settleWhole } from '../../src/metrics/settle.ts'
 import type { BodyResult } from '../../src/points/conversion.ts'
 import type { Ask } from '../../src/metrics/plan.ts'
 import { parseInstant } from '../../src/time.ts'
@@ -9,13 +10,22 @@ import { parseInstant } from '../../src/time.ts'
 const at = (text: string): number => parseInstant(text) ?? Number.NaN
 const [wanted] = expand(loadCatalogue(), [{ assets: ['BTC'], paths: ['addresses/active_count_pit'] }])
 
-function settled(body: Partial<BodyResult>, since: number | null): string[] {
+function askOf(): Ask {
   if (!wanted) throw new Error('no series')
   const settles = { since: at('2019-01-01'), until: at('2020-03-05') }
-  const ask: Ask = { ...wanted, interval: '24h', window: null, settles, points: 0, credits: 0 }
+  return { ...wanted, interval: '24h', window: null, settles, points: 0, credits: 0 }
+}
+
+const day = (t: number): string => new Date(t * 1000).toISOString().slice(0, 10)
+const told = (rows: readonly CoverageRow[]): string[] =>
+  rows.map((row) => `${day(row.since)} ${day(row.until)} ${row.state} ${row.reason ?? ''}`.trimEnd())
+const askedAt = (text: string): Asked => ({ at: at(text), request: 'r', weekStart: 'monday' })
+
+function settled(body: Partial<BodyResult>, since: number | null): string[] {
+  const ask = askOf()
   const result: BodyResult = {
     request: 'r',
-    series: wanted.series.id,
+    series: ask.series.id,
     state: 'ok',
     reason: null,
     points: 4,
@@ -27,10 +37,7 @@ function settled(body: Partial<BodyResult>, since: number | null): string[] {
     missing: since === null ? [] : [{ since, until: at('2020-03-01') }],
     ...body,
   }
-  const day = (t: number): string => new Date(t * 1000).toISOString().slice(0, 10)
-  return settleBody(ask, result, null, { at: at('2024-01-01'), request: 'r', weekStart: 'monday' }).map((row) =>
-    `${day(row.since)} ${day(row.until)} ${row.state} ${row.reason ?? ''}`.trimEnd(),
-  )
+  return told(settleBody(ask, result, null, askedAt('2024-01-01')))
 }
 
 const expected = ['2019-01-01 2020-03-01 empty before the first point', '2020-03-01 2020-03-05 covered']
@@ -47,5 +54,31 @@ test('a hole behind the first point is a gap', () => {
     '2020-03-01 2020-03-02 covered',
     '2020-03-02 2020-03-03 covered gap',
     '2020-03-03 2020-03-05 covered',
+  ])
+})
+
+// A day is due some minutes after its end.
+test.each([
+  ['2020-03-04', '2020-03-03'],
+  ['2020-03-04T12:00:00', '2020-03-04'],
+  ['2020-03-05T00:00:00', '2020-03-04'],
+  ['2020-03-05T12:00:00', '2020-03-05'],
+])('an answer of %s settles the days before %s and none that was not due yet', (asked, until) => {
+  expect(told(settleWhole(askOf(), 'empty', null, askedAt(asked)))).toEqual([`2019-01-01 ${until} empty`])
+  expect(told(settleFailure(askOf(), 'broken', [], askedAt(asked)))).toEqual([`2019-01-01 ${until} failed broken`])
+})
+
+test('an answer of before the first day settles nothing', () => {
+  expect(settleWhole(askOf(), 'empty', null, askedAt('2019-01-01T23:00:00'))).toEqual([])
+})
+
+test('a failure takes no knowledge away: only what no earlier answer covers has failed', () => {
+  const covered = [
+    { since: at('2020-01-01'), until: at('2020-02-01') },
+    { since: at('2019-06-01'), until: at('2020-01-01') },
+  ]
+  expect(told(settleFailure(askOf(), 'broken', covered, askedAt('2024-01-01')))).toEqual([
+    '2019-01-01 2019-06-01 failed broken',
+    '2020-02-01 2020-03-05 failed broken',
   ])
 })

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, type Panel } from '../../src/index.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
 
-let root = ''
 let lake: Lake
 let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  ;({ root, lake, remove } = await threeDays((day) => [point(plain, day, day === 3 ? {} : { v: day })]))
+  ;({ lake, remove } = await threeDays((day) => [point(plain, day, day === 3 ? {} : { v: day })]))
 })
 afterAll(async () => await remove())
 
