@@ -48,6 +48,8 @@ export default defineConfig({
     pool: 'forks',
     // One more than there are cores: tests also wait for processes and answers.
     maxWorkers: availableParallelism() + 1,
+    // A test that expects nothing, because a list was empty or nothing was thrown, has not passed.
+    expect: { requireAssertions: true },
     testTimeout: 300_000,
     hookTimeout: 300_000,
     env: { TZ: 'America/New_York', ...roomy() },

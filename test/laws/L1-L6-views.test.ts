@@ -244,7 +244,7 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
 }, 7_200_000)
 
 /** Of how many versions one is asked. */
-const fewer = long ? 1 : 5
+const fewer = long ? 1 : 3
 
 /** What the newest version of a lake tells by a question of its own. */
 interface Kept {
