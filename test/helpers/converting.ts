@@ -7,7 +7,7 @@ import type { Series } from '../../src/catalog/series.ts'
 import { convert as convertBatch } from '../../src/points/convert.ts'
 import type { Body, BodyResult, ConvertResult, PartJob, WrittenFile } from '../../src/points/conversion.ts'
 import { Engine, quote, type Row } from '../../src/store/engine.ts'
-import { computedSql, ruledSql } from '../../src/points/stored-clocks.ts'
+import { computedByFormat, ruledByFormat } from './stored-twin.ts'
 import { day, parseInstant } from '../../src/time.ts'
 
 const frame = { quote: null, reason: null, until: null, trust: 'provider' as const }
@@ -123,7 +123,7 @@ export class Converting {
   async stored(file: string): Promise<Row[]> {
     return this.engine.rows(`SELECT asset, currency, exchange, network, epoch_us(t) AS t,
       epoch_us(available_at) AS available_at, epoch_us(observed_at) AS observed_at, v, o, basis, extra,
-      epoch_us(${computedSql()}) AS computed_at, epoch_us(${ruledSql()}) AS available_rule_at, params
+      epoch_us(${computedByFormat}) AS computed_at, epoch_us(${ruledByFormat}) AS available_rule_at, params
       FROM read_parquet(${quote(file)})`)
   }
 

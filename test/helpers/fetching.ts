@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
-import { expand, type Selection } from '../../src/catalog/series.ts'
+import type { Selection } from '../../src/catalog/series.ts'
 import { ingest, type IngestInput } from '../../src/metrics/fetch.ts'
 import type { IngestSummary } from '../../src/metrics/tally.ts'
 import type { IngestDeps } from '../../src/metrics/run.ts'
@@ -11,14 +11,16 @@ import { Engine } from '../../src/store/engine.ts'
 import { heldCoverage, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
-import { computedSql } from '../../src/points/stored-clocks.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { worldPoints } from '../../src/sandbox/world/points.ts'
 import { resolveSettings, type Settings } from '../../src/config/settings.ts'
+import type { Interval } from '../../src/time.ts'
 import { leaping } from './leaping.ts'
 import { mounts } from './mounts.ts'
 import { catalogue } from './sandbox-client.ts'
+import { meant } from './series-twin.ts'
+import { computedByFormat } from './stored-twin.ts'
 
 /** What may differ from the usual fetch. */
 export interface Changes {
@@ -167,7 +169,7 @@ export async function storedPoints(root: string): Promise<string[]> {
   const engine = await Engine.open()
   try {
     const rows = await engine.rows(
-      `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(${computedSql()})::BIGINT AS computed
+      `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(${computedByFormat})::BIGINT AS computed
        FROM ${readPoints(root, files)}`,
     )
     return rows.map((row) => line(row, valueText(row['v'], row['o']))).toSorted()
@@ -178,10 +180,9 @@ export async function storedPoints(root: string): Promise<string[]> {
 
 /** What a sandbox of a seed would show at an instant of a selection, a line a point, sorted. */
 export function truthOf(selection: Selection, now: number, seed = 7): string[] {
-  return expand(catalogue, [selection])
-    .flatMap(({ series, endpoint }) => {
-      const { asset, interval, currency, exchange, network } = series
-      const world = { endpoint, asset, interval, currency, exchange, network, seed }
+  return meant(selection)
+    .flatMap(({ endpoint, ...series }) => {
+      const world = { endpoint, ...series, interval: series.interval as Interval | null, seed }
       const since = endpoint.since ? (selection.since ?? 0) : 0
       return [...worldPoints(world, since, selection.until ?? now, now)]
         .filter(({ computedAt }) => computedAt <= now)
@@ -189,7 +190,10 @@ export function truthOf(selection: Selection, now: number, seed = 7): string[] {
           const own = Object.keys(body)
           const value = own.length === 1 && (own[0] === 'v' || own[0] === 'o') ? body[own[0]] : body
           const flat = value === null ? 'null' : typeof value === 'number' ? String(value) : canonical(value)
-          return line({ ...series, metric: endpoint.path, interval: interval ?? '24h', t, computed: computedAt }, flat)
+          return line(
+            { ...series, metric: endpoint.path, interval: series.interval ?? '24h', t, computed: computedAt },
+            flat,
+          )
         })
     })
     .toSorted()

@@ -2,11 +2,12 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Wanted } from '../../src/catalog/series.ts'
 import { LakeError } from '../../src/errors.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import { horizonOf } from '../../src/metrics/plan.ts'
 import { day, end, floor, type Instant, type Interval, step } from '../../src/time.ts'
 import type { Learnt } from '../../src/watch/due.ts'
 import type { Asked, Look, WatchJobs } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
+import { cataloguedRule } from './hand-rules.ts'
+import { endOf, ruleInstant, startAfter, startAt } from './time-twin.ts'
 
 const catalogue = loadCatalogue()
 /** A Tuesday at noon, when every simulated watch begins. */
@@ -133,7 +134,7 @@ export class Place implements WatchJobs {
       reached = Math.max(reached, end(t, interval))
       brought++
     }
-    const { settled } = horizonOf(endpoint, interval, this.now)
+    const settled = dueUntil(endpoint.path, interval, this.now)
     const missing = { state: 'covered', reason: 'awaiting', asked_at: this.now, request: null } as const
     this.rows.set(series.id, {
       reached,
@@ -187,6 +188,14 @@ export class Place implements WatchJobs {
     )
     return events
   }
+}
+
+/** The end of the newest interval whose point is due by the rule. */
+function dueUntil(path: string, interval: Interval, now: Instant): Instant {
+  const rule = cataloguedRule(path, interval)
+  let t = startAt(now, interval)
+  while (ruleInstant([rule], t, interval) > now) t = startAfter(t, interval, -1)
+  return endOf(t, interval)
 }
 
 /** A series of each interval. */

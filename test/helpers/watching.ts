@@ -4,7 +4,7 @@ import { resolveSettings } from '../../src/config/settings.ts'
 import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
-import { computedSql } from '../../src/points/stored-clocks.ts'
+import { computedByFormat } from './stored-twin.ts'
 import type { RequestRecord } from '../../src/sandbox/sandbox.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { readPoints } from '../../src/views/relations.ts'
@@ -96,7 +96,7 @@ export async function sightings(root: string, since: number): Promise<Sighted[]>
   const engine = await Engine.open()
   try {
     const rows = await engine.rows(
-      `SELECT metric, asset, interval, epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedSql()}) AS computed, epoch(observed_at) AS observed
+      `SELECT metric, asset, interval, epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedByFormat}) AS computed, epoch(observed_at) AS observed
        FROM ${readPoints(root, liveFiles(ledger, { table: 'points' }))} WHERE t >= to_timestamp(${since}) ORDER BY ALL`,
     )
     return rows as unknown as Sighted[]

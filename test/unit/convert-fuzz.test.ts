@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Body } from '../../src/points/conversion.ts'
 import { Engine } from '../../src/store/engine.ts'
-import { computedSql } from '../../src/points/stored-clocks.ts'
 import { convert } from '../helpers/converting.ts'
 import { times } from '../helpers/shares.ts'
+import { computedByFormat } from '../helpers/stored-twin.ts'
 
 let engine: Engine
 let folder: string
@@ -278,7 +278,7 @@ test(`${batches * perBatch} random bodies are stored as JSON.parse reads them, o
       result.file === null
         ? []
         : await engine.rows(
-            `SELECT asset, epoch_us(t) // 1000000 AS t, v, o, extra, epoch_us(${computedSql()}) AS computed FROM read_parquet('${out}')`,
+            `SELECT asset, epoch_us(t) // 1000000 AS t, v, o, extra, epoch_us(${computedByFormat}) AS computed FROM read_parquet('${out}')`,
           )
     for (const [i, text] of texts.entries()) {
       const wanted = oracle(text)

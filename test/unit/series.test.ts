@@ -11,6 +11,7 @@ import {
 } from '../../src/catalog/series.ts'
 import { LakeError } from '../../src/errors.ts'
 import { intervals } from '../../src/time.ts'
+import { type Meant, meant } from '../helpers/series-twin.ts'
 
 const catalogue = loadCatalogue()
 
@@ -104,6 +105,52 @@ test('what is not named takes the default: 24h or else the coarsest, native, eth
   expect(new Set(all.map((wanted) => wanted.series.exchange))).toEqual(
     new Set([null, 'aggregated', 'options_exchange_1']),
   )
+})
+
+const named = (list: readonly string[]) => fc.option(fc.subarray(['*', ...list], { minLength: 1 }), { nil: undefined })
+const globs = [
+  '*',
+  'supply/*',
+  '*_pit',
+  'indicators/*sol*',
+  'addresses/active_count_pit',
+  '*/*count*pit',
+  'derivatives/*',
+]
+
+test('any selection means what plain loops over the catalogue mean', () => {
+  const every = (list: 'currencies' | 'exchanges' | 'networks') =>
+    [...new Set([...catalogue.endpoints.values()].flatMap((endpoint): readonly string[] => endpoint[list]))].slice(0, 4)
+  let some = 0
+  fc.assert(
+    fc.property(
+      fc.record({
+        assets: fc.subarray(['BTC', 'ETH', 'x|y'], { minLength: 1 }),
+        paths: fc.subarray(globs, { minLength: 1 }),
+        intervals: named(intervals),
+        currencies: named(every('currencies')),
+        exchanges: named(every('exchanges')),
+        networks: named(every('networks')),
+      }),
+      (drawn) => {
+        const selection = Object.fromEntries(
+          Object.entries(drawn).filter(([, value]) => value !== undefined),
+        ) as unknown as Selection
+        const key = (one: Omit<Meant, 'endpoint'>, metric: string): string =>
+          JSON.stringify([metric, one.asset, one.interval, one.currency, one.exchange, one.network])
+        const owed = meant(selection).map(({ endpoint, ...one }) => key(one, endpoint.path))
+        if (owed.length === 0) return expect(() => ids(selection)).toThrow('an endpoint that takes what is selected')
+        some++
+        expect(
+          expand(catalogue, [selection])
+            .map(({ series }) => key(series, series.metric))
+            .toSorted(),
+        ).toEqual(owed.toSorted())
+      },
+    ),
+    { numRuns: 150 },
+  )
+  expect(some).toBeGreaterThan(100)
 })
 
 test('a star means all; a filter on a dimension that an endpoint does not take is ignored for it', () => {
