@@ -1,7 +1,9 @@
+import { usage } from '../errors.ts'
 import { instantOf } from '../time.ts'
 import { resolve } from 'node:path'
 import type { Check } from '../config/health.ts'
-import { readStanding } from '../report/status.ts'
+import { check } from '../report/check.ts'
+import { type Judged, readStanding, type StatusInput } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -10,8 +12,10 @@ import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
 import { countOption, readContext, timeOption } from './context.ts'
+import { listen, listenAt } from './listen.ts'
 import { wrapped } from './print.ts'
-import { type AnsweringSpec, flagOption, type Input, textOption } from './spec.ts'
+import { showsOf, type ShowsInput } from './shows.ts'
+import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
 import { programName } from './world.ts'
 
 /** `status`: whether the lake can be trusted today. */
@@ -23,6 +27,7 @@ export const statusCommand: AnsweringSpec<Standing> = {
     { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
     { flags: '--metrics FILE', about: 'also write the numbers as text for Prometheus' },
     { flags: '--check', about: 'one line, and an exit code that judges: 0, 4 or 6' },
+    { flags: '--listen ADDRESS', about: 'show page, /metrics and /healthz over HTTP until stopped' },
     { flags: '--max-late TIME', about: 'how long a point may have been due' },
     { flags: '--max-feed-age TIME', about: 'how long ago the registry may have been polled (3d)' },
     { flags: '--max-violations N', about: 'how many stored values may differ upstream (0)' },
@@ -35,6 +40,8 @@ export const statusCommand: AnsweringSpec<Standing> = {
     const { settings: written, catalogue } = readContext(input, deps)
     const settings = { ...written, check: checkOf(input, written.check) }
     const file = textOption(input, 'html')
+    const address = textOption(input, 'listen')
+    if (address !== undefined) return await listening(input, deps, { settings, catalogue, address })
     using ledger = await Ledger.openToRead(settings.data)
     const few = flagOption(input, 'check') ? { arrivals: false } : {}
     const arrivals = file === undefined ? few : { arrivals: true }
@@ -54,6 +61,37 @@ export const statusCommand: AnsweringSpec<Standing> = {
   },
 }
 
+/** Shows the lake until it is told to stop; says nothing else. */
+async function listening(
+  input: Input,
+  deps: Deps,
+  { settings, catalogue, address }: Pick<ShowsInput, 'settings' | 'catalogue'> & { readonly address: string },
+): Promise<Answer<Standing>> {
+  for (const flag of ['check', 'html', 'metrics', 'json'])
+    if (input.options[flag] !== undefined && input.options[flag] !== false)
+      throw usage('--listen', { expected: 'no other output beside it', got: `--${flag}` })
+  const at = listenAt(address, settings)
+  const { standing } = await readNow(settings.data, {
+    settings,
+    catalogue,
+    now: Math.floor(deps.now() / 1000),
+    arrivals: false,
+  })
+  await using door = await listen(at, settings, showsOf({ settings, catalogue, creditsPerDay: null }, deps))
+  deps.stderr(`listening at ${door.url}\n`)
+  await stopped(deps.signal)
+  return { document: standing, words: () => '' }
+}
+
+async function readNow(root: string, asked: StatusInput): Promise<Judged> {
+  using ledger = await Ledger.openToRead(root)
+  return await readStanding(ledger, asked)
+}
+
+async function stopped(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+}
+
 /** What is still well: flags win over the config file. */
 function checkOf(input: Input, check: Check): Check {
   const late = timeOption(input, 'maxLate', '30m or 2h')
@@ -63,24 +101,6 @@ function checkOf(input: Input, check: Check): Check {
     maxViolations: countOption(input, 'maxViolations', 0) ?? check.maxViolations,
     maxFailed: countOption(input, 'maxFailed', 0) ?? check.maxFailed,
     maxGaps: countOption(input, 'maxGaps', 0) ?? check.maxGaps,
-  }
-}
-
-const checkCodes = { integrity: 4, stale: 6, look: 6 } as const
-
-/** The judgement in one line: the gravest reason with the command to type. */
-export function check({ reasons, version, coverage }: Standing): { readonly line: string; readonly code: number } {
-  for (const word of ['integrity', 'stale', 'look'] as const) {
-    const own = reasons.filter((reason) => reason.word === word)
-    const [first] = own
-    if (!first) continue
-    const others = reasons.filter((reason) => reason.word !== null).length - 1
-    const more = others === 0 ? '' : ` (and ${others} more)`
-    return { line: `${word}: ${first.text}${more}; ${first.next ?? 'pitlake status'}\n`, code: checkCodes[word] }
-  }
-  return {
-    line: `trusted: version ${whole(version)}, ${percent(coverage.held, coverage.due)} of what is due\n`,
-    code: 0,
   }
 }
 

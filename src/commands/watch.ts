@@ -13,6 +13,8 @@ import { jobsOn, type JobsInput } from '../watch/jobs.ts'
 import type { NextPoint } from '../watch/due.ts'
 import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
 import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { listen, listenAt } from './listen.ts'
+import { showsOf } from './shows.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
 import { jsonLines, lines, plainly } from './watch-words.ts'
@@ -31,6 +33,7 @@ export const watchCommand: CommandSpec = {
     { flags: '--credits-per-day N', about: 'spend at most so many credits a UTC day, other jobs included' },
     { flags: '--reserve N', about: 'of these, leave so many to other jobs' },
     { flags: '--publish DEST', about: 'bring published tables up to date when idle, hourly at most' },
+    { flags: '--listen ADDRESS', about: 'show page, /metrics and /healthz over HTTP' },
     { flags: '--json', about: 'a JSON document a line for whatever happens' },
   ],
   details: `One process a lake (a second one: exit 7); no lock is held between polls, so that other jobs may work beside it. \`plan
@@ -42,6 +45,8 @@ spread over the day. docs/watch.md has the rest.`,
     const root = settings.data
     await refuseMirror(root)
     const creditsPerDay = budgetOf(input)
+    const address = textOption(input, 'listen')
+    const at = address === undefined ? null : listenAt(address, settings)
     const watches = watched(settings)
     const selections = watches.metrics ? await selectionsOf(input, { settings, catalogue }) : []
     const own = { settings, catalogue, selections, watches, publish: publisher(input, deps, settings, catalogue) }
@@ -53,6 +58,9 @@ spread over the day. docs/watch.md has the rest.`,
       since: Math.floor(deps.now() * 1000),
     }
     await using _ = await lockJob(root, 'watch', holder)
+    const shows = showsOf({ settings, catalogue, creditsPerDay }, deps)
+    await using door = at === null ? null : await listen(at, settings, shows)
+    if (door !== null) deps.stderr(`listening at ${door.url}\n`)
     const jobs = jobsOn(own, (command) => ({ ...besideWorld(deps), ...lakeWorld(deps, command) }))
     const { credits, weekStart } = settings.metrics
     const log = flagOption(input, 'json') ? jsonLines(deps) : lines(deps)

@@ -51,6 +51,16 @@ export function requestTotals(index: Index, now: Micros): RequestTotals {
   return totalsOf(rows.get(gone.requests, gone.credits, now - 86_400_000_000) ?? {})
 }
 
+const byOutcomeOf = rowOf({ api: text, outcome: text, requests: count })
+
+/** How the requests on record ended, those that were repeated once. */
+export function requestsByOutcome(index: Index): ReturnType<typeof byOutcomeOf>[] {
+  const rows = index.statement(
+    'SELECT api, outcome, count(*) AS requests FROM requests GROUP BY api, outcome ORDER BY api, outcome',
+  )
+  return rows.all().map(byOutcomeOf)
+}
+
 const verifiedOf = rowOf(verifiedFields)
 
 /** Every window that was asked again and compared, by series. */

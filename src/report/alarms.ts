@@ -8,8 +8,8 @@ import { registryFacts } from '../registry/status.ts'
 import { realDisk } from '../store/disk.ts'
 import { textOf } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
-import { hour, type Instant } from '../time.ts'
-import { judgeSeries, type Late, lateOf } from './freshness.ts'
+import type { Instant } from '../time.ts'
+import { judgeSeries, type Late, lateOf, patience } from './freshness.ts'
 import { silenceOf } from './trust.ts'
 
 /** What is stale: the series of an endpoint and interval, or the registry; the names are relied on by hooks. */
@@ -32,9 +32,6 @@ interface AlarmsInput {
   readonly check: Check
   readonly now: Instant
 }
-
-/** How long a point may be due without being asked for where no limit says more: no outage of minutes wakes anybody. */
-const patience = hour
 
 /** How the lake stands; reads neither points nor files. */
 export function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput): Alarms {

@@ -6,7 +6,7 @@ import { type HeldSeries, storedInterval } from '../ledger/held.ts'
 import type { FreshCounts } from './page/standing.ts'
 import { horizonOf, toleranceOf } from '../metrics/plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
-import { count, end, floor, type Instant, type Interval, monthIndex, step, type Weekday } from '../time.ts'
+import { count, end, floor, hour, type Instant, type Interval, monthIndex, step, type Weekday } from '../time.ts'
 import { intersect, type Window } from '../windows.ts'
 
 /** One series against what the rule makes due now. */
@@ -119,6 +119,9 @@ function dueAt(endpoint: Endpoint | undefined, t: Instant, interval: Interval): 
   return endpoint ? availableAt(endpoint.rules[interval], t, interval) : end(t, interval)
 }
 
+/** How long a point may be due without being asked for where no limit says more: no outage of minutes wakes anybody. */
+export const patience = hour
+
 /** The series of one endpoint and interval that are late. */
 export interface Late {
   readonly metric: string
@@ -136,7 +139,7 @@ export interface Late {
 export function lateOf(
   series: readonly SeriesStanding[],
   check: Pick<Check, 'maxLate'>,
-  patience: number | null = null,
+  atLeast: number | null = null,
 ): { readonly late: readonly Late[]; readonly stopped: number } {
   const limits = new Map([...new Set(series.map(({ metric }) => metric))].map((path) => [path, lateFor(check, path)]))
   const late = new Map<string, Late>()
@@ -144,7 +147,7 @@ export function lateOf(
   for (const { metric, interval, fresh, overdue, late: due } of series) {
     const limit = limits.get(metric) ?? null
     if (limit === null && fresh === 'stopped') stopped++
-    const stale = (fresh === 'behind' && overdue >= (patience ?? 0)) || (fresh === 'stopped' && patience !== null)
+    const stale = (fresh === 'behind' && overdue >= (atLeast ?? 0)) || (fresh === 'stopped' && atLeast !== null)
     if (limit === null ? !stale : due <= limit) continue
     const key = `${metric} ${interval}`
     const known = late.get(key) ?? { metric, interval, series: 0, seconds: 0 }

@@ -2,7 +2,7 @@ import { type Instant, instantOf } from '../time.ts'
 import type { Held } from './arrivals.ts'
 import type { SeriesStanding } from './freshness.ts'
 import type { Standing } from './page/standing.ts'
-import type { Judged } from './status.ts'
+import { jobLocks, type Judged } from './status.ts'
 
 type Labels = Readonly<Record<string, string>>
 type Sample = readonly [labels: Labels, value: number | null]
@@ -14,9 +14,21 @@ interface Family {
   readonly samples: readonly Sample[]
 }
 
-/** The standing of a lake in the text format of Prometheus; what nobody knows has no sample. */
-export function metricsText({ standing, series, arrivals }: Judged, now: Instant): string {
-  const families = [...ofLake(standing), ...ofAsking(standing, now), ...ofSeries(series), ...ofLags(arrivals ?? [])]
+/**
+ * The standing of a lake in the text format of Prometheus; what nobody knows has no sample. `creditsPerDay`: what a watch
+ * may spend.
+ */
+export function metricsText(
+  { standing, series, arrivals }: Judged,
+  now: Instant,
+  creditsPerDay: number | null = null,
+): string {
+  const families = [
+    ...ofLake(standing),
+    ...ofAsking(standing, now, creditsPerDay),
+    ...ofSeries(series),
+    ...ofLags(arrivals ?? []),
+  ]
   return families.map(written).join('')
 }
 
@@ -78,19 +90,32 @@ function ofLake(standing: Standing): Family[] {
   ]
 }
 
-function ofAsking({ requests, registry, running, verified }: Standing, now: Instant): Family[] {
+function ofAsking(
+  { requests, registry, running, verified }: Standing,
+  now: Instant,
+  creditsPerDay: number | null,
+): Family[] {
   const feed = instant(registry.feed_at)
+  const left = creditsPerDay === null ? null : Math.max(0, creditsPerDay - requests.credits_today)
   return [
     one('requests', 'Requests sent so far.', requests.total),
     one('credits', 'Credits spent so far.', requests.credits),
     one('requests_day', 'Requests of the last 24 hours.', requests.day),
     one('credits_day', 'Credits of the last 24 hours.', requests.day_credits),
+    one('credits_today', 'Credits spent since midnight UTC.', requests.credits_today),
+    one('credits_left', 'Credits that a watch may still spend until midnight UTC.', left),
+    {
+      name: 'requests_by_outcome',
+      help: 'Requests on record by how they ended.',
+      samples: requests.by_outcome.map(({ api, outcome, requests: value }) => [{ api, outcome }, value]),
+    },
     one('requests_busiest_minute', 'Requests of the busiest minute of the last 24 hours.', requests.busiest_minute),
     one('requests_per_minute_allowed', 'Requests a minute that the configuration allows.', requests.per_minute),
-    by('job_running', 'Whether a job is at work on the API.', 'api', {
-      metrics: Number(running.includes('metrics')),
-      registry: Number(running.includes('registry')),
-    }),
+    {
+      name: 'job_running',
+      help: 'Whether a job is at work that holds this lock.',
+      samples: jobLocks.map((job) => [{ job }, Number(running.includes(job))]),
+    },
     by('registry_records', 'Open records of the registry by table.', 'table', registry.records),
     one('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
     one('registry_feed_age_seconds', 'Seconds since the feed was read to its tail.', feed === null ? null : now - feed),

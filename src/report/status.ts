@@ -9,14 +9,21 @@ import {
   type Summary,
   summary,
 } from '../ledger/held.ts'
-import { heldRuns, heldVerified, type HeldRun, requestTotals, verifiedTotals } from '../ledger/held-runs.ts'
+import {
+  heldRuns,
+  heldVerified,
+  type HeldRun,
+  requestsByOutcome,
+  requestTotals,
+  verifiedTotals,
+} from '../ledger/held-runs.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
 import { readRefusal } from '../ledger/refusals.ts'
 import type { CoverageCounts, RunCost, RunFact, Standing } from './page/standing.ts'
 import type { Settings } from '../config/settings.ts'
-import { formatInstant, type Instant } from '../time.ts'
+import { day, floor, formatInstant, type Instant } from '../time.ts'
 import { countIn, judgeSeries, lateOf, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/state.ts'
 import { registryFacts } from '../registry/status.ts'
@@ -32,6 +39,8 @@ export interface StatusInput {
   readonly now: Instant
   /** Whether all points are read to hold the rules against their arrivals; where they are few unless said. */
   readonly arrivals?: boolean
+  /** How long a point may be due where no limit says more, and what has stopped is late, too; else as `--check` judges. */
+  readonly patience?: number
 }
 
 /** So many points are read in a second or two. */
@@ -62,7 +71,12 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
     freshness: countFresh(series),
     verified: verifiedOf(ledger),
     refused: refusedOf(coverage),
-    requests: { ...requestTotals(ledger, now * 1_000_000), per_minute: settings.metrics.requestsPerMinute },
+    requests: {
+      ...requestTotals(ledger, now * 1_000_000),
+      credits_today: creditsOf(ledger, now),
+      by_outcome: requestsByOutcome(ledger),
+      per_minute: settings.metrics.requestsPerMinute,
+    },
     registry: { ...registryFacts(ledger), records: registryState(ledger).records },
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
@@ -70,18 +84,23 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
     running: await runningJobs(ledger.root),
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
   }
-  const reasons = reasonsOf(facts, now, { check: settings.check, late: lateCount(series, settings.check) })
+  const reasons = reasonsOf(facts, now, { check: settings.check, late: lateCount(series, input) })
   return { standing: { ...facts, trust: trustOf(reasons), reasons }, series, arrivals }
 }
 
-function lateCount(series: readonly SeriesStanding[], check: Settings['check']): Judging['late'] {
-  const { late, stopped } = lateOf(series, check)
+function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput): Judging['late'] {
+  const { late, stopped } = lateOf(series, settings.check, patience ?? null)
   let [count, seconds] = [0, 0]
   for (const one of late) {
     count += one.series
     seconds = Math.max(seconds, one.seconds)
   }
-  return { series: count, seconds, stopped }
+  return { series: count, seconds, stopped: patience === undefined ? stopped : 0 }
+}
+
+/** What was spent since this UTC day began. */
+function creditsOf(ledger: Ledger, now: Instant): number {
+  return requestTotals(ledger, (floor(now, '24h') + day) * 1_000_000).day_credits
 }
 
 /** A damaged file takes this judgement away, not the status that has to say so. */
@@ -172,11 +191,13 @@ function verifiedOf(ledger: Ledger): Standing['verified'] {
   return { ...counts, last_at: last_at === null ? null : isoMicros(last_at) }
 }
 
+/** The locks that jobs hold while they are at work; a backup holds that of `publish`. */
+export const jobLocks = ['metrics', 'registry', 'verify', 'watch', 'publish', 'pull'] as const
+
 /** The jobs at work now. A lock is only touched where somebody once said his name, so that no starting job is disturbed. */
 async function runningJobs(root: string): Promise<string[]> {
   const running: string[] = []
-  for (const api of ['metrics', 'registry'])
-    if ((await holderOf(root, api)) !== undefined && isHeld(root, api)) running.push(api)
+  for (const lock of jobLocks) if ((await holderOf(root, lock)) !== undefined && isHeld(root, lock)) running.push(lock)
   return running
 }
 

@@ -33,7 +33,16 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     freshness: { fresh: 2, awaited: 1, behind: 0, stopped: 0, overdue_seconds: 0 },
     refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0 },
     verified: { windows: 3, differing: 0, last_at: '2024-06-05T10:00:00.000Z' },
-    requests: { total: 30, credits: 45, day: 10, day_credits: 15, busiest_minute: 10, per_minute: 600 },
+    requests: {
+      total: 30,
+      credits: 45,
+      day: 10,
+      day_credits: 15,
+      credits_today: 9,
+      busiest_minute: 10,
+      per_minute: 600,
+      by_outcome: [{ api: 'metrics', outcome: 'body', requests: 30 }],
+    },
     registry: {
       first_snapshot: '2024-05-01',
       last_snapshot: '2024-06-01',

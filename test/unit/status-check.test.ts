@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { check } from '../../src/commands/status.ts'
+import { check } from '../../src/report/check.ts'
 import { type Check, usualCheck } from '../../src/config/health.ts'
 import { reasonsOf, trustOf } from '../../src/report/trust.ts'
 import type { Standing } from '../../src/report/page/standing.ts'

@@ -77,8 +77,12 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
     readonly words: string | null
     readonly withdrawn: number
   }
-  /** `per_minute` is what the configuration allows. */
-  readonly requests: RequestTotals & { readonly per_minute: number }
+  /** `per_minute` is what the configuration allows; `credits_today` counts from midnight UTC. */
+  readonly requests: RequestTotals & {
+    readonly per_minute: number
+    readonly credits_today: number
+    readonly by_outcome: readonly { readonly api: string; readonly outcome: string; readonly requests: number }[]
+  }
   /** `records`: open rows by table. */
   readonly registry: RegistryFacts & { readonly records: Readonly<Record<string, number>> }
   /**

@@ -1,0 +1,72 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Settings } from '../config/settings.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { patience } from '../report/freshness.ts'
+import { check } from '../report/check.ts'
+import { metricsText } from '../report/metrics.ts'
+import { statusPage } from '../report/page/page.ts'
+import { readPage } from '../report/status-page.ts'
+import { readStanding, type StatusInput } from '../report/status.ts'
+import { json } from './print.ts'
+import type { Shown, Shows } from './listen.ts'
+import type { Deps } from './spec.ts'
+import { programName } from './world.ts'
+
+/** What a door shows of a lake. */
+export interface ShowsInput {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  /** What a watch may spend a UTC day; null: any number. */
+  readonly creditsPerDay: number | null
+}
+
+/** An answer is shown again for so many times as long as it took to make, */
+const share = 20
+/** and at least for so many milliseconds. */
+const least = { check: 1000, metrics: 5000, page: 10_000 }
+
+/**
+ * The numbers, the judgement and the page of a lake, each made when somebody asks. One is made at a time and shown to all
+ * who ask meanwhile, so that readers take a twentieth of the process at most; a lake is only read, without its locks.
+ */
+export function showsOf({ settings, catalogue, creditsPerDay }: ShowsInput, deps: Deps): Shows {
+  let last: Promise<unknown> = Promise.resolve()
+  const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<Shown>) => {
+    let made: { readonly shown: Promise<Shown>; until: number } | null = null
+    return async (): Promise<Shown> => {
+      if (made !== null && deps.elapsed() < made.until) return await made.shown
+      const after = last
+      const begin = async (): Promise<Shown> => {
+        await after
+        const begun = deps.elapsed()
+        using ledger = await Ledger.openToRead(settings.data)
+        const shown = await make(ledger, { settings, catalogue, now: Math.floor(deps.now() / 1000) })
+        own.until = deps.elapsed() + Math.max(atLeast, share * (deps.elapsed() - begun))
+        return shown
+      }
+      const own = { shown: begin(), until: Infinity }
+      made = own
+      last = own.shown.catch(() => void (own.until = deps.elapsed() + atLeast))
+      return await own.shown
+    }
+  }
+  return {
+    '/': shared(least.page, async (ledger, input) => {
+      const asked = { ...input, arrivals: true }
+      const page = await readPage(ledger, asked, await readStanding(ledger, asked), programName())
+      return { status: 200, type: 'text/html', body: statusPage(page) }
+    }),
+    '/metrics': shared(least.metrics, async (ledger, input) => {
+      const body = metricsText(await readStanding(ledger, input), input.now, creditsPerDay)
+      return { status: 200, type: 'text/plain; version=0.0.4', body }
+    }),
+    '/healthz': shared(least.check, async (ledger, input) => {
+      const { standing } = await readStanding(ledger, { ...input, arrivals: false, patience })
+      const { line, code } = check(standing)
+      const { version, committed_at, trust, synthetic } = standing
+      const [word = ''] = line.split(':')
+      const document = { ok: code === 0, word, text: line.trim(), version, committed_at, trust, synthetic }
+      return { status: code === 0 ? 200 : 503, type: 'application/json', body: json(document) }
+    }),
+  }
+}
