@@ -12,7 +12,7 @@ import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 import { tableOf } from './columns.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
-import { type ObjectText, readObjects } from './objects.ts'
+import { type ObjectText, partOf, readObjects } from './objects.ts'
 import { datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
 
@@ -128,6 +128,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     },
     points: (metric) => pointsOf(metric),
     view: (name) => body(name),
+    part: (name) => fillIn(name, partOf(name), fill),
     fields: (table) => columnList(fieldsOf(catalogue, table)),
     field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
     version: () => String(head.version),

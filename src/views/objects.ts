@@ -27,6 +27,13 @@ export function readObjects(tables: readonly string[]): ObjectText[] {
   })
 }
 
+/** A piece of SQL that statements share, without the comments at its top. */
+export function partOf(name: string): string {
+  const found = textsIn(new URL('parts/', folder)).find(([file]) => file === `${name}.sql`)
+  if (found === undefined) throw new RangeError(`src/views/sql/parts/ has no ${name}.sql`)
+  return found[1].replace(/^(?:--[^\n]*\n)+/, '').trimEnd()
+}
+
 const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
 function objectOf(file: string, header: string, text: string): ObjectText {

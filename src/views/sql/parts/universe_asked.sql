@@ -1,0 +1,20 @@
+-- What is asked of pit_universe, with or without a condition: since when the registry is known, and for each row of the
+-- caller's relation the instant at which the registry is read; a column of the caller's that the answer has, too, is an
+-- error.
+_pit_start AS (
+  SELECT min(observed_at) AS known_since FROM {{files snapshots}}
+  WHERE ({{as_of}} IS NULL OR observed_at <= {{as_of}} OR {{registry_backfill}})
+    AND ({{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}})
+),
+_pit_decisions AS (
+  SELECT yours.*, {{utc yours.ts}} AS _pit_ts,
+    CASE WHEN {{registry_backfill}} THEN greatest({{utc yours.ts}}, (SELECT known_since FROM _pit_start))
+      ELSE {{utc yours.ts}} END AS _pit_at
+  FROM query_table(decisions) AS yours
+),
+_pit_clash AS (
+  SELECT product_id, name, symbol, isin, status, issuer_id, asset_id, valid_from, assumed
+  FROM query_table(decisions) AS yours, (SELECT NULL AS product_id, NULL AS name, NULL AS symbol, NULL AS isin, NULL AS status,
+    NULL AS issuer_id, NULL AS asset_id, NULL AS valid_from, NULL AS assumed) AS pit_universe
+  LIMIT 0
+)
