@@ -30,6 +30,8 @@ export interface Api extends Access {
   readonly maxRequests: number | null
   /** The provider's address changed and the user said so. */
   readonly providerMoved: boolean
+  /** The usual ones unless said. */
+  readonly retry?: RetryPolicy | undefined
   /** Whether an interrupt lets what is in flight come to its end. */
   readonly patient: boolean
 }
@@ -145,7 +147,7 @@ function connectionOf(parts: Parts): Connection {
     {
       ...common,
       governor: { perMinute: api.perMinute },
-      retry: usualRetries,
+      retry: api.retry ?? usualRetries,
       maxRequests: api.maxRequests,
       ...(!api.patient && { signal: deps.signal }),
       onEvent: (event) => {
@@ -244,7 +246,7 @@ export interface Beside {
 /** At what pace to ask, under the name of which run, and what is told to do where no address or key is set. */
 interface Manner {
   readonly perMinute: number
-  readonly retry?: RetryPolicy
+  readonly retry?: RetryPolicy | undefined
   readonly run?: string
   readonly next?: string
 }

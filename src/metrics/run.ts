@@ -2,6 +2,7 @@ import { type AskingDeps, accessTo, type Connection, withConnection } from '../l
 import { type Result, type Run, withLake } from '../ledger/job.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { Engine } from '../store/engine.ts'
+import type { RetryPolicy } from '../net/retry.ts'
 import { metricsAccess } from './api.ts'
 import { type Listed, refreshAssets } from './assets.ts'
 import type { BatchResult } from './answered.ts'
@@ -28,6 +29,8 @@ export interface Purpose {
   readonly name: 'fetch' | 'verify'
   /** The most credits that windows may cost; null: as many as the plan says. */
   readonly budget: number | null
+  /** The usual ones unless said. */
+  readonly retry?: RetryPolicy | undefined
   readonly onBatch: (done: BatchResult) => void
 }
 
@@ -73,7 +76,14 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
   const { input, deps } = run
   const { settings, maxRequests, providerMoved } = input
   const { requestsPerMinute: perMinute } = settings.metrics
-  const api = { ...metricsAccess(input, maxBodyBytes), perMinute, maxRequests, providerMoved, patient: true }
+  const api = {
+    ...metricsAccess(input, maxBodyBytes),
+    perMinute,
+    maxRequests,
+    providerMoved,
+    patient: true,
+    retry: run.purpose.retry,
+  }
   const { onEvent } = deps
   const listeners = {
     onAsk: (event: Extract<IngestEvent, { kind: 'asking' }>['event']) => onEvent({ kind: 'asking', event }),

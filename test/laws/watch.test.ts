@@ -175,3 +175,23 @@ test('stopped and begun again at any moment, a watch goes on where it was', asyn
     const fresh = (await sightings(bench.root, begin - 2 * hour)).length
     expect(pointRequests(bench).length - 1).toBeLessThanOrEqual(4 * fresh)
   }))
+
+test('where nobody answers a single due series costs three requests a poll', async () =>
+  await withBench(begin, async (bench) => {
+    await bench.fetch({ ...hourly, since: begin - 3 * day })
+    const polls: number[] = []
+    bench.faults(`reset@metrics:from=${instant(begin + 60)}`)
+    const before = pointRequests(bench).length
+    let seen = before
+    await simulate(bench, {
+      selections: [hourly],
+      until: begin + 6 * hour,
+      onWait: () => {
+        const sent = pointRequests(bench).length
+        if (sent > seen) polls.push(sent - seen)
+        seen = sent
+      },
+    })
+    expect(polls.length).toBeGreaterThan(5)
+    expect([...new Set(polls)]).toEqual([3])
+  }))
