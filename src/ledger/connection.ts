@@ -31,7 +31,7 @@ export interface Api extends Access {
   /** The provider's address changed and the user said so. */
   readonly providerMoved: boolean
   /** The usual ones unless said. */
-  readonly retry?: RetryPolicy | undefined
+  readonly retry?: RetryPolicy
   /** Whether an interrupt lets what is in flight come to its end. */
   readonly patient: boolean
 }
@@ -246,7 +246,7 @@ export interface Beside {
 /** At what pace to ask, under the name of which run, and what is told to do where no address or key is set. */
 interface Manner {
   readonly perMinute: number
-  readonly retry?: RetryPolicy | undefined
+  readonly retry?: RetryPolicy
   readonly run?: string
   readonly next?: string
 }

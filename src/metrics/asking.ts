@@ -98,7 +98,9 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
       if (isAbsurd(ask, outcome.by)) return [failed(asking, reply)]
       return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
     case 'again':
-      if (outcome.reason === 'connect' || depth >= halvingsAfterFaults || isSmall(ask)) return [failed(asking, reply)]
+      if (outcome.reason === 'connect' || depth >= halvingsAfterFaults) return [failed(asking, reply)]
+      // Where nobody is answered it is not the window; whoever comes back in minutes finds out then.
+      if (asking.purpose.polls === true && asking.state.answering.size === 0) return [failed(asking, reply)]
       return (await halves(asking, reply, halvingsAfterFaults)) ?? [failed(asking, reply)]
     case 'limited':
     case 'not_modified':

@@ -1,5 +1,4 @@
 import { checkSelections } from '../catalog/series.ts'
-import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { isListingDue, wantsListing } from './assets.ts'
 import { execute } from './execute.ts'
 import { metadataDue } from './metadata.ts'
@@ -14,15 +13,12 @@ export interface IngestInput extends PlanInput, MetricsInput {
   readonly budget?: number | null
 }
 
-/** Whoever comes back in minutes need not insist. */
-const pollRetries: RetryPolicy = { ...usualRetries, attempts: 3 }
-
 /** Brings the selected series up to date. Resuming is planning again, so it may end at any instant. */
 export async function ingest(input: IngestInput, deps: IngestDeps): Promise<IngestSummary> {
   // A slip of the call leaves nothing in a folder that is no lake.
   checkSelections(input.catalogue, input.selections)
-  const retry = input.eager === true ? pollRetries : usualRetries
-  const purpose: Purpose = { name: 'fetch', budget: input.budget ?? null, retry, onBatch: () => undefined }
+  const { budget = null, eager: polls = false } = input
+  const purpose: Purpose = { name: 'fetch', budget, polls, onBatch: () => undefined }
   return await withMetrics(input, deps, purpose, async (run) => {
     const listing = wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros())
     const due = metadataDue(input, run.ledger, deps.nowMicros())

@@ -2,7 +2,7 @@ import { type AskingDeps, accessTo, type Connection, withConnection } from '../l
 import { type Result, type Run, withLake } from '../ledger/job.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { Engine } from '../store/engine.ts'
-import type { RetryPolicy } from '../net/retry.ts'
+import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { metricsAccess } from './api.ts'
 import { type Listed, refreshAssets } from './assets.ts'
 import type { BatchResult } from './answered.ts'
@@ -13,6 +13,8 @@ import { Tally } from './tally.ts'
 
 /** The largest body that is kept; a larger one is asked for in halves. */
 export const maxBodyBytes = 1_000_000_000
+const pollRetries: RetryPolicy = { ...usualRetries, attempts: 3 }
+
 /** What every job is told that asks for points. */
 export interface MetricsInput extends Pick<PlanInput, 'settings' | 'catalogue' | 'now'> {
   readonly maxRequests: number | null
@@ -29,8 +31,8 @@ export interface Purpose {
   readonly name: 'fetch' | 'verify'
   /** The most credits that windows may cost; null: as many as the plan says. */
   readonly budget: number | null
-  /** The usual ones unless said. */
-  readonly retry?: RetryPolicy | undefined
+  /** Whether it comes back in minutes, so that it need not insist. */
+  readonly polls?: boolean
   readonly onBatch: (done: BatchResult) => void
 }
 
@@ -82,7 +84,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
     maxRequests,
     providerMoved,
     patient: true,
-    retry: run.purpose.retry,
+    retry: run.purpose.polls === true ? pollRetries : usualRetries,
   }
   const { onEvent } = deps
   const listeners = {
