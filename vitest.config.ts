@@ -22,6 +22,7 @@ const whole = [
   'test/cli/heedless.test.ts',
   'test/cli/own-resource.test.ts',
   'test/laws/L1-publish-python.test.ts',
+  'test/laws/watch-memory.test.ts',
   'test/views/panel-python.test.ts',
   'test/views/peers.test.ts',
   'test/views/readers.test.ts',

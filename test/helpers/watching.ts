@@ -24,10 +24,15 @@ export interface Simulated {
   readonly onWait?: (now: number) => number | void
   readonly signal?: AbortSignal
   readonly data?: string
+  /** By how many seconds the machine's clock is off when the provider's says so. */
+  readonly skew?: (now: number) => number
 }
 
 /** Runs a watch on the bench until the instant; every wait, also of the jobs, only moves the clock. */
-export async function simulate(bench: Bench, how: Simulated): Promise<{ code: number; events: WatchEvent[] }> {
+export async function simulate(
+  bench: Pick<Bench, 'clock' | 'root' | 'url'>,
+  how: Simulated,
+): Promise<{ code: number; events: WatchEvent[] }> {
   const { clock, root, url } = bench
   const env = {
     PITLAKE_METRICS_URL: url,
@@ -43,12 +48,8 @@ export async function simulate(bench: Bench, how: Simulated): Promise<{ code: nu
     clock.now += ms / 1000
     await Promise.resolve()
   }
-  const world = () => ({
-    ...depsAt({ root, url, now: () => clock.now }),
-    wait: moving,
-    signal,
-    now: () => clock.now * 1000,
-  })
+  const own = (): number => clock.now + (how.skew?.(clock.now) ?? 0)
+  const world = () => ({ ...depsAt({ root, url, now: own }), wait: moving, signal, now: () => own() * 1000 })
   const watches = { metrics: true, registry: how.registry === true }
   const jobs = jobsOn({ settings, catalogue, selections: how.selections, watches, publish: null }, world)
   const events: WatchEvent[] = []
@@ -60,7 +61,7 @@ export async function simulate(bench: Bench, how: Simulated): Promise<{ code: nu
     },
     jobs,
     {
-      now: () => clock.now * 1000,
+      now: () => own() * 1000,
       sleep: async (ms) => {
         const jump = how.onWait?.(clock.now) ?? 0
         await moving(ms + jump * 1000)

@@ -195,3 +195,47 @@ test('where nobody answers a single due series costs three requests a poll', asy
     expect(polls.length).toBeGreaterThan(5)
     expect([...new Set(polls)]).toEqual([3])
   }))
+
+/** All points of the hours since the beginning that were published well before an instant. */
+async function expectHours(bench: Bench, until: number): Promise<void> {
+  const held = new Set((await bench.stored()).map(keyOf))
+  const truth = bench
+    .truth({ ...hourly, since: begin })
+    .filter((line) => Number(line.split(' ')[7]) < until - 1.5 * hour)
+  expect(truth.length).toBeGreaterThan(3)
+  expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
+}
+
+test('a spent quota is asked once, rested out for as long as the provider says, and caught up with one request', async () =>
+  await withBench(begin, async (bench) => {
+    await bench.fetch(hourly)
+    const [from, back] = [begin + 2 * hour, begin + 6 * hour]
+    bench.onRequest(() => {
+      const retry = Math.ceil(back - bench.clock.now)
+      bench.faults(...(retry > 0 ? [`status-429@metrics:retry=${retry}s,from=${instant(from)}`] : []))
+    })
+    await simulate(bench, { selections: [hourly], until: begin + 9 * hour })
+    const refused = bench.sandbox.requests().filter(({ status }) => status === 429)
+    expect(refused.length).toBe(1)
+    const sent = pointRequests(bench).map(({ at }) => at)
+    expect(sent.filter((at) => at > (refused[0]?.at ?? 0) && at < back)).toEqual([])
+    expect(sent.filter((at) => at >= back && at < back + hour).length).toBeLessThanOrEqual(2)
+    await expectHours(bench, begin + 9 * hour)
+  }))
+
+test('the machine clock steps back, ahead and back again: nothing is lost, and nobody is stormed', async () =>
+  await withBench(begin, async (bench) => {
+    await bench.fetch(hourly)
+    const before = pointRequests(bench).length
+    const steps = [0, -2400, -2400, 3000, 3000, -600, 0, 0, 0]
+    const { events } = await simulate(bench, {
+      selections: [hourly],
+      until: begin + 9 * hour,
+      skew: (now) => steps[Math.min(steps.length - 1, Math.floor((now - begin) / hour))] ?? 0,
+    })
+    expect(events.some(({ kind }) => kind === 'clock')).toBe(true)
+    await expectHours(bench, begin + 9 * hour)
+    expect(pointRequests(bench).length - before).toBeLessThanOrEqual(4 * 9)
+    const commits = (await commitTimes(bench.root)).filter((at) => at > begin + 120)
+    expect(commits.length).toBeLessThanOrEqual(5 * 9)
+  }))
