@@ -8,6 +8,7 @@ import { assemble } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
 import { describeIssues, readYaml } from './document.ts'
 import { catalogueFile, type SourceFile } from './schema.ts'
+import { wireOf } from './wire.ts'
 
 /** The built-in catalogue's folder: beside `src` in the repository, beside `dist` in the package. */
 export const builtinFolder = fileURLToPath(new URL('../../catalog/', import.meta.url))
@@ -47,8 +48,8 @@ export function parseCatalogue(texts: readonly { name: string; text: string }[])
   const digest = createHash('sha256')
   for (const { name, text } of texts) digest.update(`${basename(name)}\0${text}\0`)
   const assembled = assemble(files, complaints)
-  const wire = files.find(({ content }) => content.wire)?.content.wire
-  if (!wire) complaints.push({ subject: 'catalog/wire.yaml', expected: 'the key `wire`', got: 'none' })
+  const wire = wireOf(files.flatMap(({ content }) => content.wire ?? []))
+  if (!wire) complaints.push({ subject: 'catalog/wire.yaml', expected: 'the key `wire`, whole', got: 'less' })
   if (!wire || complaints.length > 0) throw new LakeError('usage', complaints)
   return { ...assembled, wire, digest: digest.digest('hex') }
 }

@@ -27,21 +27,42 @@ export const metadataWire = z.strictObject({
   min: word,
 })
 
-/** How a catalogue file writes down the spelling of the metrics API. */
-export const wireRow = z
-  .strictObject({
-    metrics_prefix: z.string().startsWith('/').endsWith('/'),
-    assets_path: word,
-    metadata: metadataWire,
-    query_keys: z.record(z.enum(queryKeys), word),
-  })
-  .transform((row) => ({
-    metricsPrefix: row.metrics_prefix,
-    assetsPath: row.assets_path,
-    /** Null where they are not asked for. */
-    metadata: row.metadata as z.infer<typeof metadataWire> | null,
-    queryKeys: row.query_keys,
-  }))
+/** What is asked to learn how a provider speaks: an asset, a path with plain and one with nested values. */
+const probes = z.strictObject({ asset: word, plain: word, nested: word })
+
+const whole = z.strictObject({
+  metrics_prefix: z.string().startsWith('/').endsWith('/'),
+  assets_path: word,
+  metadata: metadataWire,
+  query_keys: z.record(z.enum(queryKeys), word),
+  probes,
+})
+
+/** How a catalogue file writes down the spelling of the metrics API; a user's file names what differs. */
+export const wireRow = whole.partial().extend({
+  metadata: metadataWire.partial().optional(),
+  query_keys: z.partialRecord(z.enum(queryKeys), word).optional(),
+  probes: probes.partial().optional(),
+})
+type WireRow = z.infer<typeof wireRow>
 
 /** How the metrics API spells things. */
-export type Wire = Readonly<z.infer<typeof wireRow>>
+export interface Wire {
+  readonly metricsPrefix: string
+  readonly assetsPath: string
+  /** Null where they are not asked for. */
+  readonly metadata: Readonly<z.infer<typeof metadataWire>> | null
+  readonly queryKeys: Readonly<Record<QueryKey, string>>
+  readonly probes: Readonly<z.infer<typeof probes>>
+}
+
+/** The spelling of all files together, a later one over an earlier one; null where they leave anything unsaid. */
+export function wireOf(rows: readonly WireRow[]): Wire | null {
+  const over = (key: 'metadata' | 'query_keys' | 'probes') => rows.reduce((all, row) => ({ ...all, ...row[key] }), {})
+  const merged = rows.reduce<WireRow>((all, row) => ({ ...all, ...row }), {})
+  const inner = { metadata: over('metadata'), query_keys: over('query_keys'), probes: over('probes') }
+  const { data } = whole.safeParse({ ...merged, ...inner })
+  if (data === undefined) return null
+  const { metrics_prefix: metricsPrefix, assets_path: assetsPath, query_keys, ...rest } = data
+  return { metricsPrefix, assetsPath, queryKeys: query_keys, ...rest }
+}

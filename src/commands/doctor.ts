@@ -3,17 +3,19 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { damageVerdict } from '../upkeep/damage.ts'
 import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
+import { gravestOf, LakeError, usage } from '../errors.ts'
+import { checkProvider, type JudgedRow, type Preflight } from '../preflight/check.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
-import { bytes } from '../report/page/words.ts'
-import { type CommandSpec, type Deps, flagOption } from './spec.ts'
-import { lakeWorld } from './world.ts'
+import { bytes, several } from '../report/page/words.ts'
+import { type Answer, type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { besideWorld, lakeWorld } from './world.ts'
 import { number } from './print.ts'
 
 /** `doctor`: what is wrong with a lake, and the remedy. */
 export const doctorCommand: CommandSpec = {
   name: 'doctor',
-  ends: [4, 6, 7],
+  ends: [3, 4, 5, 6, 7],
   summary: 'Find what is wrong with a lake and say the remedy; mends what it is told to.',
   options: [
     { flags: '--rebuild-ledger', about: 'make the ledger anew from the journal' },
@@ -24,11 +26,16 @@ export const doctorCommand: CommandSpec = {
     },
     { flags: '--forget-lost', about: 'go on without damaged files: the loss is written down, fetch asks again' },
     { flags: '--quick', about: 'look at names and sizes only, read no checksums' },
+    {
+      flags: '--provider',
+      about: 'ask the provider instead: which assumptions hold for it, with the YAML to paste (at most 10 requests)',
+    },
   ],
   details:
-    'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.',
+    'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/assumptions.md holds, is contradicted (exit code 4)\nor cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
+    if (flagOption(input, 'provider')) return await askProvider(input, { settings, catalogue }, deps)
     const diagnosis = await examine(
       {
         data: settings.data,
@@ -44,6 +51,49 @@ export const doctorCommand: CommandSpec = {
     const document = { ok: damages.length === 0, ...diagnosis }
     return { document, words: () => inWords(diagnosis), error: damageVerdict(damages) }
   },
+}
+
+const mending = ['rebuildLedger', 'repair', 'adopt', 'forgetLost', 'quick']
+
+/** The other doctor: of a provider, not of a lake. */
+async function askProvider(
+  input: Input,
+  provider: { readonly settings: Settings; readonly catalogue: Catalogue },
+  deps: Deps,
+): Promise<Answer> {
+  if (mending.some((name) => flagOption(input, name)))
+    throw usage('--provider', { expected: 'no other flag of doctor', got: 'one that is about a lake' })
+  const { error, ...found } = await checkProvider(provider, besideWorld(deps))
+  const against = found.rows.filter(({ verdict }) => verdict === 'contradicted')
+  const document = { ok: against.length === 0 && error === null, ...found }
+  return { document, words: () => providerInWords(found), error: gravestOf([contradiction(against), error]) }
+}
+
+function contradiction(against: readonly JudgedRow[]): LakeError | null {
+  if (against.length === 0) return null
+  const helps = against.some(({ yaml }) => yaml !== null)
+  return new LakeError('integrity', {
+    subject: `${several(against.length, 'assumption')} contradicted: ${against.map((row) => row.assumption).join(', ')}`,
+    next: helps
+      ? 'put the YAML above into pitlake.yaml and run it again'
+      : 'no setting mends it: see docs/assumptions.md',
+  })
+}
+
+function providerInWords({ requests, rows, yaml }: Omit<Preflight, 'error'>): string {
+  const verdicts = { holds: 'holds', contradicted: 'CONTRADICTED', unknown: 'cannot be told' } as const
+  const lines = (['metrics', 'registry'] as const).flatMap((api) => [
+    `${api} API`,
+    ...rows
+      .filter((row) => row.api === api)
+      .map(({ verdict, assumption, evidence }) => `  ${verdicts[verdict].padEnd(14)}  ${assumption}: ${evidence}`),
+  ])
+  const counts = Object.entries(verdicts).map(
+    ([verdict, word]) => `${rows.filter((row) => row.verdict === verdict).length} ${word.toLowerCase()}`,
+  )
+  lines.push(`${several(requests, 'request')}: ${counts.join(', ')}`)
+  if (yaml !== null) lines.push('', '# for pitlake.yaml', yaml.trimEnd())
+  return `${lines.join('\n')}\n`
 }
 
 /** Whether the configured provider makes its data up: a sandbox listens on this machine. Null where none is configured. */

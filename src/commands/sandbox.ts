@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
 import { runningClock } from '../sandbox/clock.ts'
+import { dialectSyntax, parseDialect } from '../sandbox/dialect.ts'
 import { describeFaults, type Fault, parseFault, readFault } from '../sandbox/faults.ts'
 import { defaultLimits, limitSyntax, parseLimit } from '../sandbox/limits.ts'
 import { createSandbox } from '../sandbox/sandbox.ts'
@@ -54,6 +55,7 @@ export const command: CommandSpec = {
     { flags: '--unfinished', about: 'show points of unfinished intervals' },
     { flags: '--fault SPEC', about: 'a fault, see below', repeatable: true },
     { flags: '--faults FILE', about: 'a JSON or YAML list of faults' },
+    { flags: '--dialect SPEC', about: 'how it speaks otherwise, see below', repeatable: true },
     { flags: '--limit SPEC', about: 'the limits of one API, see below', repeatable: true },
     { flags: '--control', about: 'answer /control: change clock, limits and faults while it runs' },
   ],
@@ -63,6 +65,9 @@ export const command: CommandSpec = {
     `Limits, written ${limitSyntax}.`,
     'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=sliding:60/60s,daily=1000,snapshots=4',
     'Limits count real seconds, whatever --speed says; a refused request is not counted.',
+    '',
+    `Dialects, what \`doctor --provider\` finds: ${dialectSyntax}.`,
+    'Example: --dialect query:s=start --dialect query:u=end --dialect timestamp=interval_end',
     '',
     describeFaults(),
     'Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10',
@@ -93,6 +98,7 @@ async function run(input: Input, deps: Deps): Promise<void> {
     computedAt: input.options['computedAt'] !== false,
     metadata: input.options['metadata'] !== false,
     unfinished: flagOption(input, 'unfinished'),
+    dialect: parseDialect(repeated(input, 'dialect')),
     limits: repeated(input, 'limit').reduce((onto, text) => parseLimit(text, onto), defaultLimits),
     faults: [...faultsOfFile(input, deps), ...repeated(input, 'fault').map(parseFault)],
     control: flagOption(input, 'control'),

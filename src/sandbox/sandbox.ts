@@ -1,5 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { answerControl, type ControlPanel, type RequestRecord } from './control.ts'
+import { type Dialect, speak } from './dialect.ts'
 import type { Fault } from './faults.ts'
 import {
   type ApiLimit,
@@ -34,6 +35,8 @@ export interface SandboxOptions {
   readonly unfinished?: boolean
   /** Whether the metrics API tells what each path takes (default true). */
   readonly metadata?: boolean
+  /** How it speaks otherwise than the usual provider (default: not at all). */
+  readonly dialect?: Dialect | undefined
   readonly limits?: Limits
   readonly faults?: readonly Fault[]
   /** Whether `/control` answers (default false). */
@@ -69,10 +72,33 @@ interface State extends ControlPanel {
 export function createSandbox(options: SandboxOptions): Sandbox {
   const state = initialState(options)
   return {
-    handle: (request) => handle(request, options, state),
+    handle: async (request) => await inDialect(request, options, async (usual) => await handle(usual, options, state)),
     requests: () => state.records,
     setFaults: (faults) => state.setFaults(faults),
   }
+}
+
+/** Answers as the usual provider does, or by its dialect. */
+async function inDialect(
+  request: Request,
+  { dialect, catalogue }: SandboxOptions,
+  usual: (request: Request) => Promise<Response>,
+): Promise<Response> {
+  if (dialect === undefined) return await usual(request)
+  const { metricsPrefix, assetsPath, queryKeys } = catalogue.wire
+  const url = new URL(request.url)
+  const path = url.pathname
+  const kind =
+    path === `${metricsPrefix}${assetsPath}`
+      ? 'assets'
+      : path.startsWith(metricsPrefix)
+        ? 'points'
+        : describedPath(url, catalogue) !== undefined
+          ? 'metadata'
+          : path === `${registryPrefix}/snapshot`
+            ? 'snapshot'
+            : 'other'
+  return await speak(request, dialect, { kind, keys: queryKeys }, usual)
 }
 
 function initialState(options: SandboxOptions): State {

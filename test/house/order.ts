@@ -25,6 +25,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/registry/': 7,
   'src/views/': 8,
   'src/upkeep/': 9,
+  'src/preflight/': 8,
   'src/query/': 10,
   'src/publish/': 10,
   'src/report/': 11,

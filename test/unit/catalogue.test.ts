@@ -92,6 +92,26 @@ function problems(text: string): string[] {
   return []
 }
 
+test("a user's `wire` is laid over the built-in one, key by key", () => {
+  const own =
+    'wire: { assets_path: coins, query_keys: { since: start }, metadata: { min: from }, probes: { asset: ETH } }'
+  const { wire: spelt } = parseCatalogue([
+    { name: 'wire.yaml', text: wire },
+    { name: 'own.yaml', text: own },
+  ])
+  expect(spelt).toMatchObject({
+    metricsPrefix: '/v1/metrics/',
+    assetsPath: 'coins',
+    queryKeys: { asset: 'a', since: 'start', until: 'u' },
+    metadata: { parameters: 'parameters', min: 'from' },
+    probes: { asset: 'ETH', plain: 'supply/current_pit' },
+  })
+  expect(problems('wire: { asset_path: coins }')).toEqual([
+    expect.stringMatching(/x\.yaml:1: wire\.asset_path.*assets_path/),
+  ])
+  expect(() => parseCatalogue([{ name: 'own.yaml', text: own }])).toThrow(/the key `wire`, whole/)
+})
+
 test('a row is enough to add an endpoint: no program file names one', () => {
   const text = `${anywhere}endpoints:\n  - { path: new/one_pit, intervals: [24h], params: { quote: eur } }\n`
   const catalogue = parseCatalogue([

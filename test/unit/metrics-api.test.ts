@@ -25,6 +25,7 @@ const wire: Wire = {
     network: 'network',
     timestamp_format: 'timestamp_format',
   },
+  probes: { asset: 'BTC', plain: 'supply/current_pit', nested: 'options/one_pit' },
 }
 const full: Endpoint = {
   path: 'supply/current_usd_pit',

@@ -1,0 +1,87 @@
+import { stringify } from 'yaml'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Settings } from '../config/settings.ts'
+import { type ErrorKind, gravestOf, LakeError } from '../errors.ts'
+import { accessTo, type BesideDeps } from '../ledger/connection.ts'
+import { describeOutcome, type Outcome } from '../net/outcome.ts'
+import { redact } from '../secrets/secrets.ts'
+import { type Finding, type Judges, mergeYaml, unknown } from './finding.ts'
+import type { Budget } from './hear.ts'
+import { hearMetrics } from './metrics.ts'
+import { metricsJudges } from './metrics-rows.ts'
+import { hearRegistry, registryRequests } from './registry.ts'
+import { registryJudges } from './registry-rows.ts'
+
+/** One assumption of docs/assumptions.md, and what this provider says of it. */
+export interface JudgedRow extends Omit<Finding, 'yaml'> {
+  readonly api: 'metrics' | 'registry'
+  readonly assumption: string
+  /** What to put into `pitlake.yaml`; null where nothing helps, or nothing is wrong. */
+  readonly yaml: string | null
+}
+
+/** What a handful of requests says of every assumption. */
+export interface Preflight {
+  readonly requests: number
+  readonly rows: readonly JudgedRow[]
+  /** All that is to be put into `pitlake.yaml`, together. */
+  readonly yaml: string | null
+  /** Why the rest could not be asked, gravest first; null where all was. */
+  readonly error: LakeError | null
+}
+
+/** What is asked at most, over both APIs together. */
+export const mostRequests = 10
+
+/** Asks both APIs as far as they are set, and judges every assumption by what they say; stores nothing. */
+export async function checkProvider(
+  provider: { readonly settings: Settings; readonly catalogue: Catalogue },
+  deps: BesideDeps,
+): Promise<Preflight> {
+  const { settings } = provider
+  const set = (api: 'metrics' | 'registry'): boolean => settings[api].url !== null
+  if (!set('metrics') && !set('registry')) accessTo('metrics', settings)
+  for (const api of ['metrics', 'registry'] as const) if (set(api)) accessTo(api, settings)
+  const budget: Budget = { left: mostRequests, kept: set('registry') ? registryRequests : 0 }
+  const metrics = set('metrics') ? await hearMetrics(provider, deps, budget) : null
+  budget.kept = 0
+  const registry = set('registry') ? await hearRegistry(provider, deps, budget) : null
+  const judged = [...judge('metrics', metricsJudges, metrics), ...judge('registry', registryJudges, registry)]
+  const parts = judged.map(({ yaml }) => yaml).filter((yaml) => yaml !== null)
+  const show = (text: string): string => redact(text, settings.secrets)
+  return {
+    requests: mostRequests - budget.left,
+    rows: judged.map(({ yaml, evidence, ...row }) => ({
+      ...row,
+      evidence: show(evidence),
+      yaml: yaml === null ? null : show(stringify(yaml)),
+    })),
+    yaml: parts.length === 0 ? null : show(stringify(mergeYaml(parts))),
+    error: gravestOf([endOf('metrics', metrics?.ended ?? null), endOf('registry', registry?.ended ?? null)]),
+  }
+}
+
+function judge<Seen>(api: JudgedRow['api'], judges: Judges<Seen>, seen: Seen | null) {
+  return Object.entries(judges).map(([assumption, of]) => ({
+    api,
+    assumption,
+    ...(seen === null ? unknown(`PITLAKE_${api.toUpperCase()}_URL is not set`) : of(seen)),
+  }))
+}
+
+function endOf(api: JudgedRow['api'], ended: Outcome | null): LakeError | null {
+  if (ended === null) return null
+  const variable = `PITLAKE_${api.toUpperCase()}`
+  const got = describeOutcome(ended)
+  const name = api === 'metrics' ? 'the provider' : 'the registry'
+  const ends: Readonly<Record<string, readonly [ErrorKind, string, string]>> = {
+    unauthorised: ['unauthorised', `${name} refuses the key`, `check ${variable}_KEY`],
+    again: ['incomplete', `${name} cannot be reached`, `see that ${variable}_URL is right and the network is up`],
+  }
+  const [kind, subject, next] = ends[ended.kind] ?? [
+    'stopped',
+    `${name} was not asked to the end`,
+    'run the same command again later',
+  ]
+  return new LakeError(kind, { subject, got, next })
+}

@@ -1,0 +1,40 @@
+/** What the answers say of one assumption; `yaml` is what to put into `pitlake.yaml` where that helps. */
+export interface Finding {
+  readonly verdict: 'holds' | 'contradicted' | 'unknown'
+  readonly evidence: string
+  readonly yaml: Yaml | null
+}
+
+/** A part of a config file. */
+export interface Yaml {
+  readonly [key: string]: string | number | boolean | Yaml
+}
+
+/** A judge for each assumption, by the words that stand for it in docs/assumptions.md. */
+export type Judges<Seen> = Readonly<Record<string, (seen: Seen) => Finding>>
+
+/** The assumption holds, as far as these answers go. */
+export function holds(evidence: string): Finding {
+  return { verdict: 'holds', evidence, yaml: null }
+}
+
+/** It does not hold; without `yaml` no setting mends it. */
+export function contradicted(evidence: string, yaml: Yaml | null = null): Finding {
+  return { verdict: 'contradicted', evidence: yaml === null ? `${evidence}; cannot be adapted` : evidence, yaml }
+}
+
+/** These answers do not tell, and why. */
+export function unknown(evidence: string): Finding {
+  return { verdict: 'unknown', evidence, yaml: null }
+}
+
+/** Parts of a config file as one. */
+export function mergeYaml(parts: readonly Yaml[]): Yaml {
+  return parts.reduce<Yaml>((all, part) => {
+    const merged = Object.entries(part).map(([key, value]): [string, Yaml[string]] => {
+      const held = all[key]
+      return [key, typeof held === 'object' && typeof value === 'object' ? mergeYaml([held, value]) : value]
+    })
+    return { ...all, ...Object.fromEntries(merged) }
+  }, {})
+}

@@ -1,0 +1,93 @@
+import { join } from 'node:path'
+import { type Access, type BesideDeps, httpTo } from '../ledger/connection.ts'
+import { describeOutcome, type Outcome, type Parameter } from '../net/outcome.ts'
+import { redact } from '../secrets/secrets.ts'
+import { readBytes, temporaryFolder } from '../store/files.ts'
+import type { Instant } from '../time.ts'
+
+/** One answer with all that judges look at; no key is in it. */
+export interface Heard {
+  readonly outcome: Outcome
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The body of a 200 as received, and as JSON; null and undefined where there is none. */
+  readonly bytes: Uint8Array | null
+  readonly body: unknown
+  /** When it was answered, by the provider's clock where it shows one. */
+  readonly at: Instant
+}
+
+/** How many requests are left, over both APIs; `kept` of them for the other one. */
+export interface Budget {
+  left: number
+  kept: number
+}
+
+/** One API while it is listened to. */
+export interface Listener {
+  readonly base: string
+  /** Asks once, never again; null where no request is left, or an answer has ended the listening. */
+  readonly hear: (
+    url: string,
+    about?: { readonly etag?: string; readonly parameters?: readonly Parameter[] },
+  ) => Promise<Heard | null>
+  readonly left: () => number
+  /** The answer that ended the listening: a refused key, a spent limit, silence. */
+  readonly ended: () => Outcome | null
+}
+
+/** Listens to an API within the budget; leaves nothing on the disk. */
+export async function listening<T>(
+  access: Access,
+  deps: BesideDeps,
+  budget: Budget,
+  use: (listener: Listener) => Promise<T>,
+): Promise<T> {
+  await using folder = await temporaryFolder(deps.temporary)
+  await using http = httpTo(access, deps)
+  const { secrets } = access.settings
+  let ended: Outcome | null = null
+  const left = (): number => Math.max(0, budget.left - budget.kept)
+  const hear: Listener['hear'] = async (url, about = {}) => {
+    if (ended !== null || left() === 0) return null
+    const file = join(folder.path, `${access.name}-${budget.left}.body`)
+    budget.left--
+    const { outcome, headers } = await http.get({ url, file, ...about, signal: deps.signal })
+    if (endsAll(outcome)) ended = outcome
+    const bytes = outcome.kind === 'body' ? await readBytes(outcome.file) : null
+    const shown = Object.entries(headers).map(([name, value]) => [name, redact(String(value ?? ''), secrets)])
+    const at = 'date' in outcome && outcome.date !== null ? outcome.date : Math.floor(deps.now() / 1000)
+    return { outcome, headers: Object.fromEntries(shown), bytes, body: parsed(bytes), at }
+  }
+  const base = (access.settings[access.name].url ?? '').replace(/\/+$/, '')
+  return await use({ base, hear, left, ended: () => ended })
+}
+
+function endsAll(outcome: Outcome): boolean {
+  if (outcome.kind === 'limited') return outcome.code !== 'snapshot_limit'
+  return (
+    outcome.kind === 'unauthorised' ||
+    outcome.kind === 'stopped' ||
+    (outcome.kind === 'again' && outcome.status === null)
+  )
+}
+
+function parsed(bytes: Uint8Array | null): unknown {
+  if (bytes === null) return undefined
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+/** Why an answer tells nothing. */
+export function whyNot(heard: Heard | null): string {
+  if (heard === null) return 'not asked: too few requests were left'
+  return heard.outcome.kind === 'body' ? 'the body is no JSON' : describeOutcome(heard.outcome)
+}
+
+/** Whether the value is an object of JSON. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,315 @@
+import { standardRule } from '../catalog/catalogue.ts'
+import { readAssets } from '../metrics/assets-listing.ts'
+import { readMetadata } from '../metrics/metadata-reading.ts'
+import { readLimits } from '../net/limits.ts'
+import { countedSeconds, describeRule } from '../catalog/rule-kinds.ts'
+import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
+import { contradicted, type Finding, holds, type Judges, unknown, type Yaml } from './finding.ts'
+import { type Heard, isObject, whyNot } from './hear.ts'
+import { listsIn, wrongKeys } from './keys.ts'
+import type { MetricsSeen } from './metrics.ts'
+import { isComputed, meaningOf, type Point, pointsIn } from './timestamp.ts'
+
+/** The judges of the metrics API. */
+export const metricsJudges: Judges<MetricsSeen> = {
+  'query keys of the metrics API': queryKeysHold,
+  'meaning of `t`': ({ days, again, settings, endpoint }) =>
+    withPoints(days, (points, at) => {
+      const { seconds } = { seconds: 1800, ...standardRule(endpoint) }
+      const { meaning, evidence } = meaningOf(points, at, seconds, pointsIn(again?.body))
+      if (meaning === null) return unknown(evidence)
+      return meaning === settings.timestamp
+        ? holds(evidence)
+        : contradicted(evidence, { metrics: { timestamp: meaning } })
+    }),
+  'first day of a week': ({ weeks, settings }) =>
+    withPoints(weeks, (points) => {
+      const found = new Set(points.map(timeOf).filter(Number.isFinite).map(weekdayAt))
+      const [first] = found
+      if (first === undefined || found.size > 1) return unknown(`weeks of ${found.size} days of the week`)
+      const evidence = `${points.length} weeks begin on ${first}`
+      return first === settings.weekStart ? holds(evidence) : contradicted(evidence, { metrics: { week_start: first } })
+    }),
+  'metadata of a path': metadataHold,
+  'since, until': ({ hours, windows: { hours: asked } }) =>
+    withPoints(hours, (points) => {
+      const times = new Set(points.map(timeOf))
+      if (!times.has(asked.since) && times.has(asked.since + hour))
+        return contradicted('the point at `since` is left out')
+      if (!times.has(asked.since)) return unknown('no point lies at `since`')
+      return holds(
+        `the point at \`since\` came, the one at \`until\` ${times.has(asked.until) ? 'too: it is dropped' : 'did not'}`,
+      )
+    }),
+  'interval omitted': () => unknown('it is always sent'),
+  'publication lag': lagHolds,
+  'the Sharpe signal\'s "one-day lag"': () =>
+    unknown('only polls around 04:00 UTC show it: pitlake watch, then audit availability'),
+  'start of history': ({ metadata, wire }) => {
+    const read = metadata?.bytes && wire.metadata ? readMetadata(text(metadata), wire.metadata) : null
+    return read?.min == null ? unknown('no metadata tell it') : holds(`the metadata say ${formatDate(read.min)}`)
+  },
+  'longest range': () => unknown('only a long request shows it: pitlake fetch halves what is refused'),
+  cost: ({ days }) => {
+    const told = Object.entries(days?.headers ?? {}).filter(([name]) => /credit|cost/.test(name))
+    return unknown(told.length === 0 ? 'no answer says what it cost' : `headers say ${named(told)}`)
+  },
+  rate: (seen) => rateHolds(answers(seen), seen.settings.requestsPerMinute),
+  'names that stand for real ones': ({ placeholders }) =>
+    placeholders === 0
+      ? holds('all are mapped')
+      : unknown(`${placeholders} endpoints have no real name yet and are not asked`),
+  'extra selectors (quote currency, period)': ({ metadata, wire, asset, keys }) => {
+    const lists = listsIn(metadata?.body, wire, asset)?.lists
+    if (lists === undefined) return unknown('no metadata tell them')
+    const more = Object.keys(lists).filter((name) => !Object.values(keys).includes(name))
+    return holds(more.length === 0 ? 'the metadata name none' : `the metadata name ${more.join(', ')}`)
+  },
+  'body of points': ({ days }) => bodyHolds(days),
+  '`computed_at`': ({ days, endpoint }) => withPoints(days, (points) => computedHolds(points, endpoint.path)),
+  'object and array values': valuesHold,
+  null: ({ days, hours }) => {
+    const some = [days, hours].some((heard) => pointsIn(heard?.body)?.some(({ v }) => v === null))
+    return some ? holds('a null came') : unknown('no null came')
+  },
+  'order, duplicates': ({ days }) =>
+    withPoints(days, (points) => {
+      const times = points.map(timeOf)
+      const twice = times.length - new Set(times).size
+      const sorted = times.every((t, at) => at === 0 || t >= (times[at - 1] ?? t))
+      const values = new Set(points.map((point) => JSON.stringify(point))).size
+      if (values > new Set(times).size) return contradicted('two values for one `t`')
+      return holds(`${sorted ? 'ascending' : 'not in order'}, ${twice === 0 ? 'none' : twice} twice`)
+    }),
+  'unknown fields of a point': ({ days }) =>
+    withPoints(days, (points) => {
+      const more = furtherKeys(points)
+      return holds(more.length === 0 ? 'none came' : `kept in \`extra\`: ${more.join(', ')}`)
+    }),
+  'endpoints without since and until': () => unknown('not asked: they send their whole series'),
+  'endpoints without an interval': () => unknown('not asked: they send their whole series'),
+  'grids that depend on the asked range': () => unknown('two long requests of one heatmap would show it'),
+  'listing of assets': ({ assets }) => assetsHold(assets),
+  'body of an error': (seen) => errorsHold(answers(seen)),
+  'reset of a limit': (seen) => resetHolds(answers(seen)),
+  'reuse of ids': ({ assets }) => {
+    const ids = assets?.bytes ? (readAssets(text(assets)) ?? []).map(({ id }) => id) : []
+    const folded = new Set(ids.map((id) => id.toLowerCase()))
+    return folded.size < ids.length
+      ? holds('ids that differ in case alone are listed')
+      : unknown('no two listed ids differ in case alone')
+  },
+}
+
+function answers(seen: MetricsSeen): Heard[] {
+  const { metadata, first, days, weeks, hours, assets } = seen
+  return [days, first, weeks, hours, assets, metadata].filter((heard) => heard !== null)
+}
+
+function withPoints(heard: Heard | null, judge: (points: readonly Point[], at: number) => Finding): Finding {
+  const points = pointsIn(heard?.body)
+  if (heard === null || points === null) return unknown(whyNot(heard))
+  if (!points.some(({ t }) => typeof t === 'number'))
+    return unknown(points.length === 0 ? 'no points came' : 'no point has a `t`')
+  return judge(points, heard.at)
+}
+
+function timeOf({ t }: Point): number {
+  return typeof t === 'number' ? t : Number.NaN
+}
+
+/** The body of a 200 as text. */
+export function text(heard: Heard): string {
+  return new TextDecoder().decode(heard.bytes ?? new Uint8Array())
+}
+
+function named(entries: readonly (readonly [string, string])[]): string {
+  return entries.map(([name, value]) => `${name}: ${value.slice(0, 60)}`).join(', ')
+}
+
+function queryKeysHold({ first, days, keys, taken, wire, windows }: MetricsSeen): Finding {
+  if (first === null || days === null) return unknown(whyNot(days))
+  const changed = Object.entries(keys).filter(([name, key]) => wire.queryKeys[name as keyof typeof keys] !== key)
+  const words = 'words' in first.outcome ? `: ${first.outcome.words}` : ''
+  if (taken && changed.length === 0)
+    return holds(`${Object.values(keys).slice(0, 6).join(' ')} were taken and have effect`)
+  const instead = changed.map(([name, key]) => `${name} is ${key}`).join(', ')
+  if (taken) return contradicted(`${instead}${words}`, { metrics: { query_keys: Object.fromEntries(changed) } })
+  const wrong = wrongKeys(days, windows.days)
+  if (wrong.length === 0) return unknown(whyNot(days))
+  const how = days.outcome.kind === 'body' ? 'has no effect' : 'is refused'
+  const evidence = `${wrong.map((name) => wire.queryKeys[name]).join(' and ')} ${how}${words}; no usual name is taken`
+  return {
+    ...contradicted(evidence, {}),
+    evidence: `${evidence}: set metrics.query_keys by the provider's own pages`,
+    yaml: null,
+  }
+}
+
+function metadataHold({ metadata, wire, asset }: MetricsSeen): Finding {
+  if (wire.metadata === null) return unknown('they are not asked for (metrics.metadata: false)')
+  if (metadata === null || metadata.outcome.kind !== 'body')
+    return metadata?.outcome.kind === 'gone'
+      ? holds('there are none (404): planned without')
+      : unknown(whyNot(metadata))
+  const found = listsIn(metadata.body, wire, asset)
+  if (found === null || !isObject(metadata.body))
+    return contradicted('no lists of values by parameter in them', { metrics: { metadata: false } })
+  const renamed: Record<string, string> = found.name === wire.metadata.parameters ? {} : { parameters: found.name }
+  const range = Object.entries(metadata.body).find(
+    ([name, value]) =>
+      name !== found.name && isObject(value) && Object.values(value).some((at) => typeof at === 'number'),
+  )
+  if (range !== undefined && !isObject(metadata.body[wire.metadata.timerange])) renamed['timerange'] = range[0]
+  const bounds = Object.entries((range?.[1] ?? {}) as Point).filter(([, at]) => typeof at === 'number')
+  const [least] = bounds.toSorted(([, a], [, b]) => Number(a) - Number(b))
+  if (least !== undefined && !bounds.some(([name]) => name === wire.metadata?.min)) renamed['min'] = least[0]
+  const what = `${Object.keys(found.lists).length} parameters under \`${found.name}\``
+  return Object.keys(renamed).length === 0
+    ? holds(what)
+    : contradicted(
+        `${what}; ${Object.entries(renamed)
+          .map(([key, name]) => `${key} is ${name}`)
+          .join(', ')}`,
+        { metrics: { metadata: renamed } },
+      )
+}
+
+function lagHolds({ days, endpoint, settings }: MetricsSeen): Finding {
+  return withPoints(days, (points, at) => {
+    const { meaning } = meaningOf(points, at, 1800, null)
+    const ends = (point: Point): number => timeOf(point) + (meaning === 'interval_end' ? 0 : day)
+    const lags = points.flatMap((point) =>
+      isComputed(point['computed_at']) ? [point['computed_at'] - ends(point)] : [],
+    )
+    const past = lags.filter((lag) => lag >= 0 && lag < 30 * day)
+    if (meaning === null || past.length === 0)
+      return unknown('only polls show it: pitlake watch, then audit availability')
+    const most = Math.max(...past)
+    const rule = standardRule(endpoint)
+    const evidence = `${endpoint.path}: at most ${Math.ceil(most / 60)} min after the day's end; the rule is ${describeRule(rule)}`
+    const limit = rule.kind === 'lag' ? countedSeconds(rule) : Infinity
+    if (most <= limit || rule.trust === 'rule') return holds(evidence)
+    const lag: Yaml = { lag: `${Math.ceil((most * 1.5) / 600) * 10}m` }
+    return settings.availability[endpoint.path] === undefined
+      ? contradicted(evidence, { metrics: { availability: { [endpoint.path]: lag } } })
+      : unknown(`${evidence}, which the configuration says itself`)
+  })
+}
+
+/** What the headers of answers say of the rate against what is configured. */
+export function rateHolds(heard: readonly Heard[], perMinute: number): Finding {
+  if (heard.length === 0) return unknown('nothing was answered')
+  const limits = heard.flatMap(({ headers, at }) => readLimits(headers, at * 1000).limit ?? [])
+  if (limits.length > 0) return holds(`headers say ${limits[0]} in their window, which is kept`)
+  const odd = Object.entries(heard[0]?.headers ?? {}).filter(([name]) =>
+    /limit|quota|remaining|throttle|allowed/.test(name),
+  )
+  if (odd.length === 0) return unknown(`no header tells; ${perMinute} a minute are asked`)
+  const [most] = odd
+    .map(([, value]) => Number(/^\d{1,7}/.exec(value)?.[0]))
+    .filter((n) => n > 0)
+    .toSorted((a, b) => b - a)
+  const evidence = `headers that nobody reads: ${named(odd)}`
+  if (most === undefined) return contradicted(evidence)
+  return most >= perMinute
+    ? holds(`${evidence}; ${perMinute} a minute are asked`)
+    : contradicted(evidence, { metrics: { requests_per_minute: most } })
+}
+
+/** How the reset of a limit is spelt, and whether it can be read. */
+export function resetHolds(heard: readonly Heard[]): Finding {
+  for (const { headers, at } of heard) {
+    const found = Object.entries(headers).find(([name]) => /limit.*reset|^retry-after$/.test(name))
+    const { resetMs, retryAfterMs } = readLimits(headers, at * 1000)
+    const wait = resetMs ?? retryAfterMs
+    if (found !== undefined)
+      return wait === null
+        ? contradicted(`nobody reads ${named([found])}`)
+        : holds(`${named([found])} is in ${Math.round(wait / 1000)} s`)
+  }
+  return unknown('no answer carries one')
+}
+
+/** Whether errors say so in their status; `heard` in any order. */
+export function errorsHold(heard: readonly Heard[]): Finding {
+  const hidden = heard.find(({ outcome, body }) => outcome.kind === 'body' && isObject(body) && 'error' in body)
+  if (hidden !== undefined) return contradicted('an error came with the status 200')
+  const told = heard.flatMap(({ outcome }) =>
+    'words' in outcome ? [`${'status' in outcome ? outcome.status : ''} ${outcome.words}`] : [],
+  )
+  return told[0] === undefined ? unknown('nothing was refused') : holds(told[0].slice(0, 120))
+}
+
+const pointKeys = ['t', 'v', 'o', 'computed_at']
+
+function furtherKeys(points: readonly Point[]): string[] {
+  return [...new Set(points.flatMap((point) => Object.keys(point)))].filter((key) => !pointKeys.includes(key))
+}
+
+function bodyHolds(days: Heard | null): Finding {
+  if (days === null || days.outcome.kind !== 'body') return unknown(whyNot(days))
+  const points = pointsIn(days.body)
+  if (points === null)
+    return contradicted(
+      isObject(days.body) ? `an object with ${Object.keys(days.body).join(', ')}` : 'no array of objects',
+    )
+  if (points.length === 0) return unknown('no points came')
+  const further = furtherKeys(points)
+  const keys = [...new Set(points.flatMap((point) => Object.keys(point)))]
+  if (!keys.includes('t')) return contradicted(`points without \`t\`: ${keys.join(', ')}`)
+  if (points.some(({ t }) => typeof t !== 'number' || !Number.isInteger(t) || t > 1e11))
+    return contradicted('a `t` that is no Unix time in seconds')
+  if (!keys.includes('v') && !keys.includes('o'))
+    return contradicted(
+      `a plain value under ${further.join(', ')} instead of \`v\`: it is kept as a component, \`v\` stays empty`,
+    )
+  return holds(`${points.length} points with ${keys.join(', ')}`)
+}
+
+function computedHolds(points: readonly Point[], path: string): Finding {
+  const told = points.map((point) => point['computed_at']).filter((value) => value !== undefined && value !== null)
+  if (told.every(isComputed) && told.length > 0)
+    return holds(`Unix seconds, as ${formatInstant(Math.floor(Number(told[0])))}`)
+  if (told.length > 0)
+    return contradicted(`it is ${JSON.stringify(told.find((value) => !isComputed(value)))}, no Unix time in seconds`)
+  const like = furtherKeys(points).filter((key) =>
+    points.every((point) => isComputed(point[key]) && Number(point[key]) >= timeOf(point)),
+  )
+  return like.length > 0
+    ? contradicted(
+        `points have none, but \`${like.join('`, `')}\` looks like one and is not read: rules date the points`,
+      )
+    : unknown(`points of ${path} have none: rules date them`)
+}
+
+function valuesHold({ hours }: MetricsSeen): Finding {
+  return withPoints(hours, (points) => {
+    const places = new Set(
+      points.flatMap((point) =>
+        Object.keys(point).filter((key) => typeof point[key] === 'object' && point[key] !== null),
+      ),
+    )
+    const [place] = places
+    if (place === undefined) return unknown('no nested value came')
+    return holds(place === 'o' || place === 'v' ? `under \`${place}\`` : `beside \`t\`, as ${[...places].join(', ')}`)
+  })
+}
+
+function assetsHold(assets: Heard | null): Finding {
+  if (assets === null) return unknown(whyNot(assets))
+  if (assets.outcome.kind !== 'body')
+    return assets.outcome.kind === 'gone' ? holds('there is none (404): name the assets') : unknown(whyNot(assets))
+  const read = readAssets(text(assets))
+  if (read === null) return contradicted("nobody reads it: name the assets instead of '*'")
+  const rows: unknown = Array.isArray(assets.body) ? assets.body[0] : null
+  const form =
+    rows === null
+      ? 'under a key'
+      : isObject(rows)
+        ? 'id' in rows
+          ? 'objects with id'
+          : 'objects with symbol'
+        : 'texts'
+  return holds(`${read.length} assets, ${form}`)
+}

@@ -1,0 +1,121 @@
+import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { seriesId } from '../catalog/series.ts'
+import { usage } from '../errors.ts'
+import type { BesideDeps } from '../ledger/connection.ts'
+import {
+  assetsUrl,
+  knownParameters,
+  metadataUrl,
+  metricsAccess,
+  type MetricsProvider,
+  metricsUrl,
+} from '../metrics/api.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Outcome } from '../net/outcome.ts'
+import { day, floor, type Interval } from '../time.ts'
+import type { Window } from '../windows.ts'
+import { type Budget, type Heard, type Listener, listening } from './hear.ts'
+import { type Keys, keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
+import { pointsIn, unfinished } from './timestamp.ts'
+
+/** All that was heard of the metrics API. */
+export interface MetricsSeen {
+  readonly settings: Settings['metrics']
+  readonly wire: Catalogue['wire']
+  readonly endpoint: Endpoint
+  readonly asset: string
+  /** The query keys of the last request for `days`, and whether they were taken and had effect. */
+  readonly keys: Keys
+  readonly taken: boolean
+  readonly metadata: Heard | null
+  readonly assets: Heard | null
+  readonly days: Heard | null
+  /** The first answer to a request for `days`, with the configured keys or those that metadata name. */
+  readonly first: Heard | null
+  /** The same once more, where only that tells whether an interval is finished. */
+  readonly again: Heard | null
+  readonly hours: Heard | null
+  readonly weeks: Heard | null
+  readonly windows: { readonly days: Window; readonly hours: Window }
+  readonly placeholders: number
+  readonly ended: Outcome | null
+}
+
+/** Asks the metrics API few cheap things, each for several judges. */
+export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, budget: Budget): Promise<MetricsSeen> {
+  const access = metricsAccess(provider)
+  return await listening(access, deps, budget, async (listener) => await conversation(provider, listener, deps.now()))
+}
+
+async function conversation(
+  { settings: all, catalogue }: MetricsProvider,
+  listener: Listener,
+  now: number,
+): Promise<MetricsSeen> {
+  const { wire } = catalogue
+  const { metrics: settings } = all
+  const { base, hear } = listener
+  const { asset } = wire.probes
+  const [plain, nested] = [probe(catalogue, wire.probes.plain), probe(catalogue, wire.probes.nested)]
+  const real = (endpoint: Endpoint): string => settings.paths[endpoint.path] ?? endpoint.ask
+  const ask = async (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys): Promise<Heard | null> => {
+    const spelt = { ...wire, queryKeys: keys }
+    const { currency, exchange, network } = endpoint.defaults
+    const place = { metric: endpoint.path, asset, interval, currency, exchange, network, params: endpoint.params }
+    const series = { ...place, id: seriesId(place) }
+    const wireExchange = exchange === null ? undefined : settings.exchanges[exchange]
+    const url = metricsUrl(base, spelt, { endpoint, series, window, wirePath: real(endpoint), wireExchange })
+    return await hear(url, { parameters: knownParameters(spelt) })
+  }
+  const template = wire.metadata?.template
+  const metadata = template === undefined ? null : await hear(metadataUrl(base, template, real(plain)))
+  const today = floor(metadata?.at ?? Math.floor(now / 1000), '24h')
+  const windows = {
+    days: { since: today - 10 * day, until: today + day },
+    hours: { since: today - day, until: today },
+    weeks: { since: today - 42 * day, until: today + day },
+  }
+  const told = listsIn(metadata?.body, wire, asset)
+  let keys = told === null ? wire.queryKeys : keysFrom(told.lists, plain, asset, wire.queryKeys)
+  const first = await ask(plain, '24h', windows.days, keys)
+  let days = first
+  const tried = new Set([spelling(keys)])
+  for (;;) {
+    const next = days === null ? null : nextKeys(keys, days, windows.days, tried)
+    if (next === null || listener.left() === 0) break
+    tried.add(spelling((keys = next)))
+    days = await ask(plain, '24h', windows.days, keys)
+  }
+  const taken = days !== null && days.outcome.kind === 'body' && wrongKeys(days, windows.days).length === 0
+  const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
+  const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
+  const assets = await hear(assetsUrl(base, wire))
+  const open = days !== null && unfinished(pointsIn(days.body) ?? [], days.at)
+  const again = open ? await ask(plain, '24h', windows.days, keys) : null
+  const mapped = (endpoint: Endpoint): boolean =>
+    endpoint.placeholders.length === 0 || settings.paths[endpoint.path] !== undefined
+  const placeholders = [...catalogue.endpoints.values()].filter((endpoint) => !mapped(endpoint)).length
+  const heard = { metadata, first, days, weeks, hours, assets, again }
+  return {
+    settings,
+    wire,
+    endpoint: plain,
+    asset,
+    keys,
+    taken,
+    windows,
+    placeholders,
+    ended: listener.ended(),
+    ...heard,
+  }
+}
+
+function probe({ endpoints }: Catalogue, path: string): Endpoint {
+  const endpoint = endpoints.get(path)
+  if (endpoint !== undefined) return endpoint
+  throw usage('wire.probes', {
+    expected: 'paths of the catalogue',
+    got: path,
+    next: 'name others in a file of `catalogs`',
+  })
+}

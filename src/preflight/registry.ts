@@ -1,0 +1,111 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { accessTo, type BesideDeps } from '../ledger/connection.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { providerAt } from '../ledger/provider.ts'
+import type { Settings } from '../config/settings.ts'
+import type { Outcome } from '../net/outcome.ts'
+import {
+  changesAsk,
+  headAsk,
+  listAsk,
+  type RegistryAsk,
+  registryParameters,
+  registryUrl,
+  snapshotAsk,
+} from '../registry/api.ts'
+import { canBeAsked, readHead, readSnapshot } from '../registry/bodies.ts'
+import { registryState } from '../registry/state.ts'
+import { inLake, places } from '../store/layout.ts'
+import { isThere } from '../store/files.ts'
+import { type Budget, type Heard, type Listener, listening } from './hear.ts'
+
+/** All that was heard of the registry API. */
+export interface RegistrySeen {
+  readonly resources: Catalogue['resources']
+  readonly pageLimit: number
+  /** The date of the snapshot that the lake holds of this provider; then none is asked for. */
+  readonly held: string | null
+  readonly list: Heard | null
+  /** The same list by its entity tag. */
+  readonly again: Heard | null
+  readonly snapshot: Heard | null
+  readonly changes: Heard | null
+  /** The same page without a limit, where the provider refuses one. */
+  readonly unlimited: Heard | null
+  readonly ended: Outcome | null
+}
+
+/** Where the lake stands with this provider. */
+interface Standing {
+  readonly cursor: string | null
+  readonly held: string | null
+}
+
+/** How many requests listening to the registry may take. */
+export const registryRequests = 4
+
+/** Asks the registry few cheap things; a lake that has a snapshot of it spares asking for one. */
+export async function hearRegistry(
+  { settings, catalogue }: { readonly settings: Settings; readonly catalogue: Catalogue },
+  deps: BesideDeps,
+  budget: Budget,
+): Promise<RegistrySeen> {
+  const access = {
+    name: 'registry',
+    settings,
+    keyHeader: 'Authorization',
+    connections: 1,
+    maxBytes: 400_000_000,
+  } as const
+  const { url } = accessTo('registry', settings)
+  const standing = await standingOf(settings.data, url)
+  return await listening(access, deps, budget, async (listener) => {
+    const seen = await conversation(listener, catalogue.resources, settings.registry.pageLimit, standing)
+    return { resources: catalogue.resources, pageLimit: settings.registry.pageLimit, held: standing.held, ...seen }
+  })
+}
+
+/** What the lake holds of the provider at the address. */
+async function standingOf(root: string, url: string): Promise<Standing> {
+  const nothing = { cursor: null, held: null }
+  if (!isThere(inLake(root, places.journal))) return nothing
+  using ledger = await Ledger.openToRead(root)
+  const provider = ledger.head().provider?.registry
+  if (provider === undefined || provider !== providerAt('registry', url, null).registry) return nothing
+  const { cursor, last } = registryState(ledger)
+  return { cursor: cursor !== null && canBeAsked(cursor) ? cursor : null, held: last?.date ?? null }
+}
+
+async function conversation(
+  { base, hear, ended, left }: Listener,
+  resources: Catalogue['resources'],
+  pageLimit: number,
+  { cursor: own }: Standing,
+): Promise<Omit<RegistrySeen, 'resources' | 'pageLimit' | 'held'>> {
+  const ask = async (request: RegistryAsk, etag?: string): Promise<Heard | null> =>
+    await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })
+  const [first] = resources.values()
+  const request = listAsk(first?.path ?? '/issuers', null, pageLimit)
+  const list = await ask(request)
+  const tag = list?.outcome.kind === 'body' ? list.outcome.etag : null
+  const again = tag === null ? null : await ask(request, tag)
+  const snapshot = own === null ? await ask(snapshotAsk) : null
+  const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk)) : null)
+  const changes = since === null ? null : await ask(changesAsk(since, pageLimit))
+  const refused =
+    changes?.outcome.kind === 'refused' &&
+    changes.outcome.parameter !== 'since' &&
+    changes.outcome.code !== 'invalid_cursor'
+  const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
+  return { list, again, snapshot, changes, unlimited, ended: ended() }
+}
+
+function cursorOf(snapshot: Heard | null, resources: Catalogue['resources']): string | null {
+  const read = snapshot?.bytes ? readSnapshot(snapshot.bytes, resources) : null
+  return read?.ok ? read.value.cursor : null
+}
+
+function headOf(head: Heard | null): string | null {
+  const read = head?.bytes ? readHead(head.bytes) : null
+  return read?.ok ? read.value : null
+}

@@ -1,0 +1,185 @@
+import { usage } from '../errors.ts'
+import { end, formatInstant, type Instant, type Interval, isInterval, type Weekday, weekdays } from '../time.ts'
+
+/** How a provider may speak otherwise than the usual one: names, and what the documents leave open. */
+export interface Dialect {
+  /** Query keys by the usual one. */
+  readonly query: Readonly<Record<string, string>>
+  /** Keys in all bodies by the usual one. */
+  readonly body: Readonly<Record<string, string>>
+  /** Response headers by the usual one; an empty name drops the header. */
+  readonly header: Readonly<Record<string, string>>
+  /** What becomes of a query key that is not known. */
+  readonly unknown: 'refused' | 'ignored'
+  readonly timestamp: 'interval_start' | 'interval_end'
+  readonly week: Weekday
+  readonly computed_at: 'seconds' | 'milliseconds' | 'text' | 'none'
+  readonly assets: 'objects' | 'ids' | 'symbols' | 'data' | 'map' | 'none'
+  /** The body of a snapshot stands under this key; empty: it does not. */
+  readonly wrap: string
+}
+
+const usual: Dialect = {
+  query: {},
+  body: {},
+  header: {},
+  unknown: 'refused',
+  timestamp: 'interval_start',
+  week: 'monday',
+  computed_at: 'seconds',
+  assets: 'objects',
+  wrap: '',
+}
+
+const values: Readonly<Record<string, readonly string[] | null>> = {
+  unknown: ['refused', 'ignored'],
+  timestamp: ['interval_start', 'interval_end'],
+  week: weekdays,
+  computed_at: ['seconds', 'milliseconds', 'text', 'none'],
+  assets: ['objects', 'ids', 'symbols', 'data', 'map', 'none'],
+  wrap: null,
+}
+
+/** How a dialect is written on the command line. */
+export const dialectSyntax =
+  'query:KEY=NAME, body:KEY=NAME, header:NAME=NAME (nothing after = drops it), unknown=ignored, timestamp=interval_end, ' +
+  'week=DAY, computed_at=milliseconds|text|none, assets=ids|symbols|data|map|none, wrap=KEY'
+
+/** Reads `query:s=start` and the like, one after the other; undefined for none. */
+export function parseDialect(texts: readonly string[]): Dialect | undefined {
+  if (texts.length === 0) return undefined
+  return texts.reduce<Dialect>((dialect, text) => {
+    const [, map, name = '', value = ''] = /^(?:(query|body|header):)?([\w-]+)=([\w-]*)$/.exec(text.trim()) ?? []
+    if (map === 'query' || map === 'body' || map === 'header')
+      return { ...dialect, [map]: { ...dialect[map], [name]: value } }
+    const allowed = Object.hasOwn(values, name) ? values[name] : undefined
+    if (allowed === undefined || allowed?.includes(value) === false)
+      throw usage('--dialect', { expected: dialectSyntax, got: `"${text}"` })
+    return { ...dialect, [name]: value }
+  }, usual)
+}
+
+/** What speaking needs to know of the address that is asked. */
+export interface Spoken {
+  readonly kind: 'points' | 'assets' | 'metadata' | 'snapshot' | 'other'
+  /** The usual query keys of the window and of the interval. */
+  readonly keys: { readonly since: string; readonly until: string; readonly interval: string }
+}
+
+/** Answers in the dialect by asking the usual provider. */
+export async function speak(
+  request: Request,
+  dialect: Dialect,
+  spoken: Spoken,
+  handle: (request: Request) => Promise<Response>,
+): Promise<Response> {
+  const url = new URL(request.url)
+  const foreign = translate(url, dialect)
+  if (foreign !== null) return await refused(new Request(withQuery(url, [[unheard, '']]), request), foreign, handle)
+  const window = spoken.kind === 'points' ? widen(url, dialect, spoken.keys) : null
+  const answer = await handle(new Request(url, request))
+  for (const [name, other] of Object.entries(dialect.header)) {
+    const value = answer.headers.get(name)
+    answer.headers.delete(name)
+    if (value !== null && other !== '') answer.headers.set(other, value)
+  }
+  if (!answer.ok || !answer.headers.get('content-type')?.includes('json')) return answer
+  if (spoken.kind === 'assets' && dialect.assets === 'none')
+    return Response.json({ error: 'not found' }, { status: 404, headers: answer.headers })
+  const body: unknown = await answer.json()
+  const said =
+    spoken.kind === 'points' && Array.isArray(body) ? points(body, dialect, window) : other(body, spoken, dialect)
+  const names = { ...(spoken.kind === 'metadata' && dialect.query), ...dialect.body }
+  return new Response(JSON.stringify(renamed(said, names)), answer)
+}
+
+const unheard = 'unheard-of'
+
+/** The refusal of a key that nobody knows, in the words of the usual provider. */
+async function refused(
+  request: Request,
+  key: string,
+  handle: (request: Request) => Promise<Response>,
+): Promise<Response> {
+  const answer = await handle(request)
+  return new Response((await answer.text()).replace(unheard, key), answer)
+}
+
+/** Puts the usual query keys into the address; a key that this dialect does not know, where it refuses such. */
+function translate(url: URL, { query, unknown }: Dialect): string | null {
+  const back = new Map(Object.entries(query).map(([key, name]) => [name, key]))
+  const kept: [string, string][] = []
+  for (const [key, value] of url.searchParams) {
+    const own = back.get(key)
+    if (own !== undefined) kept.push([own, value])
+    else if (!Object.hasOwn(query, key)) kept.push([key, value])
+    else if (unknown === 'refused') return key
+  }
+  url.search = withQuery(url, kept).search
+  return null
+}
+
+function withQuery(url: URL, query: readonly (readonly [string, string])[]): URL {
+  const own = new URL(url)
+  own.search = new URLSearchParams(query.map(([key, value]) => [key, value])).toString()
+  return own
+}
+
+interface Wished {
+  readonly interval: Interval
+  readonly since: number
+  readonly until: number
+}
+
+const wide = 70 * 86_400
+
+/** Asks for more than is wished where this dialect dates points otherwise; what was wished. */
+function widen(url: URL, { timestamp, week }: Dialect, keys: Spoken['keys']): Wished | null {
+  if (timestamp === usual.timestamp && week === usual.week) return null
+  const [since, until] = [keys.since, keys.until].map((key) => url.searchParams.get(key))
+  const text = url.searchParams.get(keys.interval) ?? ''
+  if (since != null) url.searchParams.set(keys.since, String(Number(since) - wide))
+  if (until != null) url.searchParams.set(keys.until, String(Number(until) + wide))
+  const ends = { since: since == null ? -Infinity : Number(since), until: until == null ? Infinity : Number(until) }
+  return { interval: isInterval(text) ? text : '24h', ...ends }
+}
+
+function points(
+  body: readonly { t: number; computed_at?: unknown }[],
+  dialect: Dialect,
+  wished: Wished | null,
+): unknown[] {
+  const dated =
+    wished === null ? body : body.map((point) => ({ ...point, t: spelt(point.t, wished.interval, dialect) }))
+  const asked = wished === null ? dated : dated.filter(({ t }) => t >= wished.since && t < wished.until)
+  return asked.map(({ computed_at: at, ...point }) =>
+    typeof at !== 'number' || dialect.computed_at === 'none' ? point : { ...point, computed_at: told(at, dialect) },
+  )
+}
+
+function spelt(t: Instant, interval: Interval, { timestamp, week }: Dialect): Instant {
+  const early = interval === '1w' ? ((7 - weekdays.indexOf(week)) % 7) * 86_400 : 0
+  return (timestamp === 'interval_end' ? end(t, interval) : t) - early
+}
+
+function told(at: number, { computed_at: form }: Dialect): number | string {
+  return form === 'seconds' ? at : form === 'milliseconds' ? at * 1000 : formatInstant(Math.floor(at))
+}
+
+function other(body: unknown, { kind }: Spoken, { assets, wrap }: Dialect): unknown {
+  if (kind === 'snapshot' && wrap !== '') return { [wrap]: body }
+  if (kind !== 'assets' || !Array.isArray(body)) return body
+  const rows = body as readonly { id: string; symbol: string }[]
+  if (assets === 'ids') return rows.map(({ id }) => id)
+  if (assets === 'symbols') return rows.map(({ id, ...row }) => ({ ...row, symbol: id }))
+  if (assets === 'data') return { data: rows }
+  return assets === 'map' ? { coins: Object.fromEntries(rows.map(({ id, ...row }) => [id, row])) } : rows
+}
+
+function renamed(value: unknown, names: Readonly<Record<string, string>>): unknown {
+  if (Array.isArray(value)) return value.map((one) => renamed(one, names))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [Object.hasOwn(names, key) ? names[key] : key, renamed(inner, names)]),
+  )
+}
