@@ -26,6 +26,16 @@ if [ -z "${PITLAKE_METRICS_URL:-}${PITLAKE_REGISTRY_URL:-}" ]; then
   export PITLAKE_METRICS_URL PITLAKE_METRICS_KEY PITLAKE_REGISTRY_URL PITLAKE_REGISTRY_KEY
 fi
 
+# What a real provider does otherwise than assumed is better known before anything is stored.
+if [ -z "$synthetic" ] && [ "${PREFLIGHT:-1}" != 0 ]; then
+  title "Provider: does it speak as docs/assumptions.md says?"
+  pitlake doctor --provider || {
+    status=$?
+    echo "Nothing was asked beyond that, nothing is stored. To go on anyway: make lake PREFLIGHT=0" >&2
+    exit "$status"
+  }
+fi
+
 # Exit 6 means that some windows failed: the rest is there, and the status page says which.
 bring() { pitlake fetch "$@" || { status=$?; [ "$status" = 6 ] || exit "$status"; }; }
 

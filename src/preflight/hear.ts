@@ -47,12 +47,14 @@ export async function listening<T>(
   await using http = httpTo(access, deps)
   const { secrets } = access.settings
   let ended: Outcome | null = null
+  const outcomes: Outcome[] = []
   const left = (): number => Math.max(0, budget.left - budget.kept)
   const hear: Listener['hear'] = async (url, about = {}) => {
     if (ended !== null || left() === 0) return null
     const file = join(folder.path, `${access.name}-${budget.left}.body`)
     budget.left--
     const { outcome, headers } = await http.get({ url, file, ...about, signal: deps.signal })
+    outcomes.push(outcome)
     if (endsAll(outcome)) ended = outcome
     const bytes = outcome.kind === 'body' ? await readBytes(outcome.file) : null
     const shown = Object.entries(headers).map(([name, value]) => [name, redact(String(value ?? ''), secrets)])
@@ -60,7 +62,13 @@ export async function listening<T>(
     return { outcome, headers: Object.fromEntries(shown), bytes, body: parsed(bytes), at }
   }
   const base = (access.settings[access.name].url ?? '').replace(/\/+$/, '')
-  return await use({ base, hear, left, ended: () => ended })
+  return await use({ base, hear, left, ended: () => ended ?? forbidden(outcomes) })
+}
+
+/** Where nothing at all is allowed it is the key that is refused. */
+function forbidden(outcomes: readonly Outcome[]): Outcome | null {
+  const [first] = outcomes
+  return first !== undefined && outcomes.length > 1 && outcomes.every(({ kind }) => kind === 'forbidden') ? first : null
 }
 
 function endsAll(outcome: Outcome): boolean {

@@ -54,7 +54,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
     const told = Object.entries(days?.headers ?? {}).filter(([name]) => /credit|cost/.test(name))
     return unknown(told.length === 0 ? 'no answer says what it cost' : `headers say ${named(told)}`)
   },
-  rate: (seen) => rateHolds(answers(seen), seen.settings.requestsPerMinute),
+  rate: (seen) => rateHolds(ofPoints(seen), seen.settings.requestsPerMinute),
   'names that stand for real ones': ({ placeholders }) =>
     placeholders === 0
       ? holds('all are mapped')
@@ -91,7 +91,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
   'grids that depend on the asked range': () => unknown('two long requests of one heatmap would show it'),
   'listing of assets': ({ assets }) => assetsHold(assets),
   'body of an error': (seen) => errorsHold(answers(seen)),
-  'reset of a limit': (seen) => resetHolds(answers(seen)),
+  'reset of a limit': (seen) => resetHolds(ofPoints(seen)),
   'reuse of ids': ({ assets }) => {
     const ids = assets?.bytes ? (readAssets(text(assets)) ?? []).map(({ id }) => id) : []
     const folded = new Set(ids.map((id) => id.toLowerCase()))
@@ -102,8 +102,12 @@ export const metricsJudges: Judges<MetricsSeen> = {
 }
 
 function answers(seen: MetricsSeen): Heard[] {
-  const { metadata, first, days, weeks, hours, assets } = seen
-  return [days, first, weeks, hours, assets, metadata].filter((heard) => heard !== null)
+  return [...ofPoints(seen), seen.assets, seen.metadata].filter((heard) => heard !== null)
+}
+
+/** Metadata have a limit of their own. */
+function ofPoints({ days, first, weeks, hours }: MetricsSeen): Heard[] {
+  return [days, first, weeks, hours].filter((heard) => heard !== null)
 }
 
 function withPoints(heard: Heard | null, judge: (points: readonly Point[], at: number) => Finding): Finding {

@@ -58,20 +58,23 @@ export async function hearRegistry(
     maxBytes: 400_000_000,
   } as const
   const { url } = accessTo('registry', settings)
-  const standing = await standingOf(settings.data, url)
-  return await listening(access, deps, budget, async (listener) => {
-    const seen = await conversation(listener, catalogue.resources, settings.registry.pageLimit, standing)
-    return { resources: catalogue.resources, pageLimit: settings.registry.pageLimit, held: standing.held, ...seen }
-  })
+  const { pageLimit } = settings.registry
+  const { resources } = catalogue
+  const standing = async (sandbox: string | null): Promise<Standing> => await standingOf(settings.data, url, sandbox)
+  return await listening(access, deps, budget, async (listener) => ({
+    resources,
+    pageLimit,
+    ...(await conversation(listener, resources, pageLimit, standing)),
+  }))
 }
 
-/** What the lake holds of the provider at the address. */
-async function standingOf(root: string, url: string): Promise<Standing> {
+/** What the lake holds of the provider at the address, which calls itself this sandbox or none. */
+async function standingOf(root: string, url: string, sandbox: string | null): Promise<Standing> {
   const nothing = { cursor: null, held: null }
   if (!isThere(inLake(root, places.journal))) return nothing
   using ledger = await Ledger.openToRead(root)
   const provider = ledger.head().provider?.registry
-  if (provider === undefined || provider !== providerAt('registry', url, null).registry) return nothing
+  if (provider === undefined || provider !== providerAt('registry', url, sandbox).registry) return nothing
   const { cursor, last } = registryState(ledger)
   return { cursor: cursor !== null && canBeAsked(cursor) ? cursor : null, held: last?.date ?? null }
 }
@@ -80,8 +83,8 @@ async function conversation(
   { base, hear, ended, left }: Listener,
   resources: Catalogue['resources'],
   pageLimit: number,
-  { cursor: own }: Standing,
-): Promise<Omit<RegistrySeen, 'resources' | 'pageLimit' | 'held'>> {
+  standing: (sandbox: string | null) => Promise<Standing>,
+): Promise<Omit<RegistrySeen, 'resources' | 'pageLimit'>> {
   const ask = async (request: RegistryAsk, etag?: string): Promise<Heard | null> =>
     await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })
   const [first] = resources.values()
@@ -89,6 +92,8 @@ async function conversation(
   const list = await ask(request)
   const tag = list?.outcome.kind === 'body' ? list.outcome.etag : null
   const again = tag === null ? null : await ask(request, tag)
+  const sandbox = list !== null && 'sandbox' in list.outcome ? list.outcome.sandbox : null
+  const { cursor: own, held } = await standing(sandbox)
   const snapshot = own === null ? await ask(snapshotAsk) : null
   const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk)) : null)
   const changes = since === null ? null : await ask(changesAsk(since, pageLimit))
@@ -97,7 +102,7 @@ async function conversation(
     changes.outcome.parameter !== 'since' &&
     changes.outcome.code !== 'invalid_cursor'
   const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
-  return { list, again, snapshot, changes, unlimited, ended: ended() }
+  return { held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
 function cursorOf(snapshot: Heard | null, resources: Catalogue['resources']): string | null {

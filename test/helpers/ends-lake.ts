@@ -24,6 +24,9 @@ import {
   type Row,
 } from './ends-words.ts'
 
+const bothKeys =
+  /the provider refuses the key: .*PITLAKE_METRICS_KEY\n.*the registry refuses the key: .*PITLAKE_REGISTRY_KEY\n$/
+
 /** Commands of what is in the lake. */
 export const commandsOfTheLake: readonly Row[] = [
   [
@@ -112,6 +115,27 @@ export const commandsOfTheLake: readonly Row[] = [
   ['versions', '', {}, 0, /^version +committed at .*\n-+.*\n +1 +\d{4}-/, ''],
   ['versions', '', { lake: 'newer' }, 2, usage, newer],
   ['versions', '', { lake: 'torn' }, 4, integrity, torn],
+  ['doctor', '--provider', { from: 'sound', ...none }, 0, { ok: true, yaml: null }, ''],
+  ['doctor', '--provider --quick', { from: 'sound' }, 2, usage, /--provider: expected no other flag of doctor/],
+  ['doctor', '--provider', none, 2, usage, /PITLAKE_METRICS_URL/],
+  ['doctor', '--provider', { from: 'refused', ...none }, 3, { ok: false, requests: 2 }, bothKeys],
+  [
+    'doctor',
+    '--provider',
+    { from: 'odd', ...none },
+    4,
+    { ok: false },
+    /contradicted: query keys .*; no setting mends it/,
+  ],
+  [
+    'doctor',
+    '--provider',
+    { from: 'spent', ...none },
+    5,
+    { ok: false },
+    /the provider was not asked to the end: got 429/,
+  ],
+  ['doctor', '--provider', { from: 'nobody', ...none }, 6, { ok: false }, /cannot be reached: .*PITLAKE_METRICS_URL/],
   ['doctor', '', {}, 0, /^checked +version \d+, .* every byte read\nhealthy +nothing is wrong\n$/, ''],
   ['doctor', '', { lake: 'newer' }, 2, { ok: false, findings: [{ kind: 'newer_version' }] }, newer],
   ['doctor', '', { lake: 'lost' }, 4, { ok: false }, lost],
