@@ -57,9 +57,12 @@ export async function listening<T>(
     outcomes.push(outcome)
     if (endsAll(outcome)) ended = outcome
     const bytes = outcome.kind === 'body' ? await readBytes(outcome.file) : null
-    const shown = Object.entries(headers).map(([name, value]) => [name, redact(String(value ?? ''), secrets)])
+    const shown = Object.entries(headers).map(([name, value]): [string, string] => [
+      name,
+      redact([value ?? ''].flat().join(', '), secrets),
+    ])
     const at = 'date' in outcome && outcome.date !== null ? outcome.date : Math.floor(deps.now() / 1000)
-    return { outcome, headers: Object.fromEntries(shown), bytes, body: parsed(bytes), at }
+    return { outcome, headers: Object.fromEntries<string>(shown), bytes, body: parsed(bytes), at }
   }
   const base = (access.settings[access.name].url ?? '').replace(/\/+$/, '')
   return await use({ base, hear, left, ended: () => ended ?? forbidden(outcomes) })

@@ -1,5 +1,5 @@
 import { dimensions, type Endpoint } from '../catalog/catalogue.ts'
-import type { QueryKey, Wire } from '../catalog/wire.ts'
+import { type QueryKey, queryKeys, type Wire } from '../catalog/wire.ts'
 import type { Window } from '../windows.ts'
 import { type Heard, isObject } from './hear.ts'
 
@@ -96,7 +96,7 @@ export function nextKeys(keys: Keys, heard: Heard, window: Window, tried: Readon
   return guesses.find((guess) => !tried.has(spelling(guess))) ?? null
 }
 
-/** A text that is equal for equal keys. */
+/** A text that is the same for the same keys. */
 export function spelling(keys: Keys): string {
-  return JSON.stringify(Object.entries(keys).toSorted())
+  return queryKeys.map((name) => keys[name]).join(' ')
 }

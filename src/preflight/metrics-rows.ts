@@ -47,7 +47,8 @@ export const metricsJudges: Judges<MetricsSeen> = {
     unknown('only polls around 04:00 UTC show it: pitlake watch, then audit availability'),
   'start of history': ({ metadata, wire }) => {
     const read = metadata?.bytes && wire.metadata ? readMetadata(text(metadata), wire.metadata) : null
-    return read?.min == null ? unknown('no metadata tell it') : holds(`the metadata say ${formatDate(read.min)}`)
+    const { min = null } = read ?? {}
+    return min === null ? unknown('no metadata tell it') : holds(`the metadata say ${formatDate(min)}`)
   },
   'longest range': () => unknown('only a long request shows it: pitlake fetch halves what is refused'),
   cost: ({ days }) => {
@@ -278,7 +279,7 @@ function computedHolds(points: readonly Point[], path: string): Finding {
   if (told.length > 0)
     return contradicted(`it is ${JSON.stringify(told.find((value) => !isComputed(value)))}, no Unix time in seconds`)
   const like = furtherKeys(points).filter((key) =>
-    points.every((point) => isComputed(point[key]) && Number(point[key]) >= timeOf(point)),
+    points.every(({ [key]: value, ...point }) => isComputed(value) && value >= timeOf(point)),
   )
   return like.length > 0
     ? contradicted(

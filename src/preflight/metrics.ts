@@ -12,7 +12,7 @@ import {
 } from '../metrics/api.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Outcome } from '../net/outcome.ts'
-import { day, floor, type Interval } from '../time.ts'
+import { day, floor, type Instant, type Interval } from '../time.ts'
 import type { Window } from '../windows.ts'
 import { type Budget, type Heard, type Listener, listening } from './hear.ts'
 import { type Keys, keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
@@ -56,9 +56,10 @@ async function conversation(
   const { metrics: settings } = all
   const { base, hear } = listener
   const { asset } = wire.probes
-  const [plain, nested] = [probe(catalogue, wire.probes.plain), probe(catalogue, wire.probes.nested)]
+  const plain = probe(catalogue, wire.probes.plain)
+  const nested = probe(catalogue, wire.probes.nested)
   const real = (endpoint: Endpoint): string => settings.paths[endpoint.path] ?? endpoint.ask
-  const ask = async (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys): Promise<Heard | null> => {
+  const ask: AskPoints = async (endpoint, interval, window, keys) => {
     const spelt = { ...wire, queryKeys: keys }
     const { currency, exchange, network } = endpoint.defaults
     const place = { metric: endpoint.path, asset, interval, currency, exchange, network, params: endpoint.params }
@@ -69,45 +70,54 @@ async function conversation(
   }
   const template = wire.metadata?.template
   const metadata = template === undefined ? null : await hear(metadataUrl(base, template, real(plain)))
-  const today = floor(metadata?.at ?? Math.floor(now / 1000), '24h')
-  const windows = {
-    days: { since: today - 10 * day, until: today + day },
-    hours: { since: today - day, until: today },
-    weeks: { since: today - 42 * day, until: today + day },
-  }
-  const told = listsIn(metadata?.body, wire, asset)
-  let keys = told === null ? wire.queryKeys : keysFrom(told.lists, plain, asset, wire.queryKeys)
-  const first = await ask(plain, '24h', windows.days, keys)
-  let days = first
-  const tried = new Set([spelling(keys)])
-  for (;;) {
-    const next = days === null ? null : nextKeys(keys, days, windows.days, tried)
-    if (next === null || listener.left() === 0) break
-    tried.add(spelling((keys = next)))
-    days = await ask(plain, '24h', windows.days, keys)
-  }
-  const taken = days !== null && days.outcome.kind === 'body' && wrongKeys(days, windows.days).length === 0
+  const windows = windowsOf(metadata?.at ?? Math.floor(now / 1000))
+  const lists = listsIn(metadata?.body, wire, asset)?.lists ?? {}
+  const asked = async (keys: Keys): Promise<Heard | null> => await ask(plain, '24h', windows.days, keys)
+  const found = await keysOf(asked, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
+  const { days, keys, taken } = found
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
   const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
   const assets = await hear(assetsUrl(base, wire))
   const open = days !== null && unfinished(pointsIn(days.body) ?? [], days.at)
-  const again = open ? await ask(plain, '24h', windows.days, keys) : null
-  const mapped = (endpoint: Endpoint): boolean =>
-    endpoint.placeholders.length === 0 || settings.paths[endpoint.path] !== undefined
+  const again = open ? await asked(keys) : null
+  const mapped = ({ path, placeholders: words }: Endpoint): boolean =>
+    words.length === 0 || Boolean(settings.paths[path])
   const placeholders = [...catalogue.endpoints.values()].filter((endpoint) => !mapped(endpoint)).length
-  const heard = { metadata, first, days, weeks, hours, assets, again }
+  const heard = { ...found, metadata, weeks, hours, assets, again }
+  return { settings, wire, endpoint: plain, asset, windows, placeholders, ended: listener.ended(), ...heard }
+}
+
+type AskPoints = (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys) => Promise<Heard | null>
+
+/** What is asked for: a day beyond the present, so that the newest point comes, and whole days of hours. */
+function windowsOf(now: Instant) {
+  const today = floor(now, '24h')
   return {
-    settings,
-    wire,
-    endpoint: plain,
-    asset,
-    keys,
-    taken,
-    windows,
-    placeholders,
-    ended: listener.ended(),
-    ...heard,
+    days: { since: today - 10 * day, until: today + day },
+    hours: { since: today - day, until: today },
+    weeks: { since: today - 42 * day, until: today + day },
   }
+}
+
+/** Asks for days with these keys and then with other usual ones, until an answer shows no wrong one. */
+async function keysOf(
+  ask: (keys: Keys) => Promise<Heard | null>,
+  begun: Keys,
+  window: Window,
+  { left }: Listener,
+): Promise<Pick<MetricsSeen, 'first' | 'days' | 'keys' | 'taken'>> {
+  const tried = new Set([spelling(begun)])
+  const first = await ask(begun)
+  let [days, keys] = [first, begun]
+  while (days !== null && left() > 0) {
+    const next = nextKeys(keys, days, window, tried)
+    if (next === null) break
+    keys = next
+    tried.add(spelling(keys))
+    days = await ask(keys)
+  }
+  const taken = days !== null && days.outcome.kind === 'body' && wrongKeys(days, window).length === 0
+  return { first, days, keys, taken }
 }
 
 function probe({ endpoints }: Catalogue, path: string): Endpoint {

@@ -94,7 +94,7 @@ function withSnapshot(
   judge: (read: Snapshot, body: Body) => Finding,
 ): Finding {
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
-  if (snapshot?.bytes == null) return unknown(whyNot(snapshot))
+  if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)
   if (!read.ok || !isObject(snapshot.body)) {
     const keys = isObject(snapshot.body) ? ` (it has ${Object.keys(snapshot.body).slice(0, 10).join(', ')})` : ''
@@ -104,14 +104,14 @@ function withSnapshot(
 }
 
 function withPage(page: Heard | null, judge: (body: Body, bytes: Uint8Array) => Finding): Finding {
-  if (page?.bytes == null) return unknown(whyNot(page))
+  if (!page?.bytes) return unknown(whyNot(page))
   return isObject(page.body) ? judge(page.body, page.bytes) : contradicted('a page that is no object')
 }
 
 /** The records of the list, or why there are none. */
 function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Finding {
   const [resource] = resources.values()
-  if (list?.bytes == null || resource === undefined) return unknown(whyNot(list))
+  if (!list?.bytes || resource === undefined) return unknown(whyNot(list))
   const read = readList(list.bytes, resource)
   if (!read.ok) {
     const keys = isObject(list.body) ? ` (the list has ${Object.keys(list.body).join(', ')})` : ''

@@ -136,12 +136,15 @@ const wide = 70 * 86_400
 /** Asks for more than is wished where this dialect dates points otherwise; what was wished. */
 function widen(url: URL, { timestamp, week }: Dialect, keys: Spoken['keys']): Wished | null {
   if (timestamp === usual.timestamp && week === usual.week) return null
-  const [since, until] = [keys.since, keys.until].map((key) => url.searchParams.get(key))
+  const at = (key: string, otherwise: number, by: number): number => {
+    const wished = url.searchParams.get(key)
+    if (wished === null) return otherwise
+    url.searchParams.set(key, String(Number(wished) + by))
+    return Number(wished)
+  }
   const text = url.searchParams.get(keys.interval) ?? ''
-  if (since != null) url.searchParams.set(keys.since, String(Number(since) - wide))
-  if (until != null) url.searchParams.set(keys.until, String(Number(until) + wide))
-  const ends = { since: since == null ? -Infinity : Number(since), until: until == null ? Infinity : Number(until) }
-  return { interval: isInterval(text) ? text : '24h', ...ends }
+  const [since, until] = [at(keys.since, -Infinity, -wide), at(keys.until, Infinity, wide)]
+  return { interval: isInterval(text) ? text : '24h', since, until }
 }
 
 function points(
