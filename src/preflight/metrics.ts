@@ -75,11 +75,12 @@ async function conversation(
   const asked = async (keys: Keys): Promise<Heard | null> => await ask(plain, '24h', windows.days, keys)
   const found = await keysOf(asked, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
   const { days, keys, taken } = found
+  // The dearest to be wrong about comes first.
+  const open = days !== null && unfinished(pointsIn(days.body) ?? [], days.at)
+  const again = open ? await asked(keys) : null
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
   const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
   const assets = await hear(assetsUrl(base, wire))
-  const open = days !== null && unfinished(pointsIn(days.body) ?? [], days.at)
-  const again = open ? await asked(keys) : null
   const mapped = ({ path, placeholders: words }: Endpoint): boolean =>
     words.length === 0 || Boolean(settings.paths[path])
   const placeholders = [...catalogue.endpoints.values()].filter((endpoint) => !mapped(endpoint)).length

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
@@ -50,8 +50,7 @@ test('a provider written by hand: found out, adapted to by the YAML, and read as
     expect(said(await run('doctor', '--provider', '--json'))).toMatchObject({ code: 0, against: [] })
     const selection = ['--assets', 'BTC', '--paths', 'supply/current_pit', '--since', '2026-02-01']
     expect(await run('fetch', ...selection)).toMatchObject({ code: 0 })
-    const query =
-      "SELECT bool_and(v = date_part('day', t)) AS own, count(*)::INT AS n, max(t)::TEXT AS last FROM points"
-    const { out } = await run('sql', query, '--format', 'table')
-    expect(out).toMatch(/true +31 +2026-03-03/)
+    const query = `SELECT bool_and(v = date_part('day', t)), count(*), strftime(max(t), '%d.%m.%Y') FROM points`
+    expect(await run('sql', query, '--format', 'csv', '--out', 'out.csv')).toMatchObject({ code: 0, message: '' })
+    expect(readFileSync(join(own.root, 'out.csv'), 'utf8').split('\n')[1]).toBe('true,31,03.03.2026')
   }))
