@@ -18,7 +18,7 @@ import { type AnsweringSpec, type CommandSpec, type Deps, flagOption, type Input
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './vacuum.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
-import { lakeWorld, requireLake } from './world.ts'
+import { lakeWorld, providersOf, requireLake } from './world.ts'
 
 /** What became of one step. */
 interface Told {
@@ -95,14 +95,6 @@ function begin(input: Input, deps: Deps): Day {
   return { input, deps, dry: flagOption(input, 'dryRun'), context, absent }
 }
 
-/** The APIs that the lake holds data of; an unreadable lake is told by the steps. */
-function providersOf(root: string): Set<string> {
-  const ledger = Ledger.asLeft(root)
-  const provider = ledger?.head().provider ?? {}
-  ledger?.close()
-  return new Set(Object.keys(provider))
-}
-
 /** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
 type Step = readonly [name: string, api: 'metrics' | 'registry' | null, would: string | null, work: () => Promise<Told>]
 
@@ -122,8 +114,9 @@ function steps(day: Day): Step[] {
       return `${number(events)} events: ${number(opened)} opened, ${number(updated)} updated, ${number(closed)} closed`
     })
   const verified = async (): Promise<Told> =>
-    command(day, verifyCommand, {}, ({ checked, windows }) => {
-      return `${number(checked.files)} files sound, ${number(windows.verified)} windows compared, nothing differs`
+    command(day, verifyCommand, {}, ({ checked, windows, registry }) => {
+      const asked = registry === null ? '' : `, ${number(registry.checks.verified)} addresses of the registry`
+      return `${number(checked.files)} files sound, ${number(windows.verified)} windows${asked} compared, nothing differs`
     })
   const paged = async (): Promise<Told> =>
     command(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
@@ -136,7 +129,7 @@ function steps(day: Day): Step[] {
     ['registry sync', 'registry', 'follow the change feed', synced],
     ['views', null, 'be made anew where the lake has moved on', async () => viewed(day)],
     ['merge', null, null, async () => merged(day)],
-    ['verify', 'metrics', `compare within ${usualBudget} credits`, verified],
+    ['verify', null, `compare within ${usualBudget} credits`, verified],
     ['status page', null, `write ${page}`, paged],
     ...(context.settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
   ]

@@ -92,11 +92,12 @@ async function asked(
 ): Promise<Answer<RegistrySummary>> {
   const own = inputOf(input, deps)
   const world = askingWorld(deps, `registry ${job}`, own.catalogue)
-  const summary = await run(own, { ...world, onEvent: progress(deps, isVerbose(input, deps)) })
+  const summary = await run(own, { ...world, onEvent: registryProgress(deps, isVerbose(input, deps)) })
   return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
 }
 
-function progress(deps: Deps, verbose: boolean): (event: RegistryEvent) => void {
+/** Says on stderr what happens on the way. */
+export function registryProgress(deps: Deps, verbose: boolean): (event: RegistryEvent) => void {
   return (event) => {
     if (event.kind === 'note') deps.stderr(`note: ${event.text}\n`)
     if (event.kind === 'committed') deps.stderr(`committed version ${event.version}, ${event.files} files\n`)

@@ -1,4 +1,5 @@
 import type { Difference } from '../metrics/verify-findings.ts'
+import type { RegistryVerified } from '../registry/verify.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
 import { bytes } from '../report/page/words.ts'
 import { number, wrapped } from './print.ts'
@@ -23,9 +24,43 @@ export function toldOf(summary: VerifySummary): string {
   for (const difference of differences.slice(0, shown)) lines.push('', ...differenceLines(difference))
   for (const { series, reason } of failures.slice(0, shown))
     lines.push('', ...wrapped(`failed     ${series}: ${reason}`))
-  const more = [damage, differences, failures].reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
+  const { registry } = summary
+  if (registry !== null) lines.push('', ...registryLines(registry))
+  const more = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []].reduce(
+    (sum, list) => sum + Math.max(0, list.length - shown),
+    0,
+  )
   if (more > 0) lines.push('', `and ${number(more)} more: see --json or --report FILE`)
   return `${lines.join('\n')}\n`
+}
+
+/** What the registry said, and the first findings with both records cut short. */
+function registryLines({ checks, results, findings, failures, requests }: RegistryVerified): string[] {
+  const some = Object.entries(results).filter(([, count]) => count > 0)
+  const lines = [
+    `registry   ${number(checks.verified)} of ${number(checks.chosen)} addresses compared, ${number(checks.held)} held`,
+    ...wrapped(`results    ${some.map(([name, count]) => `${number(count)} ${name.replaceAll('_', ' ')}`).join(', ')}`),
+    `asked      ${number(requests)} requests`,
+  ]
+  if (checks.left > 0) lines.push(`left       ${number(checks.left)} addresses for the next run`)
+  for (const { kind, resource, id, detail, held, offered } of findings.slice(0, shown))
+    lines.push(
+      '',
+      ...wrapped(`${kind.replaceAll('_', ' ')}: ${resource} ${id}`),
+      ...wrapped(`           ${detail}`),
+      `           held ${start(held)}`,
+      `           offered ${start(offered)}`,
+    )
+  for (const { address, reason } of failures.slice(0, shown))
+    lines.push('', ...wrapped(`failed     ${address}: ${reason}`))
+  return lines
+}
+
+const beginning = 58
+
+function start(record: string | null): string {
+  if (record === null) return 'nothing'
+  return record.length <= beginning ? record : `${record.slice(0, beginning)}…`
 }
 
 function resultsOf({ results, points_added }: VerifySummary): string[] {
@@ -66,14 +101,28 @@ export function reportOf(summary: VerifySummary): string {
     '',
     ...differenceSections(differences),
   ]
+  if (summary.registry !== null) lines.push(...registrySections(summary.registry))
   if (failures.length > 0) lines.push('## Windows without a usable answer', '')
   for (const { series, since, until, reason } of failures)
     lines.push(`- \`${series}\`, ${since} to ${until}: ${reason}`)
   if (failures.length > 0) lines.push('')
   if (damage.length > 0) lines.push('## Damage in this lake (not for the provider)', '')
   for (const { path, found, remedy } of damage) lines.push(`- \`${path}\`: ${found}; ${remedy}`)
-  if (differences.length + failures.length + damage.length === 0) lines.push('Nothing differs.')
+  const found = differences.length + failures.length + damage.length + (summary.registry?.findings.length ?? 0)
+  if (found === 0) lines.push('Nothing differs.')
   return `${lines.join('\n').trimEnd()}\n`
+}
+
+/** The registry's part: one row a finding. */
+function registrySections({ checks, findings }: RegistryVerified): string[] {
+  const rows = findings.map(
+    ({ kind, resource, id, address, detail, held, offered }) =>
+      `| ${resource} ${id} | ${kind} | ${address} | ${detail} | ${cell(held)} | ${cell(offered)} |`,
+  )
+  const lines = ['## Registry', '', `Addresses compared: ${checks.verified} of ${checks.chosen}.`, '']
+  if (rows.length === 0) return lines
+  const head = ['| record | what | address | detail | held | offered |', '| --- | --- | --- | --- | --- | --- |']
+  return [...lines, ...head, ...rows, '']
 }
 
 /** One section a request, its differences as a table. */

@@ -1,16 +1,22 @@
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
-import { verify, type VerifySummary, verifyVerdict } from '../upkeep/verify.ts'
+import { hint } from '../suggestion.ts'
+import { isUnreadable, verify, type VerifySummary, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
+import type { VerifyScope } from '../metrics/verify-plan.ts'
+import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
 import { countOption, isVerbose, rangeOption, readContext } from './context.ts'
 import { fetchProgress } from './progress.ts'
-import { type AnsweringSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { registryProgress } from './registry.ts'
+import { type AnsweringSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
 import { reportOf, toldOf } from './verify-report.ts'
-import { askingWorld, requireLake } from './world.ts'
+import { askingWorld, providersOf, requireLake } from './world.ts'
 
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
+/** And the most requests that it sends to the registry. */
+const usualRequests = 60
 
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
 export const verifyCommand: AnsweringSpec<VerifySummary> = {
@@ -21,23 +27,29 @@ export const verifyCommand: AnsweringSpec<VerifySummary> = {
   summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
   options: [
     { flags: '--all', about: 'everything that the lake holds, whatever it costs' },
-    { flags: '--budget CREDITS', about: `the most credits to spend (default: ${usualBudget})` },
+    {
+      flags: '--budget N',
+      about: `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
+    },
     { flags: '--paths LIST', about: 'only these endpoints, by comma, `*` as a glob' },
     { flags: '--assets LIST', about: 'only these assets, by comma, `*` as a glob' },
     { flags: '--since TIME', about: 'first t to compare, a date or an instant, UTC' },
     { flags: '--until TIME', about: 'end of the range of t, exclusive' },
+    { flags: '--resources LIST', about: "only the registry: these resources, by comma, or '*'" },
     { flags: '--max-requests N', about: 'stop after so many requests' },
     { flags: '--report FILE', about: 'write a report for the provider, as Markdown' },
   ],
   details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
-applied. Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
+applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
+feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
+Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
     const given = countOption(input, 'budget')
     const all = flagOption(input, 'all')
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
-    const scope = scopeOf(input)
+    const wanted = wantedOf(input, deps, { settings, catalogue })
     const report = textOption(input, 'report')
     // Said before anything is asked, not after it was paid for.
     if (report !== undefined) outFile(resolve(deps.cwd, report), settings.data, '--report').discard()
@@ -46,25 +58,64 @@ applied. Exit code 4: something differs or is damaged; 5: stopped early, the sam
     const progress = fetchProgress(deps, { verbose })
     deps.stderr('reading every file of the lake\n')
     const now = Math.floor(deps.now() / 1000)
-    const summary = await verify(
-      {
-        settings,
-        catalogue,
-        now,
-        scope,
-        budget: all ? null : (given ?? usualBudget),
-        maxRequests,
-        providerMoved: false,
-      },
-      { ...askingWorld(deps, 'verify', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
+    const common = { settings, catalogue, providerMoved: false }
+    const world = askingWorld(deps, 'verify', catalogue)
+    const points = await verify(
+      { ...common, now, scope: wanted.scope, budget: all ? null : (given ?? usualBudget), maxRequests },
+      { ...world, onEvent: progress.onEvent, detailedLog: verbose },
     ).finally(progress.end)
+    const summary =
+      wanted.names === undefined || points.stopped_by !== null || isUnreadable(points)
+        ? points
+        : withRegistryVerified(
+            points,
+            await verifyRegistry(
+              {
+                ...common,
+                acceptShrink: false,
+                names: wanted.names,
+                budget: all ? null : (given ?? usualRequests),
+                maxRequests: maxRequests === null ? null : Math.max(0, maxRequests - points.requests),
+              },
+              { ...world, onEvent: registryProgress(deps, verbose) },
+            ),
+          )
     if (report !== undefined)
       await putOut(resolve(deps.cwd, report), visibleLines(reportOf(summary)), settings.data, '--report')
     return { document: summary, words: () => toldOf(summary), error: verifyVerdict(summary) }
   },
 }
 
-function scopeOf(input: Input) {
+/** What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). */
+interface Wanted {
+  readonly scope: VerifyScope | null
+  readonly names: readonly string[] | null | undefined
+}
+
+/** Flags of one API alone leave the other out; without any both are asked, as far as the lake holds them. */
+function wantedOf(input: Input, deps: Deps, { settings, catalogue }: ReturnType<typeof readContext>): Wanted {
   const { since = null, until = null } = rangeOption(input)
-  return { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null, since, until }
+  const scope = { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null, since, until }
+  const narrowed = Object.values(scope).some((value) => value !== null)
+  const named = listOption(input, 'resources')
+  const names = named === undefined ? undefined : namesOf(named, [...catalogue.resources.keys()])
+  if (names !== undefined) return { scope: narrowed ? scope : null, names }
+  if (narrowed) return { scope, names }
+  const held = providersOf(settings.data)
+  if (!held.has('registry')) return { scope, names }
+  const { url, key } = settings.registry
+  if (url === null || key === null) {
+    deps.stderr(`note: the registry is not asked: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
+    return { scope, names }
+  }
+  const points = held.has('metrics') || settings.metrics.url !== null
+  return { scope: points ? scope : null, names: null }
+}
+
+/** Names of resources as typed; null: all. */
+function namesOf(named: readonly string[], known: readonly string[]): readonly string[] | null {
+  if (named.includes('*')) return null
+  const unknown = named.find((name) => !known.includes(name))
+  if (unknown === undefined) return named
+  throw usage('--resources', { expected: known.join(', '), got: unknown, next: hint(unknown, known) })
 }

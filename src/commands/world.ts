@@ -102,3 +102,11 @@ export async function openedLake(deps: Deps, root: string): Promise<number> {
   if (note !== null) deps.stderr(`note: ${note}\n`)
   return ledger.head().version
 }
+
+/** The APIs that the lake holds data of; an unreadable lake is told by the steps. */
+export function providersOf(root: string): Set<string> {
+  const ledger = Ledger.asLeft(root)
+  const provider = ledger?.head().provider ?? {}
+  ledger?.close()
+  return new Set(Object.keys(provider))
+}

@@ -214,6 +214,17 @@ export function heldPassing(index: Index, key: string): { value: Json; at: Micro
   return row === undefined ? undefined : { value: parsed(row['value'], key), at: read(real, row['at'], key) }
 }
 
+/** The facts of that kind whose names begin so, by the rest of their names. */
+export function heldPassingFrom(index: Index, prefix: string): Map<string, { value: Json; at: Micros }> {
+  const rows = index.statement('SELECT key, value, at FROM soft WHERE substr(key, 1, length(?1)) = ?1').all(prefix)
+  return new Map(
+    rows.map((row) => {
+      const key = read(text, row['key'], prefix)
+      return [key.slice(prefix.length), { value: parsed(row['value'], key), at: read(real, row['at'], key) }]
+    }),
+  )
+}
+
 const rulesOf = rowOf(ruleFields)
 
 /** The rules in force at a version (the newest by default); null before the first. */

@@ -17,9 +17,17 @@ export function changesAsk(since: string, limit: number | null): RegistryAsk {
   return { path: '/changes', query: { since, ...(limit !== null && { limit: String(limit) }) } }
 }
 
-/** A page of a list after a cursor (null: the first one). */
-export function listAsk(path: string, cursor: string | null, limit: number): RegistryAsk {
-  return { path, query: { limit: String(limit), ...(cursor !== null && { cursor }) } }
+/** A page of a list after a cursor (null: the first one), filtered where it is told by what. */
+export function listAsk(path: string, cursor: string | null, limit: number, filters: Filters = {}): RegistryAsk {
+  return { path, query: { ...filters, limit: String(limit), ...(cursor !== null && { cursor }) } }
+}
+
+/** Filters of a list by their names, each once: a record must fit all. */
+export type Filters = Readonly<Record<string, string>>
+
+/** One record by its own address. */
+export function detailAsk(path: string, id: string): RegistryAsk {
+  return { path: `${path}/${encodeURIComponent(id)}`, query: {} }
 }
 
 /** The address of a request; the key is never in it. */

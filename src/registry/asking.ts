@@ -40,6 +40,8 @@ export interface RawBody {
 export type Got<T> =
   | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody; readonly bytes: number }
   | { readonly kind: 'invalid_cursor'; readonly words: string }
+  /** Nothing is at that address. */
+  | { readonly kind: 'gone'; readonly words: string }
   | { readonly kind: 'refused'; readonly parameter: string | null; readonly words: string }
   | { readonly kind: 'snapshot_limit'; readonly waitMs: number | null; readonly words: string }
   | Stopped
@@ -130,9 +132,10 @@ function verdict(outcome: Exclude<Outcome, { kind: 'body' }>): Got<never> {
       return stop(outcome.by)
     case 'again':
       return stop(outcome.status === null ? 'unreachable' : 'failed')
+    case 'gone':
+      return { kind: 'gone', words: describeOutcome(outcome) }
     case 'no_content':
     case 'not_modified':
-    case 'gone':
     case 'too_large':
     case 'unexpected':
       return stop('failed')

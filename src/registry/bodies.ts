@@ -302,6 +302,14 @@ export function readList(bytes: Uint8Array, resource: Resource): Read<ListPage> 
   })
 }
 
+/** Reads the answer of one record's own address. */
+export function readDetail(bytes: Uint8Array, resource: Resource): Read<Incoming> {
+  return guarded(() => {
+    const value = parse(bytes)
+    return readRecord(resource, value['data'] ?? value[resource.entity] ?? null)
+  })
+}
+
 function more(body: Fields, cursor: string | null): boolean {
   return typeof body['has_more'] === 'boolean' ? body['has_more'] : cursor !== null
 }

@@ -94,8 +94,8 @@ const others: Readonly<Record<string, readonly Column[]>> = {
   schema_changes: [...text('resource', 'path'), instant('at'), ['initial', 'BOOLEAN']],
   /** Records as they are since additive keys came to them without a new version. */
   absorbed: [...text('resource', 'id'), instant('at'), ...text('hash', 'record')],
-  /** What the registry did against its own rules, and where two of its answers disagree. */
-  registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail')],
+  /** What the registry did against its own rules, and where two of its answers disagree; both records where they are at hand. */
+  registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail', 'held', 'offered')],
 }
 
 /** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */

@@ -1,5 +1,5 @@
 import { commit, type Version } from '../ledger/commit.ts'
-import { readFindings, readKeys, readTexts } from './held.ts'
+import { findingLine, readFindings, readKeys, readTexts } from './held.ts'
 import { type Change, newChange, writeFolded, writeStep } from './steps.ts'
 import { type Finding, type Memory, fold, type Folded, suspects, unseen } from './history.ts'
 import { draftPoll } from './draft.ts'
@@ -65,8 +65,5 @@ async function newFindings(
 ): Promise<readonly Finding[]> {
   if (found.length === 0) return found
   const known = await withEngine(async (engine) => await readFindings(ledger, engine))
-  return found.filter(
-    ({ kind, resource, id, detail }) =>
-      kind !== 'embedded_disagrees' || !known.has([kind, resource, id, detail].join('\n')),
-  )
+  return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))
 }

@@ -1,9 +1,10 @@
-import type { Held, HeldEntity, HeldTexts, EntityName } from './history.ts'
+import type { Held, HeldEntity, HeldTexts, EntityName, Finding } from './history.ts'
 import { addKey, type KnownKeys, noKeys } from './keys.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { textHash } from './record.ts'
 import { statement, relation } from './sql.ts'
 import { type Shaped, text, real, flag, count } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
@@ -43,6 +44,26 @@ export async function readHeld(ledger: Ledger, engine: Engine, resources: readon
     }
   }
   return held
+}
+
+/** What the open records of a resource say in the named fields, by id. */
+export async function readOpenFields(
+  ledger: Ledger,
+  engine: Engine,
+  resource: string,
+  fields: readonly string[],
+): Promise<Map<string, readonly (string | null)[]>> {
+  const found = new Map<string, readonly (string | null)[]>()
+  const table = `history.${resource}`
+  if (tableFiles(ledger, table).length === 0) return found
+  const columns = fields.map((name) => `"${name}"`).join(', ')
+  const sql = statement('open', { steps: relationOf(ledger, table), fields: `[${columns}]::VARCHAR[]` })
+  for await (const { rows, columns: read } of (await engine.stream(sql)).chunks) {
+    const [ids = [], values = []] = read
+    for (let n = 0; n < rows; n++)
+      found.set(ids[n] as string, JSON.parse(values[n] as string) as readonly (string | null)[])
+  }
+  return found
 }
 
 /** The texts of the named entities. */
@@ -96,14 +117,21 @@ export async function readLastEvents(ledger: Ledger, engine: Engine): Promise<Ma
   return new Map(rows.map(({ entity_type, entity_id, hash }) => [`${entity_type} ${entity_id}`, hash]))
 }
 
-/** The findings on record, each as one text. */
+/** The findings on record, each as one text (`findingLine`). */
 export async function readFindings(ledger: Ledger, engine: Engine): Promise<Set<string>> {
   const rows = await rowsAs(
     engine,
     { line: text },
-    `SELECT concat_ws(chr(10), kind, resource, id, detail) AS line FROM ${relationOf(ledger, 'registry_findings')}`,
+    `SELECT concat_ws(chr(10), kind, resource, id, detail, md5(held), md5(offered)) AS line
+     FROM ${relationOf(ledger, 'registry_findings')}`,
   )
   return new Set(rows.map(({ line }) => line))
+}
+
+/** What tells one finding apart from every other. */
+export function findingLine({ kind, resource, id, detail, held = null, offered = null }: Finding): string {
+  const records = [held, offered].filter((record) => record !== null).map(textHash)
+  return [kind, resource, id, detail, ...records].join('\n')
 }
 
 const countsFields = { resource: text, open: count, versions: count }

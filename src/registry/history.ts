@@ -203,10 +203,20 @@ export interface Absorbed {
 
 /** Something that should not be. */
 export interface Finding {
-  readonly kind: 'returned' | 'embedded_disagrees'
+  readonly kind:
+    | 'returned'
+    | 'embedded_disagrees'
+    | 'lost_event'
+    | 'wrong_retirement'
+    | 'silent_change'
+    | 'address_disagrees'
+    | 'list_disagrees'
   readonly resource: string
   readonly id: string
   readonly detail: string
+  /** The records that contradict each other, JSON: the lake's, and the provider's; null where there is none. */
+  readonly held?: string | null
+  readonly offered?: string | null
 }
 
 /** What a poll comes to beside its steps. */

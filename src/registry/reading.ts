@@ -1,4 +1,5 @@
-import { changesAsk, headAsk, listAsk, snapshotAsk } from './api.ts'
+import type { Resource } from '../catalog/catalogue.ts'
+import { changesAsk, type Filters, headAsk, listAsk, snapshotAsk } from './api.ts'
 import {
   type FeedEvent,
   type ListPage,
@@ -57,36 +58,82 @@ async function readLists(
   let as_of: string | null = null
   let bytes = 0
   for (const resource of resources.values()) {
-    const records: Value[] = []
-    const begun = new Set<string>()
-    let [last, idle] = ['', 0]
-    let cursor: string | null = null
-    for (;;) {
-      const ask = listAsk(resource.path, cursor, pageLimit)
-      const got: Got<ListPage> = await askRegistry(asking, ask, (bytes) => readList(bytes, resource))
-      if (got.kind === 'stopped') return got
-      if (got.kind !== 'read') return failed(`${resource.path}: ${got.words}`)
-      raws.push(got.raw)
-      bytes += got.bytes
-      for (const record of got.value.records) records.push(record)
-      as_of = got.value.as_of ?? as_of
-      const next: string | null = got.value.cursor
-      // Cursors are opaque: whether a page came before is seen by what it begins with.
-      const first = JSON.stringify(got.value.records[0] ?? null)
-      idle = got.value.records.length === 0 ? idle + 1 : 0
-      if (next === null || !got.value.hasMore || (idle === 0 && first === last)) break
-      if ((idle === 0 && begun.has(first)) || idle >= mostIdlePages)
-        return failed(`${resource.path}: pages without an end`)
-      if (bytes > mostListBytes || asking.now() > until) return failed(`${resource.path}: too much for one run`)
-      if (idle === 0) last = first
-      begun.add(first)
-      cursor = next
-    }
-    arrays.set(resource.name, records)
+    const room = { bytes: mostListBytes - bytes, until }
+    const pages = await readPages(asking, { resource, filters: {}, pageLimit }, room)
+    if (pages.kind === 'stopped') return pages
+    raws.push(...pages.raws)
+    bytes += pages.bytes
+    as_of = pages.as_of ?? as_of
+    arrays.set(resource.name, pages.records)
   }
   const united = readArrays(arrays, resources)
   if (!united.ok) return { kind: 'stopped', by: 'undecodable', until: null, words: united.reason }
   return { kind: 'whole', source: 'lists', raws, limited, as_of, cursor: head.value, ...united.value }
+}
+
+/** One list, whole or filtered, and in what portions it is asked for. */
+export interface ListWanted {
+  readonly resource: Resource
+  readonly filters: Filters
+  readonly pageLimit: number
+}
+
+/** All pages of a list, together. */
+export interface ListRead {
+  readonly kind: 'pages'
+  readonly records: Value[]
+  readonly raws: RawBody[]
+  readonly as_of: string | null
+  readonly bytes: number
+}
+
+/** How much and until when a list may be read; by itself as much as a whole registry may be. */
+export interface Room {
+  readonly bytes: number
+  readonly until: number
+}
+
+/** The room for one list. */
+export function roomOf(asking: Pick<RegistryAsking, 'now'>): Room {
+  return { bytes: mostListBytes, until: asking.now() + mostFeedMs }
+}
+
+/** Asks for one page of a list after another; `first` is one that was read before. */
+export async function readPages(
+  asking: RegistryAsking,
+  { resource, filters, pageLimit }: ListWanted,
+  room: Room,
+  first: Extract<Got<ListPage>, { kind: 'read' }> | null = null,
+): Promise<ListRead | Stopped> {
+  const records: Value[] = []
+  const raws: RawBody[] = []
+  const begun = new Set<string>()
+  let [last, idle] = ['', 0]
+  let cursor: string | null = null
+  let as_of: string | null = null
+  let bytes = 0
+  for (let known = first; ; known = null) {
+    const ask = listAsk(resource.path, cursor, pageLimit, filters)
+    const got: Got<ListPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
+    if (got.kind === 'stopped') return got
+    if (got.kind !== 'read') return failed(`${resource.path}: ${got.words}`)
+    raws.push(got.raw)
+    bytes += got.bytes
+    for (const record of got.value.records) records.push(record)
+    as_of = got.value.as_of ?? as_of
+    const next: string | null = got.value.cursor
+    // Cursors are opaque: whether a page came before is seen by what it begins with.
+    const head = JSON.stringify(got.value.records[0] ?? null)
+    idle = got.value.records.length === 0 ? idle + 1 : 0
+    if (next === null || !got.value.hasMore || (idle === 0 && head === last))
+      return { kind: 'pages', records, raws, as_of, bytes }
+    if ((idle === 0 && begun.has(head)) || idle >= mostIdlePages)
+      return failed(`${resource.path}: pages without an end`)
+    if (bytes > room.bytes || asking.now() > room.until) return failed(`${resource.path}: too much for one run`)
+    if (idle === 0) last = head
+    begun.add(head)
+    cursor = next
+  }
 }
 
 /** How far a reading of the feed came. */

@@ -8,7 +8,7 @@ import { describeSkew } from '../net/skew.ts'
 import { commit } from '../ledger/commit.ts'
 import { accessTo, type Api, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
 import { liveFiles } from '../ledger/held.ts'
-import { type Run, withLake } from '../ledger/job.ts'
+import { type Job, type Result, type Run, withLake } from '../ledger/job.ts'
 import { quarantineBody } from '../store/quarantine.ts'
 import type { RegistryAsk } from './api.ts'
 import type { RegistryAsking, Stopped } from './asking.ts'
@@ -64,16 +64,16 @@ export function registryApi({ settings, maxRequests, providerMoved }: RegistryIn
   return { name: 'registry', keyHeader: 'Authorization', settings, providerMoved, patient: false, ...limits }
 }
 
-/** Runs a registry job, one at a time on a lake; it says why it stopped before everything was there. */
-export async function withRegistry(
-  name: string,
+/** Opens the lake for a job that asks the registry and connects it; what was learnt beside the data is kept. */
+export async function connectRegistry<T>(
+  { name, lock }: Required<Pick<Job, 'name' | 'lock'>>,
   input: RegistryInput,
   deps: RegistryDeps,
-  work: (run: RegistryRun) => Promise<Stopped | null>,
-): Promise<RegistrySummary> {
+  work: (run: RegistryRun) => Promise<Result<T>>,
+): Promise<T> {
   const api = registryApi(input)
   accessTo(api.name, input.settings)
-  return await withLake({ root: input.settings.data, name, lock: 'registry' }, deps, async (run) => {
+  return await withLake({ root: input.settings.data, name, lock }, deps, async (run) => {
     const learnt: Learnt = { limits: {}, notModified: 0, snapshotLimit: null }
     const listeners = {
       onAsk: (event: AskEvent) => deps.onEvent({ kind: 'asking', event }),
@@ -82,22 +82,38 @@ export async function withRegistry(
     }
     return await withConnection(run, api, deps, listeners, async (connection) => {
       const own = runOf({ ...run, input, deps }, connection, learnt)
-      await begin(own)
-      const stopped = await work(own).catch(async (error: unknown) => {
+      const done = await work(own).catch(async (error: unknown) => {
         // What was asked was asked, but the first error is the one to tell.
         await noteSoft(own, learnt).catch(() => undefined)
         throw error
       })
       await noteSoft(own, learnt)
-      const { epoch, records } = registryState(own.ledger)
-      const { by: stopped_by = null, until = null, words = null } = stopped ?? {}
-      const resume_at = until === null ? null : new Date(until).toISOString()
-      const requests = connection.sent()
-      const ended = { requests, epoch, records, stopped_by, resume_at, words }
-      const value: RegistrySummary = { run: own.id, ...own.tally, ...ended }
-      return { value, stopped_by: value.stopped_by, error: verdictOf(value) }
+      return done
     })
   })
+}
+
+/** Runs a registry job, one at a time on a lake; it says why it stopped before everything was there. */
+export async function withRegistry(
+  name: string,
+  input: RegistryInput,
+  deps: RegistryDeps,
+  work: (run: RegistryRun) => Promise<Stopped | null>,
+): Promise<RegistrySummary> {
+  return await connectRegistry({ name, lock: 'registry' }, input, deps, async (run) => {
+    await begin(run)
+    const stopped = await work(run)
+    const { epoch, records } = registryState(run.ledger)
+    const ended = { requests: run.connection.sent(), epoch, records, ...endOf(stopped) }
+    const value: RegistrySummary = { run: run.id, ...run.tally, ...ended }
+    return { value, stopped_by: value.stopped_by, error: verdictOf(value) }
+  })
+}
+
+/** Why a run ended early as scripts read it. */
+export function endOf(stopped: Stopped | null) {
+  const { by: stopped_by = null, until = null, words = null } = stopped ?? {}
+  return { stopped_by, resume_at: until === null ? null : new Date(until).toISOString(), words }
 }
 
 async function begin({ connection, tally, job, ledger, begin: beginRun }: RegistryRun): Promise<void> {

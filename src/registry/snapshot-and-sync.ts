@@ -101,7 +101,7 @@ async function readEvents(
  * Whether a held cursor can be sent back. An earlier program stored what a provider sent, even a key, which no address may
  * show, and half a character, of which the index made the replacement sign: then only a snapshot helps.
  */
-function isUsable({ input }: RegistryRun, cursor: string): boolean {
+export function isUsable({ input }: RegistryRun, cursor: string): boolean {
   return canBeAsked(redact(cursor, input.settings.secrets)) && !cursor.includes('\uFFFD')
 }
 

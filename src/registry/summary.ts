@@ -50,7 +50,7 @@ export interface RegistrySummary extends Readonly<Tally> {
 }
 
 /** The error that a registry run ends with after its work, with what to do next; null where all is done. */
-export function verdictOf(summary: RegistrySummary): LakeError | null {
+export function verdictOf(summary: Pick<RegistrySummary, 'stopped_by' | 'words' | 'resume_at'>): LakeError | null {
   const { stopped_by, words, resume_at } = summary
   const got = words ?? undefined
   switch (stopped_by) {

@@ -45,6 +45,9 @@ const parameters = {
   layout: ['text', 'plain, data or next_cursor'],
   events: ['text', 'name of the events array: data, changes or events'],
   embedded: ['text', 'where deployments stand: both, array or products'],
+  record: ['text', 'a record of the registry: products/ID'],
+  field: ['text', 'the field of it (default name)'],
+  value: ['text', 'what it says instead, as JSON or text; absent: the same with a mark'],
   parameter: ['text', 'query key of the list that is told instead'],
   values: ['text', 'the values of that list, joined by +; absent: none'],
 } as const satisfies Record<string, readonly [ParamKind, string]>
@@ -97,6 +100,8 @@ export const faultTable = {
   'duplicate-conflict': entry('metrics', 'points come twice with two values', ...chosen, 'v', 'by'),
   disorder: entry('metrics', 'points are not sorted by t', 'block'),
   'computed-at-changed': entry('metrics', 'computed_at moves', ...chosen, 'delay'),
+  'new-component': entry('metrics', 'object values have one more component from t on', 't'),
+  'becomes-object': entry('metrics', 'plain values are objects from t on', 't'),
   'null-filled': entry('metrics', 'null (once, if nothing else is said), later the number', ...chosen),
   'poison-null': entry('any', 'the body is null'),
   'poison-object': entry('any', 'an object where an array belongs, and the reverse'),
@@ -117,6 +122,10 @@ export const faultTable = {
   'repeated-events': entry('registry', 'events come twice across pages'),
   'empty-pages': entry('registry', 'pages without events while has_more'),
   'null-cursor': entry('registry', 'next_cursor is null at the tail'),
+  'lost-event': entry('registry', 'the feed leaves out the events of a record', 'record'),
+  'wrong-retirement': entry('registry', 'snapshot and feed say inactive of a record that is not', 'record'),
+  'silent-change': entry('registry', 'a field of a record changes without an event', 'record', 'field', 'value'),
+  'filter-omits': entry('registry', 'filtered lists leave out a record', 'record'),
   'registry-shape': entry('registry', 'other layouts of the bodies', 'layout', 'events', 'embedded'),
 } as const satisfies Record<string, FaultEntry>
 
@@ -171,11 +180,16 @@ export function readFault(value: unknown): Fault {
       throw usage(`fault ${kind}`, { expected: `one of ${known.join(', ')}`, got: `"${name}"` })
     }
   }
+  if (lies.has(kind) && fault.record === undefined)
+    throw usage(`fault ${kind}`, { expected: 'record=products/ID', got: 'no record' })
   if (kind === 'late' && fault.shown === undefined && fault.delay === undefined) {
     throw usage('fault late', { expected: 'shown=TIME or delay=DURATION', got: 'neither' })
   }
   return (Object.keys(where).length > 0 ? { ...fault, match: where } : fault) as Fault
 }
+
+/** What needs to be told of which record. */
+const lies: ReadonlySet<string> = new Set(['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'])
 
 function isKind(name: string): name is FaultKind {
   return Object.hasOwn(faultTable, name)

@@ -10,7 +10,12 @@ export function editPoints(faults: readonly Fault[], points: Iterable<WirePoint>
 
 /** Whether the fault is one of those that `editPoints` knows. */
 export function editsPoints(fault: Fault): boolean {
-  return fault.kind === 'disorder' || fault.kind === 'late' || Object.hasOwn(edits, fault.kind)
+  return (
+    Object.hasOwn(reshapes, fault.kind) ||
+    fault.kind === 'disorder' ||
+    fault.kind === 'late' ||
+    Object.hasOwn(edits, fault.kind)
+  )
 }
 
 function applyFault(fault: Fault, points: Iterable<WirePoint>, now: number): Iterable<WirePoint> {
@@ -19,6 +24,8 @@ function applyFault(fault: Fault, points: Iterable<WirePoint>, now: number): Ite
     const everyPoint = fault.t === undefined && fault.point === undefined
     return atChosen(points, fault, everyPoint, (point) => late(point, fault, now))
   }
+  const reshape = reshapes[fault.kind]
+  if (reshape) return reshaped(points, fault.t ?? 0, reshape)
   const edit = edits[fault.kind]
   return edit === undefined ? points : atChosen(points, fault, false, (point) => edit(point, fault))
 }
@@ -30,6 +37,28 @@ const edits: { readonly [K in Fault['kind']]?: (point: WirePoint, fault: Fault) 
   'duplicate-conflict': (point, fault) => [point, withOtherValue(point, fault)],
   'computed-at-changed': (point, fault) => [{ ...point, computed_at: computedAt(point) + (fault.delay ?? 3600) }],
   'null-filled': (point) => [withNull(point)],
+}
+
+/** Other shapes of values, from an instant on. */
+const reshapes: { readonly [K in Fault['kind']]?: (point: WirePoint) => WirePoint } = {
+  'new-component': (point) => {
+    const key = valueKeys(point).find((name) => isObject(point[name]))
+    return key === undefined ? point : { ...point, [key]: { ...(point[key] as object), newcomer: 1 } }
+  },
+  'becomes-object': (point) =>
+    typeof point['v'] === 'number' ? { ...point, v: { total: point['v'], part: point['v'] / 2 } } : point,
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function* reshaped(
+  points: Iterable<WirePoint>,
+  from: number,
+  reshape: (point: WirePoint) => WirePoint,
+): Iterable<WirePoint> {
+  for (const point of points) yield point.t >= from ? reshape(point) : point
 }
 
 /** Hidden until its instant; then its `computed_at` tells that it was late. */

@@ -16,6 +16,7 @@ import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { editPoints, editsPoints } from './point-faults.ts'
 import { poison, poisons } from './poison.ts'
 import { answerRegistry, type RegistryFaults, registryPrefix } from './registry/handler.ts'
+import type { Lie } from './registry/lies.ts'
 import { createScript, fraction, pick, type Script, strike } from './script.ts'
 import { disturb, insteadOf, refusal, type Scene } from './transport.ts'
 
@@ -254,10 +255,19 @@ function registryFaults(struck: readonly Fault[]): RegistryFaults {
     emptyPages: pick(struck, ['empty-pages']) !== undefined,
     nullCursorAtTail: pick(struck, ['null-cursor']) !== undefined,
     repeatedEvents: pick(struck, ['repeated-events']) !== undefined,
+    lies: struck.flatMap(({ kind, record, field, value }) =>
+      isLie(kind) && record !== undefined ? [{ kind, record, field, value }] : [],
+    ),
     ...(shape?.layout === undefined ? {} : { layout: shape.layout as NonNullable<RegistryFaults['layout']> }),
     ...(shape?.events === undefined ? {} : { eventsKey: shape.events as NonNullable<RegistryFaults['eventsKey']> }),
     ...(shape?.embedded === undefined ? {} : { embedded: shape.embedded as NonNullable<RegistryFaults['embedded']> }),
   }
+}
+
+const lieKinds: readonly string[] = ['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits']
+
+function isLie(kind: string): kind is Lie['kind'] {
+  return lieKinds.includes(kind)
 }
 
 /** Says on every answer who speaks and when. */

@@ -1,7 +1,7 @@
 import { gravestOf, LakeError } from '../errors.ts'
 import { type Damage, damageVerdict } from './damage.ts'
 import { liveFiles, summary as countsOf } from '../ledger/held.ts'
-import { lastVerify } from '../ledger/held-runs.ts'
+import { roundOf } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { partitionsOf } from '../points/files.ts'
 import { accessTo } from '../ledger/connection.ts'
@@ -15,10 +15,13 @@ import { chooseWindows, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
 import type { IngestSummary } from '../metrics/tally.ts'
+import type { RegistryVerified } from '../registry/verify.ts'
+import { registryVerdict } from '../registry/verify-verdict.ts'
 
 /** What a verify is told. */
 export interface VerifyInput extends MetricsInput {
-  readonly scope: VerifyScope
+  /** Null: no points are asked for, the files are proved all the same. */
+  readonly scope: VerifyScope | null
   /** The most credits; null: everything that the scope holds. */
   readonly budget: number | null
 }
@@ -42,6 +45,8 @@ export interface VerifySummary
   readonly credits: number
   readonly differences: readonly Difference[]
   readonly failures: readonly Unanswered[]
+  /** What the registry said; null where it was not asked. */
+  readonly registry: RegistryVerified | null
 }
 
 /** What `doctor` finds that says nothing about the stored history. */
@@ -52,7 +57,8 @@ const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'vie
  * put on record and never applied. Where the journal or the ledger is damaged nothing is asked.
  */
 export async function verify(input: VerifyInput, deps: IngestDeps): Promise<VerifySummary> {
-  const { url } = accessTo('metrics', input.settings)
+  const { scope } = input
+  const url = scope === null ? '' : accessTo('metrics', input.settings).url
   const { findings, checked, version } = await examine({ data: input.settings.data, thorough: true }, deps)
   const damage = findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
   const nothing: VerifySummary = {
@@ -75,17 +81,38 @@ export async function verify(input: VerifyInput, deps: IngestDeps): Promise<Veri
     stopped_by: null,
     resume_at: null,
     words: null,
+    registry: null,
   }
-  if (damage.some(({ kind }) => !kind.startsWith('file_'))) return nothing
+  if (isUnreadable(nothing)) return nothing
+  if (scope === null) return { ...nothing, ok: damage.length === 0 }
   const compared = new Findings()
   const purpose = { name: 'verify' as const, budget: input.budget, onBatch: compared.add }
-  return await withMetrics(input, deps, purpose, async (run) => await compare(run, input, nothing, compared, url))
+  return await withMetrics(
+    input,
+    deps,
+    purpose,
+    async (run) => await compare(run, { ...input, scope }, nothing, compared, url),
+  )
 }
+
+/** Whether journal or ledger are damaged: then nothing can be compared. */
+export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean {
+  return damage.some(({ kind }) => !kind.startsWith('file_'))
+}
+
+/** The same with what the registry said. */
+export function withRegistryVerified(summary: VerifySummary, registry: RegistryVerified): VerifySummary {
+  const whole = { ...summary, registry }
+  return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
+}
+
+/** What is told of the points that are to be asked again. */
+type PointsInput = VerifyInput & { readonly scope: VerifyScope }
 
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
 async function compare(
   run: MetricsRun,
-  input: VerifyInput,
+  input: PointsInput,
   nothing: VerifySummary,
   findings: Findings,
   url: string,
@@ -93,7 +120,7 @@ async function compare(
   const { id, ledger, deps, tally } = run
   const paths = new Set(nothing.damage.map(({ path }) => path))
   const contents = await checkContents(ledger, paths)
-  const round = roundOf(ledger, input, deps.nowMicros())
+  const round = roundOf(ledger, 'verify', scopeOf(input), deps.nowMicros())
   const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, paths) })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
@@ -123,12 +150,8 @@ async function compare(
   return { value, stopped_by, error: verifyVerdict(value) }
 }
 
-/** A round goes on until one of its runs came to its end; then the next begins. */
-function roundOf(ledger: Ledger, { scope, budget }: VerifyInput, now: number): { scope: string; begun: number } {
-  const { paths, assets, since, until } = scope
-  const name = JSON.stringify([paths, assets, since, until, budget])
-  const last = lastVerify(ledger, name)
-  return { scope: name, begun: last === undefined || last.ended ? now : last.begun }
+function scopeOf({ scope: { paths, assets, since, until }, budget }: PointsInput): string {
+  return JSON.stringify([paths, assets, since, until, budget])
 }
 
 function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<string> {
@@ -144,6 +167,7 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     differing(summary),
     stoppedEarly(summary),
     failed(summary),
+    summary.registry && registryVerdict(summary.registry),
   ])
 }
 

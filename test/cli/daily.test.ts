@@ -52,7 +52,7 @@ test('begins a lake, keeps it fresh, and a line for each step says so', async ()
     const first = await daily(bench)
     expect([first.code, names(first.lines), codes(first.lines)]).toEqual([0, six, [0, 0, 0, 0, 0, 0]])
     expect(first.lines[0]).toMatch(/\d+ points added with \d+ requests, version \d/)
-    expect(first.lines[4]).toMatch(/files sound, 1 windows compared, nothing differs/)
+    expect(first.lines[4]).toMatch(/files sound, 1 windows, 60 addresses of the registry compared, nothing differs/)
     expect(first.lines[5]).toMatch(/status\.html written; trust: yes/)
     expect(readFileSync(join(lakeOf(bench), 'status.html'), 'utf8')).toContain('<html')
     bench.clock.now += day

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { RegistryDeps } from '../../src/registry/run.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
 import type { RegistrySummary } from '../../src/registry/summary.ts'
+import { type RegistryVerified, type RegistryVerifyInput, verifyRegistry } from '../../src/registry/verify.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -43,6 +44,7 @@ export interface RegistryTestBench {
   faults(...texts: readonly string[]): void
   snapshot(extra?: Extra): Promise<RegistrySummary>
   sync(extra?: Extra): Promise<RegistrySummary>
+  verify(scope?: Partial<Pick<RegistryVerifyInput, 'names' | 'budget'>>, extra?: Extra): Promise<RegistryVerified>
   /** The provider's paths that were asked since the last call. */
   asked(): string[]
 }
@@ -91,6 +93,10 @@ export async function withRegistryBench(
       faults: (...texts) => sandbox.setFaults(texts.map(parseFault)),
       snapshot: async (extra = {}) => await registrySnapshot(...jobOf(extra.root ?? root, url, clock, extra)),
       sync: async (extra = {}) => await registrySync(...jobOf(extra.root ?? root, url, clock, extra)),
+      verify: async (scope = {}, extra = {}) => {
+        const [input, deps] = jobOf(extra.root ?? root, url, clock, extra)
+        return await verifyRegistry({ ...input, names: null, budget: 60, ...scope }, deps)
+      },
       asked: () => {
         const all = sandbox.requests()
         const paths = all.slice(seen).map(({ path, status }) => `${path.replace('/registry/v1', '')} ${status}`)

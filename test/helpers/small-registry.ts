@@ -36,7 +36,10 @@ export class SmallRegistry {
     if (path === '/snapshot') return Response.json(this.#whole())
     if (path === '/changes/head') return Response.json({ cursor: this.#cursor(this.world.log.length) })
     if (path === '/changes') return this.#changes(url)
-    return this.#list(path.slice(1), request)
+    const [table = '', id] = path.slice(1).split('/')
+    if (id === undefined) return this.#list(table, request)
+    const data = this.world.record(`${table} ${id}`)
+    return data ? Response.json({ data, as_of: '2026-06-01T12:00:00Z' }) : refused(404, 'not_found')()
   }
 
   #cursor(seq: number): string {
@@ -64,8 +67,10 @@ export class SmallRegistry {
   }
 
   #list(table: string, request: Request): Response {
-    const rows = this.#table(table) as { verification_status?: string }[]
-    const data = table === 'deployments' ? rows.filter((row) => row.verification_status === 'verified') : rows
+    const rows = this.#table(table) as Record<string, unknown>[]
+    const wanted = [...new URL(request.url).searchParams].filter(([name]) => !['limit', 'cursor'].includes(name))
+    const own = rows.filter((row) => wanted.every(([name, value]) => (row[name] ?? row[`${name}_id`]) === value))
+    const data = table === 'deployments' ? own.filter((row) => row['verification_status'] === 'verified') : own
     const etag = `"${table}-${JSON.stringify(data).length}"`
     if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers: { etag } })
     return Response.json(

@@ -30,6 +30,8 @@ export interface FeedSettings {
   readonly emptyPages: boolean
   readonly repeatedEvents: boolean
   readonly nullCursorAtTail: boolean
+  /** Whether the events of an entity are left out. */
+  readonly loses?: (type: EntityType, id: string) => boolean
 }
 
 /** One page of the feed. */
@@ -76,7 +78,8 @@ export function feedPage(view: RegistryView, query: URLSearchParams, settings: F
   }
   const until = Math.min(since + limit, view.seq)
   const first = settings.repeatedEvents ? Math.max(0, since - repeatedRows) : since
-  const events = eventsOf(view, view.store.audit.slice(first, until), settings.embed, (seq) => cursor(seq, false))
+  const all = eventsOf(view, view.store.audit.slice(first, until), settings.embed, (seq) => cursor(seq, false))
+  const events = all.filter(({ entity_type, entity_id }) => settings.loses?.(entity_type, entity_id) !== true)
   const last = events.at(-1)
   if (settings.repeatedEvents && last) events.push(last)
   const more = until < view.seq

@@ -2,6 +2,7 @@ import { formatInstant } from '../../time.ts'
 import type { RegistryScale } from './calendar.ts'
 import { hash32 } from './chance.ts'
 import { type FeedSettings, feedPage, writeCursor } from './feed.ts'
+import { isLied, type Lie, liedTo } from './lies.ts'
 import { detail, listPage } from './lists.ts'
 import { Refusal, notFound, readQuery } from './refusal.ts'
 import { snapshotBody } from './snapshot.ts'
@@ -29,6 +30,7 @@ export interface RegistryFaults {
   layout?: 'plain' | 'data' | 'next_cursor'
   eventsKey?: 'data' | 'changes' | 'events'
   embedded?: 'both' | 'array' | 'products'
+  lies?: readonly Lie[]
 }
 
 /** The version prefix that every path of the registry begins with. */
@@ -66,18 +68,21 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
   authorize(request, url.searchParams, env)
   const inside = url.pathname.startsWith(`${registryPrefix}/`)
   const [segment = '', ...rest] = inside ? url.pathname.slice(registryPrefix.length + 1).split('/') : ['']
-  const view = viewAt(env, now)
+  const lies = env.faults?.lies ?? []
+  const whole = viewAt(env, now)
+  const [told, view] = [liedTo(whole, lies, true), liedTo(whole, lies, false)]
   const as_of = formatInstant(now)
   const path = [segment, ...rest].join('/')
-  if (path === 'snapshot') return snapshot(view, env, url.searchParams, as_of)
-  if (path === 'changes') return changes(view, env, url.searchParams, as_of)
+  if (path === 'snapshot') return snapshot(told, env, url.searchParams, as_of)
+  if (path === 'changes') return changes(told, env, url.searchParams, as_of)
   if (path === 'changes/head') {
     readQuery(url.searchParams, [])
     return Response.json({ cursor: headCursor(view, env), as_of })
   }
   if (!Object.hasOwn(tables, segment) || rest.length > 1) throw notFound('no such path')
   const table = segment as Table
-  if (rest[0] === undefined) return tagged(request, listPage(view, table, url.searchParams), as_of)
+  const omits = (own: Table, id: string): boolean => isLied(lies, 'filter-omits', tables[own], id)
+  if (rest[0] === undefined) return tagged(request, listPage(view, table, url.searchParams, omits), as_of)
   return tagged(request, { data: detail(view, table, decoded(rest[0]), url.searchParams) }, as_of)
 }
 
@@ -111,6 +116,7 @@ function changes(view: RegistryView, env: RegistryEnv, query: URLSearchParams, a
     emptyPages: faults.emptyPages === true,
     repeatedEvents: faults.repeatedEvents === true,
     nullCursorAtTail: faults.nullCursorAtTail === true,
+    loses: (type, id) => isLied(faults.lies ?? [], 'lost-event', type, id),
   }
   const { events, next_cursor, has_more } = feedPage(view, query, settings)
   return Response.json({ [faults.eventsKey ?? 'data']: events, next_cursor, has_more, as_of })

@@ -1,6 +1,6 @@
 import { invalidCursor, invalidParameter, notFound, readLimit, readQuery } from './refusal.ts'
-import { type RegistryView, type Table, recordOf, recordsOf, tables } from './state.ts'
-import { type Row, idsOf, rowAt } from './store.ts'
+import { type RegistryView, type Table, recordOf, recordsOf, rowOf, tables } from './state.ts'
+import { type Row, idsOf } from './store.ts'
 import {
   assetClasses,
   deploymentStatuses,
@@ -59,18 +59,24 @@ export interface ListPage {
 }
 
 /** One page of a list in id order, after the filters; the deployment list holds verified rows only. */
-export function listPage(view: RegistryView, table: Table, query: URLSearchParams): ListPage {
+export function listPage(
+  view: RegistryView,
+  table: Table,
+  query: URLSearchParams,
+  omits: (table: Table, id: string) => boolean = () => false,
+): ListPage {
   const own = filters[table]
   const given = readQuery(query, ['limit', 'cursor', ...Object.keys(own)])
   const limit = readLimit(given)
   const passes = readFilters(own, given, table)
+  const filtered = Object.keys(own).some((name) => given.has(name))
   const ids = idsOf(view.store, tables[table])
   const data: Row[] = []
   let more = false
   for (let i = firstAfter(ids, given.get('cursor')); i < ids.length && !more; i++) {
     const id = ids[i] as string
-    const row = rowAt(view.store, tables[table], id, view.seq)
-    if (!row || !passes(row)) continue
+    const row = rowOf(view, tables[table], id)
+    if (!row || !passes(row) || (filtered && omits(table, id))) continue
     if (data.length === limit) more = true
     else data.push(recordOf(view, tables[table], id) as Row)
   }

@@ -10,6 +10,8 @@ export interface RegistryView {
   /** The last visible entry of the log. */
   readonly seq: number
   readonly at: number
+  /** What is shown of a row instead of it. */
+  readonly edit?: (type: EntityType, id: string, row: Row) => Row
 }
 
 /** The plural words of the document, which are the path segments and the arrays of a snapshot. */
@@ -59,9 +61,15 @@ export function addedFields(type: EntityType, at: number): readonly string[] {
   return additions.filter((addition) => addition.type === type && addition.from <= at).map(({ field }) => field)
 }
 
+/** The row of an entity as this reader is shown it. */
+export function rowOf({ store, seq, edit }: RegistryView, type: EntityType, id: string): Row | undefined {
+  const row = rowAt(store, type, id, seq)
+  return row && edit ? edit(type, id, row) : row
+}
+
 /** The full record of an entity, deployments embedded in products unless told otherwise; undefined when it is not there. */
 export function recordOf(view: RegistryView, type: EntityType, id: string, embed = true): Row | undefined {
-  const row = rowAt(view.store, type, id, view.seq)
+  const row = rowOf(view, type, id)
   if (!row) return undefined
   const record: Record<string, unknown> = { ...row }
   for (const { type: owner, from, field, of } of additions)

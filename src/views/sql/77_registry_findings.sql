@@ -1,13 +1,15 @@
 -- registry_findings: what the registry did against its own rules, and where two of its answers disagree.
--- columns: found_at, kind, resource, id, detail.
+-- columns: found_at, kind, resource, id, detail, held, offered.
 -- law: L1. Recorded, never corrected: the newest observation is what history holds.
 CREATE OR REPLACE VIEW registry_findings AS
-SELECT "at" AS found_at, kind, resource, id, detail
+SELECT "at" AS found_at, kind, resource, id, detail, held, offered
 FROM {{files registry_findings}}
 WHERE ({{as_of}} IS NULL OR "at" <= {{as_of}}) AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}});
-COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment.';
-COMMENT ON COLUMN registry_findings.found_at IS 'the poll that showed it';
-COMMENT ON COLUMN registry_findings.kind IS 'returned or embedded_disagrees; in older lakes also feed_disagrees';
+COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment, what a verify found.';
+COMMENT ON COLUMN registry_findings.found_at IS 'the poll or the verify that showed it';
+COMMENT ON COLUMN registry_findings.kind IS 'returned, embedded_disagrees, lost_event, wrong_retirement, silent_change, address_disagrees or list_disagrees; in older lakes also feed_disagrees';
 COMMENT ON COLUMN registry_findings.resource IS 'the resource of the record';
 COMMENT ON COLUMN registry_findings.id IS 'id of the registry';
 COMMENT ON COLUMN registry_findings.detail IS 'what is contradicted';
+COMMENT ON COLUMN registry_findings.held IS 'the record that the lake holds, JSON; NULL where it holds none, and where a poll found it';
+COMMENT ON COLUMN registry_findings.offered IS 'the record that the provider gives instead, JSON; NULL where it gives none, and where a poll found it';

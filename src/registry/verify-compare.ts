@@ -1,0 +1,218 @@
+import type { Resource } from '../catalog/catalogue.ts'
+import type { RegistryAsking, Stopped } from './asking.ts'
+import { differingMembers, isRetired } from './differ.ts'
+import { readTexts } from './held.ts'
+import type { Finding, HeldTexts } from './history.ts'
+import type { Fields } from './json.ts'
+import type { KnownKeys } from './keys.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { fieldText, type Incoming } from './record.ts'
+import type { WithEngine } from './staging.ts'
+import { askList, askOwn } from './verify-ask.ts'
+import {
+  type Check,
+  filterFields,
+  type Holding,
+  listAddress,
+  type ListCheck,
+  narrowestList,
+  stateOf,
+} from './verify-plan.ts'
+
+/** A contradiction that a check found, and what the lake held of the record then. */
+export interface Suspect extends Finding {
+  readonly check: Check
+  readonly address: string
+  readonly state: string
+}
+
+/** What a check came to: what its answer contradicts, and the entity tag of an answer that contradicts nothing. */
+export interface Compared {
+  readonly kind: 'compared'
+  readonly suspects: readonly Suspect[]
+  readonly etag: string | null
+  /** Nobody can say: the answer is none where one need not be. */
+  readonly untold: boolean
+}
+
+/** What checks are compared with. */
+export interface Comparing {
+  readonly ledger: Ledger
+  readonly withEngine: WithEngine
+  readonly asking: RegistryAsking
+  readonly holding: Holding
+  readonly keys: ReadonlyMap<string, KnownKeys>
+}
+
+/** A record as an address shows it; null: it is not there. */
+interface Shown {
+  readonly resource: Resource
+  readonly id: string
+  readonly incoming: Incoming | null
+}
+
+/** More contradictions of one list are not looked into one by one: the next run goes on. */
+const mostOfList = 50
+
+/** Asks one address again and compares. */
+export async function compareCheck(comparing: Comparing, check: Check): Promise<Compared | Stopped> {
+  return check.kind === 'record' ? await compareRecord(comparing, check) : await compareList(comparing, check)
+}
+
+async function compareRecord(
+  comparing: Comparing,
+  check: Extract<Check, { kind: 'record' }>,
+): Promise<Compared | Stopped> {
+  const { asking, holding } = comparing
+  const told = await askOwn(asking, check, { seen: holding.seen, check })
+  if (told.kind === 'stopped') return told
+  if (told.value === 'unchanged') return clean(told.etag)
+  const shown = { resource: check.resource, id: check.id, incoming: told.value }
+  const judged = await judge(comparing, shown)
+  if (judged === null) return clean(told.etag)
+  if (told.value !== null || held(comparing, shown)?.open !== true) return one(check, check.address, judged)
+  // The list of deployments publishes verified ones only: whether others have an address is not said.
+  if (check.resource.name === 'deployments' && held(comparing, shown)?.verified === false) return untold
+  const list = narrowestList(check.resource, check.id, holding)
+  const listed = await askList(asking, list, holding.pageLimit)
+  if (listed.kind === 'stopped') return listed
+  if (listed.kind === 'refused') return untold
+  const still = listed.value === 'unchanged' ? undefined : listed.value.get(check.id)
+  if (!still) return one(check, check.address, judged)
+  const detail = `${check.address} has it not, ${list.address} lists it`
+  return one(check, check.address, { ...judged, kind: 'address_disagrees', detail, offered: still.text })
+}
+
+const untold: Compared = { kind: 'compared', suspects: [], etag: null, untold: true }
+
+type Judged = Finding & { readonly state: string }
+
+function one(check: Check, address: string, judged: Judged): Compared {
+  return { kind: 'compared', suspects: [{ ...judged, check, address }], etag: null, untold: false }
+}
+
+function clean(etag: string | null): Compared {
+  return { kind: 'compared', suspects: [], etag, untold: false }
+}
+
+function held({ holding }: Comparing, { resource, id }: Pick<Shown, 'resource' | 'id'>) {
+  return holding.held.get(resource.name)?.get(id)
+}
+
+/** What the lake and an address say of one record, where they contradict each other. */
+async function judge(comparing: Comparing, shown: Shown): Promise<Judged | null> {
+  const { resource, id, incoming } = shown
+  const entity = held(comparing, shown)
+  const state = stateOf(entity)
+  const offered = incoming?.text ?? null
+  const found = { resource: resource.name, id, offered, state }
+  if (entity?.open !== true) {
+    if (offered === null) return null
+    return entity
+      ? { ...found, kind: 'wrong_retirement', detail: 'removed here, there upstream', held: null }
+      : { ...found, kind: 'lost_event', detail: 'not held here, there upstream', held: null }
+  }
+  if (incoming?.hash === entity.hash) return null
+  const text = (await textsOf(comparing, shown))?.latest ?? 'null'
+  const same = { ...found, held: text }
+  if (incoming === null) return { ...same, kind: 'lost_event', detail: 'held here, gone upstream' }
+  const [record, now] = [JSON.parse(text) as Fields, JSON.parse(incoming.text) as Fields]
+  const keys = comparing.keys.get(resource.name)
+  const members = differingMembers(resource, { record, at: entity.at, keys }, now)
+  if (members.length === 0) return null
+  const [was, is] = [isRetired(record), isRetired(now)]
+  const turned = was !== null && is !== null && was !== is
+  const kind = turned ? (was ? 'wrong_retirement' : 'lost_event') : 'silent_change'
+  const life = turned ? `${String(record['status'])} here, ${String(now['status'])} upstream; ` : ''
+  return { ...same, kind, detail: `${life}differs in ${members.join(', ')}` }
+}
+
+async function textsOf({ ledger, withEngine }: Comparing, { resource, id }: Shown): Promise<HeldTexts | undefined> {
+  const texts = await withEngine(async (engine) => await readTexts(ledger, engine, [{ resource: resource.name, id }]))
+  return texts(resource.name, id)
+}
+
+async function compareList(comparing: Comparing, check: ListCheck): Promise<Compared | Stopped> {
+  const { asking, holding } = comparing
+  const { resource } = check
+  const told = await askList(asking, check, holding.pageLimit, { seen: holding.seen, check })
+  if (told.kind === 'stopped') return told
+  if (told.kind === 'refused') return untold
+  if (told.value === 'unchanged') return clean(told.etag)
+  const shown = told.value
+  const absent = [...check.expected].filter((id) => !shown.has(id))
+  const odd = [...shown.values()].filter((incoming) => !isAsHeld(comparing, check, incoming)).map(({ id }) => id)
+  const suspects: Suspect[] = []
+  for (const id of [...absent, ...odd].slice(0, mostOfList)) {
+    const found = await explain(comparing, check, { resource, id, incoming: shown.get(id) ?? null })
+    if (found?.kind === 'stopped') return found
+    if (found) suspects.push({ ...found.judged, check, address: found.address })
+  }
+  return { kind: 'compared', suspects, etag: suspects.length === 0 ? told.etag : null, untold: false }
+}
+
+/** Whether a list shows what the lake holds, and may show it. */
+function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListCheck, incoming: Incoming): boolean {
+  const entity = held(comparing, { resource, id: incoming.id })
+  if (entity?.open !== true || entity.hash !== incoming.hash) return false
+  return expected.has(incoming.id) || fitsAnyCase(resource, filters, incoming)
+}
+
+/** Filters compare some fields without regard to case; which, no list says. */
+function fitsAnyCase(resource: Resource, filters: ListCheck['filters'], { text }: Incoming): boolean {
+  const record = JSON.parse(text) as Fields
+  if (resource.name === 'deployments' && record['verification_status'] !== 'verified') return false
+  return filterFields(resource).every(([filter, field]) => {
+    const wanted = filters[filter]
+    if (wanted === undefined) return true
+    return fieldText(resource.fields[field], record)?.toLowerCase() === wanted.toLowerCase()
+  })
+}
+
+type Explained = { readonly kind: 'explained'; readonly judged: Judged; readonly address: string }
+
+/** What is behind a list's odd word on a record: its own address says who is right, or the whole list where there is none. */
+async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Promise<Explained | Stopped | null> {
+  const { resource, id } = shown
+  const own = await ownWord(comparing, check, shown)
+  if (own.kind === 'stopped') return own
+  const judged = await judge(comparing, { ...shown, incoming: own.incoming })
+  const lists = await judge(comparing, shown)
+  const state = stateOf(held(comparing, shown))
+  if (own.incoming === null && shown.incoming !== null) {
+    const detail = `${own.address} has it not, ${check.address} lists it`
+    const text = held(comparing, shown)?.open === true ? ((await textsOf(comparing, shown))?.latest ?? null) : null
+    const both = { resource: resource.name, id, held: text, offered: shown.incoming.text, state }
+    return { kind: 'explained', judged: { ...both, kind: 'address_disagrees', detail }, address: own.address }
+  }
+  if (judged !== null) return { kind: 'explained', judged, address: own.address }
+  const fits = shown.incoming !== null && lists === null && fitsAnyCase(resource, check.filters, shown.incoming)
+  if (fits) return null
+  const text = (await textsOf(comparing, shown))?.latest ?? null
+  const detail =
+    shown.incoming === null
+      ? `left out of ${check.address}, though ${own.address} gives it`
+      : lists === null
+        ? `shown in ${check.address}, where it does not belong`
+        : `${check.address} and ${own.address} show two records; ${lists.detail}`
+  const both = { resource: resource.name, id, held: text, offered: shown.incoming?.text ?? null, state }
+  return { kind: 'explained', judged: { ...both, kind: 'list_disagrees', detail }, address: check.address }
+}
+
+/** What a record's own address shows, or the whole list of a resource without addresses. */
+async function ownWord(
+  { asking, holding }: Comparing,
+  check: ListCheck,
+  { resource, id, incoming }: Shown,
+): Promise<{ readonly kind: 'own'; readonly incoming: Incoming | null; readonly address: string } | Stopped> {
+  if (resource.detail) {
+    const told = await askOwn(asking, { resource, id })
+    if (told.kind === 'stopped') return told
+    return { kind: 'own', incoming: told.value === 'unchanged' ? null : told.value, address: `${resource.path}/${id}` }
+  }
+  if (Object.keys(check.filters).length === 0) return { kind: 'own', incoming, address: check.address }
+  const whole = await askList(asking, { resource, filters: {} }, holding.pageLimit)
+  if (whole.kind === 'stopped') return whole
+  const found = whole.kind === 'refused' || whole.value === 'unchanged' ? undefined : whole.value.get(id)
+  return { kind: 'own', incoming: found ?? null, address: listAddress(resource, {}) }
+}

@@ -1,0 +1,181 @@
+import type { Resource } from '../catalog/catalogue.ts'
+import type { Micros } from '../time.ts'
+import { detailAsk, type Filters, type RegistryAsk } from './api.ts'
+import { canBeAsked } from './bodies.ts'
+import type { Held, HeldEntity } from './history.ts'
+import { textHash } from './record.ts'
+
+/** What of the registry is asked again: one record by its own address, or one list. */
+export type Check = RecordCheck | ListCheck
+
+interface Common {
+  readonly resource: Resource
+  /** Path and filters; what was found there is remembered by it. */
+  readonly address: string
+  /** Stands for what the lake holds of it: the same as long as that does not change. */
+  readonly digest: string
+  /** About how many requests it takes. */
+  readonly requests: number
+}
+
+/** A record by its own address; one that is gone has to be gone there, too. */
+export interface RecordCheck extends Common {
+  readonly kind: 'record'
+  readonly ask: RegistryAsk
+  readonly id: string
+}
+
+/** A list, by one filter or by none. */
+export interface ListCheck extends Common {
+  readonly kind: 'list'
+  readonly filters: Filters
+  /** What it has to show, by what the lake holds. */
+  readonly expected: ReadonlySet<string>
+}
+
+/** What an address said when it was last found as held: its entity tag, and what was held then. */
+export interface Seen {
+  readonly at: Micros
+  readonly etag: string | null
+  readonly digest: string
+}
+
+/** What the lake holds, to choose from. */
+export interface Holding {
+  readonly resources: readonly Resource[]
+  readonly held: Held
+  /** What the open records of a resource say in its filters' fields (`filterFields`), by id. */
+  readonly fields: ReadonlyMap<string, ReadonlyMap<string, readonly (string | null)[]>>
+  readonly seen: ReadonlyMap<string, Seen>
+  readonly pageLimit: number
+}
+
+/** What was chosen, of how much. */
+export interface ChosenChecks {
+  readonly checks: readonly Check[]
+  readonly held: number
+}
+
+/** A list whose filter picks out a single record says what its own address says: so many of a filter are enough. */
+const fewLists = 3
+/** A sample has no room for longer lists. */
+const sampleShare = 0.2
+
+/** The filters of a resource whose field is known, with its name. */
+export function filterFields({ fields, filters }: Resource): readonly (readonly [filter: string, field: string])[] {
+  return filters.flatMap((filter) => {
+    const found = Object.entries(fields).find(([name, { keys }]) => name === filter || keys.includes(filter))
+    return found === undefined ? [] : [[filter, found[0]] as const]
+  })
+}
+
+/**
+ * Chooses within the budget (null: everything): in turn from the records and the lists of each resource, never asked or
+ * longest ago first. What was found as held since `begun` is done.
+ */
+export function chooseChecks(
+  holding: Holding,
+  { budget, begun }: { readonly budget: number | null; readonly begun: Micros },
+): ChosenChecks {
+  const queues: Check[][] = []
+  let held = 0
+  for (const resource of holding.resources)
+    for (const all of [recordChecks(resource, holding), listChecks(resource, holding)]) {
+      const affordable = all.filter(({ requests }) => budget === null || requests <= Math.max(1, sampleShare * budget))
+      held += all.length
+      queues.push(inTurn(affordable, holding.seen, begun))
+    }
+  const checks: Check[] = []
+  let requests = 0
+  for (let turn = 0; queues.some((queue) => turn < queue.length); turn++)
+    for (const queue of queues) {
+      const check = queue[turn]
+      if (check === undefined || (budget !== null && requests + check.requests > budget)) continue
+      requests += check.requests
+      checks.push(check)
+    }
+  return { checks, held }
+}
+
+/** Never asked or longest ago first; those of one age in an order that follows no id. */
+function inTurn(checks: readonly Check[], seen: Holding['seen'], begun: Micros): Check[] {
+  const ages = checks.flatMap((check) => {
+    const at = seen.get(check.address)?.at ?? 0
+    return at >= begun ? [] : [{ check, at, place: textHash(check.address) }]
+  })
+  return ages.toSorted((a, b) => a.at - b.at || (a.place < b.place ? -1 : 1)).map(({ check }) => check)
+}
+
+function recordChecks(resource: Resource, { held }: Holding): RecordCheck[] {
+  if (!resource.detail) return []
+  return [...(held.get(resource.name)?.values() ?? [])].flatMap((entity): RecordCheck[] => {
+    const { id } = entity
+    if (!canBeAsked(id)) return []
+    const ask = detailAsk(resource.path, id)
+    return [{ kind: 'record', resource, ask, address: ask.path, digest: stateOf(entity), requests: 1, id }]
+  })
+}
+
+function listChecks(resource: Resource, holding: Holding): ListCheck[] {
+  const shown = listed(resource, holding)
+  const whole = listOf(resource, {}, shown, holding)
+  const single: ListCheck[] = []
+  const several: ListCheck[] = []
+  for (const [place, [filter]] of filterFields(resource).entries()) {
+    const groups = Map.groupBy(shown, ({ id }) => holding.fields.get(resource.name)?.get(id)?.[place] ?? null)
+    const lists = [...groups].flatMap(([value, own]) =>
+      value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)],
+    )
+    several.push(...lists.filter(({ expected }) => expected.size > 1))
+    const alone = lists.filter(({ expected }) => expected.size === 1)
+    single.push(...alone.toSorted((a, b) => (textHash(a.address) < textHash(b.address) ? -1 : 1)).slice(0, fewLists))
+  }
+  return [whole, ...several, ...single]
+}
+
+/** The list that shows a record with the fewest others, by what the lake holds; the whole one where no filter fits. */
+export function narrowestList(resource: Resource, id: string, holding: Holding): ListCheck {
+  const shown = listed(resource, holding)
+  const values = holding.fields.get(resource.name)
+  const lists = filterFields(resource).flatMap(([filter], place) => {
+    const value = values?.get(id)?.[place] ?? null
+    const own = shown.filter((one) => values?.get(one.id)?.[place] === value)
+    return value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)]
+  })
+  const [narrowest] = lists.toSorted((a, b) => a.expected.size - b.expected.size)
+  return narrowest ?? listOf(resource, {}, shown, holding)
+}
+
+/** What lists show: the list of deployments publishes verified ones only. */
+function listed({ name }: Resource, { held }: Holding): HeldEntity[] {
+  const open = [...(held.get(name)?.values() ?? [])].filter((entity) => entity.open)
+  return name === 'deployments' ? open.filter(({ verified }) => verified) : open
+}
+
+function listOf(resource: Resource, filters: Filters, shown: readonly HeldEntity[], { pageLimit }: Holding): ListCheck {
+  return {
+    kind: 'list',
+    resource,
+    filters,
+    address: listAddress(resource, filters),
+    digest: textHash(
+      shown
+        .map((entity) => `${entity.id} ${stateOf(entity)}`)
+        .toSorted()
+        .join('\n'),
+    ),
+    requests: Math.max(1, Math.ceil(shown.length / pageLimit)),
+    expected: new Set(shown.map(({ id }) => id)),
+  }
+}
+
+/** How a list is named to people: its path and its filters. */
+export function listAddress({ path }: Resource, filters: Filters): string {
+  const query = new URLSearchParams(filters).toString()
+  return query === '' ? path : `${path}?${query}`
+}
+
+/** What the lake holds of a record as one text: equal as long as nothing of it changes. */
+export function stateOf(entity: HeldEntity | undefined): string {
+  return entity?.open === true ? (entity.hash ?? '') : 'gone'
+}

@@ -1,0 +1,336 @@
+import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
+import { withoutPoints } from '../ledger/draft.ts'
+import { heldPassingFrom } from '../ledger/held.ts'
+import { roundOf } from '../ledger/held-runs.ts'
+import { providerOf } from '../ledger/provider.ts'
+import { orNull, shape, text } from '../ledger/shape.ts'
+import { proven } from '../ledger/row.ts'
+import type { Micros } from '../time.ts'
+import { registryFile } from '../store/layout.ts'
+import type { Stopped } from './asking.ts'
+import { tableColumns } from './columns.ts'
+import { findingLine, readFindings, readHeld, readKeys, readOpenFields } from './held.ts'
+import type { Finding } from './history.ts'
+import { Lines, writeParquet } from './lines.ts'
+import { readFeed } from './reading.ts'
+import { connectRegistry, endOf, type RegistryDeps, type RegistryInput, type RegistryRun } from './run.ts'
+import { isUsable } from './snapshot-and-sync.ts'
+import { registryState } from './state.ts'
+import { compareCheck, type Comparing, type Suspect } from './verify-compare.ts'
+import { type Check, chooseChecks, filterFields, type Holding, type Seen, stateOf } from './verify-plan.ts'
+import { registryVerdict } from './verify-verdict.ts'
+
+/** What a verify of the registry is told. */
+export interface RegistryVerifyInput extends RegistryInput {
+  /** Names of resources; null: all. */
+  readonly names: readonly string[] | null
+  /** The most requests; null: everything that the lake holds. */
+  readonly budget: number | null
+}
+
+/** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
+export const registryResults = [
+  'lost_event',
+  'wrong_retirement',
+  'silent_change',
+  'address_disagrees',
+  'list_disagrees',
+  'pending',
+  'untold',
+  'identical',
+] as const
+
+/** A finding as scripts read it, with the address that said so. */
+export interface RegistryFinding extends Required<Finding> {
+  readonly address: string
+}
+
+/** What scripts read; names are relied on. */
+export interface RegistryVerified {
+  readonly run: string
+  readonly version: number
+  readonly requests: number
+  readonly budget: number | null
+  /** Addresses that could be asked, those that were chosen, and what became of them. */
+  readonly checks: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
+  readonly results: Readonly<Record<(typeof registryResults)[number], number>>
+  readonly findings: readonly RegistryFinding[]
+  readonly failures: readonly { readonly address: string; readonly reason: string }[]
+  readonly stopped_by: string | null
+  readonly resume_at: string | null
+  readonly words: string | null
+}
+
+/** So many checks are settled and remembered together. */
+const portion = 100
+/** So many addresses in a row without a usable answer end the run. */
+const mostFailures = 5
+/** Events become visible within minutes: a change without one is a finding only after that long. */
+const eventDelayMs = 180_000
+
+/** What has come of a verify so far. */
+interface Course {
+  readonly results: Record<(typeof registryResults)[number], number>
+  readonly findings: Map<string, RegistryFinding>
+  readonly failures: { readonly address: string; readonly reason: string }[]
+  readonly feed: { cursor: string; readonly news: Set<string> }
+  verified: number
+  failedInRow: number
+}
+
+/**
+ * Asks again for records by their own addresses and for lists by their filters, and compares with what snapshots and
+ * feed gave. What differs though the feed has no word of it is put on record; nothing held is changed.
+ */
+export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryDeps): Promise<RegistryVerified> {
+  return await connectRegistry({ name: 'registry verify', lock: 'verify' }, input, deps, async (run) => {
+    const { ledger, id, connection } = run
+    const { budget, names } = input
+    const round = roundOf(ledger, run.job, JSON.stringify([names, budget]), deps.nowMicros())
+    const comparing = await comparingOf(run, input)
+    const chosen = chooseChecks(comparing.holding, { budget, begun: round.begun })
+    const course = newCourse(registryState(ledger).cursor ?? '')
+    const plan = { ...round, checks: chosen.checks.length }
+    connection.log.note('planned', plan)
+    await run.begin(plan, () => ({
+      requests: connection.sent(),
+      checks: course.verified,
+      findings: course.findings.size,
+    }))
+    const stopped = await work(run, comparing, chosen.checks, course)
+    const { verified, results, failures } = course
+    const failed = failures.length
+    const left = chosen.checks.length - verified - failed
+    const value: RegistryVerified = {
+      run: id,
+      version: ledger.head().version,
+      requests: connection.sent(),
+      budget,
+      checks: { held: chosen.held, chosen: chosen.checks.length, verified, failed, left },
+      results,
+      findings: [...course.findings.values()],
+      failures,
+      ...endOf(stopped),
+    }
+    return { value, stopped_by: value.stopped_by, error: registryVerdict(value) }
+  })
+}
+
+function newCourse(cursor: string): Course {
+  const results = Object.fromEntries(registryResults.map((name) => [name, 0])) as Course['results']
+  return { results, findings: new Map(), failures: [], feed: { cursor, news: new Set() }, verified: 0, failedInRow: 0 }
+}
+
+const seenKey = 'registry.seen.'
+const seenShape = shape({ etag: orNull(text), digest: text })
+
+async function comparingOf(run: RegistryRun, input: RegistryVerifyInput): Promise<Comparing> {
+  const { ledger, withEngine, asking } = run
+  const { names } = input
+  const resources = [...input.catalogue.resources.values()].filter(({ name }) => names?.includes(name) ?? true)
+  const seen = new Map<string, Seen>()
+  for (const [address, { at, value }] of heldPassingFrom(ledger, seenKey))
+    seen.set(address, { at, ...proven(seenShape, value, `${seenKey}${address}`) })
+  return await withEngine(async (engine) => {
+    const held = await readHeld(
+      ledger,
+      engine,
+      resources.map(({ name }) => name),
+    )
+    const fields = new Map<string, Awaited<ReturnType<typeof readOpenFields>>>()
+    for (const resource of resources) {
+      const own = filterFields(resource).map(([, field]) => field)
+      fields.set(resource.name, await readOpenFields(ledger, engine, resource.name, own))
+    }
+    const { pageLimit } = input.settings.registry
+    const holding: Holding = { resources, held, fields, seen, pageLimit }
+    return { ledger, withEngine, asking, holding, keys: await readKeys(ledger, engine) }
+  })
+}
+
+async function work(
+  run: RegistryRun,
+  comparing: Comparing,
+  checks: readonly Check[],
+  course: Course,
+): Promise<Stopped | null> {
+  if (!isUsable(run, course.feed.cursor)) return needsSync('the cursor of the feed cannot be sent back')
+  for (let n = 0; n < checks.length; n += portion) {
+    const stopped = await workPortion(run, comparing, checks.slice(n, n + portion), course)
+    if (stopped) return stopped
+  }
+  return null
+}
+
+function needsSync(why: string): Stopped {
+  return { kind: 'stopped', by: 'failed', until: null, words: `${why}: run pitlake registry sync first` }
+}
+
+/** What the checks of one portion came to. */
+interface Asked {
+  readonly sound: { readonly check: Check; readonly etag: string | null }[]
+  readonly suspects: Suspect[]
+  readonly untold: Asked['sound']
+  stopped: Stopped | null
+}
+
+async function workPortion(
+  run: RegistryRun,
+  comparing: Comparing,
+  checks: readonly Check[],
+  course: Course,
+): Promise<Stopped | null> {
+  const asked = await askAll(comparing, checks, course)
+  const settled = asked.stopped === null ? await settle(run, comparing, asked.suspects, course) : null
+  const stopped = asked.stopped ?? (settled?.kind === 'stopped' ? settled : null)
+  const found = settled?.kind === 'settled' ? settled : { found: [], sound: [], checks: 0 }
+  await keep(run, course, [...asked.sound, ...asked.untold, ...found.sound], found.found)
+  course.results.identical += asked.sound.length + found.sound.length
+  course.results.untold += asked.untold.length
+  course.verified += asked.sound.length + asked.untold.length + found.sound.length + found.checks
+  return stopped
+}
+
+async function askAll(comparing: Comparing, checks: readonly Check[], course: Course): Promise<Asked> {
+  const asked: Asked = { sound: [], suspects: [], untold: [], stopped: null }
+  for (const check of checks) {
+    const done = await compareCheck(comparing, check)
+    if (done.kind === 'stopped') {
+      const alone = done.by === 'failed' || done.by === 'undecodable'
+      if (alone) course.failures.push({ address: check.address, reason: done.words })
+      if (alone && ++course.failedInRow < mostFailures) continue
+      asked.stopped = done
+      return asked
+    }
+    course.failedInRow = 0
+    asked.suspects.push(...done.suspects)
+    if (done.untold) asked.untold.push({ check, etag: null })
+    else if (done.suspects.length === 0) asked.sound.push({ check, etag: done.etag })
+  }
+  return asked
+}
+
+interface Settled extends Pick<Asked, 'sound'> {
+  readonly kind: 'settled'
+  readonly found: readonly Suspect[]
+  /** How many checks came to an end here. */
+  readonly checks: number
+}
+
+/**
+ * Tells findings from what the lake has not heard yet: the feed is read on from where the lake stands, and what it has
+ * news of is no finding. A real provider is given the time that its events take, then asked again.
+ */
+async function settle(
+  run: RegistryRun,
+  comparing: Comparing,
+  suspects: readonly Suspect[],
+  course: Course,
+): Promise<Settled | Stopped> {
+  const of = (all: readonly Suspect[]): Check[] => [...new Set(all.map(({ check }) => check))]
+  if (suspects.length === 0) return { kind: 'settled', found: [], sound: [], checks: 0 }
+  const checks = of(suspects)
+  const failures = course.failures.length
+  let rest = await withoutNews(run, suspects, course)
+  if ('kind' in rest) return rest
+  let sound: Asked['sound'] = []
+  if (rest.length > 0 && run.ledger.head().provider?.synthetic !== true) {
+    run.tell({
+      kind: 'note',
+      text: `${rest.length} records differ: asked again when the feed had time to tell of them`,
+    })
+    await run.deps.wait(eventDelayMs, run.deps.signal)
+    const again = await askAll(comparing, of(rest), course)
+    if (again.stopped) return again.stopped
+    sound = again.sound
+    rest = await withoutNews(run, again.suspects, course)
+    if ('kind' in rest) return rest
+  }
+  const failed = course.failures.length - failures
+  const settled = checks.length - sound.length - failed
+  course.results.pending += settled - of(rest).length
+  return { kind: 'settled', found: rest, sound, checks: settled }
+}
+
+async function withoutNews(
+  { asking, input }: RegistryRun,
+  suspects: readonly Suspect[],
+  { feed }: Course,
+): Promise<readonly Suspect[] | Stopped> {
+  if (suspects.length === 0) return suspects
+  const { pageLimit } = input.settings.registry
+  const read = await readFeed(asking, input.catalogue.resources, feed.cursor, pageLimit, ({ resource, id }) => {
+    if (resource !== null) feed.news.add(`${resource} ${id}`)
+    return true
+  })
+  if (read.stopped) return read.stopped
+  if (read.invalid) return needsSync('the feed has begun a new epoch')
+  feed.cursor = read.cursor
+  return suspects.filter(({ resource, id }) => !feed.news.has(`${resource} ${id}`))
+}
+
+/** Remembers what was found as held, and puts what was not on record, each finding once. */
+async function keep(run: RegistryRun, course: Course, sound: Asked['sound'], found: readonly Suspect[]): Promise<void> {
+  const { ledger, withEngine, connection, asking, deps, id, job } = run
+  const requests = asking.requests.splice(0)
+  const passing = Object.fromEntries(
+    sound.map(({ check, etag }) => [`${seenKey}${check.address}`, { etag, digest: check.digest }]),
+  )
+  let still: readonly Suspect[] = []
+  await commit(
+    ledger,
+    async (ticket) => {
+      still = await unmoved(run, found)
+      const known = still.length === 0 ? null : await withEngine(async (engine) => await readFindings(ledger, engine))
+      const fresh = new Map(still.map((one) => [findingLine(one), one]))
+      for (const line of known ?? []) fresh.delete(line)
+      const add = fresh.size === 0 ? [] : [await stageFindings(run, ticket, [...fresh.values()])]
+      const provider = connection.provider() ?? providerOf(ledger)
+      return { job, run: id, provider, requests, passing, add }
+    },
+    deps,
+  )
+  for (const { kind, resource, id: own, detail, held = null, offered = null, address } of still) {
+    const line = findingLine({ kind, resource, id: own, detail, held, offered })
+    if (course.findings.has(line)) continue
+    course.findings.set(line, { kind, resource, id: own, detail, held, offered, address })
+    course.results[kind as keyof Course['results']]++
+    run.tell({ kind: 'note', text: `${kind}: ${resource} ${own}: ${detail}` })
+  }
+}
+
+/** Those of whose records the lake holds what it held when they were compared: a job beside this one may have settled others. */
+async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Suspect[]): Promise<readonly Suspect[]> {
+  if (found.length === 0) return found
+  const names = [...new Set(found.map(({ resource }) => resource))]
+  const held = await withEngine(async (engine) => await readHeld(ledger, engine, names))
+  return found.filter(({ resource, id, state }) => stateOf(held.get(resource)?.get(id)) === state)
+}
+
+async function stageFindings(
+  { connection, withEngine, id }: RegistryRun,
+  ticket: Ticket,
+  found: readonly Suspect[],
+): Promise<StagedFile> {
+  const table = 'registry_findings'
+  const { spool } = connection
+  const name = `${String(ticket.version).padStart(10, '0')}-${id}`
+  const temporary = `${table}-${name}.parquet`
+  using lines = new Lines(spool)
+  for (const { kind, resource, id: own, detail, held = null, offered = null } of found)
+    lines.add(table, { kind, resource, id: own, detail, held, offered })
+  const at: Micros = ticket.committed_at
+  await withEngine(
+    async (engine) =>
+      await writeParquet(engine, {
+        columns: tableColumns(table),
+        lines: lines.file(table) ?? '',
+        longest: lines.longest(table),
+        constants: { at },
+        out: spool.file(temporary),
+        ticket,
+      }),
+  )
+  const path = registryFile(table, name, null)
+  return { temporary: spool.path(temporary), path, table, label: '', ...withoutPoints, rows: found.length, meta: {} }
+}

@@ -1,0 +1,281 @@
+import { expect, test } from 'vitest'
+import { exitCode } from '../../src/errors.ts'
+import { registryVerdict } from '../../src/registry/verify-verdict.ts'
+import type { RegistryVerified } from '../../src/registry/verify.ts'
+import { registryStateAt } from '../../src/sandbox/registry/state.ts'
+import { contentOf, type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
+
+const wednesday = Date.UTC(2026, 5, 3, 12) / 1000
+const day = 86_400
+const all = { budget: null, names: ['issuers', 'venues', 'derivatives'] }
+
+const code = (done: RegistryVerified): number => {
+  const error = registryVerdict(done)
+  return error === null ? 0 : exitCode(error)
+}
+
+interface Row {
+  readonly kind: string
+  readonly resource: string
+  readonly id: string
+  readonly held: string | null
+  readonly offered: string | null
+}
+
+/** The findings as a reader sees them. */
+async function rows(root: string, settings: readonly string[] = []): Promise<Row[]> {
+  await makeViews(root)
+  return await withViews(root, async (engine) => {
+    for (const set of settings) await engine.run(set)
+    return (await engine.rows(
+      'SELECT kind, resource, id, held, offered FROM registry_findings ORDER BY ALL',
+    )) as unknown as Row[]
+  })
+}
+
+/** Some record of a resource that fits, as the provider has it at an instant. */
+function someOf(table: string, at: number, fits: (record: Record<string, unknown>) => boolean): string {
+  const found = [...(registryStateAt({ seed: 5, scale: 'demo' }, at).get(table)?.values() ?? [])].find(fits)
+  if (!found) throw new Error(`no such record in ${table}`)
+  return String(found['id'])
+}
+
+/** A record that has no event on the two days after an instant, nor anything that it embeds. */
+function quiet(table: string, fits: (record: Record<string, unknown>) => boolean): string {
+  const world = { seed: 5, scale: 'demo' as const }
+  const later = registryStateAt(world, wednesday + 2 * day).get(table)
+  return someOf(table, wednesday, (record) => {
+    const then = later?.get(String(record['id']))
+    return then !== undefined && JSON.stringify(then) === JSON.stringify(record) && fits(record)
+  })
+}
+
+const isActive = ({ status }: Record<string, unknown>): boolean => status === 'active'
+
+async function withHeld(work: (bench: RegistryTestBench) => Promise<void>): Promise<void> {
+  await withRegistryBench(wednesday, async (bench) => {
+    await bench.sync()
+    bench.clock.now += 60
+    await work(bench)
+  })
+}
+
+test('L2/L4: where the provider says what is held, nothing is found, stored or changed', async () =>
+  withHeld(async (bench) => {
+    const before = [await standing(bench.root), await contentOf(bench.root)]
+    const done = await bench.verify(all)
+    expect([code(done), done.findings, done.failures]).toEqual([0, [], []])
+    expect(done.checks).toMatchObject({ failed: 0, left: 0, verified: done.checks.chosen })
+    expect(done.checks.chosen).toBe(done.checks.held)
+    expect(done.results).toMatchObject({ identical: done.checks.chosen, pending: 0 })
+    expect(done.requests).toBeGreaterThanOrEqual(done.checks.chosen)
+    expect([await standing(bench.root), await contentOf(bench.root)]).toEqual(before)
+  }))
+
+test('L2: every lie is one row with both records, exit 4, found again and not stored again', async () =>
+  withHeld(async (bench) => {
+    const derivative = quiet('derivatives', () => true)
+    const issuer = quiet('issuers', isActive)
+    const venue = quiet('venues', () => true)
+    const left = quiet('issuers', (record) => isActive(record) && record['id'] !== issuer)
+    bench.faults(
+      `silent-change:record=derivatives/${derivative},field=symbol`,
+      `silent-change:record=issuers/${issuer},field=status,value=inactive`,
+      `gone-404@registry/venues/${venue}:code=not_found`,
+      `filter-omits:record=issuers/${left}`,
+    )
+    const before = await contentOf(bench.root)
+    const done = await bench.verify(all)
+    expect(code(done)).toBe(4)
+    const found = done.findings.map(({ kind, resource, id }) => `${kind} ${resource} ${id}`).toSorted()
+    expect(new Set(found)).toEqual(
+      new Set([
+        `silent_change derivatives ${derivative}`,
+        `lost_event issuers ${issuer}`,
+        `address_disagrees venues ${venue}`,
+        `list_disagrees issuers ${left}`,
+      ]),
+    )
+    expect(await contentOf(bench.root)).toEqual(before)
+    const stored = await rows(bench.root)
+    expect(new Set(stored.map(({ kind, resource, id }) => `${kind} ${resource} ${id}`))).toEqual(new Set(found))
+    const silent = stored.find(({ kind }) => kind === 'silent_change')
+    const [held, offered] = [silent?.held, silent?.offered].map(
+      (text) => JSON.parse(text ?? '{}') as { symbol?: string },
+    )
+    expect(offered?.symbol).toBe(`${held?.symbol} (restated)`)
+    expect(stored.every(({ held: own }) => own !== null)).toBe(true)
+
+    const version = (await standing(bench.root)).version
+    bench.clock.now += 60
+    const twice = await bench.verify(all)
+    expect([code(twice), twice.findings.length]).toEqual([4, done.findings.length])
+    expect((await standing(bench.root)).version).toBe(version)
+    expect(await rows(bench.root)).toEqual(stored)
+  }))
+
+test('L2: a lost event and a wrong retirement come out though the feed was followed; the next snapshot settles them', async () =>
+  withHeld(async (bench) => {
+    const world = { seed: 5, scale: 'demo' as const }
+    const until = wednesday + 28 * day
+    const before = registryStateAt(world, wednesday).get('products')
+    const then = registryStateAt(world, until).get('products')
+    const changed = [...(before?.values() ?? [])].flatMap((one) => {
+      const later = then?.get(String(one['id']))
+      return isActive(one) && later && JSON.stringify(one) !== JSON.stringify(later) ? [later] : []
+    })
+    const [lost, retired] = ['inactive', 'active'].map((status) =>
+      String(changed.find((one) => one['status'] === status)?.['id']),
+    )
+    bench.faults(`lost-event:record=products/${lost}`, `wrong-retirement:record=products/${retired}`)
+    bench.clock.now = until
+    await bench.sync()
+    const done = await bench.verify({ budget: null, names: ['products'] })
+    expect(code(done)).toBe(4)
+    const kinds = new Set(done.findings.map(({ id, kind }) => `${kind} ${id}`))
+    expect(kinds).toEqual(new Set([`lost_event ${lost}`, `wrong_retirement ${retired}`]))
+    const stored = await rows(bench.root)
+    const statuses = stored.map((row) =>
+      [row.id, row.held, row.offered].map((text, i) =>
+        i === 0 ? text : (JSON.parse(text ?? '{}') as { status?: string }).status,
+      ),
+    )
+    expect(statuses).toEqual(
+      expect.arrayContaining([
+        [lost, 'active', 'inactive'],
+        [retired, 'inactive', 'active'],
+      ]),
+    )
+    bench.faults()
+    await bench.snapshot()
+    bench.clock.now += 60
+    const settled = await bench.verify({ budget: null, names: ['products'] })
+    expect([code(settled), settled.findings]).toEqual([0, []])
+    expect(await rows(bench.root)).toEqual(stored)
+  }))
+
+test('a record that changed honestly since the last sync is no finding; after the sync it is as held', async () =>
+  withHeld(async (bench) => {
+    const products = { budget: null, names: ['products'] }
+    bench.clock.now += 9 * day
+    const done = await bench.verify(products)
+    expect([code(done), done.findings]).toEqual([0, []])
+    expect(done.results.pending).toBeGreaterThan(5)
+    expect(await rows(bench.root)).toEqual([])
+    await bench.sync()
+    bench.clock.now += 60
+    const after = await bench.verify(products)
+    expect([code(after), after.findings, after.results.pending]).toEqual([0, [], 0])
+  }))
+
+test('a sample is fair over resources, goes on where the last one ended, and asks with entity tags', async () =>
+  withHeld(async (bench) => {
+    bench.asked()
+    const kinds = new Set<string>()
+    const addresses: string[] = []
+    for (let n = 0; n < 3; n++) {
+      bench.clock.now += 60
+      const done = await bench.verify({ budget: 22 })
+      expect([code(done), done.requests]).toEqual([0, done.checks.chosen])
+      expect(done.requests).toBeLessThanOrEqual(22)
+      const asked = bench.sandbox.requests().slice(-done.requests)
+      for (const { path, query } of asked) {
+        kinds.add(path.split('/')[3] ?? '')
+        addresses.push(`${path} ${JSON.stringify(query)}`)
+      }
+    }
+    expect(kinds).toEqual(new Set(['issuers', 'assets', 'products', 'deployments', 'venues', 'derivatives']))
+    // Of the few venues there are few lists, which come round again.
+    const records = addresses.filter((one) => one.split('/').length > 4)
+    expect(new Set(records).size).toBe(records.length)
+    expect(records.length).toBeGreaterThan(25)
+
+    const venues = { budget: null, names: ['venues'] }
+    await bench.verify(venues)
+    bench.clock.now += 60
+    bench.asked()
+    const again = await bench.verify(venues)
+    expect(again.results.identical).toBe(again.checks.chosen)
+    const statuses = bench.asked().map((line) => line.split(' ').at(-1))
+    expect(new Set(statuses)).toEqual(new Set(['304']))
+  }))
+
+test('what is stopped by a limit goes on; what it had found out is not asked again', async () =>
+  withHeld(async (bench) => {
+    const scope = { budget: null, names: ['issuers'] }
+    const first = await bench.verify(scope, { maxRequests: 30 })
+    expect([code(first), first.stopped_by]).toEqual([5, 'max_requests'])
+    expect(first.checks.left).toBe(first.checks.held - 30)
+    bench.clock.now += 60
+    const second = await bench.verify(scope)
+    expect([code(second), second.requests]).toEqual([0, first.checks.left])
+  }))
+
+test('a new epoch of the feed: nobody can tell what is news, so nothing is put on record', async () =>
+  withHeld(async (bench) => {
+    bench.faults('new-epoch', `silent-change:record=venues/${quiet('venues', () => true)}`)
+    const done = await bench.verify({ budget: null, names: ['venues'] })
+    expect([code(done), done.findings]).toEqual([6, []])
+    expect(done.words).toContain('run pitlake registry sync first')
+    expect(await rows(bench.root)).toEqual([])
+  }))
+
+test('L1: a finding is hidden before it was made', async () =>
+  withHeld(async (bench) => {
+    bench.faults(`silent-change:record=venues/${quiet('venues', () => true)}`)
+    expect(code(await bench.verify(all))).toBe(4)
+    const earlier = new Date((bench.clock.now - 30) * 1000).toISOString()
+    expect(await rows(bench.root, [`SET VARIABLE as_of = '${earlier}'`])).toEqual([])
+    expect(await rows(bench.root, [`SET VARIABLE observed_as_of = '${earlier}'`])).toEqual([])
+    expect((await rows(bench.root)).length).toBeGreaterThan(0)
+  }))
+
+/** A real provider: what is seen to differ is asked again when its events had their time. */
+async function withReal(work: (small: SmallRegistry, bench: RegistryTestBench) => Promise<void>): Promise<void> {
+  const small = new SmallRegistry()
+  const serve = async (bench: RegistryTestBench): Promise<void> => {
+    await bench.sync()
+    await work(small, bench)
+  }
+  await withRegistryBench(wednesday, serve, { instead: (request) => small.answer(request) })
+}
+
+test('an event that becomes visible minutes after its change is waited for, and is no finding', async () =>
+  withReal(async (small, bench) => {
+    // The change is there at once, its event only when the feed is read for the second time.
+    small.world.put('issuers', 'i3', { name: 'Changed' })
+    const event = small.world.log.pop() ?? ''
+    let polls = 0
+    small.broken.set('/changes', () => {
+      if (++polls === 2) small.world.log.push(event)
+      small.broken.delete('/changes')
+      const answer = small.answer(new Request('http://x/registry/v1/changes?since=e0.90'))
+      small.broken.set('/changes', again)
+      return answer
+    })
+    const again = small.broken.get('/changes') as () => Response
+    const done = await bench.verify({ budget: null, names: ['issuers'] })
+    expect([code(done), done.findings]).toEqual([0, []])
+    expect(done.results.pending).toBeGreaterThan(0)
+    expect(polls).toBe(2)
+  }))
+
+test('a change that never gets its event is a finding after the wait', async () =>
+  withReal(async (small, bench) => {
+    small.world.put('issuers', 'i3', { name: 'Changed' })
+    small.world.put('deployments', 'd2', null)
+    small.world.log.splice(-3)
+    const done = await bench.verify({ budget: null, names: ['issuers', 'deployments'] })
+    expect(code(done)).toBe(4)
+    const found = new Set(done.findings.map(({ kind, resource, id }) => `${kind} ${resource} ${id}`))
+    expect(found).toEqual(new Set(['silent_change issuers i3', 'lost_event deployments d2']))
+    // Of unverified ones nobody says that they have an address.
+    small.world.put('deployments', 'd0', null)
+    small.world.log.splice(-2)
+    bench.clock.now += 600
+    const again = await bench.verify({ budget: null, names: ['deployments'] })
+    expect(again.findings.map(({ id }) => id)).toEqual(['d2'])
+    expect(again.results.untold).toBe(1)
+  }))
