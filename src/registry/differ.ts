@@ -33,8 +33,7 @@ function memberOf(record: Fields, name: string): Fields {
   return value === undefined ? {} : { [name]: value }
 }
 
-/** What the status of a record says of its life: wound down, or not; null where it has none. */
-export function isRetired(record: Fields): boolean | null {
-  const { status } = record
-  return typeof status === 'string' ? ['inactive', 'deprecated'].includes(status) : null
+/** The status of a record and whether it is wound down by that; null where it has none. */
+export function lifeOf({ status }: Fields): { readonly status: string; readonly retired: boolean } | null {
+  return typeof status === 'string' ? { status, retired: ['inactive', 'deprecated'].includes(status) } : null
 }

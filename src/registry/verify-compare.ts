@@ -1,6 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { RegistryAsking, Stopped } from './asking.ts'
-import { differingMembers, isRetired } from './differ.ts'
+import { differingMembers, lifeOf } from './differ.ts'
 import { readTexts } from './held.ts'
 import type { Finding, HeldTexts } from './history.ts'
 import type { Fields } from './json.ts'
@@ -120,10 +120,10 @@ async function judge(comparing: Comparing, shown: Shown): Promise<Judged | null>
   const keys = comparing.keys.get(resource.name)
   const members = differingMembers(resource, { record, at: entity.at, keys }, now)
   if (members.length === 0) return null
-  const [was, is] = [isRetired(record), isRetired(now)]
-  const turned = was !== null && is !== null && was !== is
-  const kind = turned ? (was ? 'wrong_retirement' : 'lost_event') : 'silent_change'
-  const life = turned ? `${String(record['status'])} here, ${String(now['status'])} upstream; ` : ''
+  const [was, is] = [lifeOf(record), lifeOf(now)]
+  const turned = was !== null && is !== null && was.retired !== is.retired
+  const kind = turned ? (was.retired ? 'wrong_retirement' : 'lost_event') : 'silent_change'
+  const life = turned ? `${was.status} here, ${is.status} upstream; ` : ''
   return { ...same, kind, detail: `${life}differs in ${members.join(', ')}` }
 }
 

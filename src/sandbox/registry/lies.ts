@@ -35,7 +35,10 @@ function isAbout({ record }: Lie, type: EntityType, id: string): boolean {
 
 function changed({ kind, field = 'name', value }: Lie, row: Row): Row {
   if (kind === 'wrong-retirement') return { status: 'inactive' }
-  if (value === undefined) return { [field]: `${String(row[field] ?? '')} (restated)` }
+  if (value === undefined) {
+    const before = row[field]
+    return { [field]: `${typeof before === 'string' ? before : JSON.stringify(before)} (restated)` }
+  }
   try {
     return { [field]: JSON.parse(value) as unknown }
   } catch {
