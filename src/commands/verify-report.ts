@@ -1,5 +1,5 @@
 import type { Difference } from '../metrics/verify-findings.ts'
-import type { RegistryVerified } from '../registry/verify.ts'
+import type { RegistryVerified } from '../registry/verified.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
 import { bytes } from '../report/page/words.ts'
 import { number, wrapped } from './print.ts'

@@ -10,7 +10,6 @@ import { registryFile } from '../store/layout.ts'
 import type { Stopped } from './asking.ts'
 import { tableColumns } from './columns.ts'
 import { findingLine, readFindings, readHeld, readKeys, readOpenFields } from './held.ts'
-import type { Finding } from './history.ts'
 import { Lines, writeParquet } from './lines.ts'
 import { readFeed } from './reading.ts'
 import { connectRegistry, endOf, type RegistryDeps, type RegistryInput, type RegistryRun } from './run.ts'
@@ -18,7 +17,7 @@ import { isUsable } from './snapshot-and-sync.ts'
 import { registryState } from './state.ts'
 import { compareCheck, type Comparing, type Suspect } from './verify-compare.ts'
 import { type Check, chooseChecks, filterFields, type Holding, type Seen, stateOf } from './verify-plan.ts'
-import { registryVerdict } from './verify-verdict.ts'
+import { registryResults, registryVerdict, type RegistryFinding, type RegistryVerified } from './verified.ts'
 
 /** What a verify of the registry is told. */
 export interface RegistryVerifyInput extends RegistryInput {
@@ -26,39 +25,6 @@ export interface RegistryVerifyInput extends RegistryInput {
   readonly names: readonly string[] | null
   /** The most requests; null: everything that the lake holds. */
   readonly budget: number | null
-}
-
-/** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
-export const registryResults = [
-  'lost_event',
-  'wrong_retirement',
-  'silent_change',
-  'address_disagrees',
-  'list_disagrees',
-  'pending',
-  'untold',
-  'identical',
-] as const
-
-/** A finding as scripts read it, with the address that said so. */
-export interface RegistryFinding extends Required<Finding> {
-  readonly address: string
-}
-
-/** What scripts read; names are relied on. */
-export interface RegistryVerified {
-  readonly run: string
-  readonly version: number
-  readonly requests: number
-  readonly budget: number | null
-  /** Addresses that could be asked, those that were chosen, and what became of them. */
-  readonly checks: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
-  readonly results: Readonly<Record<(typeof registryResults)[number], number>>
-  readonly findings: readonly RegistryFinding[]
-  readonly failures: readonly { readonly address: string; readonly reason: string }[]
-  readonly stopped_by: string | null
-  readonly resume_at: string | null
-  readonly words: string | null
 }
 
 /** So many checks are settled and remembered together. */

@@ -15,8 +15,7 @@ import { chooseWindows, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
 import type { IngestSummary } from '../metrics/tally.ts'
-import type { RegistryVerified } from '../registry/verify.ts'
-import { registryVerdict } from '../registry/verify-verdict.ts'
+import { type RegistryVerified, registryVerdict } from '../registry/verified.ts'
 
 /** What a verify is told. */
 export interface VerifyInput extends MetricsInput {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
-import { registryVerdict } from '../../src/registry/verify-verdict.ts'
-import type { RegistryVerified } from '../../src/registry/verify.ts'
+import { type RegistryVerified, registryVerdict } from '../../src/registry/verified.ts'
 import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { contentOf, type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'

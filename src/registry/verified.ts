@@ -1,0 +1,54 @@
+import { gravestOf, LakeError } from '../errors.ts'
+import type { Finding } from './history.ts'
+import { verdictOf } from './summary.ts'
+
+/** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
+export const registryResults = [
+  'lost_event',
+  'wrong_retirement',
+  'silent_change',
+  'address_disagrees',
+  'list_disagrees',
+  'pending',
+  'untold',
+  'identical',
+] as const
+
+/** A finding as scripts read it, with the address that said so. */
+export interface RegistryFinding extends Required<Finding> {
+  readonly address: string
+}
+
+/** What scripts read; names are relied on. */
+export interface RegistryVerified {
+  readonly run: string
+  readonly version: number
+  readonly requests: number
+  readonly budget: number | null
+  /** Addresses that could be asked, those that were chosen, and what became of them. */
+  readonly checks: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
+  readonly results: Readonly<Record<(typeof registryResults)[number], number>>
+  readonly findings: readonly RegistryFinding[]
+  readonly failures: readonly { readonly address: string; readonly reason: string }[]
+  readonly stopped_by: string | null
+  readonly resume_at: string | null
+  readonly words: string | null
+}
+
+/** The error that a verify of the registry ends with; null where the provider says what the lake holds. */
+export function registryVerdict(summary: RegistryVerified): LakeError | null {
+  return gravestOf([contradicted(summary), verdictOf(summary), failed(summary)])
+}
+
+function contradicted({ findings }: RegistryVerified): LakeError | null {
+  if (findings.length === 0) return null
+  const next =
+    'nothing held was changed: read registry_findings; pitlake registry snapshot takes over what the provider says now'
+  return new LakeError('integrity', { subject: `${findings.length} contradictions of the registry`, next })
+}
+
+function failed({ failures }: RegistryVerified): LakeError | null {
+  if (failures.length === 0) return null
+  const subject = `${failures.length} addresses of the registry got no usable answer`
+  return new LakeError('incomplete', { subject, got: failures[0]?.reason, next: 'run the same command again' })
+}
