@@ -4,7 +4,7 @@ import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
 import { countOption, readContext } from './context.ts'
 import { readGiven } from './given.ts'
-import { type CommandSpec, type Input, listOption, textOption } from './spec.ts'
+import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookahead: CommandSpec = {
@@ -17,11 +17,15 @@ export const lookahead: CommandSpec = {
     { flags: '--labels LIST', about: 'columns that may look ahead, by comma: what a model is to learn' },
     { flags: '--cutoffs N', about: 'how many times it runs without a part of the future', default: '50' },
     { flags: '--tolerance X', about: 'relative difference of doubles that counts as none', default: '0' },
+    { flags: '--explain', about: 'tell every reason of a proof from the plan, however many' },
     { flags: '--timeout SECONDS', about: 'give up after so long', default: '600' },
   ],
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
-must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Exit 0: clean. Exit 4: a row or value that was not knowable, with its instant and both values.
-Exit 6: undecided, because the query has no instant, too few rows, or is not deterministic.`,
+must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
+that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
+reasons; otherwise the expression that stands in the way is named. Exit 0: clean. Exit 4: a row or value that was not
+knowable, with its instant and both values. Exit 6: undecided, because the query has no instant, too few rows, or is not
+deterministic.`,
   answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
@@ -43,7 +47,11 @@ Exit 6: undecided, because the query has no instant, too few rows, or is not det
       },
       async (engine, statement, work) => await guarded(engine, statement, run, work),
     )
-    return { document: proof, words: () => inWords(proof, file), error: judged(proof, file) }
+    return {
+      document: proof,
+      words: () => inWords(proof, file, flagOption(input, 'explain')),
+      error: judged(proof, file),
+    }
   },
 }
 
@@ -78,11 +86,16 @@ function toleranceOf(input: Input): number {
   return value
 }
 
-function inWords(proof: Proof, file: string): string {
-  const { verdict, reason, cutoffs, rows, differing, differences, notes } = proof
-  const lines = [`${file}: ${verdict}${reason === null ? '' : `, ${reason}`}`]
+/** So many reasons are told without being asked for. */
+const short = 6
+
+function inWords(proof: Proof, file: string, whole: boolean): string {
+  const { verdict, reason, cutoffs, rows, differing, differences, notes, proved } = proof
+  const said = proved ? `${verdict}, proved for every lake and every instant` : verdict
+  const lines = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`]
   if (verdict !== 'undecided') lines.push(`${rows} rows tried in ${cutoffs} runs, ${differing} rows differ`)
   for (const note of notes) lines.push(`note: ${note}`)
+  lines.push(...argued(proof, whole))
   for (const { as_of, row, column, full, truncated } of differences) {
     const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
     const what = column === null ? 'the whole row' : column
@@ -92,6 +105,13 @@ function inWords(proof: Proof, file: string): string {
     lines.push(`  with the future     ${said(full)}`, `  as it was knowable  ${said(truncated)}`)
   }
   return `${lines.join('\n')}\n`
+}
+
+function argued({ verdict, proved, chain, unproved }: Proof, whole: boolean): readonly string[] {
+  if (!proved) return verdict === 'clean' && unproved ? [`tested, not proved: ${unproved.what}: ${unproved.why}`] : []
+  const left = whole ? 0 : Math.max(0, chain.length - short)
+  const shown = chain.slice(0, chain.length - left).map((line) => `  ${line}`)
+  return ['because', ...shown, ...(left === 0 ? [] : [`  and ${left} more (--explain)`])]
 }
 
 function text(value: unknown): string {

@@ -14,6 +14,7 @@ import {
   unmovedStates,
 } from './lookahead-holes.ts'
 import { chooseStates, instantsOf, numberStates, type States } from './lookahead-states.ts'
+import { type Argument, argueFromPlan } from './proof/prove.ts'
 import { historyTables } from './registry-objects.ts'
 import { fileRead, parsed, tablesIn } from './tree.ts'
 import { type Bags, bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
@@ -57,7 +58,16 @@ export interface Proof {
   /** Rows that differ, over all cut-offs. */
   readonly differing: number
   readonly notes: readonly string[]
+  /** Whether the plan says that no row differs on any lake at any cut-off; only beside `clean`. */
+  readonly proved: boolean
+  /** The reasons of the plan, a line each. */
+  readonly chain: readonly string[]
+  /** What stands in the way of a proof from the plan: the expression, and why. */
+  readonly unproved: { readonly what: string; readonly why: string } | null
 }
+
+/** What running the query tells. */
+type Tested = Omit<Proof, keyof Argument>
 
 /** Runs work on a session so that it can be cancelled, and tells what DuckDB complains of in one line. */
 type Guard = <T>(session: Engine, sql: string, work: () => Promise<T>) => Promise<T>
@@ -80,14 +90,32 @@ const fetched = 200
 
 /**
  * Runs the query on the whole lake and again at many instants T with `as_of = T`, and compares the rows up to T both
- * ways: what differs used the future. A query that differs from itself is run on one thread before it is given up.
+ * ways: what differs used the future. Beside that the plan is asked whether anything can differ at all.
  */
 export async function proveNoLookahead(
   open: (threads: number | undefined) => Promise<Engine>,
   input: ProofInput,
   guard: Guard,
 ): Promise<Proof> {
-  const prove = async (threads: number | undefined, notes: readonly string[]): Promise<Proof | 'unsteady'> => {
+  const tested = await testNoLookahead(open, input, guard)
+  const none = { proved: false, chain: [], unproved: null }
+  if (tested.verdict === 'undecided')
+    return { ...tested, ...none, unproved: { what: 'the query', why: tested.reason ?? 'it is undecided' } }
+  using session = await open(undefined)
+  const argument = await guard(session, input.sql, async () => await argueFromPlan(session, input))
+  if (tested.verdict === 'clean') return { ...tested, ...argument }
+  const broken =
+    'the plan says that it looks nowhere ahead: one of the two is a mistake of this program, please report it'
+  return { ...tested, ...argument, proved: false, notes: argument.proved ? [...tested.notes, broken] : tested.notes }
+}
+
+/** Runs and compares. A query that differs from itself is run on one thread before it is given up. */
+async function testNoLookahead(
+  open: (threads: number | undefined) => Promise<Engine>,
+  input: ProofInput,
+  guard: Guard,
+): Promise<Tested> {
+  const prove = async (threads: number | undefined, notes: readonly string[]): Promise<Tested | 'unsteady'> => {
     using session = await open(threads)
     return await guard(session, input.sql, async () => await proveWith(session, input, notes, threads === 1))
   }
@@ -103,7 +131,7 @@ async function proveWith(
   input: ProofInput,
   notes: readonly string[],
   alone: boolean,
-): Promise<Proof | 'unsteady'> {
+): Promise<Tested | 'unsteady'> {
   const tree = await parsed(session, input.sql)
   const ledger = 'error' in tree ? undefined : tablesIn(tree.statements).find((name) => ledgerViews.has(name))
   if (ledger !== undefined)
@@ -172,7 +200,7 @@ async function tryCutoffs(
   columns: readonly ColumnSpec[],
   rows: number,
   notes: readonly string[],
-): Promise<Proof> {
+): Promise<Tested> {
   const at = instant(columns, input.ts)
   const states = await numberStates(session, input.sql, at)
   const probe: Probe = { session, query: input.sql, columns, at }
@@ -289,6 +317,6 @@ async function storyOf({ session, at }: Probe, cutoff: string, bags: Bags, round
   }
 }
 
-function undecided(reason: string, rows: number, notes: readonly string[]): Proof {
+function undecided(reason: string, rows: number, notes: readonly string[]): Tested {
   return { verdict: 'undecided', reason, cutoffs: 0, rows, differences: [], differing: 0, notes }
 }

@@ -1,0 +1,220 @@
+import { comparedFacts, factsIf, type Scope, valueIn } from './expressions.ts'
+import { type Node, part, parts, says, word } from './nodes.ts'
+import { boundOf, nameOf, named, type Reading, type Relation, steady, toldBy } from './relations.ts'
+import {
+  addValue,
+  allOf,
+  type Bound,
+  type Fact,
+  type Id,
+  isNotLater,
+  isObstacle,
+  type Obstacle,
+  valueOf,
+} from './values.ts'
+
+/** The rows of a join of two relations. */
+export function joined(reading: Reading, node: Node, left: Relation, right: Relation): Relation {
+  const kind = word(node, 'join_type')
+  if (node['delim_flipped'] === true || says(node, 'left_projection_map') || says(node, 'right_projection_map'))
+    return lost({ what: `${kind} JOIN`, why: 'no rule is known for this form of it' }, [
+      ...left.columns,
+      ...right.columns,
+    ])
+  const on = conditionOf(reading, node, left, right)
+  const asof = word(node, 'type') === 'LOGICAL_ASOF_JOIN'
+  switch (kind) {
+    case 'INNER':
+      return asof ? chosen(reading, on, left, right, false) : crossed(on, left, right)
+    case 'LEFT':
+    case 'SINGLE':
+      return chosen(reading, on, left, right, true)
+    case 'RIGHT': {
+      const both = chosen(reading, turned(on), right, left, true)
+      const [own, other] = [both.columns.slice(0, right.columns.length), both.columns.slice(right.columns.length)]
+      return { ...both, columns: [...other, ...own] }
+    }
+    case 'SEMI':
+    case 'ANTI':
+      return kept(reading, on, left, right)
+    case 'MARK':
+      return marked(reading, on, left, right)
+    default:
+      return outer(kind, on, left, right)
+  }
+}
+
+/** What a join compares. */
+interface Condition {
+  /** Of both sides, in the order of left and right. */
+  readonly pairs: readonly { readonly left: Id; readonly right: Id; readonly comparison: string }[]
+  readonly bound: Bound
+  /** What is true of rows that match, the facts of both sides included. */
+  readonly facts: readonly Fact[]
+  readonly present: readonly Id[]
+  readonly text: string
+}
+
+function conditionOf(reading: Reading, node: Node, left: Relation, right: Relation): Condition {
+  const facts: Fact[] = [...left.facts, ...right.facts]
+  const leftScope: Scope = { columns: left.columns, present: left.present, facts }
+  const rightScope: Scope = { columns: right.columns, present: right.present, facts }
+  const columns = [...left.columns, ...right.columns]
+  const wholeScope: Scope = { columns, present: new Set([...left.present, ...right.present]), facts }
+  const sides = parts(node, 'conditions').filter((one) => says(one, 'comparison'))
+  const pairs = sides.map((one) => ({
+    left: valueIn(reading, part(one, 'left'), leftScope),
+    right: valueIn(reading, part(one, 'right'), rightScope),
+    comparison: word(one, 'comparison'),
+  }))
+  for (const one of pairs) facts.push(...comparedFacts(reading, one.comparison, one.left, one.right))
+  const others = [
+    ...parts(node, 'conditions').filter((one) => !says(one, 'comparison')),
+    ...['predicate', 'condition'].flatMap((name) => (says(node, name) ? [part(node, name)] : [])),
+  ]
+  const true_ = others.map((one) => factsIf(reading, one, wholeScope))
+  facts.push(...true_.flatMap((one) => one.facts))
+  const more = others.map((one) => valueIn(reading, one, wholeScope))
+  const compared = pairs.map((one) => comparedBound(reading, one.left, one.right))
+  const present = pairs.filter(({ comparison }) => !/DISTINCT/.test(comparison)).flatMap((one) => [one.left, one.right])
+  const text = pairs.map((one) => `${nameOf(reading, one.left)}, ${nameOf(reading, one.right)}`).join('; ')
+  const bound = allOf(...compared, boundOf(reading, more))
+  return { pairs, bound, facts, present: [...present, ...true_.flatMap((one) => one.present)], text }
+}
+
+/** As for a comparison in an expression: whether an instant lies before a version's end is known at that instant. */
+function comparedBound(reading: Reading, left: Id, right: Id): Bound {
+  const value = (id: Id) => valueOf(reading.values, id)
+  if (value(left).until !== value(right).until) {
+    const instant = value(left).until ? right : left
+    return allOf(value(instant).bound, new Set([instant]))
+  }
+  return boundOf(reading, [left, right])
+}
+
+function turned(on: Condition): Condition {
+  return { ...on, pairs: on.pairs.map(({ left, right, comparison }) => ({ left: right, right: left, comparison })) }
+}
+
+/** Rows that are not known at all, and their columns neither. */
+export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
+  return { ...steady(columns), rows: obstacle }
+}
+
+/** Each row of the one with each of the other that matches: known when both are. */
+function crossed(on: Condition, left: Relation, right: Relation): Relation {
+  return {
+    ...steady([...left.columns, ...right.columns]),
+    rows: allOf(left.rows, right.rows, on.bound),
+    facts: on.facts,
+    present: new Set([...left.present, ...right.present, ...on.present]),
+    guard: guardOf(left, right, on.bound),
+  }
+}
+
+/**
+ * The instants of the left row at which every row of the right side that may match it is known. Absence is knowledge: a
+ * row without a match must stay without one.
+ */
+function matchesKnown(reading: Reading, on: Condition, left: Relation, needed: Bound): Bound {
+  const bounds = [left.rows, ...left.columns.map((id) => valueOf(reading.values, id).bound)]
+  const clocks = bounds.flatMap((bound) => (isObstacle(bound) ? [] : [...bound]))
+  const own = new Set([...left.columns, ...on.pairs.map((one) => one.left), ...clocks])
+  return toldBy(reading, on.facts, needed, [...own], (uncovered) => ({
+    what: `join on ${on.text || 'nothing'}`,
+    why: `a match may come later than the row itself: nothing bounds ${nameOf(reading, uncovered)}`,
+  }))
+}
+
+/** Every row of the left side, with what matches it of the right side, else (outer) with nothing. */
+function chosen(reading: Reading, on: Condition, left: Relation, right: Relation, isOuter: boolean): Relation {
+  const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
+  if (!isObstacle(found) && found.size > 0)
+    reading.reasons.add(`join on ${on.text}: whatever matches is known at ${named(reading, found)}`)
+  const copies = right.columns.map((id) => {
+    const { text, type, bound, until } = valueOf(reading.values, id)
+    const own = isObstacle(bound) ? bound : matchesKnown(reading, on, left, bound)
+    return addValue(reading.values, text, type, own, { until })
+  })
+  const same = right.columns.flatMap((one, i) =>
+    right.columns.flatMap((other, j): Fact[] =>
+      i !== j && isNotLater(reading.values, on.facts, one, other) ? [[copies[i] ?? one, copies[j] ?? other]] : [],
+    ),
+  )
+  return {
+    ...steady([...left.columns, ...copies]),
+    rows: allOf(left.rows, found),
+    facts: [...left.facts, ...same, ...(isOuter ? [] : matchedFacts(reading, on, left, right, copies))],
+    present: left.present,
+  }
+}
+
+/** Where every row has its match, both sides have one order. */
+function matchedFacts(reading: Reading, on: Condition, left: Relation, right: Relation, copies: readonly Id[]): Fact[] {
+  const { values } = reading
+  return right.columns.flatMap((one, i) =>
+    left.columns.flatMap((other): Fact[] => {
+      const copy = copies[i] ?? one
+      const forth: Fact[] = isNotLater(values, on.facts, one, other) ? [[copy, other]] : []
+      return isNotLater(values, on.facts, other, one) ? [...forth, [other, copy]] : forth
+    }),
+  )
+}
+
+/** The rows of the left side that have a match, or none. */
+function kept(reading: Reading, on: Condition, left: Relation, right: Relation): Relation {
+  const found = matchesKnown(reading, on, left, allOf(right.rows, on.bound))
+  return { ...left, rows: allOf(left.rows, found), order: undefined, guard: undefined }
+}
+
+/**
+ * Every row of the left side, with whether it has a match. That is NULL where a side is, which the engine notes for all
+ * rows at once: both sides must be without NULL, or be compared so that NULL is a value.
+ */
+function marked(reading: Reading, on: Condition, left: Relation, right: Relation): Relation {
+  const needed = allOf(right.rows, on.bound)
+  const found = matchesKnown(reading, on, left, needed)
+  const grouped = on.pairs.some(({ comparison }) => /NOT_DISTINCT/.test(comparison))
+  const unsure = on.pairs.find(({ left: own, right: other, comparison }) => {
+    if (/NOT_DISTINCT/.test(comparison)) return false
+    const told = left.present.has(own) || (!isObstacle(found) && found.has(own))
+    return !told || !(grouped || right.present.has(other))
+  })
+  const why = 'a NULL on one side that comes later changes the answer for every row'
+  const isStatic = !isObstacle(needed) && needed.size === 0
+  const bound = unsure === undefined || isStatic || isObstacle(found) ? found : { what: `IN on ${on.text}`, why }
+  const mark = addValue(reading.values, `IN or EXISTS on ${on.text}`, 'BOOLEAN', bound)
+  return { ...left, columns: [...left.columns, mark], order: undefined, guard: undefined }
+}
+
+/** Both sides keep rows that have no match. */
+function outer(kind: string, on: Condition, left: Relation, right: Relation): Relation {
+  const all = allOf(left.rows, right.rows, on.bound)
+  const columns = [...left.columns, ...right.columns]
+  const why = 'rows of both sides without a match are proved only where both are always known'
+  if (kind === 'FULL' || kind === 'OUTER') {
+    if (isObstacle(all)) return lost(all, columns)
+    if (all.size === 0) return steady(columns)
+  }
+  return lost(
+    { what: `${kind} JOIN`, why: kind === 'FULL' || kind === 'OUTER' ? why : 'no rule is known for it' },
+    columns,
+  )
+}
+
+/** Each row of the one with each of the other. */
+export function product(left: Relation, right: Relation): Relation {
+  return {
+    rows: allOf(left.rows, right.rows),
+    columns: [...left.columns, ...right.columns],
+    facts: [...left.facts, ...right.facts],
+    present: new Set([...left.present, ...right.present]),
+    order: undefined,
+    guard: guardOf(left, right),
+  }
+}
+
+function guardOf(left: Relation, right: Relation, ...more: readonly Bound[]): Relation['guard'] {
+  if (left.guard) return { id: left.guard.id, rows: allOf(left.guard.rows, right.rows, ...more) }
+  return right.guard && { id: right.guard.id, rows: allOf(left.rows, right.guard.rows, ...more) }
+}

@@ -1,0 +1,188 @@
+import { isSaid } from './constants.ts'
+import { factsIf, type Scope, valueIn } from './expressions.ts'
+import { grouped, distinct } from './groups.ts'
+import { joined, lost, product } from './joins.ts'
+import { count, type Node, part, parts, says, typeOf, word } from './nodes.ts'
+import { boundOf, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
+import { compared, united } from './sets.ts'
+import { scanned } from './tables.ts'
+import { addValue, allOf, always, type Id, isObstacle, type Obstacle } from './values.ts'
+import { isForward, windowed } from './windows.ts'
+
+/** A plan that repeats a CTE within a CTE again and again is not gone through to the end. */
+const mostOperators = 5000
+
+/** What is known of the rows of an operator, from what is known of the rows below it. */
+export function relationOf(reading: Reading, node: Node): Relation {
+  reading.visited++
+  if (reading.visited > mostOperators)
+    return lost({ what: 'the plan', why: `it has more than ${mostOperators} operators` }, [])
+  const kind = word(node, 'type')
+  if (kind === 'LOGICAL_MATERIALIZED_CTE') {
+    const [definition, body] = parts(node, 'children')
+    if (definition === undefined || body === undefined) return lost(unknown(kind), [])
+    reading.ctes.set(count(node, 'table_index'), definition)
+    return relationOf(reading, body)
+  }
+  const below = parts(node, 'children').map((child) => relationOf(reading, child))
+  const [first, second] = below
+  if (first === undefined) return leaf(reading, node)
+  if (second === undefined) return single(reading, node, first)
+  if (below.length > 2) return lost(unknown(kind), first.columns)
+  switch (kind) {
+    case 'LOGICAL_COMPARISON_JOIN':
+    case 'LOGICAL_ANY_JOIN':
+    case 'LOGICAL_ASOF_JOIN':
+    case 'LOGICAL_DELIM_JOIN':
+      return joined(reading, node, first, second)
+    case 'LOGICAL_CROSS_PRODUCT':
+      return product(first, second)
+    case 'LOGICAL_UNION':
+      return united(reading, first, second)
+    case 'LOGICAL_EXCEPT':
+    case 'LOGICAL_INTERSECT':
+      return compared(reading, first, second)
+    default:
+      return lost(unknown(kind), [...first.columns, ...second.columns])
+  }
+}
+
+function unknown(kind: string): Obstacle {
+  const name = kind.replace('LOGICAL_', '').replaceAll('_', ' ')
+  if (kind === 'LOGICAL_RECURSIVE_CTE')
+    return { what: 'WITH RECURSIVE', why: 'how often it goes round depends on its rows' }
+  return { what: name, why: kind === 'LOGICAL_SAMPLE' ? 'it draws rows by chance' : 'no rule is known for it' }
+}
+
+function leaf(reading: Reading, node: Node): Relation {
+  const column = (type: string, n: number): Id => addValue(reading.values, `column ${n + 1}`, type, always)
+  switch (word(node, 'type')) {
+    case 'LOGICAL_GET':
+      return scanned(reading, node)
+    case 'LOGICAL_CTE_REF': {
+      const definition = reading.ctes.get(count(node, 'cte_index'))
+      if (definition === undefined || node['is_recurring'] === true) return lost(unknown('LOGICAL_RECURSIVE_CTE'), [])
+      return { ...relationOf(reading, definition), order: undefined }
+    }
+    // Every tuple that a correlated subquery may be asked for: the join with its own rows leaves those that are there.
+    case 'LOGICAL_DELIM_GET':
+      return steady(parts(node, 'chunk_types').map((type, n) => column(word(type, 'id'), n)))
+    case 'LOGICAL_DUMMY_SCAN':
+      return steady([column('INTEGER', 0)])
+    case 'LOGICAL_EMPTY_RESULT':
+      return steady(parts(node, 'return_types').map((type, n) => column(word(type, 'id'), n)))
+    default:
+      return lost(unknown(word(node, 'type')), [])
+  }
+}
+
+function single(reading: Reading, node: Node, child: Relation): Relation {
+  switch (word(node, 'type')) {
+    case 'LOGICAL_PROJECTION':
+      return projected(reading, node, child)
+    case 'LOGICAL_FILTER':
+      return filtered(reading, node, child)
+    case 'LOGICAL_AGGREGATE_AND_GROUP_BY':
+      return grouped(reading, node, child)
+    case 'LOGICAL_WINDOW':
+      return windowed(reading, node, child)
+    case 'LOGICAL_DISTINCT':
+      return distinct(reading, node, child)
+    case 'LOGICAL_ORDER_BY':
+      return ordered(reading, node, child)
+    case 'LOGICAL_LIMIT':
+      return limited(reading, node, child)
+    case 'LOGICAL_UNNEST':
+      return unnested(reading, node, child)
+    case 'LOGICAL_EXPRESSION_GET':
+      return listed(reading, node, child)
+    default:
+      return lost(unknown(word(node, 'type')), child.columns)
+  }
+}
+
+function scopeOf({ columns, present, facts }: Relation): Scope {
+  return { columns, present, facts: [...facts] }
+}
+
+function projected(reading: Reading, node: Node, child: Relation): Relation {
+  const scope = scopeOf(child)
+  const columns = parts(node, 'expressions').map((one) => valueIn(reading, one, scope))
+  return { ...child, columns, facts: scope.facts }
+}
+
+function filtered(reading: Reading, node: Node, child: Relation): Relation {
+  const scope = scopeOf(child)
+  let [rows, guard] = [child.rows, child.guard]
+  const present = new Set(child.present)
+  for (const condition of parts(node, 'expressions')) {
+    const id = valueIn(reading, condition, scope)
+    const more = factsIf(reading, condition, scope)
+    scope.facts.push(...more.facts)
+    for (const one of more.present) present.add(one)
+    if (guard?.id === id) [rows, guard] = [guard.rows, undefined]
+    else {
+      const bound = boundOf(reading, [id])
+      rows = allOf(rows, bound)
+      guard = guard && { id: guard.id, rows: allOf(guard.rows, bound) }
+    }
+  }
+  const map = Array.isArray(node['projection_map']) ? (node['projection_map'] as readonly unknown[]) : []
+  const columns = map.length > 0 ? map.flatMap((at) => child.columns[Number(at)] ?? []) : child.columns
+  return { ...child, rows, columns, facts: scope.facts, present, guard }
+}
+
+function ordered(reading: Reading, node: Node, child: Relation): Relation {
+  if (says(node, 'projections') || says(node, 'projection_map')) return lost(unknown('LOGICAL_ORDER_BY'), child.columns)
+  const scope = scopeOf(child)
+  const ids = parts(node, 'orders').map((one) => valueIn(reading, part(one, 'expression'), scope))
+  const [first] = ids
+  const forward = first !== undefined && isForward(node, scope, first)
+  return { ...child, facts: scope.facts, order: { ids, forward } }
+}
+
+/** The first rows of an order by time are known when the last of them is; the last ones, and a share, when all are. */
+function limited(reading: Reading, node: Node, child: Relation): Relation {
+  const { order, columns } = child
+  const bound = allOf(child.rows, boundOf(reading, order?.ids ?? []))
+  if (isObstacle(bound)) return lost(bound, columns)
+  const fixed = ['limit_val', 'offset_val'].every((name) =>
+    /^(?:CONSTANT_VALUE|UNSET)$/.test(word(part(node, name), 'type')),
+  )
+  const share = word(part(node, 'limit_val'), 'type') === 'CONSTANT_PERCENTAGE'
+  if (!fixed && !share) return lost({ what: 'LIMIT', why: 'how many rows it takes is computed' }, columns)
+  if (bound.size === 0) return { ...child, guard: undefined }
+  const candidates = order?.forward === true && fixed ? order.ids.slice(0, 1) : []
+  const rows = toldBy(reading, child.facts, bound, candidates, (uncovered) => ({
+    what: 'LIMIT',
+    why: `rows that become known later may take the place of others: the order does not bound ${nameOf(reading, uncovered)}`,
+  }))
+  return isObstacle(rows) ? lost(rows, columns) : { ...child, rows, guard: undefined }
+}
+
+function unnested(reading: Reading, node: Node, child: Relation): Relation {
+  const scope = scopeOf(child)
+  const lists = parts(node, 'expressions').map((one) => valueIn(reading, one, scope))
+  const bound = boundOf(reading, lists)
+  const types = parts(node, 'expressions').map((one) => typeOf(one))
+  const made = types.map((type) => addValue(reading.values, 'an element', type, always))
+  return {
+    ...child,
+    rows: allOf(child.rows, bound),
+    columns: [...child.columns, ...made],
+    facts: scope.facts,
+    guard: undefined,
+  }
+}
+
+/** VALUES. */
+function listed(reading: Reading, node: Node, child: Relation): Relation {
+  const scope = scopeOf(child)
+  const held = node['expressions']
+  const rows = Array.isArray(held) ? held.filter((row): row is readonly Node[] => Array.isArray(row)) : []
+  const ids = rows.flatMap((row) => row.map((one) => valueIn(reading, one, scope)))
+  const types = parts(node, 'expr_types').map((type) => word(type, 'id'))
+  const columns = types.map((type, n) => addValue(reading.values, `column ${n + 1}`, type, always))
+  const present = columns.filter((_, n) => rows.every((row) => row[n] !== undefined && isSaid(row[n])))
+  return { ...steady(columns), present: new Set(present), rows: allOf(child.rows, boundOf(reading, ids)) }
+}

@@ -1,0 +1,110 @@
+import { type Engine, quote } from '../../store/engine.ts'
+import { callsIn, parsed } from '../tree.ts'
+import { isPure } from './functions.ts'
+import { type Node, parts, word } from './nodes.ts'
+import { relationOf } from './operators.ts'
+import { boundOf, named, nameOf, type Reading } from './relations.ts'
+import { openShadow } from './shadow.ts'
+import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
+
+/** What the plan of a query says about its look-ahead. */
+export interface Argument {
+  /** For every lake and every instant T its rows up to T are the same on the lake cut at T. */
+  readonly proved: boolean
+  /** The reasons in the order of the plan, a line each. */
+  readonly chain: readonly string[]
+  /** What stands in the way of a proof. */
+  readonly unproved: Obstacle | null
+}
+
+/** A query, the column with the instant of each row, and those that may look ahead. */
+interface Claim {
+  readonly sql: string
+  readonly ts: string
+  readonly labels: readonly string[]
+}
+
+/** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
+export async function argueFromPlan(session: Engine, claim: Claim): Promise<Argument> {
+  const tree = await parsed(session, claim.sql)
+  if ('error' in tree) return stopped({ what: 'the query', why: 'its text is not one SELECT' })
+  const strange = [...callsIn(tree.statements)].find(({ name }) => !isPure(name))
+  if (strange !== undefined)
+    return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
+  const shadow = await openShadow(session)
+  try {
+    const plan = await planOf(shadow, claim.sql)
+    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, claim)
+  } catch (error) {
+    const [line = ''] = error instanceof Error ? error.message.split('\n') : []
+    return stopped({ what: 'the plan of the query', why: line })
+  } finally {
+    shadow.close()
+  }
+}
+
+/** The bound plan of a query as the engine tells it, and the names of its columns. */
+async function planOf(shadow: Engine, sql: string): Promise<{ plan: Node; names: readonly string[] } | Obstacle> {
+  const [row] = await shadow.rows<{ plan: string }>(
+    `SELECT CAST(json_serialize_plan(${quote(sql)}, optimize := false) AS VARCHAR) AS plan`,
+  )
+  const told = JSON.parse(row?.plan ?? '{}') as Node
+  const [plan, other] = parts(told, 'plans')
+  if (told['error'] !== false || plan === undefined || other !== undefined)
+    return { what: 'the plan of the query', why: word(told, 'error_message') || 'it is not told' }
+  const { columns } = await shadow.prepared(sql)
+  return { plan, names: columns.map(({ name }) => name) }
+}
+
+function stopped(unproved: Obstacle): Argument {
+  return { proved: false, chain: [], unproved }
+}
+
+/** Whether the rows of a plan, and all of their columns but the labels, are known at their instant. */
+export function argue(plan: Node, names: readonly string[], { ts, labels }: Omit<Claim, 'sql'>): Argument {
+  const reading: Reading = {
+    values: noValues(),
+    ctes: new Map(),
+    reasons: new Set(),
+    choices: new Set(),
+    late: new Map(),
+    visited: 0,
+  }
+  const all = relationOf(reading, plan)
+  const at = all.columns[names.indexOf(ts)]
+  if (at === undefined || all.columns.length !== names.length)
+    return stopped({ what: ts, why: 'no column of this name has the instant of a row' })
+  if (!isInstant(valueOf(reading.values, at).type)) return stopped({ what: ts, why: 'it is not an instant or a date' })
+  const compared = all.columns.filter((_, n) => !labels.includes(names[n] ?? ''))
+  const later = lateness(reading, all.facts, allOf(all.rows), at, `a row of the result`)
+  const columns = compared.map((id) => lateness(reading, all.facts, boundOf(reading, [id]), at, nameOf(reading, id)))
+  const unproved = [later, ...columns].find((one) => one !== undefined)
+  if (unproved !== undefined) return { proved: false, chain: [...reading.reasons], unproved }
+  const assumed = [...reading.choices].map(
+    (one) => `assumed: ${one} takes one of equal values, or its rows in one order`,
+  )
+  const last = `the result: each row and value is known at ${ts}${isObstacle(all.rows) ? '' : ` (${named(reading, all.rows)})`}`
+  return { proved: true, chain: [...reading.reasons, last, ...assumed], unproved: null }
+}
+
+function lateness(
+  reading: Reading,
+  facts: Parameters<typeof coveredBy>[1],
+  bound: ReturnType<typeof boundOf>,
+  at: Id,
+  what: string,
+): Obstacle | undefined {
+  if (isObstacle(bound)) return bound
+  for (const one of bound) {
+    const found = coveredBy(reading.values, facts, new Set([one]), [at])
+    const late = reading.late.get(one)
+    if ('uncovered' in found || !found.by.has(at))
+      return (
+        late ?? {
+          what,
+          why: `it is known at ${nameOf(reading, one)}, which nothing holds to be at or before ${nameOf(reading, at)}`,
+        }
+      )
+  }
+  return undefined
+}

@@ -1,0 +1,89 @@
+import type { Node } from './nodes.ts'
+import {
+  allOf,
+  always,
+  type Bound,
+  coveredBy,
+  type Fact,
+  type Id,
+  isObstacle,
+  type Obstacle,
+  type Values,
+  valueOf,
+} from './values.ts'
+
+/** By what rows are ordered first. */
+export interface Order {
+  readonly ids: readonly Id[]
+  /** Later rows behind earlier ones, those without an instant last. */
+  readonly forward: boolean
+}
+
+/**
+ * What is known of the rows of an operator. For every lake and every instant T: its rows of which all instants in `rows`,
+ * and in the bounds of the columns that one looks at, are not later than T, are the same on the lake cut at T.
+ */
+export interface Relation {
+  readonly rows: Bound
+  readonly columns: readonly Id[]
+  readonly facts: readonly Fact[]
+  /** Values that are never NULL in these rows. */
+  readonly present: ReadonlySet<Id>
+  readonly order: Order | undefined
+  /** Rows of which this is true are known at `rows`. */
+  readonly guard: { readonly id: Id; readonly rows: Bound } | undefined
+}
+
+/** Rows that are always known. */
+export function steady(columns: readonly Id[]): Relation {
+  return { rows: always, columns, facts: [], present: new Set(), order: undefined, guard: undefined }
+}
+
+/** What a proof reads and writes down while it goes through a plan. */
+export interface Reading {
+  readonly values: Values
+  readonly ctes: Map<number, Node>
+  /** The reasons, each once, in the order in which they were met. */
+  readonly reasons: Set<string>
+  /** What was assumed of the query. */
+  readonly choices: Set<string>
+  /** Why something is known at a constant instant only. */
+  readonly late: Map<Id, Obstacle>
+  visited: number
+}
+
+/** The name of a value in a sentence. */
+export function nameOf({ values }: Reading, id: Id): string {
+  return valueOf(values, id).text
+}
+
+/** From when on these values are known. */
+export function boundOf({ values }: Reading, ids: readonly Id[]): Bound {
+  return allOf(...ids.map((id) => valueOf(values, id).bound))
+}
+
+/** These values by name, the latest of which counts. */
+export function named(reading: Reading, bound: ReadonlySet<Id>): string {
+  const names = [...new Set([...bound].map((id) => nameOf(reading, id)))]
+  return names.length === 0 ? 'always' : names.join(' and ')
+}
+
+/**
+ * The instants among the candidates, or constants, at which everything of a bound is known, else the obstacle for the
+ * instant that nothing covers. What is known at a constant alone is remembered with that obstacle.
+ */
+export function toldBy(
+  reading: Reading,
+  facts: readonly Fact[],
+  needed: Bound,
+  candidates: readonly Id[],
+  obstacle: (uncovered: Id) => Obstacle,
+): Bound {
+  if (isObstacle(needed)) return needed
+  const found = coveredBy(reading.values, facts, needed, candidates)
+  if ('uncovered' in found) return obstacle(found.uncovered)
+  for (const id of found.by)
+    if (!candidates.includes(id) && !needed.has(id) && !reading.late.has(id))
+      reading.late.set(id, obstacle([...needed][0] ?? id))
+  return found.by
+}

@@ -1,0 +1,138 @@
+/** A value that every row of a relation has: a column, an expression over columns, or a constant. */
+export type Id = number
+
+/** What stands in the way of a proof: the expression or operator, and why. */
+export interface Obstacle {
+  readonly what: string
+  readonly why: string
+}
+
+/** From when on something of a row is known: the latest of these instants of the row (none: always); or nobody can say. */
+export type Bound = ReadonlySet<Id> | Obstacle
+
+/** What is always known. */
+export const always: ReadonlySet<Id> = new Set()
+
+/** What is known of a value. */
+export interface Value {
+  readonly text: string
+  readonly type: string
+  readonly bound: Bound
+  /** The end of a version: told when the next one came, and later than the cut until then. */
+  readonly until: boolean
+  /** Of a constant instant: microseconds, NaN where its text was not read. */
+  readonly instant: number | undefined
+}
+
+/** One is never later than the other: where the second is not NULL, neither is the first. */
+export type Fact = readonly [earlier: Id, later: Id]
+
+/** Every value that a plan mentions. */
+export interface Values {
+  readonly list: Value[]
+  /** Expressions by what they are made of: the same twice is one value. */
+  readonly known: Map<string, Id>
+}
+
+/** Nothing yet. */
+export function noValues(): Values {
+  return { list: [], known: new Map() }
+}
+
+/** A further value. */
+export function addValue(
+  values: Values,
+  text: string,
+  type: string,
+  bound: Bound,
+  more: Partial<Pick<Value, 'until' | 'instant'>> = {},
+): Id {
+  values.list.push({ text, type, bound, until: false, instant: undefined, ...more })
+  return values.list.length - 1
+}
+
+/** The value of this number. */
+export function valueOf(values: Values, id: Id): Value {
+  const value = values.list[id]
+  if (value === undefined) throw new RangeError(`no value ${id}`)
+  return value
+}
+
+/** Whether nobody can say when something is known. */
+export function isObstacle(bound: Bound): bound is Obstacle {
+  return 'why' in bound
+}
+
+/** Known when all of these are. */
+export function allOf(...bounds: readonly Bound[]): Bound {
+  const all = new Set<Id>()
+  for (const bound of bounds) {
+    if (isObstacle(bound)) return bound
+    for (const id of bound) all.add(id)
+  }
+  return all
+}
+
+const instants = /^(?:DATE|TIMESTAMP|TIMESTAMP WITH TIME ZONE)$/
+const integers = /^(?:U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER)$/
+
+/** Whether values of a type are instants, which have one order in whatever type they are written. */
+export function isInstant(type: string): boolean {
+  return instants.test(type)
+}
+
+/** Whether order between values of a type is kept track of. */
+export function isOrdered(type: string): boolean {
+  return instants.test(type) || integers.test(type)
+}
+
+/** The values that are never earlier than one in a row of which these facts are true. */
+function notBefore(values: Values, facts: readonly Fact[], from: Id): ReadonlySet<Id> {
+  if (values.list[from] === undefined) return new Set()
+  const found = new Set([from])
+  const waiting = [from]
+  const constants = values.list.flatMap(({ instant }, id) => (instant === undefined ? [] : [{ id, instant }]))
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const { instant = Number.NaN } = valueOf(values, at)
+    const next = facts.flatMap(([earlier, later]) => (earlier === at ? [later] : []))
+    next.push(...constants.filter((other) => other.instant >= instant).map(({ id }) => id))
+    for (const id of next)
+      if (!found.has(id)) {
+        found.add(id)
+        waiting.push(id)
+      }
+  }
+  return found
+}
+
+/** Whether one value is never later than another in a row of which these facts are true. */
+export function isNotLater(values: Values, facts: readonly Fact[], one: Id, other: Id): boolean {
+  return notBefore(values, facts, one).has(other)
+}
+
+/** The constant instants that were met so far. */
+function constantsOf(values: Values): readonly Id[] {
+  return values.list.flatMap(({ instant }, id) => (instant === undefined ? [] : [id]))
+}
+
+/**
+ * Instants among the candidates, or constants, of which each instant of a bound is never later than one. Where there are
+ * several the earliest is taken. An instant that none covers is what the answer names instead.
+ */
+export function coveredBy(
+  values: Values,
+  facts: readonly Fact[],
+  bound: ReadonlySet<Id>,
+  candidates: readonly Id[],
+): { readonly by: ReadonlySet<Id> } | { readonly uncovered: Id } {
+  const by = new Set<Id>()
+  for (const id of bound) {
+    const later = notBefore(values, facts, id)
+    const able = candidates.filter((candidate) => later.has(candidate))
+    const [first] = [...able, ...constantsOf(values).filter((constant) => later.has(constant))]
+    if (first === undefined) return { uncovered: id }
+    const least = able.find((one) => able.every((other) => isNotLater(values, facts, one, other)))
+    by.add(least ?? first)
+  }
+  return { by }
+}

@@ -1,0 +1,23 @@
+import { Engine } from '../../src/store/engine.ts'
+
+const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
+
+/** The names and columns of a lake's views, without a lake: what a proof from the plan reads of one. */
+export async function bareLake(): Promise<Engine> {
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  const tables = {
+    points: `${series}, t TIMESTAMPTZ, available_at TIMESTAMPTZ, observed_at TIMESTAMPTZ, v DOUBLE, o VARCHAR, basis VARCHAR`,
+    price_usd: `${series}, t TIMESTAMPTZ, available_at TIMESTAMPTZ, v DOUBLE`,
+    series: `${series}, first_t TIMESTAMPTZ, points BIGINT`,
+    products: 'id VARCHAR, status VARCHAR, valid_from TIMESTAMPTZ',
+    endpoints: 'metric VARCHAR, lag_seconds BIGINT',
+    gaps: `${series}, since TIMESTAMPTZ, missing BIGINT`,
+    lake_info: 'lake VARCHAR, version BIGINT',
+    registry_events: 'polled_at TIMESTAMPTZ, op VARCHAR',
+    'history.products':
+      'id VARCHAR, valid_from TIMESTAMPTZ, valid_to TIMESTAMPTZ, op VARCHAR, closed_by VARCHAR, status VARCHAR',
+  }
+  await engine.run('CREATE SCHEMA history')
+  for (const [name, columns] of Object.entries(tables)) await engine.run(`CREATE TABLE ${name} (${columns})`)
+  return engine
+}

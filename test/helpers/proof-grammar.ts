@@ -1,0 +1,223 @@
+/*
+ * Random queries over a small lake, honest ones and leaks of every kind. Each relation has the columns ts, asset and x, so
+ * that any can stand in any; values are whole numbers and orders are total, so that a query has one answer.
+ */
+
+/** Draws one query; the same numbers give the same query. */
+export function randomQuery(random: () => number): string {
+  const one = <T>(...choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T
+  const day = (): string => `2024-01-${String(2 + Math.floor(random() * 12)).padStart(2, '0')}`
+  const instant = (): string => `TIMESTAMPTZ '${day()} ${one('00:00:00', '06:00:00', '12:30:00')}+00'`
+  const step = (): string => one(`INTERVAL 1 DAY`, `INTERVAL '2 hours'`, `INTERVAL 36 HOUR`)
+  const total = (key: string): string => `${key}, asset, x, ts`
+  /** When a point may be used at an instant; some of them are too early. */
+  const known = (clock: string, at: string): string =>
+    one(
+      ...[`${clock} <= ${at}`, `${at} >= ${clock}`, `${clock} < ${at}`, `${clock} <= ${at} - ${step()}`],
+      `${clock} BETWEEN ${at} - ${step()} AND ${at}`,
+      ...[`${clock} <= ${at}`, `${clock} <= ${at} + ${step()}`, `${clock} > ${at}`, 'p.t <= ' + at, `p.t = ${at}`],
+      `date_trunc('day', ${clock}) <= ${at}`,
+      `${clock} <= date_trunc('day', ${at})`,
+      `(${clock} <= ${at} OR p.v > 3)`,
+      `${clock} <= ${at} AND p.v > 2`,
+    )
+
+  const honestInstant = (): string =>
+    one(
+      'available_at',
+      `available_at + ${step()}`,
+      `greatest(available_at, ${instant()})`,
+      `date_trunc('day', available_at) + INTERVAL 1 DAY`,
+      `CAST(available_at AS DATE) + 1`,
+    )
+  const anyInstant = (): string =>
+    one(
+      honestInstant(),
+      honestInstant(),
+      't',
+      `available_at - ${step()}`,
+      `date_trunc('day', available_at)`,
+      `least(available_at, ${instant()})`,
+      `coalesce(available_at, t)`,
+      `greatest(t, ${instant()})`,
+      `CASE WHEN v > 3 THEN t ELSE available_at END`,
+      `CAST(available_at AS DATE)`,
+    )
+
+  function base(): string {
+    return one(
+      () =>
+        `SELECT ts, asset, 1 AS x FROM calendar('${day()}', '2024-01-15', '12 hours'), (VALUES ('A'), ('B')) AS a (asset)`,
+      () =>
+        `SELECT ts, asset, 1 AS x FROM calendar('2024-01-02', '2024-01-15', '1 day'), (VALUES ('A'), ('B'), (NULL)) AS a (asset)`,
+      () =>
+        `SELECT CAST(${anyInstant()} AS TIMESTAMPTZ) AS ts, asset, v AS x FROM points WHERE metric = '${one('m', 'n')}'`,
+      () =>
+        `SELECT ${one('valid_from', 'valid_from', 'valid_to')} AS ts, id AS asset, CASE status WHEN 'active' THEN 1 ELSE 2 END AS x FROM history.products`,
+    )()
+  }
+
+  /** A relation in FROM. */
+  const from = (depth: number): string => `(${relation(depth + 1)})`
+
+  function joins(depth: number): string {
+    const match = `p.asset = k.asset AND ${known('p.available_at', 'k.ts')}`
+    return one(
+      () =>
+        `WITH k AS ${from(depth)} SELECT ts, asset, coalesce(v, 0) + coalesce(x, 0) AS x FROM pit_join('k', 'm', '24h')`,
+      () =>
+        `WITH k AS ${from(depth)} SELECT ts, asset, coalesce(v, 0) AS x FROM pit_join('k', '${one('m', 'n')}', '24h', latency := '6 hours')`,
+      () =>
+        `SELECT k.ts, k.asset, sum(p.v) AS x FROM ${from(depth)} AS k ${one('LEFT', '', 'INNER')} JOIN points AS p ON ${match} GROUP BY k.ts, k.asset`,
+      () =>
+        `SELECT k.ts, k.asset, p.v AS x FROM ${from(depth)} AS k ${one('LEFT', 'RIGHT', 'FULL', 'INNER')} JOIN points AS p ON ${match}`,
+      () =>
+        `SELECT greatest(k.ts, p.available_at) AS ts, k.asset, p.v AS x FROM ${from(depth)} AS k JOIN points AS p ON p.asset = k.asset`,
+      () => `SELECT k.ts, k.asset, k.x FROM ${from(depth)} AS k ${one('SEMI', 'ANTI')} JOIN points AS p ON ${match}`,
+      () =>
+        `SELECT k.ts, k.asset, k.x FROM ${from(depth)} AS k WHERE ${one('', 'NOT ')}EXISTS (FROM points AS p WHERE ${match})`,
+      () =>
+        `SELECT k.ts, k.asset, k.x FROM ${from(depth)} AS k WHERE k.asset ${one('', 'NOT ')}IN (SELECT p.asset FROM points AS p WHERE ${known('p.available_at', 'k.ts')})`,
+      () =>
+        `SELECT k.ts, k.asset, k.x FROM ${from(depth)} AS k WHERE k.asset ${one('', 'NOT ')}IN (SELECT CASE WHEN v > 2 THEN asset END FROM points)`,
+      () =>
+        `SELECT k.ts, k.asset, k.x FROM ${from(depth)} AS k WHERE (k.asset, k.ts) ${one('', 'NOT ')}IN (SELECT asset, ts FROM ${from(depth)})`,
+      () =>
+        `SELECT k.ts, k.asset, (SELECT ${one('sum', 'max', 'count')}(p.v) FROM points AS p WHERE ${match}) AS x FROM ${from(depth)} AS k`,
+      () => `SELECT k.ts, k.asset, p.v AS x FROM ${from(depth)} AS k ASOF LEFT JOIN (SELECT asset, ${one('available_at', 't')} AS at, max(v) AS v FROM points GROUP BY ALL) AS p
+        ON p.asset = k.asset AND ${one('k.ts >= p.at', 'k.ts > p.at', 'k.ts <= p.at')}`,
+      () =>
+        `SELECT k.ts, k.asset, j.x FROM ${from(depth)} AS k LEFT JOIN LATERAL (SELECT p.v AS x FROM points AS p WHERE ${match} ORDER BY p.t ${one('DESC', '')}, p.metric, p.v LIMIT 1) AS j ON true`,
+      () =>
+        `SELECT k.ts, k.asset, j.x FROM ${from(depth)} AS k JOIN ${from(depth)} AS j ON j.asset = k.asset AND j.ts ${one('<=', '=', '>=', '<')} k.ts`,
+      () => `SELECT k.ts, k.asset, count(h.id) AS x FROM ${from(depth)} AS k LEFT JOIN history.products AS h
+        ON ${one('h.valid_from <= k.ts AND k.ts < h.valid_to', 'h.valid_from <= k.ts', 'k.ts < h.valid_to', `h.valid_from <= k.ts AND h.valid_to = 'infinity'`)} GROUP BY ALL`,
+      () =>
+        `WITH k AS ${from(depth)} SELECT ts, asset, count(*) AS x FROM pit_universe('k') ${one('', `WHERE status = 'active'`)} GROUP BY ts, asset`,
+    )()
+  }
+
+  function windows(depth: number): string {
+    const call = one(
+      'sum(x)',
+      'max(x)',
+      'count(*)',
+      'lag(x)',
+      'lag(x, 2)',
+      'lead(x)',
+      'lag(x, -1)',
+      'first_value(x)',
+      'last_value(x)',
+      'rank()',
+      'row_number()',
+      'ntile(2)',
+      'nth_value(x, 2)',
+      'count(*) FILTER (x > 1)',
+      'dense_rank()',
+      'percent_rank()',
+    )
+    const partition = one(
+      '',
+      'PARTITION BY asset',
+      'PARTITION BY asset',
+      'PARTITION BY ts',
+      `PARTITION BY date_trunc('day', ts)`,
+    )
+    const order = one(
+      total('ts'),
+      total('ts'),
+      total('ts'),
+      total('ts DESC'),
+      total('x'),
+      total(`date_trunc('day', ts)`),
+      total('ts NULLS FIRST'),
+      '',
+    )
+    const frame = one(
+      '',
+      '',
+      'ROWS BETWEEN 2 PRECEDING AND CURRENT ROW',
+      'ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING',
+      'ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING',
+      'ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING',
+      'ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING',
+      'ROWS BETWEEN 3 PRECEDING AND -1 PRECEDING',
+    )
+    const range = one(
+      'RANGE BETWEEN INTERVAL 2 DAY PRECEDING AND CURRENT ROW',
+      'RANGE BETWEEN INTERVAL 2 DAY PRECEDING AND INTERVAL 1 DAY FOLLOWING',
+      'RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL 1 DAY PRECEDING',
+    )
+    const aggregate = /^(?:sum|max|count|first|last|nth)/.test(call)
+    // Where rows stand before one another by chance no frame of rows has one answer.
+    const spec =
+      order === ''
+        ? partition
+        : `${partition} ORDER BY ${aggregate && random() < 0.3 ? `ts ${range}` : `${order} ${aggregate ? frame : ''}`}`
+    const ordered = order !== '' || /^(?:sum|max|count)/.test(call)
+    const value = ordered && !(spec.includes('ORDER BY ts RANGE') && /value/.test(call)) ? call : 'sum(x)'
+    const select = `SELECT ts, asset, ${value} OVER (${spec}) AS x FROM ${from(depth)}`
+    return random() < 0.2
+      ? `SELECT ts, asset, x FROM ${from(depth)} QUALIFY row_number() OVER (PARTITION BY asset ORDER BY ${one(total('ts'), total('ts DESC'))}) <= 2`
+      : select
+  }
+
+  function groups(depth: number): string {
+    return one(
+      () => `SELECT ts, asset, ${one('sum', 'max', 'count', 'min')}(x) AS x FROM ${from(depth)} GROUP BY ts, asset`,
+      () => `SELECT ts, 'A' AS asset, sum(x) AS x FROM ${from(depth)} GROUP BY ts`,
+      () => `SELECT date_trunc('day', ts) + INTERVAL 1 DAY AS ts, asset, sum(x) AS x FROM ${from(depth)} GROUP BY ALL`,
+      () => `SELECT date_trunc('day', ts) AS ts, asset, sum(x) AS x FROM ${from(depth)} GROUP BY ALL`,
+      () =>
+        `SELECT ${one('max', 'min')}(ts) AS ts, asset, ${one('sum(x)', 'count(*)', '1')} AS x FROM ${from(depth)} GROUP BY asset`,
+      () => `SELECT DISTINCT ts, asset, ${one('x', '1 AS x')} FROM ${from(depth)}`,
+      () =>
+        `SELECT DISTINCT ON (${one('asset', 'ts', 'ts, asset')}) ts, asset, x FROM ${from(depth)} ORDER BY ${one(total('ts'), total('ts DESC'), total('x'))}`,
+      () =>
+        `SELECT ts, asset, x FROM ${from(depth)} ORDER BY ${one(total('ts'), total('ts'), total('ts DESC'), total('x'))} LIMIT ${one('3', '5', '1', '10%')}`,
+      () =>
+        `SELECT ts, asset, x FROM ${from(depth)} ORDER BY ${one(total('ts'), total('ts DESC NULLS FIRST'))} LIMIT 4 OFFSET 2`,
+      () =>
+        `SELECT ts, asset, (SELECT ${one('max(x)', 'count(*)')} FROM ${from(depth)} WHERE ts <= ${instant()}) AS x FROM ${from(depth)} WHERE ts ${one('>=', '>=', '<')} ${instant()}`,
+      () => `SELECT ts, asset, max(x) AS x FROM ${from(depth)} GROUP BY ROLLUP (ts, asset)`,
+    )()
+  }
+
+  function others(depth: number): string {
+    return one(
+      () =>
+        `SELECT ts, asset, x FROM ${from(depth)} WHERE ${one('x > 1', `asset = 'A'`, `ts >= ${instant()}`, 'x IS NULL', `ts <= ${instant()}`, 'asset IS NOT NULL')}`,
+      () => `SELECT ts ${one('+', '+', '-')} ${step()} AS ts, asset, x FROM ${from(depth)}`,
+      () =>
+        `SELECT ts, asset, x FROM ${from(depth)} ${one('UNION ALL', 'UNION', 'EXCEPT', 'EXCEPT ALL', 'INTERSECT', 'INTERSECT ALL')} SELECT ts, asset, x FROM ${from(depth)}`,
+      () => `SELECT ts, asset, x FROM ${from(depth)} UNION ALL BY NAME SELECT x, asset, ts FROM ${from(depth)}`,
+      () => `SELECT ts, asset, unnest([x, ${one('1', 'x + 1')}]) AS x FROM ${from(depth)}`,
+      () =>
+        `WITH c AS ${from(depth)} SELECT a.ts, a.asset, b.x FROM c AS a ${one('', 'LEFT')} JOIN c AS b ON b.asset = a.asset AND b.ts ${one('=', '<=', '<', '>')} a.ts`,
+      () =>
+        `SELECT ts, asset, CASE WHEN x > 2 THEN lead(x) OVER (ORDER BY ${total('ts')}) ELSE x END AS x FROM ${from(depth)}`,
+      () => `SELECT ts, asset, coalesce(x, 0) + 1 AS x FROM ${from(depth)}`,
+      () => `SELECT ts, asset, (SELECT count(*) FROM series) AS x FROM ${from(depth)}`,
+      () =>
+        `SELECT ts, 'A' AS asset, r AS x FROM ${from(depth)} AS k, range(CAST(coalesce(least(x, 2), 0) AS BIGINT)) AS g (r)`,
+    )()
+  }
+
+  function relation(depth: number): string {
+    if (depth > 3 || random() < 0.15 * depth) return base()
+    return one(
+      () => base(),
+      () => joins(depth),
+      () => joins(depth),
+      () => windows(depth),
+      () => groups(depth),
+      () => others(depth),
+    )()
+  }
+  return one(
+    () => joins(0),
+    () => windows(0),
+    () => groups(0),
+    () => others(0),
+  )()
+}
