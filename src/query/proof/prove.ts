@@ -98,11 +98,13 @@ function lateness(
   for (const one of bound) {
     const found = coveredBy(reading.values, facts, new Set([one]), [at])
     const late = reading.late.get(one)
+    const own = nameOf(reading, at)
+    const other = nameOf(reading, one) === own ? `another ${own} of its row` : nameOf(reading, one)
     if ('uncovered' in found || !found.by.has(at))
       return (
         late ?? {
           what,
-          why: `it is known at ${nameOf(reading, one)}, which nothing holds to be at or before ${nameOf(reading, at)}`,
+          why: `it is known at ${other}, which nothing holds to be at or before ${own}`,
         }
       )
   }
