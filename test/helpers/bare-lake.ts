@@ -14,6 +14,8 @@ export async function bareLake(): Promise<Engine> {
     gaps: `${series}, since TIMESTAMPTZ, missing BIGINT`,
     lake_info: 'lake VARCHAR, version BIGINT',
     registry_events: 'polled_at TIMESTAMPTZ, op VARCHAR',
+    links: 'metric_asset VARCHAR, product_id VARCHAR, ambiguous BOOLEAN, valid_from TIMESTAMPTZ, valid_to TIMESTAMPTZ',
+    'history.assets': 'id VARCHAR, valid_from TIMESTAMPTZ, valid_to TIMESTAMPTZ, asset_class VARCHAR',
     'history.products':
       'id VARCHAR, valid_from TIMESTAMPTZ, valid_to TIMESTAMPTZ, op VARCHAR, closed_by VARCHAR, status VARCHAR',
   }

@@ -32,7 +32,7 @@ async function refuted(lake: Engine, sql: string): Promise<string | undefined> {
 
 describe('a proof from the plan', () => {
   test('is refuted by no cut-off: random queries, honest ones and leaks', async () => {
-    const many = times('PITLAKE_PROOFS', 120, 500)
+    const many = times('PITLAKE_PROOFS', 60, 500)
     const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
     const told = { proved: 0, refuted: 0, failed: 0 }
     for (let n = 0; n < many; n++) {
