@@ -13,9 +13,16 @@ export function randomQuery(random: () => number): string {
   /** When a point may be used at an instant; some of them are too early. */
   const known = (clock: string, at: string): string =>
     one(
-      ...[`${clock} <= ${at}`, `${at} >= ${clock}`, `${clock} < ${at}`, `${clock} <= ${at} - ${step()}`],
+      `${clock} <= ${at}`,
+      `${at} >= ${clock}`,
+      `${clock} < ${at}`,
+      `${clock} <= ${at} - ${step()}`,
       `${clock} BETWEEN ${at} - ${step()} AND ${at}`,
-      ...[`${clock} <= ${at}`, `${clock} <= ${at} + ${step()}`, `${clock} > ${at}`, 'p.t <= ' + at, `p.t = ${at}`],
+      `${clock} <= ${at}`,
+      `${clock} <= ${at} + ${step()}`,
+      `${clock} > ${at}`,
+      `p.t <= ${at}`,
+      `p.t = ${at}`,
       `date_trunc('day', ${clock}) <= ${at}`,
       `${clock} <= date_trunc('day', ${at})`,
       `(${clock} <= ${at} OR p.v > 3)`,

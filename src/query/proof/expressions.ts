@@ -1,6 +1,6 @@
 import { constantText, directionOf, floorOf, instantOf, isUnit } from './constants.ts'
 import { pureAggregates, pureFunctions } from './functions.ts'
-import { count, type Node, part, parts, says, typeOf, word } from './nodes.ts'
+import { count, isNode, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { boundOf, type Reading } from './relations.ts'
 import { addValue, allOf, type Bound, type Fact, type Id, isInstant, isOrdered, valueOf } from './values.ts'
 
@@ -73,15 +73,12 @@ function constantInstant(node: Node, type: string): number | undefined {
   return text === undefined ? undefined : instantOf(text)
 }
 
-const plain = new Set([
-  ...['BOUND_CONSTANT', 'BOUND_CAST', 'BOUND_COMPARISON', 'BOUND_CONJUNCTION', 'BOUND_BETWEEN', 'BOUND_CASE'],
-  ...['BOUND_OPERATOR', 'BOUND_FUNCTION', 'BOUND_UNNEST'],
-])
+const plain = /^BOUND_(?:CONSTANT|CAST|COMPARISON|CONJUNCTION|BETWEEN|CASE|OPERATOR|FUNCTION|UNNEST)$/
 
 function boundIn(reading: Reading, node: Node, inner: readonly Id[]): Bound {
   const kind = word(node, 'expression_class')
   if (kind === 'BOUND_PARAMETER') return { what: 'a parameter', why: 'its value is not known' }
-  if (!plain.has(kind)) return { what: kind || 'an expression', why: 'no rule is known for it' }
+  if (!plain.test(kind)) return { what: kind || 'an expression', why: 'no rule is known for it' }
   const impure = [...namesIn(node, true)].find((name) => !pureFunctions.has(name) && !isListAggregate(node, name))
   if (impure !== undefined) return { what: `${impure}()`, why: 'it is not known to follow from its arguments alone' }
   const comparison = kind === 'BOUND_COMPARISON' ? untilBound(reading, inner) : undefined
@@ -105,12 +102,12 @@ function* namesIn(node: Node, own = false): Generator<string> {
   if (word(node, 'expression_class') === 'BOUND_FUNCTION') yield word(node, 'name')
   for (const [name, held] of Object.entries(node)) {
     if (own && name === 'children') continue
-    for (const one of Array.isArray(held) ? held : [held])
-      if (typeof one === 'object' && one !== null && !(own && isExpression(one))) yield* namesIn(one as Node)
+    const all: readonly unknown[] = [held].flat(9)
+    for (const one of all) if (isNode(one) && !(own && isExpression(one))) yield* namesIn(one)
   }
 }
 
-function isExpression(one: object): boolean {
+function isExpression(one: Node): boolean {
   return 'expression_class' in one || 'when_expr' in one
 }
 

@@ -72,14 +72,14 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
     ...parts(node, 'conditions').filter((one) => !says(one, 'comparison')),
     ...['predicate', 'condition'].flatMap((name) => (says(node, name) ? [part(node, name)] : [])),
   ]
-  const true_ = others.map((one) => factsIf(reading, one, wholeScope))
-  facts.push(...true_.flatMap((one) => one.facts))
+  const sure = others.map((one) => factsIf(reading, one, wholeScope))
+  facts.push(...sure.flatMap((one) => one.facts))
   const more = others.map((one) => valueIn(reading, one, wholeScope))
   const compared = pairs.map((one) => comparedBound(reading, one.left, one.right))
   const present = pairs.filter(({ comparison }) => !/DISTINCT/.test(comparison)).flatMap((one) => [one.left, one.right])
   const text = pairs.map((one) => `${nameOf(reading, one.left)}, ${nameOf(reading, one.right)}`).join('; ')
   const bound = allOf(...compared, boundOf(reading, more))
-  return { pairs, bound, facts, present: [...present, ...true_.flatMap((one) => one.present)], text }
+  return { pairs, bound, facts, present: [...present, ...sure.flatMap((one) => one.present)], text }
 }
 
 /** As for a comparison in an expression: whether an instant lies before a version's end is known at that instant. */

@@ -36,6 +36,7 @@ export function typeOf(node: Node, name = 'return_type'): string {
   return word(part(node, name), 'id')
 }
 
-function isNode(held: unknown): held is Node {
+/** Whether something of a plan has parts by name. */
+export function isNode(held: unknown): held is Node {
   return typeof held === 'object' && held !== null && !Array.isArray(held)
 }

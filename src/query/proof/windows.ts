@@ -28,13 +28,13 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
   const single = ['filters', 'start_expr', 'end_expr', 'offset_expr', 'default_expr'].flatMap((name) =>
     says(node, name) ? [value(part(node, name))] : [],
   )
-  const arguments_ = expressions('children')
+  const given = expressions('children')
   const partition = expressions('partitions')
   const order = orders.map((one) => value(part(one, 'expression')))
   const inner = parts(node, 'arg_orders').map((one) => value(part(one, 'expression')))
   const name = word(node, 'name') || word(node, 'type').replace('WINDOW_', '').toLowerCase()
-  const text = `${name}(${arguments_.map((id) => nameOf(reading, id)).join(', ')}) OVER (${frameWords(reading, node, partition, order)})`
-  const all = [...partition, ...order, ...arguments_, ...single, ...inner]
+  const text = `${name}(${given.map((id) => nameOf(reading, id)).join(', ')}) OVER (${frameWords(reading, node, partition, order)})`
+  const all = [...partition, ...order, ...given, ...single, ...inner]
   return { text, bound: frameBound(reading, node, text, child, scope, { partition, order, all }) }
 }
 
