@@ -1,11 +1,11 @@
+import { parseMicros } from '../../time.ts'
 import { count, type Node, part, parts, typeOf, word } from './nodes.ts'
 
 /** Microseconds of a text that names an instant, UTC where it says no zone; NaN where it is not read. */
 export function instantOf(text: string): number {
-  const form = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?)?(?:Z|\+00(?::?00)?)?$/
-  const [, day, minute = '00:00', second = ':00', fraction = '.0'] = form.exec(text.trim()) ?? []
-  if (day === undefined) return Number.NaN
-  return Date.parse(`${day}T${minute}${second}Z`) * 1000 + Math.round(Number(`0${fraction}`) * 1e6)
+  const form = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?)?(?:Z|\+00(?::?00)?)?$/
+  const [, day, minute = '00:00', second = ':00'] = form.exec(text.trim()) ?? []
+  return day === undefined ? Number.NaN : (parseMicros(`${day}T${minute}${second}Z`) ?? Number.NaN)
 }
 
 /** The text of a constant, through casts; undefined for anything else and for NULL. */
