@@ -11,7 +11,7 @@
  * The key comes in the header `X-Api-Key` or the query parameter `api_key`; errors are `{"error": text}`.
  */
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
-import { count, formatInstant, type Interval } from '../time.ts'
+import { count, day, end, formatInstant, type Interval } from '../time.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { type MetricsAsk, readAsk } from './metrics-request.ts'
 import { worldAssets } from './world/assets.ts'
@@ -68,6 +68,8 @@ export function answerMetrics(request: Request, env: MetricsEnv): Response {
   if (request.method !== 'GET') return failure(env, 405, `method ${request.method} is not allowed`)
   const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
   if (key !== env.key) return failure(env, 401, key === null ? 'missing API key' : 'invalid API key')
+  if (described !== undefined && pathIn(url, env.catalogue.wire.metadata?.stats) !== undefined)
+    return lagStats(described, url, env)
   if (described !== undefined) return describePath(described, env)
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
   if (path === assetsPath) return json(env, assetListing(env))
@@ -161,11 +163,36 @@ function metadata(endpoint: Endpoint, env: MetricsEnv): object {
   return { path, about, assets, intervals, currencies, exchanges, networks, launched: launchOf(path) }
 }
 
-/** The path whose metadata an address asks for; undefined for every other address. */
+/** The path whose metadata, or the statistics of whose lag, an address asks for; undefined for every other address. */
 export function describedPath(url: URL, { wire }: Catalogue): string | undefined {
-  const [before = ''] = wire.metadata?.template.split('{path}') ?? []
+  return pathIn(url, wire.metadata?.template) ?? pathIn(url, wire.metadata?.stats)
+}
+
+function pathIn(url: URL, template = ''): string | undefined {
+  const [before = ''] = template.split('{path}')
   const text = decodePath(`${url.pathname}${url.search}`)
   return before !== '' && text.startsWith(before) ? text.slice(before.length).replace(/&.*$/, '') : undefined
+}
+
+/** How late the points of the last thirty days came that were there by now. */
+function lagStats(path: string, url: URL, env: MetricsEnv): Response {
+  const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
+  const asset = url.searchParams.get(env.catalogue.wire.queryKeys.asset) ?? ''
+  const interval = endpoint?.intervals.includes('24h') ? '24h' : endpoint?.intervals[0]
+  const born = worldAssets.find(({ id }) => id === asset)
+  if (endpoint === undefined || interval === undefined || born === undefined || !assetHas(path, born))
+    return failure(env, 404, `no metric at ${path.slice(0, 200)}`)
+  const [currency = null] = endpoint.currencies
+  const [exchange = null] = endpoint.exchanges
+  const [network = null] = endpoint.networks
+  const now = env.now()
+  const series = { endpoint, asset, interval, currency, exchange, network, seed: env.seed }
+  const lags = [...worldPoints(series, now - 30 * day, now, now)]
+    .filter(({ computedAt }) => computedAt <= now)
+    .map(({ t, computedAt }) => computedAt - end(t, interval))
+    .toSorted((a, b) => a - b)
+  const at = (share: number): number | null => lags[Math.floor(share * (lags.length - 1))] ?? null
+  return json(env, { path: `/${path}`, asset, lag_seconds: { p5: at(0.05), p50: at(0.5), p95: at(0.95) } })
 }
 
 /** What one path takes, under the query keys, and from when. */

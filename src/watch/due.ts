@@ -23,10 +23,12 @@ export interface Learnt {
   readonly observations: number
   /** Before nearly all arrivals, in their middle, and after nearly all; null where the rule says as much. */
   readonly lag: { readonly early: number; readonly usual: number; readonly late: number } | null
+  /** What the provider says of it: asked by until enough has been seen. */
+  readonly told?: { readonly usual: number; readonly late: number }
 }
 
 /** Why a point is due when it is. */
-export type DueBy = 'rule' | 'learnt' | 'new' | 'quiet' | 'refused'
+export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
 /** What comes next of one series. */
 export interface NextPoint {
@@ -57,7 +59,7 @@ export interface DueInput {
 }
 
 /** After so many arrivals a lag counts as learnt, */
-const enough = 10
+export const enough = 10
 /** and then it is looked at anew in one interval of so many. */
 const lookEvery = 20
 /** Nothing is asked twice within this time. */
@@ -99,7 +101,7 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
     const due = asked === Number.NEGATIVE_INFINITY ? at : asked + day
     return { ...said, t, due, by: 'quiet', poll: due }
   }
-  return { ...said, t, due: dueAt(line, t), by: isLearnt(own) ? 'learnt' : 'rule', poll: pollAfter(line, t, asked) }
+  return { ...said, t, due: dueAt(line, t), by: byOf(own), poll: pollAfter(line, t, asked) }
 }
 
 type Said = Pick<NextPoint, 'series' | 'endpoint' | 'interval' | 'observations' | 'asked'>
@@ -120,7 +122,7 @@ function firstOf(
   const first = since === null ? null : ceil(since, said.interval, weekStart)
   const never = asked === Number.NEGATIVE_INFINITY
   if (first !== null && never && dueAt(line, first) > at)
-    return { ...said, t: first, due: dueAt(line, first), by: 'rule', poll: pollAfter(line, first, asked) }
+    return { ...said, t: first, due: dueAt(line, first), by: byOf(line.learnt), poll: pollAfter(line, first, asked) }
   if (never) return { ...said, t: null, due: at, by: 'new', poll: at }
   const failed = answers.length === 0 || answers.some(({ state }) => state === 'failed')
   const due = asked + (failed ? hour : day)
@@ -148,17 +150,27 @@ function isLearnt({ observations, lag }: Learnt): boolean {
   return lag !== null && observations >= enough
 }
 
+function byOf(learnt: Learnt): DueBy {
+  if (isLearnt(learnt)) return 'learnt'
+  return learnt.told === undefined ? 'rule' : 'told'
+}
+
+/** The lag that points are expected by: what was seen, else what is told; null where only the rule is known. */
+function expected(learnt: Learnt): { readonly usual: number; readonly late: number } | null {
+  return isLearnt(learnt) ? learnt.lag : (learnt.told ?? null)
+}
+
 /** No answer before this instant can hold the point: the end of its interval, and where a rule is stated, what it says. */
 function earliest({ endpoint, interval }: Line, t: Instant): Instant {
   const rules = endpoint.rules[interval]
   return ruleFor(rules, t).basis === 'stated' ? availableAt(rules, t, interval) : end(t, interval)
 }
 
-/** When a point should be there: after nearly every lag that was seen, else by the rule; whole minutes. */
+/** When a point should be there: after nearly every lag that was seen or is told, else by the rule; whole minutes. */
 function dueAt(line: Line, t: Instant): Instant {
   const { endpoint, interval, learnt } = line
-  const { lag } = learnt
-  if (lag === null || !isLearnt(learnt)) return availableAt(endpoint.rules[interval], t, interval)
+  const lag = expected(learnt)
+  if (lag === null) return availableAt(endpoint.rules[interval], t, interval)
   return Math.max(earliest(line, t), end(t, interval) + wholeMinutes(lag.late))
 }
 
@@ -179,12 +191,10 @@ function pollsOf(line: Line, t: Instant): { readonly polls: readonly Instant[]; 
   const { learnt, interval } = line
   const due = dueAt(line, t)
   const close = end(t, interval)
-  const { lag } = learnt
+  const lag = expected(learnt)
   const looks = !isLearnt(learnt) || indexOf(t, interval) % lookEvery === 0
-  const before =
-    lag === null || !isLearnt(learnt)
-      ? [close + Math.floor((due - close) / 2)]
-      : [close + Math.floor(lag.early / minute) * minute, close + wholeMinutes(lag.usual)]
+  const early = isLearnt(learnt) && learnt.lag !== null ? [close + Math.floor(learnt.lag.early / minute) * minute] : []
+  const before = lag === null ? [close + Math.floor((due - close) / 2)] : [...early, close + wholeMinutes(lag.usual)]
   const spread = lag === null ? Math.floor((due - close) / 4) : lag.late - lag.usual
   const floorAt = earliest(line, t)
   const polls = [...(looks ? before : []), due].map((instant) => Math.max(instant, floorAt))

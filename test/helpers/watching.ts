@@ -49,7 +49,13 @@ export async function simulate(
     await Promise.resolve()
   }
   const own = (): number => clock.now + (how.skew?.(clock.now) ?? 0)
-  const world = () => ({ ...depsAt({ root, url, now: own }), wait: moving, signal, now: () => own() * 1000 })
+  const world = () => ({
+    ...depsAt({ root, url, now: own }),
+    wait: moving,
+    signal,
+    now: () => own() * 1000,
+    temporary: tmpdir(),
+  })
   const watches = { metrics: true, registry: how.registry === true }
   const jobs = jobsOn({ settings, catalogue, selections: how.selections, watches, publish: null }, world)
   const events: WatchEvent[] = []
