@@ -265,5 +265,14 @@ test('unreadable files and folders that are files are refused by name', () => {
 
 test('the JSON schema for editors names every key', () => {
   const schema = configJsonSchema() as { properties: Readonly<Record<string, unknown>> }
-  expect(Object.keys(schema.properties)).toEqual(['data', 'metrics', 'registry', 'daily', 'catalogs', 'select'])
+  expect(Object.keys(schema.properties)).toEqual([
+    'data',
+    'metrics',
+    'registry',
+    'daily',
+    'check',
+    'hooks',
+    'catalogs',
+    'select',
+  ])
 })
