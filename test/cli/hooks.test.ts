@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Deps } from '../../src/commands/spec.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
@@ -224,21 +225,24 @@ test('an unknown hook and a wrong limit are one line each', async () =>
     expect(bench.sandbox.requests()).toEqual([])
   }))
 
+/** A world whose every wait moves its clock and the provider's, until an instant. */
+function running(bench: Bench, end: number): Partial<Deps> {
+  const stop = new AbortController()
+  return {
+    now: () => bench.clock.now * 1000,
+    signal: stop.signal,
+    sleep: async (ms) => {
+      await setImmediate()
+      bench.clock.now += ms / 1000
+      if (bench.clock.now > end) stop.abort()
+    },
+  }
+}
+
 test('a watch tells each turn that brought something and its end; a hook that hangs holds up nothing', async () =>
   await withBench(now, async (bench) => {
     expect((await run(bench, ['fetch'], '  {}\n')).code).toBe(0)
-    const stop = new AbortController()
-    let clock = now * 1000
-    const live = {
-      now: () => clock,
-      signal: stop.signal,
-      sleep: async (ms: number) => {
-        await Promise.resolve()
-        clock += ms
-        bench.clock.now = clock / 1000
-        if (clock > (now + 2 * day) * 1000) stop.abort()
-      },
-    }
+    const live = running(bench, now + 2 * day)
     const hooks = '  limit: 1s\n  on_stale: exit 1\n  on_done: cat >> on_done.jsonl; sleep 600\n'
     const ended = await run(bench, ['watch', '--json'], hooks, live)
     expect([ended.code, ended.message]).toEqual([0, ''])
@@ -253,4 +257,22 @@ test('a watch tells each turn that brought something and its end; a hook that ha
     // Turns are quicker than hooks that hang: those wait for each other, not the watch.
     expect(told('on_done')[0]).toMatchObject({ command: 'watch', event: { kind: 'metrics', brought: 1 } })
     expect(ended.out + ended.notes).not.toContain(fetchKey)
+  }))
+
+test('a watch tells what becomes stale while nobody answers, once', async () =>
+  await withBench(now, async (bench) => {
+    expect((await run(bench, ['fetch'], '  {}\n')).code).toBe(0)
+    bench.faults('reset@metrics')
+    const end = now + 18 * 3600
+    expect((await run(bench, ['watch'], '  on_stale: cat >> on_stale.jsonl\n', running(bench, end))).code).toBe(0)
+    const point = Math.floor(now / day) * day + day
+    expect(told('on_stale')).toEqual([
+      expect.objectContaining({
+        command: 'watch',
+        stale: [{ metric: 'supply/current_pit', interval: '24h', series: 1, late_seconds: expect.any(Number) }],
+      }),
+    ])
+    const at = Date.parse(String(told('on_stale')[0]?.['at'])) / 1000
+    expect(at - point).toBeGreaterThanOrEqual(3600)
+    expect(at - point).toBeLessThan(2 * 3600)
   }))

@@ -143,7 +143,7 @@ describe('the next point', () => {
     })
     const stated = sure(next(want('24h', lagOf(2 * hour, 'stated')), upTo(t), now, { lag: few }))
     expect([stated.due, stated.poll]).toEqual([end(t, '24h') + 2 * hour, end(t, '24h') + 2 * hour])
-    expect(sure(next(one, upTo(t), now, { lag: { ...told, told: few.told } }))).toMatchObject({ by: 'learnt' })
+    expect(sure(next(one, upTo(t), now, { lag: { ...few, ...told } }))).toMatchObject({ by: 'learnt' })
   })
 
   test('of what was never asked, has nothing, is refused, withdrawn, over, or not begun', () => {
