@@ -68,7 +68,7 @@ export const show: CommandSpec = {
 /** `catalog export`: every endpoint in full. */
 export const exportAll: CommandSpec = {
   name: 'catalog export',
-  ends: [],
+  ends: [6],
   summary: 'Every endpoint in full, value sets spelled out, as one JSON array; or a dbt sources.yml of the views.',
   options: [
     { flags: '--json', about: 'the form without --dbt; accepted for symmetry' },

@@ -222,7 +222,7 @@ export function encodeEntry(entry: Entry): { text: string; digest: string } {
 export function decodeEntry(text: string, name: string): { entry: Entry; digest: string } {
   const { body, digest } = openSealed(text, `journal entry ${name}`)
   const entry = JSON.parse(body) as Entry
-  refuseNewer(entry.schema_version, name)
+  refuseNewer(entry.schema_version, name, entry.program)
   checkEntry(entry, name)
   return { entry, digest }
 }
@@ -239,14 +239,16 @@ function checkEntry(value: unknown, name: string): void {
   })
 }
 
-/** Refuses what a newer program wrote. */
-export function refuseNewer(schema: unknown, name: string): void {
+/** Refuses what a newer program wrote; `program` is what it says that it was written by. */
+export function refuseNewer(schema: unknown, name: string, program?: unknown): void {
   if (typeof schema === 'number' && schema <= journalSchema) return
+  const by = typeof program === 'string' ? /^pitlake (\d+\.\d+\.\d+[-.\w]*)$/.exec(program)?.[1] : undefined
+  const install = by === undefined ? '' : ` to ${by} or later (npm install pitlake@${by})`
   throw new LakeError('usage', {
     subject: `journal entry ${name}`,
     expected: `schema_version up to ${journalSchema}`,
     got: String(schema),
-    next: 'this lake was written by a newer pitlake: update the program',
+    next: `this lake was written by a newer pitlake: update the program${install}`,
   })
 }
 

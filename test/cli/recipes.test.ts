@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
-import { cpSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { lockJob } from '../../src/store/lock.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Bench, withBench } from '../helpers/fetching.ts'
+import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
 
@@ -17,6 +18,8 @@ const selection = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], inter
 
 interface Ended {
   readonly code: number | null
+  readonly out: string
+  /** Both streams. */
   readonly said: string
 }
 
@@ -24,10 +27,11 @@ interface Ended {
 async function run(command: string, argv: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const { PATH = '' } = process.env
   const child = spawn(command, argv, { cwd, env: { PATH, HOME: cwd, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
+  let [out, said] = ['', '']
+  child.stdout.on('data', (part: Buffer) => (out += part.toString()))
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => (said += part.toString()))
   const code = await new Promise<number | null>((done) => child.on('close', done))
-  return { code, said }
+  return { code, out, said }
 }
 
 /** Works on a lake of ten days, in a folder beside it that holds a copy of a recipe. */
@@ -73,5 +77,114 @@ test('dbt: sources parse, their tests hold, freshness is that of the rules, mode
     )
     expect(told).toEqual(held)
     expect(Number(told?.['points'])).toBeGreaterThan(5)
+  })
+})
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const scripts = fileURLToPath(new URL('../python', import.meta.url))
+
+/** What a recipe finds in its environment: this program, a config that selects, both APIs, and where it publishes. */
+function around(bench: Bench, folder: string): Readonly<Record<string, string>> {
+  const select = `[{ assets: [BTC, ETH], paths: [supply/current_pit], since: ${new Date(since * 1000).toISOString()} }]`
+  writeFileSync(join(folder, 'pitlake.yaml'), `data: ${bench.root}\nselect: ${select}\n`)
+  return {
+    PITLAKE_COMMAND: `${process.execPath} ${main}`,
+    PITLAKE_HOME: folder,
+    PITLAKE_METRICS_URL: bench.url,
+    PITLAKE_METRICS_KEY: fetchKey,
+    PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1`,
+    PITLAKE_REGISTRY_KEY: otherKey,
+    PITLAKE_PUBLISH: join(folder, 'published'),
+    PYTHONPATH: folder,
+  }
+}
+
+/** A lake of some days whose newest points the provider tells otherwise by now, and whose registry another job holds. */
+async function withTrouble(bench: Bench, work: () => Promise<void>): Promise<void> {
+  await bench.fetch({ ...selection, until: now - 3 * day })
+  bench.faults(`rewrite@supply/*:t=${(Math.floor(now / day) - 4) * day},v=101`)
+  await using _ = await lockJob(bench.root, 'registry', { pid: 1, host: 'h', command: 'pitlake x', since: 1 })
+  await work()
+}
+
+/** The provider tells again what it told before, and a person has taken note of it. */
+async function settled(bench: Bench): Promise<void> {
+  bench.faults()
+  const { out } = await pitlake(bench.root, ['violations', 'list', '--json', '--data', bench.root])
+  const { violations } = JSON.parse(out) as { violations: readonly { id: string }[] }
+  expect(violations.length).toBeGreaterThan(0)
+  const ids = violations.map(({ id }) => id)
+  const accepted = await pitlake(bench.root, ['violations', 'accept', ...ids, '--why', 'x', '--data', bench.root])
+  expect([accepted.code, accepted.message]).toEqual([0, ''])
+}
+
+/** What test/python/dagster_run.py tells. */
+interface Materialised {
+  readonly success: boolean
+  readonly assets: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  readonly checks: Readonly<Record<string, readonly [boolean, string]>>
+  readonly failures: Readonly<Record<string, string>>
+  readonly retries: readonly string[]
+}
+
+test('Dagster: jobs are assets, findings checks; what is held is tried again, what a person must mend fails', async (context) => {
+  const python = need(context, 'dagster')
+  await withRecipe('orchestrators', async (bench, folder) => {
+    const env = around(bench, folder)
+    const materialise = async (more: Readonly<Record<string, string>> = {}): Promise<Materialised> => {
+      const { out, said } = await run(python, [join(scripts, 'dagster_run.py')], folder, { ...env, ...more })
+      expect(said).not.toMatch(new RegExp(`${fetchKey}|${otherKey.replaceAll(/\W/g, String.raw`\$&`)}`))
+      if (!out.startsWith('{')) throw new Error(said)
+      return JSON.parse(out) as Materialised
+    }
+    await withTrouble(bench, async () => {
+      const told = await materialise()
+      expect(told).toMatchObject({ success: false, retries: ['registry', 'registry', 'registry'] })
+      expect(told.assets).toEqual({ metrics: expect.objectContaining({ exit_code: 4, points_added: 6 }) as unknown })
+      expect(told.checks).toEqual({ 'metrics integrity': [false, 'ERROR'], 'metrics complete': [true, 'WARN'] })
+    })
+    const found = await materialise()
+    expect([found.success, Object.keys(found.assets).toSorted(), found.failures, found.retries]).toEqual([
+      true,
+      ['metrics', 'published', 'registry', 'views'],
+      {},
+      [],
+    ])
+    const failed = Object.entries(found.checks).filter(([, [passed]]) => !passed)
+    // The violation stands until somebody accepts it; verify sees it once more.
+    expect(failed.map(([name]) => name)).toEqual(expect.arrayContaining(['views status', 'views verify']))
+    await settled(bench)
+    const refused = await materialise({ PITLAKE_METRICS_KEY: 'not-the-right-key' })
+    expect([refused.success, refused.retries, Object.keys(refused.failures)]).toEqual([false, [], ['views_verify']])
+    expect(refused.failures['views_verify']).toContain('check PITLAKE_METRICS_KEY')
+    expect(refused.checks).toMatchObject({ 'views status': [true, 'ERROR'], 'views availability': [true, 'ERROR'] })
+  })
+})
+
+test('Airflow: each job runs whatever the others said, findings fail the run, a good one passes', async (context) => {
+  const python = need(context, 'airflow')
+  await withRecipe('orchestrators', async (bench, folder) => {
+    const env = {
+      ...around(bench, folder),
+      AIRFLOW_HOME: join(folder, 'home'),
+      AIRFLOW__CORE__LOAD_EXAMPLES: 'False',
+      AIRFLOW__CORE__DAGS_FOLDER: folder,
+    }
+    const dag = async (): Promise<unknown> => {
+      const told = join(folder, 'told.json')
+      rmSync(told, { force: true })
+      const { said } = await run(python, [join(scripts, 'airflow_run.py'), told], folder, env)
+      if (!existsSync(told)) throw new Error(said)
+      expect(said).not.toMatch(new RegExp(`${fetchKey}|${otherKey.replaceAll(/\W/g, String.raw`\$&`)}`))
+      return JSON.parse(readFileSync(told, 'utf8'))
+    }
+    const good = { views: 'success', publish: 'success', availability: 'success' }
+    await withTrouble(bench, async () => {
+      const bad = { fetch: 'failed', registry_sync: 'failed', verify: 'failed', status: 'failed', told: 'failed' }
+      expect(await dag()).toEqual({ run: 'failed', tasks: { ...good, ...bad } })
+    })
+    await settled(bench)
+    const more = { fetch: 'success', registry_sync: 'success', verify: 'success', status: 'success', told: 'skipped' }
+    expect(await dag()).toEqual({ run: 'success', tasks: { ...good, ...more } })
   })
 })

@@ -1,3 +1,8 @@
+import { expect } from 'vitest'
+import { sha256File } from '../../src/ledger/commit.ts'
+import { liveFiles } from '../../src/ledger/held.ts'
+import { listJournal } from '../../src/ledger/journal.ts'
+import { inLake } from '../../src/store/layout.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -42,4 +47,15 @@ export async function mergeAndVacuum(root: string): Promise<readonly string[]> {
   await merge(root)
   const { paths } = await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: async () => undefined })
   return paths
+}
+
+/** The newest version that stands in a folder, every file of which is there byte for byte; 0 for none yet. */
+export async function wholeVersion(root: string): Promise<number> {
+  const { entries, checkpoints } = await listJournal(root)
+  if (entries.length + checkpoints.length === 0) return 0
+  using ledger = await Ledger.inMemory(root)
+  for (const { path, sha256 } of liveFiles(ledger))
+    expect([path, await sha256File(inLake(root, path))]).toEqual([path, sha256])
+  expect(ledger.head().version).toBe(Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0))
+  return ledger.head().version
 }

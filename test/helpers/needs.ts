@@ -38,8 +38,6 @@ const needs = {
   dbt: [() => recipe('dbt'), 'dbt is asked by make test-recipes alone'],
   dagster: [() => recipe('dagster'), 'Dagster is asked by make test-recipes alone'],
   airflow: [() => recipe('airflow'), 'Airflow is asked by make test-recipes alone'],
-  rsync: [() => program('/usr/bin/rsync'), 'no rsync (apt-get install rsync)'],
-  logrotate: [() => program('/usr/sbin/logrotate', '/usr/bin/logrotate'), 'no logrotate (apt-get install logrotate)'],
   systemd: [() => program('/usr/bin/systemd-analyze'), 'no systemd-analyze (apt-get install systemd)'],
   chromium: [() => program(...browsers), 'no chromium (apt-get install chromium)'],
   mount: [mounts, 'no right to mount a file system'],

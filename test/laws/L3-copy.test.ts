@@ -4,30 +4,17 @@ import { describe, expect, test } from 'vitest'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { sha256File } from '../../src/ledger/commit.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
-import { listJournal } from '../../src/ledger/journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { folderAt } from '../../src/publish/folder.ts'
 import { copyLake } from '../../src/publish/lake-copy.ts'
 import { publishLake } from '../../src/publish/publish-lake.ts'
 import { s3At } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
-import { inLake } from '../../src/store/layout.ts'
 import { inFolder } from '../helpers/lakes.ts'
-import { grow, mergeAndVacuum, pullDeps } from '../helpers/mirrors.ts'
+import { grow, mergeAndVacuum, pullDeps, wholeVersion } from '../helpers/mirrors.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
 import { long, shareOf } from '../helpers/shares.ts'
-
-/** The newest version that stands in a folder, every file of which is there byte for byte; 0 for none yet. */
-async function wholeVersion(root: string): Promise<number> {
-  const { entries, checkpoints } = await listJournal(root)
-  if (entries.length + checkpoints.length === 0) return 0
-  using ledger = await Ledger.inMemory(root)
-  for (const { path, sha256 } of liveFiles(ledger))
-    expect([path, await sha256File(inLake(root, path))]).toEqual([path, sha256])
-  expect(ledger.head().version).toBe(Math.max(entries.at(-1) ?? 0, checkpoints.at(-1) ?? 0))
-  return ledger.head().version
-}
 
 /** What a lake is: its journal, marker and runs with their digests, and the files of its newest version. */
 async function lakeOf(root: string): Promise<readonly string[]> {

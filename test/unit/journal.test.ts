@@ -59,7 +59,14 @@ describe('an entry', () => {
   })
   it('of a newer program is refused with a word', () => {
     const { text } = encodeEntry(entry(1, null, { schema_version: journalSchema + 1 }))
-    expect(() => decodeEntry(text, 'e')).toThrow(/newer pitlake/)
+    expect(() => decodeEntry(text, 'e')).toThrow(/newer pitlake: update the program$/)
+    const told = (program: string): string =>
+      encodeEntry(entry(1, null, { schema_version: journalSchema + 1, program })).text
+    expect(() => decodeEntry(told('pitlake 3.1.0'), 'e')).toThrow(
+      /update the program to 3\.1\.0 or later \(npm install pitlake@3\.1\.0\)$/,
+    )
+    // Nobody types a text of somebody's journal into a shell.
+    expect(() => decodeEntry(told('pitlake 3.1.0; rm -r'), 'e')).toThrow(/update the program$/)
   })
 })
 
