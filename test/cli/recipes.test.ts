@@ -140,7 +140,7 @@ test('Dagster: jobs are assets, findings checks; what is held is tried again, wh
     await withTrouble(bench, async () => {
       const told = await materialise()
       expect(told).toMatchObject({ success: false, retries: ['registry', 'registry', 'registry'] })
-      expect(told.assets).toEqual({ metrics: expect.objectContaining({ exit_code: 4, points_added: 6 }) as unknown })
+      expect(told.assets).toEqual({ metrics: expect.objectContaining({ exit_code: 4, violations: 2 }) as unknown })
       expect(told.checks).toEqual({ 'metrics integrity': [false, 'ERROR'], 'metrics complete': [true, 'WARN'] })
     })
     const found = await materialise()
