@@ -61,7 +61,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'laws/L1-publish cli/publish laws/L6-publish laws/L6-published-vacuum laws/L6-pull',
   ],
   [
-    /ledger\/(?:archive|news|version-changes|datings)/,
+    /ledger\/(?:archive|fold|news|version-changes|datings)/,
     'unit/held unit/commit unit/ledger',
     'unit/merge views/recent views/changed laws/L1-clock-ledger laws/L6-growth laws/L6-stamp',
   ],
