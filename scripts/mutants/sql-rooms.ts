@@ -25,6 +25,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   ],
   [/views\/(?:template|compile)/, 'views/cases views/clocks', 'views/build laws/L1-L6-views laws/L1-lookahead'],
   [/views\//, 'views/cases views/folders', 'views/recent views/build laws/L1-L6-views'],
+  [/points\/sql\/(?:by_value|conflicts)/, 'unit/convert-poison unit/convert-values unit/convert', 'unit/convert-fuzz'],
   [
     /points\//,
     'unit/convert unit/convert-values unit/convert-time unit/convert-overlap unit/convert-batch',
@@ -52,7 +53,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'laws/L1-clock-registry',
     'laws/L1-clock-ledger laws/L1-clock-ahead laws/L6-growth',
   ],
-  [/upkeep\/forget/, 'unit/doctor', 'laws/L2-remedies laws/L2-accepted'],
+  [/upkeep\/forget/, 'unit/forget unit/doctor', 'laws/L2-remedies laws/L2-accepted'],
   [/upkeep\//, 'unit/merge-plan unit/merge', 'laws/L6-compact laws/L6-layouts unit/doctor'],
   [/publish\/readers/, 'views/readers-trino', 'views/readers laws/L1-publish'],
   [

@@ -27,14 +27,13 @@ export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
   return await rowsAs(engine, stepFields, universeSql(paths))
 }
 
-/** Each step turns one state of a product into another; the running sums are the universe. */
+/** Each step, one of a product in a poll, turns one state of it into another; the running sums are the universe. */
 function universeSql(paths: readonly string[]): string {
   return `
     WITH step AS (
-      SELECT id, "at", step_file, file_row_number,
+      SELECT id, "at",
         CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired' ELSE 'active' END AS state
-      FROM read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false, filename = 'step_file', file_row_number = true)
-      QUALIFY row_number() OVER (PARTITION BY id, "at" ORDER BY step_file DESC, file_row_number DESC) = 1
+      FROM read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)
     ), move AS (
       SELECT "at", state, coalesce(lag(state) OVER (PARTITION BY id ORDER BY "at"), 'gone') AS before FROM step
     ), change AS (
