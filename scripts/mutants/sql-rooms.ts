@@ -18,6 +18,8 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'views/cases views/joins-options views/joins-time views/joins-oracle',
     'laws/L1-L6-views',
   ],
+  [/views\/sql\/8[01]_/, 'views/cases views/universe', 'laws/L1-L6-views laws/L1-clock-registry'],
+  [/views\/(?:described|dbt)/, 'views/dbt', 'views/objects'],
   [
     /views\/sql\/[78]\d_/,
     'views/cases views/two-apis views/links',

@@ -136,7 +136,7 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
        FROM ${source}
        WINDOW w AS (PARTITION BY asset, currency, exchange, network, params ORDER BY t)
      ), island AS (
-       SELECT *, count(*) FILTER (WHERE expected IS DISTINCT FROM t)
+       SELECT *, count(*) FILTER (WHERE expected <> t)
          OVER (PARTITION BY asset, currency, exchange, network, params ORDER BY t) AS n FROM point
      )
      SELECT asset, currency, exchange, network, params, epoch(min(t))::DOUBLE AS first, epoch(max(t))::DOUBLE AS last,

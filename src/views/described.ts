@@ -38,7 +38,7 @@ export async function describeViews(catalogue: Catalogue): Promise<readonly Desc
        coalesce(views.comment, '') AS about, column_name AS name, data_type AS type, coalesce(columns.comment, '') AS told
      FROM duckdb_views() AS views
      JOIN duckdb_columns() AS columns ON columns.schema_name = views.schema_name AND columns.table_name = view_name
-     WHERE NOT views.internal ORDER BY view, column_index`,
+     WHERE NOT views.internal ORDER BY column_index`,
   )
   const columns = Map.groupBy(rows, ({ view }) => view)
   return objects.flatMap(({ name: view, kind }) => {

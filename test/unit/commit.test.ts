@@ -137,7 +137,6 @@ it('lists a file of the lake once more only under another label, and none that i
   inFolder(async (root) => {
     using ledger = await Ledger.open(root)
     await commit(ledger, draftOf(root, 0), deps)
-    await commit(ledger, draftOf(root, 1), deps)
     const [file] = liveFiles(ledger)
     if (!file) throw new Error('no file')
     const again = { job: 'repair', run: 'r', provider: synthetic }
@@ -150,6 +149,12 @@ it('lists a file of the lake once more only under another label, and none that i
       /not listed/,
     )
     expect(await commit(ledger, listed({ label: 'other' }), deps)).toMatchObject({ made: true })
+    await expect(commit(ledger, listed({ label: 'other' }), deps)).rejects.toThrow(/listed already/)
+    await commit(ledger, draftOf(root, 1), deps)
+    const second = liveFiles(ledger).find(({ path }) => path !== file.path)
+    if (!second) throw new Error('no second file')
+    const further = { ...again, add: [{ ...listedAs(second, {}), label: 'other' }] }
+    expect(await commit(ledger, further, deps)).toMatchObject({ made: true })
     expect(
       liveFiles(ledger)
         .filter(({ path }) => path === file.path)

@@ -259,6 +259,8 @@ describe('holes', () => {
       [2, 10, 2],
       [2, 11, 3],
       // Alone of their kind, far behind; and one right before a hole, of which there are more.
+      [1, 9, 8],
+      [4, 9, 4],
       [1, 7, 6],
       [1, 18, 5],
       [2, 16, 0],
@@ -270,7 +272,7 @@ describe('holes', () => {
     ]
     await session.run(`INSERT INTO proof_moved VALUES ${rows.map((row) => `(${row.join(', ')})`).join(', ')}`)
     const found = await suspectStates(session, 20, 20)
-    expect(found).toEqual([1, 2, 5, 12, 16, 19, 7, 18, 3, 10])
+    expect(found).toEqual([1, 2, 5, 12, 16, 19, 9, 7, 18, 3, 10])
     expect(await suspectStates(session, 20, 3)).toEqual([1, 2, 5])
     expect([...(await unmovedStates(session, 6))]).toEqual([0, 3, 4])
   })

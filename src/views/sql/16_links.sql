@@ -63,15 +63,15 @@ matches AS (
   FROM unmapped JOIN product_versions ON lower(product_versions.symbol) = lower(unmapped.symbol)
   WHERE coalesce(len(contracts), 0) = 0
 ),
--- Versions that touch are one period; an asset is linked on one basis only.
+-- Versions that touch are one period; an asset is linked on one basis only, and what is assumed lies before the rest.
 marked AS (
-  SELECT *, coalesce(max(valid_to) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address, assumed
+  SELECT *, coalesce(max(valid_to) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address
     ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) < valid_from, true) AS apart
   FROM matches
   WHERE valid_from < valid_to AND product_id IS NOT NULL
 ),
 numbered AS (
-  SELECT *, count_if(apart) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address, assumed
+  SELECT *, count_if(apart) OVER (PARTITION BY metric_asset, product_id, symbol, chain_id, address
     ORDER BY valid_from, valid_to ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS period
   FROM marked
 ),
