@@ -17,7 +17,7 @@ import {
   mergedFrom,
   summary,
 } from '../../src/ledger/held.ts'
-import { earlierDatings, redatedLabel } from '../../src/ledger/datings.ts'
+import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/ledger/datings.ts'
 import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { heldRuns, requestTotals, verifiedTotals } from '../../src/ledger/held-runs.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
@@ -264,6 +264,83 @@ test('earlier datings follow one another within their partition only', () => {
     { metric: 'b', interval: '24h', from: null, until: 9, paths: ['b9'] },
   ])
 })
+
+test('at an instant each partition is read as it was dated then, and the newest where none is given', async () => {
+  using engine = await Engine.open()
+  await engine.run(`CREATE TABLE stored AS SELECT * FROM (VALUES ('now', 'a', '24h'), ('now', 'a', '1h'), ('now', 'b', '24h'),
+    ('now', 'c', '24h'), ('a3', 'a', '24h'), ('a20', 'a', '24h'), ('h7', 'a', '1h'), ('b3', 'b', '24h')) AS s (path, metric, "interval")`)
+  const of = (metric: string, interval: '24h' | '1h', from: number | null, until: number, path: string) => ({
+    ...{ metric, interval, from, until },
+    paths: [path],
+  })
+  const datings = [
+    of('a', '1h', null, 7, 'h7'),
+    of('a', '24h', null, 3, 'a3'),
+    of('a', '24h', 3, 20, 'a20'),
+    of('b', '24h', null, 3, 'b3'),
+  ]
+  const read = (paths: readonly string[]): string =>
+    `(FROM stored WHERE path IN (${paths.map((path) => `'${path}'`).join(', ')}))`
+  const seen = async (at: number | null, all = datings): Promise<string[]> => {
+    const instant = at === null ? 'CAST(NULL AS TIMESTAMPTZ)' : `make_timestamptz(${at}::BIGINT)`
+    const rows = await engine.rows<{ said: string }>(
+      `SELECT path || ' ' || metric || ' ' || "interval" AS said FROM ${datedPointsSql(read(['now']), all, read, instant)} ORDER BY ALL`,
+    )
+    return rows.map(({ said }) => said)
+  }
+  const newest = ['now a 1h', 'now a 24h', 'now b 24h', 'now c 24h']
+  for (const at of [null, 20, 99]) expect(await seen(at)).toEqual(newest)
+  expect(await seen(2)).toEqual(['a3 a 24h', 'b3 b 24h', 'h7 a 1h', 'now c 24h'])
+  expect(await seen(3)).toEqual(['a20 a 24h', 'h7 a 1h', 'now b 24h', 'now c 24h'])
+  expect(await seen(7)).toEqual(['a20 a 24h', 'now a 1h', 'now b 24h', 'now c 24h'])
+  expect(await seen(2, [])).toEqual(newest)
+})
+
+test('old requests stay while a live window or a violation names them', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const about = { run: 'a', api: 'metrics', path: '/x', query: {}, series: null, since: null, until: null } as const
+    const cost = { status: 200, outcome: 'body', points: 1, bytes: 9, credits: 2, attempts: 1, seconds: null } as const
+    const requests = ['live', 'left', 'doubted', 'unnamed'].map(
+      (id): RequestRow => ({ id, ...about, ...cost, asked_at: 1, detail: null }),
+    )
+    const draft = { run: 'a', job: 'fetch', provider: { metrics: 'x', synthetic: true } }
+    const { id } = seriesRow(0)
+    const violation = {
+      series: id,
+      t: 5,
+      kind: 'changed',
+      stored: '1',
+      offered: '2',
+      stored_at: 1,
+      offered_at: 2,
+      request: 'doubted',
+    } as const
+    const windows = [coverageRow(0, 0, 9, { request: 'left' }), coverageRow(0, 90, 99)]
+    await commit(
+      ledger,
+      { ...draft, series: [seriesRow(0)], coverage: windows, violations: [violation], requests },
+      commitDeps({ nowMicros: () => 10 }),
+    )
+    await commit(
+      ledger,
+      {
+        ...draft,
+        coverage: [coverageRow(0, 0, 9, { request: 'live', asked_at: 2000, state: 'failed', reason: 'torn' })],
+      },
+      commitDeps({ nowMicros: () => 20 }),
+    )
+    const kept = async (before: number): Promise<unknown[]> => {
+      await commit(
+        ledger,
+        { ...draft, job: 'archive', state: toState({ before, requests: 0, credits: 0 }) },
+        commitDeps({ nowMicros: () => 30 }),
+      )
+      return [...ledger.rowsOf('requests')].map((row) => row['id']).toSorted()
+    }
+    expect(await kept(1)).toEqual(['doubted', 'left', 'live', 'unnamed'])
+    expect(await kept(20)).toEqual(['doubted', 'live'])
+  }))
 
 test('of runs that began together the last by name is the newest', () =>
   inFolder(async (root) => {
