@@ -77,10 +77,11 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   [/query\/(?:lookahead|registry-objects)/, 'unit/lookahead-states', 'views/notes cli/lookahead laws/L1-lookahead'],
   [/query\/panel/, 'views/panel views/universe', 'unit/query-api laws/L1-lookahead'],
   [/query\/stamped/, 'unit/merge-plan', 'laws/L6-stamp laws/L6-compact'],
+  [/query\/json-lines/, 'unit/json-lines', 'unit/query-output'],
   [
     /query\//,
-    'unit/json-lines unit/query-session unit/query-output unit/query-lake',
-    'unit/query-api views/notes views/changed unit/query-gate',
+    'unit/query-session unit/query-output unit/query-lake',
+    'unit/json-lines unit/query-api views/notes views/changed unit/query-gate',
   ],
   [/metrics\//, 'unit/metadata', 'laws/L2-verify laws/L5-metadata cli/trust'],
   [/store\//, 'unit/engine unit/points-files', 'unit/ledger unit/merge-plan'],

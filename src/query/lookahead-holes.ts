@@ -17,7 +17,7 @@ interface Comb {
 /** Whether the lake's views can be read with holes; those of an older program cannot. */
 export async function canHide(session: Engine): Promise<boolean> {
   const rows = await session.rows(
-    `SELECT 1 AS found FROM system.main.duckdb_views() AS v WHERE v.view_name = 'points' AND contains(v.sql, 'proof_hidden')`,
+    `SELECT v.view_name FROM system.main.duckdb_views() AS v WHERE v.view_name = 'points' AND contains(v.sql, 'proof_hidden')`,
   )
   return rows.length > 0
 }

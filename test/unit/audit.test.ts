@@ -267,8 +267,16 @@ describe('availability rules against arrivals', () => {
   })
 
   test('a top-up long after the rule shows that a point was late, and proposes nothing', async () => {
-    const seen = days(() => 0).map(({ t }) => ({ t, observed: text(at(t) + 6 * 86_400) }))
-    expect(await audited(seen)).toMatchObject({ verdict: 'disproved', backfilled: 6, late: 94, proposed_lag: null })
+    const seen = (after: number) => days(() => 0).map(({ t }) => ({ t, observed: text(at(t) + 86_400 + after) }))
+    expect(await audited(seen(5 * 86_400))).toMatchObject({
+      verdict: 'disproved',
+      backfilled: 6,
+      late: 94,
+      proposed_lag: null,
+    })
+    // An interval behind the rule's instant is no longer than it may be to tell how late.
+    expect(await audited(seen(87_000))).toMatchObject({ verdict: 'disproved', proposed_lag: expect.any(String) })
+    expect(await audited(seen(87_001))).toMatchObject({ verdict: 'disproved', proposed_lag: null })
   })
 
   test('a proposal names its intervals, keeps what the row says already, and reads as configuration', () => {
