@@ -210,22 +210,28 @@ export async function tryAll(root: string, jobsPath: string, logPath: string): P
     suites.set(file, own)
     return own
   }
+  /** All modules at once: what was read before and what reads more as it runs would not be of one piece. */
+  const forget = (): void => {
+    vi.resetModules()
+    suites.clear()
+  }
   /** A file that fails without any mutant has no say: it is asked the first time that it notices one. */
   const isFit = async (file: string): Promise<boolean> => {
     if (trusted.has(file)) return true
+    forget()
     const wrong = await outcome(async () => await read(file))
     if (!wrong) trusted.add(file)
     log(wrong ? { unfit: file, ...wrong } : { fit: file })
     return !wrong
   }
-  for (const { id, anew, tests } of jobs) {
+  for (const { id, anew, tests } of jobs.toSorted((a, b) => Number(a.anew) - Number(b.anew))) {
     log({ started: id })
     let death: Said | undefined
     for (const file of tests) {
       if (unfit.has(file)) continue
       const own = anew ? undefined : await read(file)
       activate(id)
-      if (anew) vi.resetModules()
+      if (anew) forget()
       const wrong = await outcome(async () => own ?? (await collect(`${root}/${file}`)))
       activate(undefined)
       if (wrong?.late === true || (wrong && (await isFit(file)))) death = { id, by: file, ...wrong }
