@@ -68,6 +68,25 @@ const dimensions: PointRow[] = [
   point('DIMS', '03-01', '06-01', 2 ** n, { metric: 'm/dims', interval: '1h', currency, exchange, network }),
 )
 
+/** Supplies that another network or exchange must not be divided by. */
+const supplies: PointRow[] = [
+  ['usd', 'eth', 'a', 10],
+  ['native', 'eth', 'a', 2],
+  ['usd', 'sol', 'a', 9],
+  ['native', 'sol', 'a', 3],
+  ['usd', 'eth', 'b', 14],
+  ['native', 'eth', 'b', 2],
+].map(([currency, network, exchange, v]) =>
+  point('PLACES', '03-01', '06-01', Number(v), {
+    ...{
+      metric: 'supply/current_pit',
+      currency: String(currency),
+      network: String(network),
+      exchange: String(exchange),
+    },
+  }),
+)
+
 const hours = Array.from({ length: 24 }, (_, h) => String(h).padStart(2, '0'))
 
 /** What joins are asked. */
@@ -139,12 +158,20 @@ const registry: Step[] = [
         record('goes', { ...first, symbol: 'G' }),
         record('before', { ...first, symbol: 'SAME', issuer_id: 'i1' }),
       ],
-      'history.deployments': [record('old', { ...first, product_id: 'retires', address: '0x1' })],
+      metric_assets: [
+        { id: 'CARRIED', symbol: null, addresses: '[{"chain_id":"eip155:1","address":"0x9"}]', record: '{}' },
+      ],
+      'history.deployments': [
+        record('old', { ...first, product_id: 'retires', address: '0x1' }),
+        record('long', { ...first, product_id: 'retires', chain_id: '1', address: '0x9' }),
+      ],
     },
   },
   {
     at: '2024-11-10T09:00:00Z',
     tables: {
+      // A second contract of the same address, that comes and goes while the first is there.
+      'history.deployments': [record('short', { op: 'created', product_id: 'retires', chain_id: '1', address: '0x9' })],
       events: [event(1, 'retires')],
       schema_changes: [seenKey('$.late', false), seenKey('$.both', false)],
       registry_findings: [finding('retires')],
@@ -155,6 +182,7 @@ const registry: Step[] = [
   {
     at: '2024-11-12T10:00:00Z',
     tables: {
+      'history.deployments': [record('short', { op: null, closed_by: 'deleted', record: null })],
       events: [event(1, 'goes'), event(2, 'goes')],
       schema_changes: [seenKey('$.late', false)],
       registry_findings: [finding('goes')],
@@ -183,6 +211,7 @@ const registry: Step[] = [
       ],
       'history.deployments': [
         record('old', { product_id: 'retires', address: '0x1', status: 'inactive' }),
+        record('long', { op: null, closed_by: 'deleted', record: null }),
         record('new', { op: 'created', product_id: 'retires', address: '0x2', status: 'active' }),
       ],
     },
@@ -191,7 +220,7 @@ const registry: Step[] = [
 
 /** The commits of the lake of the cases, in their order. */
 export const caseSteps: readonly Step[] = [
-  { at: '2024-07-01', points: [...values, ...dimensions] },
+  { at: '2024-07-01', points: [...values, ...dimensions, ...supplies] },
   ...registry,
   { at: '2030-01-01T00:00:00Z', points: joined },
   { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },
