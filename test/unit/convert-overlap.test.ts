@@ -78,6 +78,43 @@ test('contradictions are told body by body, each in the order of its points', as
   ])
 })
 
+test('a point vanishes inside the asked window only: its start is inside, its end is not', async () => {
+  const eth = { series: series('ETH') }
+  const whole = JSON.stringify(three)
+  const first = made.job([await made.body(whole), await made.body(whole, eth)])
+  await convert(made.engine, first)
+  const again = async (since: number, until: number, ...left: readonly number[]) => {
+    const some = JSON.stringify(left.map((n) => three[n]))
+    const window = { since: t1 + since * day, until: t1 + until * day }
+    // The other one brings them all, so that the whole is compared.
+    const bodies = [await made.body(some, window), await made.body(whole, { ...eth, since: t1, until: t1 + 3 * day })]
+    const { violations } = await convert(made.engine, made.job(bodies, { existing: [first.out] }))
+    return violations.map((v) => [v.kind, v.series === eth.series.id, (v.t - t1) / day])
+  }
+  expect(await again(0, 2, 0, 1)).toEqual([])
+  expect(await again(0, 2, 0)).toEqual([['vanished', false, 1]])
+  expect(await again(1, 3, 2)).toEqual([['vanished', false, 1]])
+  expect(await again(1, 2)).toEqual([['vanished', false, 1]])
+  expect(await again(0, 3, 1)).toEqual([
+    ['vanished', false, 0],
+    ['vanished', false, 2],
+  ])
+})
+
+test('an answer made before a point was held says nothing of it; clocks may differ by ten minutes', async () => {
+  const stored = 2_000_000_000
+  for (const [after, told] of [
+    [0n, 1],
+    [1n, 0],
+  ] as const) {
+    const task = made.job([await made.body(JSON.stringify(three))], { observedAt: BigInt(stored) * 1_000_000n + after })
+    await convert(made.engine, task)
+    const window = { since: t1, until: t1 + 3 * day, horizon: stored - 600 }
+    const again = made.job([await made.body(JSON.stringify(three.slice(1)), window)], { existing: [task.out] })
+    expect((await convert(made.engine, again)).violations).toHaveLength(told)
+  }
+})
+
 test('overlap off and a range asked for the first time compare nothing', async () => {
   const { out } = await seed(JSON.stringify(three))
   const rewritten = JSON.stringify(three.map((p) => ({ ...p, v: p.v + 1 })))
