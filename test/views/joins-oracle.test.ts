@@ -214,7 +214,8 @@ test('pit_long answers for far more metrics than a bit field of a number has pla
       return [metric, story] as const
     }),
   )
-  for (const order of [names, names.toReversed()]) {
+  // The last field once with few places and once with all.
+  for (const order of [names, names.toReversed().slice(-120)]) {
     const points = new Map([...told].map(([path, story]) => [path, oraclePoints(story)]))
     // A number has no parts: with a pointer the same points say nothing.
     const pointsOf = (name: string): OraclePoint[] => {
