@@ -78,12 +78,10 @@ const supplies: PointRow[] = [
   ['native', 'eth', 'b', 2],
 ].map(([currency, network, exchange, v]) =>
   point('PLACES', '03-01', '06-01', Number(v), {
-    ...{
-      metric: 'supply/current_pit',
-      currency: String(currency),
-      network: String(network),
-      exchange: String(exchange),
-    },
+    metric: 'supply/current_pit',
+    currency: String(currency),
+    network: String(network),
+    exchange: String(exchange),
   }),
 )
 

@@ -270,7 +270,10 @@ test('at an instant each partition is read as it was dated then, and the newest 
   await engine.run(`CREATE TABLE stored AS SELECT * FROM (VALUES ('now', 'a', '24h'), ('now', 'a', '1h'), ('now', 'b', '24h'),
     ('now', 'c', '24h'), ('a3', 'a', '24h'), ('a20', 'a', '24h'), ('h7', 'a', '1h'), ('b3', 'b', '24h')) AS s (path, metric, "interval")`)
   const of = (metric: string, interval: '24h' | '1h', from: number | null, until: number, path: string) => ({
-    ...{ metric, interval, from, until },
+    metric,
+    interval,
+    from,
+    until,
     paths: [path],
   })
   const datings = [
@@ -336,7 +339,7 @@ test('old requests stay while a live window or a violation names them', () =>
         { ...draft, job: 'archive', state: toState({ before, requests: 0, credits: 0 }) },
         commitDeps({ nowMicros: () => 30 }),
       )
-      return [...ledger.rowsOf('requests')].map((row) => row['id']).toSorted()
+      return [...ledger.rowsOf('requests')].map((row) => String(row['id'])).toSorted()
     }
     expect(await kept(1)).toEqual(['doubted', 'left', 'live', 'unnamed'])
     expect(await kept(20)).toEqual(['doubted', 'live'])
