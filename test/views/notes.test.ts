@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, openLake, type QueryOptions } from '../../src/index.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
-import type { PointRow } from '../helpers/views.ts'
+import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
 
 let root = ''
 let lake: Lake
@@ -120,6 +120,34 @@ test('points take the catalogue’s defaults; `*` means all', async () => {
   const joined = await lake.sql(`${one} SELECT v FROM pit_join('d', '${supply}', '24h')`)
   expect(joined.get(0)?.v).toBe(3)
   await expect(lake.points({ metrics: ['price_usd', supply] })).rejects.toThrow(/price_usd alone/)
+})
+
+test('of metrics that the catalogue does not know the filter alone decides', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pitlake-strange-'))
+  const row = {
+    metric: 'm/strange',
+    asset: 'BTC',
+    interval: '24h',
+    t: '2024-03-01',
+    available_at: '2024-03-02',
+  } as const
+  await makeLake(folder, [
+    { at: '2024-04-01', points: ['usd', 'native'].map((currency, v) => ({ ...row, currency, v })) },
+  ])
+  await makeViews(folder)
+  const own = await openLake(folder)
+  try {
+    const values = async (filter: Parameters<Lake['points']>[0]) => [
+      ...((await own.points(filter)).getChild('v') ?? []),
+    ]
+    expect(await values({ currency: 'usd' })).toEqual([0])
+    expect(await values({ currency: 'native', interval: '24h' })).toEqual([1])
+    expect(await values({ interval: '1h' })).toEqual([])
+    expect((await values({})).toSorted((a, b) => Number(a) - Number(b))).toEqual([0, 1])
+  } finally {
+    await own.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 test('the universe of a real lake: its columns, sorted', async () => {
