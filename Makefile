@@ -85,7 +85,7 @@ test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw
 	@scripts/s3-race.sh
 
 test-watch: $(INSTALLED) ## simulates N days (60) of a watch on a real lake, with outages, late and rewritten points, new epochs; then its memory through seven
-	@PITLAKE_WATCH_DAYS=$(or $(N),60) vitest run test/laws/watch.test.ts -t 'simulated days'
+	@PITLAKE_WATCH_DAYS=$(or $(N),60) vitest run test/laws/watch-days.test.ts
 	@vitest run test/laws/watch-memory.test.ts
 
 check: $(INSTALLED) ## types, lint, format, dead code, lockfile

@@ -12,20 +12,20 @@ function roomy(): { TMPDIR?: string } {
   }
 }
 
-/**
- * What `make test` leaves to `make test-long`: other programs that read what the laws have been tried on already, what the
- * pages tell to type, and what takes long by its nature.
- */
+/** What `make test` leaves to `make test-long`: each law that it tries is tried by others, too. */
 const whole = [
-  'test/api/catalogue-walk.test.ts',
-  'test/cli/first-hour.test.ts',
-  'test/cli/heedless.test.ts',
-  'test/cli/own-resource.test.ts',
+  // Other programs, which read what is tried without them already.
   'test/laws/L1-publish-python.test.ts',
-  'test/laws/watch-memory.test.ts',
-  'test/views/panel-python.test.ts',
-  'test/views/peers.test.ts',
-  'test/views/readers.test.ts',
+  'test/views/{panel-python,peers,readers}.test.ts',
+  // What the pages tell to type.
+  'test/cli/first-hour.test.ts',
+  // Whole years, whole catalogues, and calls that nothing ends.
+  'test/api/catalogue-walk.test.ts',
+  'test/cli/{heedless,own-resource}.test.ts',
+  'test/laws/{L5-estimate,L6-growth,watch-days,watch-memory,years}.test.ts',
+  // A law at one job more: kills and full disks, a clock that was wrong, what merging leaves.
+  'test/laws/{L1-clock-ledger,L1-clock-registry,L3-compact,L3-copy,L3-full,L3-publish}.test.ts',
+  'test/views/registry-merged.test.ts',
 ]
 
 /** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
@@ -37,13 +37,22 @@ function longer(): string[] {
   return [...whole, ...sharing]
 }
 
+const all = ['test/**/*.test.ts']
 const long = process.env['PITLAKE_LONG']
+
+/** Tests that leave nothing behind in their process, so that the next file may have it; those that measure it have their own. */
+const light = ['test/{api,page}/*.test.ts', 'test/unit/!(http|sandbox-metrics-streaming|scripts).test.ts']
 
 export default defineConfig({
   test: {
     // By itself all of them, so that each can be named; `make` says which of both it wants.
-    include: long === '1' ? longer() : ['test/**/*.test.ts'],
-    exclude: long === '0' ? whole : [],
+    ...(long !== '0' && { include: long === '1' ? longer() : all }),
+    ...(long === '0' && {
+      projects: [
+        { extends: true, test: { name: 'light', include: light, exclude: whole, isolate: false } },
+        { extends: true, test: { name: 'alone', include: all, exclude: [...whole, ...light] } },
+      ],
+    }),
     // Far above what any of them takes: the limit is for what hangs, not for machines that are slow.
     // Tests start servers, kill processes and open databases: each file has a process of its own.
     pool: 'forks',

@@ -156,7 +156,7 @@ const panelled = `max(v) FILTER (WHERE metric = ${first}) AS a, max(v) FILTER (W
 
 /** The questions that are asked most. */
 const questions: Readonly<Record<string, string>> = {
-  'one series': `SELECT t, v FROM points WHERE metric = ${first} AND asset = 'A1' ORDER BY t`,
+  'one series': `SELECT t, v FROM points WHERE metric = ${first} AND asset = '${assets.at(-1)}' ORDER BY t`,
   'latest known of all': 'SELECT metric, asset, arg_max(v, t) AS v, max(t) AS t FROM points GROUP BY ALL ORDER BY ALL',
   panel: `SELECT t, asset, ${panelled} FROM points GROUP BY ALL ORDER BY ALL`,
   'count by metric': 'SELECT metric, count(*) AS n FROM points GROUP BY ALL ORDER BY ALL',

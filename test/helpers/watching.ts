@@ -4,7 +4,6 @@ import { resolveSettings } from '../../src/config/settings.ts'
 import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
-import { computedByFormat } from './stored-twin.ts'
 import type { RequestRecord } from '../../src/sandbox/sandbox.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { readPoints } from '../../src/views/relations.ts'
@@ -12,6 +11,24 @@ import { jobsOn } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
 import { type Bench, depsAt, fetchKey, otherKey } from './fetching.ts'
 import { catalogue } from './sandbox-client.ts'
+import { computedByFormat } from './stored-twin.ts'
+
+/** A Tuesday, */
+export const begin = Date.UTC(2026, 2, 10, 12) / 1000
+/** from which on these are watched. */
+export const daily = {
+  assets: ['BTC', 'ETH'],
+  paths: ['supply/current_pit', 'indicators/asol_pit', 'entities/active_count_pit'],
+  intervals: ['24h'],
+  since: begin - 60 * 86_400,
+}
+/** The same by the hour. */
+export const hourly = {
+  assets: ['BTC'],
+  paths: ['addresses/active_count_pit'],
+  intervals: ['1h'],
+  since: begin - 20 * 86_400,
+}
 
 /** A watch whose clock is run by its own waiting. */
 export interface Simulated {

@@ -245,6 +245,8 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
 
 /** Of how many versions one is asked. */
 const fewer = long ? 1 : 3
+/** Of how many of those one is asked again when the lake has become another one. */
+const sparing = long ? 1 : 2
 
 /** What the newest version of a lake tells by a question of its own. */
 interface Kept {
@@ -273,10 +275,12 @@ async function expectKept(
   kept: readonly Kept[],
   [zone, after]: readonly [string, boolean],
   when: string,
+  every = 1,
 ) {
   await open(lake, async (engine) => {
     await engine.run(`SET TimeZone = '${zone}'`)
     for (const [n, { at, told }] of kept.entries()) {
+      if (n % every !== 0) continue
       const until = lake.commits.find((commit) => commit > at) ?? at + 1_000_000
       const probes = await questionsOf(engine, n)
       await engine.run(`SET VARIABLE observed_as_of = '${isoOf(after ? until - 1 : at)}'`)
@@ -321,7 +325,7 @@ test('TIME 53: observed_as_of = T answers what the newest version committed by T
       return (await tell(engine, probes, anywhere))[probes.findIndex(({ name }) => name === '"points"')]
     })
     expect(dated?.digest).not.toBe(kept.at(-1)?.told.get('"points"')?.digest)
-    await expectKept(lake, kept, ['Asia/Kolkata', true], 'dated anew')
+    await expectKept(lake, kept, ['Asia/Kolkata', true], 'dated anew', sparing)
     await compact(lake.root, deps)
     const buildViews = async (): Promise<void> => void (await makeViews(lake.root, { catalogue }))
     // What the views name that somebody may have open stays.
@@ -329,6 +333,6 @@ test('TIME 53: observed_as_of = T answers what the newest version committed by T
     deps.clock.now += 86_400
     const freed = await vacuum({ root: lake.root, keepSeconds: 0, really: true }, { ...deps, buildViews })
     expect(freed.data.files).toBeGreaterThan(20)
-    await expectKept(lake, kept, ['Pacific/Chatham', true], 'merged and freed')
+    await expectKept(lake, kept, ['Pacific/Chatham', true], 'merged and freed', sparing)
   })
 }, 7_200_000)

@@ -67,7 +67,7 @@ const ways: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   },
 }
 
-describe.each(Object.entries(ways))('a lake that was %s and lost its journal', (_, live) => {
+describe.each(shareOf(Object.entries(ways), 2))('a lake that was %s and lost its journal', (_, live) => {
   test('is adopted with the points it had, and asks again without adding one', async () => {
     await withBench(start, async (bench) => {
       const { root, clock, fetch } = bench
@@ -134,7 +134,7 @@ async function held(root: string): Promise<unknown[]> {
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-describe.each(['1/plain', '1/redated', '1/vacuumed', '1/registry', '1/begun'])('a kept lake %s', (kept) => {
+describe.each(shareOf(['1/plain', '1/redated', '1/registry', '1/begun', '1/vacuumed'], 3))('a kept lake %s', (kept) => {
   test('answers as it did, its registry included', async () => {
     await withKept(kept, async (root) => {
       const told = frozen(kept)

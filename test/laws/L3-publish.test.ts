@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
-import { deltaFiles, deltaRows, onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
+import { deltaFiles, deltaRows, deltaVersion, onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
 import { shareOf } from '../helpers/shares.ts'
 import { makeLake } from '../helpers/views.ts'
 
@@ -40,14 +40,18 @@ async function run(lake: string, out: string, dieAt: number): Promise<number> {
 /** Whatever was going on: each table that a reader finds is whole, and what `versions` tells of can be opened. */
 async function expectReadable(out: string): Promise<void> {
   const tables = existsSync(out) ? readdirSync(out).filter((name) => isTable(join(out, name))) : []
-  for (const name of tables) {
-    const files = [...deltaFiles(join(out, name))]
-    const rows = files.reduce((sum, [, { stats }]) => sum + Number(/"numRecords":(\d+)/.exec(stats)?.[1]), 0)
-    expect(await deltaRows(join(out, name))).toHaveLength(rows)
-  }
+  for (const name of tables) await expectWhole(join(out, name))
   const told = tables.includes('versions') ? await deltaRows(join(out, 'versions')) : []
   for (const { table_name: name, delta_version: version } of told)
-    expect(await deltaRows(join(out, name as string), Number(version))).toBeDefined()
+    await expectWhole(join(out, name as string), Number(version))
+}
+
+/** A version of a table, the newest if none is named, is there with as many rows as its log says. */
+async function expectWhole(folder: string, version = deltaVersion(folder)): Promise<void> {
+  expect(deltaVersion(folder)).toBeGreaterThanOrEqual(version)
+  const files = [...deltaFiles(folder, version).values()]
+  const rows = files.reduce((sum, { stats }) => sum + Number(/"numRecords":(\d+)/.exec(stats)?.[1]), 0)
+  expect(await deltaRows(folder, version)).toHaveLength(rows)
 }
 
 const isTable = (folder: string): boolean =>

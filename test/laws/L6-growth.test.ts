@@ -17,7 +17,6 @@ import { openQuery } from '../../src/query/lake.ts'
 import { dump, inFolder } from '../helpers/lakes.ts'
 import { day, metrics, rewriteDeps, seriesId, start, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { long } from '../helpers/shares.ts'
 
 /** Forces nothing to the disk: a year of runs would wait for it. */
 const quick: Disk = {
@@ -183,7 +182,7 @@ async function live(world: World, { days, assets, history, every = 1, polls }: P
 
 describe('L6: growth', () => {
   test('after a year of hourly runs the lake takes at most three times what is live, and is made anew quickly', async () => {
-    const days = long ? 365 : 57
+    const days = 365
     await inFolder(async (root) => {
       const deps = rewriteDeps({ disk: quick })
       const world: World = { root, ledger: await Ledger.open(root), deps }
@@ -203,8 +202,7 @@ describe('L6: growth', () => {
       expect((await told(root)).requests).toBe(asked)
       world.ledger.close()
       const sizes = sizesOf(root)
-      // The views and the newest entries, which every lake has, weigh more beside a third of a year.
-      expect(total(sizes)).toBeLessThanOrEqual((long ? 3 : 6) * bytes)
+      expect(total(sizes)).toBeLessThanOrEqual(3 * bytes)
       // What hourly runs leave does not grow with the years: rows at hand are those of days.
       const rebuilt = await Ledger.rebuild(root)
       expect(rebuilt.rowsOf('requests')[Symbol.iterator]().next().done).toBe(false)

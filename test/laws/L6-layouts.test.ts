@@ -104,7 +104,7 @@ describe('L6: a lake of layout', () => {
     })
   })
 
-  test.each(shareOf(keptLakes(), 3))('%s is topped up, merged and vacuumed, and forgets nothing', async (kept) => {
+  test.each(shareOf(keptLakes(), 2))('%s is topped up, merged and vacuumed, and forgets nothing', async (kept) => {
     const name = kept.split('/')[1] ?? ''
     const told = frozen(kept)
     await withKept(kept, async (root, home) => {

@@ -13,7 +13,6 @@ import { settingsAt, depsAt } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { times } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -22,7 +21,7 @@ const hour = 3600
 const start = Date.UTC(2025, 0, 6) / 1000
 const paths = ['blockchain/block_count_pit', 'addresses/active_count_pit']
 /** `PITLAKE_YEARS_DAYS=365 PITLAKE_YEARS_SEED=7` for another and longer time. */
-const days = times('PITLAKE_YEARS_DAYS', 46, 183)
+const days = Number(process.env['PITLAKE_YEARS_DAYS'] ?? 183)
 const seed = Number(process.env['PITLAKE_YEARS_SEED'] ?? 20_251)
 
 /** Random numbers in [0, 1) that the seed alone decides. */

@@ -10,13 +10,12 @@ import { tableFiles } from '../../src/registry/held.ts'
 import { relation } from '../../src/registry/sql.ts'
 import { contentOf, withRegistryBench } from '../helpers/registry-bench.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { long } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 const start = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
-const polls = long ? 8 : 6
+const polls = 8
 
 const questions = [
   ...['issuers', 'products', 'deployments', 'provenance'].flatMap((name) => [
