@@ -41,6 +41,8 @@ export const commandTable: readonly CommandEntry[] = [
   entry('restore', 'make a lake from a backup', async () => import('./pull.ts')),
   entry('registry snapshot', 'take a dated snapshot of the whole registry', async () => import('./registry.ts')),
   entry('registry sync', 'follow the change feed of the registry', async () => import('./registry.ts')),
+  entry('registry get', 'one record: the provider now beside the lake', async () => import('./registry-look.ts')),
+  entry('registry list', 'a list: the provider now beside the lake', async () => import('./registry-look.ts')),
   entry('registry status', 'where the registry stands', async () => import('./registry.ts')),
   entry('sandbox', 'serve both APIs locally with synthetic data', async () => import('./sandbox.ts')),
 ]

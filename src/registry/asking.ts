@@ -48,7 +48,7 @@ export type Got<T> =
 
 /** The asking of one run. */
 export interface RegistryAsking {
-  readonly connection: Pick<Connection, 'ask' | 'base' | 'spool'>
+  readonly connection: Pick<Connection, 'ask' | 'base'> & { readonly spool: Pick<Connection['spool'], 'file'> }
   /** Requests that no commit has named yet. */
   readonly requests: RequestRow[]
   /** A name that no other request of the run has. */

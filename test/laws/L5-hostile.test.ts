@@ -84,7 +84,7 @@ async function registry(
     connection: {
       base: 'http://127.0.0.1/v1',
       ask,
-      spool: { path: unused, file: () => join(folder, 'body.json'), close: unused, [Symbol.asyncDispose]: unused },
+      spool: { file: () => join(folder, 'body.json') },
     },
     requests: [],
     nextId: () => `r-${asked}`,

@@ -1,0 +1,188 @@
+import { existsSync } from 'node:fs'
+import type { Resource } from '../catalog/catalogue.ts'
+import { LakeError, usage } from '../errors.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import type { Filters } from '../registry/api.ts'
+import type { Stopped } from '../registry/asking.ts'
+import type { Value } from '../registry/json.ts'
+import { askLook, type Beside, withHeldSide } from '../registry/look.ts'
+import { endOf, type RegistryInput } from '../registry/run.ts'
+import { verdictOf } from '../registry/summary.ts'
+import { inLake, places } from '../store/layout.ts'
+import { hint } from '../suggestion.ts'
+import { readContext } from './context.ts'
+import { number } from './print.ts'
+import { type AnsweringSpec, type Deps, type Input } from './spec.ts'
+import { besideWorld } from './world.ts'
+
+/** What scripts read of `registry get`; names are relied on. */
+interface Got extends Beside {
+  readonly resource: string
+  readonly address: string
+}
+
+/** What scripts read of `registry list`; names are relied on. */
+interface ListGot {
+  readonly resource: string
+  readonly filters: Filters
+  readonly address: string
+  readonly counts: Readonly<Record<Beside['mark'], number>>
+  readonly records: readonly Beside[]
+}
+
+/** `registry get`: one record, here and there. */
+export const getCommand: AnsweringSpec<Got> = {
+  name: 'registry get',
+  ends: [3, 4, 5, 6],
+  asks: true,
+  summary: 'What the provider says of one record now, beside what the lake holds.',
+  args: [
+    { name: 'RESOURCE', about: 'issuers, assets, products, deployments, venues, derivatives', required: true },
+    { name: 'ID', about: 'id of the record', required: true },
+  ],
+  options: [],
+  details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
+  answer: async (input, deps) => {
+    const job = jobOf(input, deps)
+    const resource = resourceOf(job, input.args[0] ?? '')
+    const id = input.args[1] ?? ''
+    const shown = await asked(job, deps, resource, { id })
+    using ledger = await heldLake(job.settings.data)
+    return await withHeldSide(ledger, resource, async ({ entities, beside }) => {
+      const [record] = await beside(new Map([[id, shown.records.get(id) ?? null]]))
+      if (!record || (record.held === null && record.offered === null))
+        throw usage('registry get', {
+          expected: `an id of ${resource.name}`,
+          got: `${id}, which neither the provider nor the lake knows`,
+          next: hint(id, [...entities.keys()]),
+        })
+      const document = { resource: resource.name, address: shown.address, ...record }
+      return { document, words: () => recordText(document) }
+    })
+  },
+}
+
+/** `registry list`: a list, here and there. */
+export const listCommand: AnsweringSpec<ListGot> = {
+  name: 'registry list',
+  ends: [3, 4, 5, 6],
+  asks: true,
+  summary: 'What a list of the provider shows now, beside what the lake holds.',
+  args: [{ name: 'RESOURCE', about: 'issuers, assets, products, deployments, venues, derivatives', required: true }],
+  options: [{ flags: '--filter KEY=VALUE', about: 'only what fits; several must all fit', repeatable: true }],
+  details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
+only, and so does what is laid beside it.`,
+  answer: async (input, deps) => {
+    const job = jobOf(input, deps)
+    const resource = resourceOf(job, input.args[0] ?? '')
+    const filters = filtersOf(input, resource)
+    const shown = await asked(job, deps, resource, { filters })
+    using ledger = await heldLake(job.settings.data)
+    return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
+      const ids = [...new Set([...shown.records.keys(), ...fitting(filters)])].toSorted()
+      const records = await beside(new Map(ids.map((id) => [id, shown.records.get(id) ?? null])))
+      const count = (mark: Beside['mark']): number => records.filter((record) => record.mark === mark).length
+      const counts = {
+        same: count('same'),
+        differs: count('differs'),
+        only_held: count('only_held'),
+        only_upstream: count('only_upstream'),
+      }
+      const document = { resource: resource.name, filters, address: shown.address, counts, records }
+      return { document, words: () => listText(document) }
+    })
+  },
+}
+
+function jobOf(input: Input, deps: Deps): RegistryInput {
+  return { ...readContext(input, deps), acceptShrink: false, maxRequests: null, providerMoved: false }
+}
+
+function resourceOf({ catalogue }: RegistryInput, name: string): Resource {
+  const found = catalogue.resources.get(name)
+  if (found) return found
+  const known = [...catalogue.resources.keys()]
+  throw usage('RESOURCE', { expected: known.join(', '), got: name, next: hint(name, known) })
+}
+
+function filtersOf(input: Input, { name, filters }: Resource): Filters {
+  const given = input.options['filter']
+  const texts = typeof given === 'string' ? [given] : Array.isArray(given) ? given.map(String) : []
+  const read = new Map<string, string>()
+  for (const text of texts) {
+    const cut = text.indexOf('=')
+    if (cut <= 0) throw usage('--filter', { expected: 'KEY=VALUE', got: text })
+    const key = text.slice(0, cut)
+    if (!filters.includes(key))
+      throw usage('--filter', {
+        expected: `a filter of ${name}: ${filters.join(', ')}`,
+        got: key,
+        next: hint(key, filters),
+      })
+    if (read.has(key)) throw usage('--filter', { expected: 'each filter once', got: `${key} twice` })
+    read.set(key, text.slice(cut + 1))
+  }
+  return Object.fromEntries(read)
+}
+
+async function asked(job: RegistryInput, deps: Deps, resource: Resource, what: { id: string } | { filters: Filters }) {
+  const got = await askLook(job, besideWorld(deps), { resource, what })
+  if (got.kind === 'shown') return got
+  if (got.kind === 'refused')
+    throw usage('--filter', { expected: 'values that the provider takes', got: JSON.stringify(what) })
+  throw endedBy(got)
+}
+
+function endedBy(stopped: Stopped): LakeError {
+  const fallback = new LakeError('unexpected', { subject: stopped.words })
+  return verdictOf(endOf(stopped)) ?? fallback
+}
+
+/** The lake in the folder; null where none was begun. */
+async function heldLake(root: string): Promise<Ledger | null> {
+  const begun = [places.ledger, places.journal].some((place) => existsSync(inLake(root, place)))
+  return begun ? await Ledger.openToRead(root) : null
+}
+
+const told = {
+  same: 'the same on both sides',
+  differs: 'differs',
+  only_held: 'only in the lake',
+  only_upstream: 'only upstream',
+} as const
+
+const signs = { same: ' ', differs: '*', only_held: '-', only_upstream: '+' } as const
+
+const width = 80
+
+function recordText({ address, mark, differences, held, offered }: Got): string {
+  const names = [...new Set([...Object.keys(held ?? {}), ...Object.keys(offered ?? {})])]
+  const first = Math.min(24, Math.max(6, ...names.map((name) => name.length)))
+  const each = Math.floor((width - 2 - first - 4) / 2)
+  const line = (sign: string, ...[name, here, there]: [string, string, string]): string =>
+    `${sign} ${cut(name, first).padEnd(first)}  ${cut(here, each).padEnd(each)}  ${cut(there, each)}`.trimEnd()
+  const rows = names.map((name) =>
+    line(differences.includes(name) ? '*' : ' ', name, textOf(held?.[name]), textOf(offered?.[name])),
+  )
+  const what = mark === 'differs' ? `differs in ${differences.length} of ${names.length} members` : told[mark]
+  return `${[cut(`${address}: ${what}`, width), line(' ', 'member', 'held', 'provider now'), ...rows].join('\n')}\n`
+}
+
+function listText({ address, counts, records }: ListGot): string {
+  const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
+  const some = Object.entries(counts).filter(([, count]) => count > 0)
+  const lines = records.map(({ id, mark, differences }) => {
+    const what = mark === 'differs' ? `differs in ${differences.join(', ')}` : told[mark]
+    return cut(`${signs[mark]} ${cut(id, first).padEnd(first)}  ${what}`, width)
+  })
+  const counted = some.map(([name, count]) => `${number(count)} ${name.replaceAll('_', ' ')}`).join(', ')
+  return `${[cut(`${address}: ${number(records.length)} records, ${counted || 'none'}`, width), ...lines].join('\n')}\n`
+}
+
+function textOf(value: Value | undefined): string {
+  return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`
+}

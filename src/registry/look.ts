@@ -1,0 +1,150 @@
+import type { Resource } from '../catalog/catalogue.ts'
+import { askBeside, type BesideDeps } from '../ledger/connection.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { Engine } from '../store/engine.ts'
+import type { Filters } from './api.ts'
+import type { RegistryAsking, Stopped } from './asking.ts'
+import { differingMembers } from './differ.ts'
+import { readHeld, readKeys, readOpenFields, readTexts } from './held.ts'
+import type { HeldEntity } from './history.ts'
+import type { Fields } from './json.ts'
+import { registryApi, type RegistryInput } from './run.ts'
+import { askList, askOwn } from './verify-ask.ts'
+import { filterFields, listAddress } from './verify-plan.ts'
+
+/** How the lake and the provider stand to each other on one record. */
+type Mark = 'same' | 'differs' | 'only_held' | 'only_upstream'
+
+/** One record on both sides; names are relied on by scripts. */
+export interface Beside {
+  readonly id: string
+  readonly mark: Mark
+  /** The members that differ. */
+  readonly differences: readonly string[]
+  readonly held: Fields | null
+  readonly offered: Fields | null
+}
+
+/** What the lake holds of one resource, to lay beside an answer. */
+interface HeldSide {
+  /** All of it, also what is gone. */
+  readonly entities: ReadonlyMap<string, HeldEntity>
+  /** The ids that fit filters, by what the lake holds. */
+  readonly fitting: (filters: Filters) => ReadonlySet<string>
+  /** Lays records beside what is held of them. */
+  readonly beside: (records: ReadonlyMap<string, Fields | null>) => Promise<Beside[]>
+}
+
+/** Reads what the lake holds of a resource and lends it; nothing, where there is no lake. */
+export async function withHeldSide<T>(
+  ledger: Ledger | null,
+  resource: Resource,
+  use: (side: HeldSide) => Promise<T>,
+): Promise<T> {
+  if (ledger === null) return await use(nothingHeld)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const entities = (await readHeld(ledger, engine, [resource.name])).get(resource.name) ?? new Map<string, HeldEntity>()
+  const fields = filterFields(resource)
+  const values = await readOpenFields(
+    ledger,
+    engine,
+    resource.name,
+    fields.map(([, field]) => field),
+  )
+  const keys = (await readKeys(ledger, engine)).get(resource.name)
+  const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<Beside[]> => {
+    const wanted = [...records.keys()].map((id) => ({ resource: resource.name, id }))
+    const texts = await readTexts(ledger, engine, wanted)
+    return [...records].map(([id, offered]) => {
+      const entity = entities.get(id)
+      const text = entity?.open === true ? texts(resource.name, id)?.latest : undefined
+      const held = text === undefined ? null : (JSON.parse(text) as Fields)
+      const differences =
+        held && offered ? differingMembers(resource, { record: held, at: entity?.at ?? 0, keys }, offered) : []
+      return { id, mark: markOf(held, offered, differences), differences, held, offered }
+    })
+  }
+  const fitting = (filters: Filters): Set<string> =>
+    new Set([...values].flatMap(([id, own]) => (fits(resource, fields, filters, own, entities.get(id)) ? [id] : [])))
+  return await use({ entities, fitting, beside })
+}
+
+const nothingHeld: HeldSide = {
+  entities: new Map(),
+  fitting: () => new Set(),
+  beside: async (records) =>
+    await Promise.resolve(
+      [...records].map(([id, offered]) => ({ id, mark: 'only_upstream', differences: [], held: null, offered })),
+    ),
+}
+
+function markOf(held: Fields | null, offered: Fields | null, differences: readonly string[]): Mark {
+  if (held === null) return 'only_upstream'
+  return offered === null ? 'only_held' : differences.length === 0 ? 'same' : 'differs'
+}
+
+/** Lists of deployments publish verified ones only; filters may leave case aside. */
+function fits(
+  { name }: Resource,
+  fields: readonly (readonly [string, string])[],
+  filters: Filters,
+  values: readonly (string | null)[],
+  entity: HeldEntity | undefined,
+): boolean {
+  if (name === 'deployments' && entity?.verified !== true) return false
+  return fields.every(([filter], place) => {
+    const wanted = filters[filter]
+    return wanted === undefined || values[place]?.toLowerCase() === wanted.toLowerCase()
+  })
+}
+
+/** What a look asks for. */
+interface Look {
+  readonly resource: Resource
+  /** One record by its id, or the list by these filters. */
+  readonly what: { readonly id: string } | { readonly filters: Filters }
+}
+
+/** Asks the provider for a record or a list; the lake is not touched. */
+export async function askLook(
+  input: RegistryInput,
+  deps: BesideDeps,
+  { resource, what }: Look,
+): Promise<
+  | { readonly kind: 'shown'; readonly address: string; readonly records: ReadonlyMap<string, Fields> }
+  | { readonly kind: 'refused' }
+  | Stopped
+> {
+  const api = registryApi(input)
+  const { pageLimit } = input.settings.registry
+  return await askBeside(api, deps, { perMinute: api.perMinute }, async ({ ask, base, file }) => {
+    let asked = 0
+    const asking: RegistryAsking = {
+      connection: { ask, base, spool: { file } },
+      requests: [],
+      nextId: () => `look-${++asked}`,
+      held: () => undefined,
+      onOutcome: () => undefined,
+      quarantine: async () => await Promise.resolve(),
+      now: deps.now,
+    }
+    if ('id' in what && resource.detail) {
+      const told = await askOwn(asking, { resource, id: what.id })
+      if (told.kind === 'stopped') return told
+      const { value } = told
+      const records = value === null || value === 'unchanged' ? [] : [[what.id, fieldsOf(value.text)] as const]
+      return { kind: 'shown', address: `${resource.path}/${what.id}`, records: new Map(records) }
+    }
+    const filters = 'id' in what ? {} : what.filters
+    const told = await askList(asking, { resource, filters }, pageLimit)
+    if (told.kind !== 'told') return told
+    const all = told.value === 'unchanged' ? [] : [...told.value.values()]
+    const own = 'id' in what ? all.filter(({ id }) => id === what.id) : all
+    const records = new Map(own.map(({ id, text }) => [id, fieldsOf(text)]))
+    return { kind: 'shown', address: listAddress(resource, filters), records }
+  })
+}
+
+function fieldsOf(text: string): Fields {
+  return JSON.parse(text) as Fields
+}
