@@ -130,7 +130,7 @@ function summaryText(summary: RegistrySummary): string {
       .map(([name, count]) => `${count} ${name}`)
       .join(', ')}`,
     ...(summary.findings === 0 ? [] : [`findings     ${summary.findings} (table registry_findings)`]),
-    ...(summary.schema_changes === 0 ? [] : [`new keys     ${summary.schema_changes} (view schema_changes)`]),
+    ...(summary.schema_changes === 0 ? [] : [`schema       ${summary.schema_changes} changes (view schema_changes)`]),
     '',
   ].join('\n')
 }
@@ -145,6 +145,7 @@ function inWords(status: RegistryStatus): string {
     `behind       ${status.behind === null ? 'not known' : status.behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'}`,
     `limits       ${limits.per_minute ?? none} a minute (${limits.per_minute_remaining ?? none} left), ${limits.daily ?? none} a day (${limits.daily_remaining ?? none} left)`,
     ...(limits.snapshots_from === null ? [] : [`             snapshots are refused until ${limits.snapshots_from}`]),
+    `schema       ${status.schema_changes} changes since the first snapshot (view schema_changes)`,
     `304          ${status.not_modified} answers`,
     '',
   ]

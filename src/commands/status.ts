@@ -170,9 +170,10 @@ function behind({ behind, overdue_seconds }: Standing['freshness']): string {
 }
 
 function registryLine({ registry }: Standing): string {
-  const { first_snapshot, last_snapshot, feed_at, records } = registry
+  const { first_snapshot, last_snapshot, feed_at, records, schema_changes } = registry
   const total = Object.values(records).reduce((a, b) => a + b, 0)
   if (first_snapshot === null && total === 0) return 'no snapshot yet'
   const feed = feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`
-  return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}`
+  const changed = schema_changes === null || schema_changes === 0 ? '' : `, ${whole(schema_changes)} schema changes`
+  return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}${changed}`
 }

@@ -90,8 +90,11 @@ const others: Readonly<Record<string, readonly Column[]>> = {
     ['position', 'BIGINT'],
     ...text('entity_type', 'resource', 'entity_id', 'op', 'hash', 'event'),
   ],
-  /** Keys of records by the poll that first showed them; those of the first snapshot are `initial`. */
-  schema_changes: [...text('resource', 'path'), instant('at'), ['initial', 'BOOLEAN']],
+  /**
+   * Keys of records, values that no document lists and members that changed their type (`kind`: NULL and key, value, type),
+   * by the poll that first showed them; those of the first snapshot are `initial`.
+   */
+  schema_changes: [...text('resource', 'path'), instant('at'), ['initial', 'BOOLEAN'], ...text('kind', 'value')],
   /** Records as they are since additive keys came to them without a new version. */
   absorbed: [...text('resource', 'id'), instant('at'), ...text('hash', 'record')],
   /** What the registry did against its own rules, and where two of its answers disagree; both records where they are at hand. */

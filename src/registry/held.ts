@@ -1,12 +1,12 @@
 import type { Held, HeldEntity, HeldTexts, EntityName, Finding } from './history.ts'
-import { addKey, type KnownKeys, noKeys } from './keys.ts'
+import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { textHash } from './record.ts'
 import { statement, relation } from './sql.ts'
-import { type Shaped, text, real, flag, count } from '../ledger/shape.ts'
+import { type Shaped, text, real, flag, count, orNull } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
 
 /** The live files of a registry table, absolute, each once. */
@@ -93,21 +93,36 @@ export async function readTexts(
   return (resource, id) => texts.get(resource)?.get(id)
 }
 
-/** The keys that records of each resource are known to have. */
+const changeFields = { resource: text, path: text, since: real, kind: text, value: orNull(text) }
+
+/** The keys that records of each resource are known to have, and what else was told of its schema. */
 export async function readKeys(ledger: Ledger, engine: Engine): Promise<Map<string, KnownKeys>> {
   const known = new Map<string, KnownKeys>()
   const rows = await rowsAs(
     engine,
-    { resource: text, path: text, since: real },
-    `SELECT resource, path, CAST(min(epoch_us("at")) AS DOUBLE) AS since FROM ${relationOf(ledger, 'schema_changes')}
-     GROUP BY resource, path ORDER BY since, length(path)`,
+    changeFields,
+    `SELECT resource, path, CAST(min(epoch_us("at")) AS DOUBLE) AS since, coalesce(kind, 'key') AS kind, value
+     FROM ${relationOf(ledger, 'schema_changes')}
+     GROUP BY resource, path, coalesce(kind, 'key'), value ORDER BY since, length(path)`,
   )
-  for (const { resource, path, since } of rows) {
+  for (const { resource, path, since, kind, value } of rows) {
     let keys = known.get(resource)
     if (!keys) known.set(resource, (keys = noKeys()))
-    addKey(keys, path, since)
+    if (kind === 'key') addKey(keys, path, since)
+    else keys.told.add(changeLine(kind, path, value))
   }
   return known
+}
+
+/** How many changes of the schema were told: what the first snapshot showed is none. */
+export async function countSchemaChanges(ledger: Ledger, engine: Engine): Promise<number> {
+  const [row] = await rowsAs(
+    engine,
+    { changes: count },
+    `SELECT count(*) AS changes FROM (SELECT path FROM ${relationOf(ledger, 'schema_changes')}
+     GROUP BY resource, path, coalesce(kind, 'key'), value HAVING NOT bool_or(initial))`,
+  )
+  return row?.changes ?? 0
 }
 
 /** What the last stored event of every entity said, by `type id`. */

@@ -1,8 +1,8 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { embedded, type FeedEvent, type Records, type Resources } from './bodies.ts'
-import { type Fields, shapeOf, textOf } from './json.ts'
-import { isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
-import { type Child, childrenOf, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
+import { type Fields, shapeOf, textOf, type Value } from './json.ts'
+import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
+import { type Child, childrenOf, fieldText, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
 
 /** What the lake knows of one entity: its newest version, or that it is gone. */
 export interface HeldEntity {
@@ -219,10 +219,20 @@ export interface Finding {
   readonly offered?: string | null
 }
 
+/** A key that was never seen before, a value that no document lists, or a member of another type than before. */
+interface SchemaChange {
+  readonly resource: string
+  readonly path: string
+  readonly initial: boolean
+  readonly kind: 'key' | 'value' | 'type'
+  /** The value, or both types; null for a key. */
+  readonly value: string | null
+}
+
 /** What a poll comes to beside its steps. */
 export interface Folded {
   readonly absorbed: readonly Absorbed[]
-  readonly newKeys: readonly { readonly resource: string; readonly path: string; readonly initial: boolean }[]
+  readonly newKeys: readonly SchemaChange[]
   readonly findings: readonly Finding[]
 }
 
@@ -260,7 +270,7 @@ interface Sink {
   readonly memory: Memory
   readonly onStep: (step: Step) => void
   readonly absorbed: Absorbed[]
-  readonly newKeys: Folded['newKeys'][number][]
+  readonly newKeys: SchemaChange[]
   readonly findings: Finding[]
   /** Deployments by the end of the poll, by product; made when first needed. */
   ofProduct: ReadonlyMap<string, readonly Deployment[]> | null
@@ -297,16 +307,46 @@ function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): 
 function learn({ memory, newKeys }: Sink, resource: Resource, record: Fields, initial: boolean): void {
   let keys = memory.keys.get(resource.name)
   if (!keys) memory.keys.set(resource.name, (keys = noKeys()))
-  learnKeys(keys, record, latest, (path) => newKeys.push({ resource: resource.name, path, initial }))
+  const told = { resource: resource.name, initial }
+  learnKeys(keys, record, latest, (path) => newKeys.push({ ...told, path, kind: 'key', value: null }))
+  for (const [path, field] of Object.entries(resource.fields)) {
+    const value = fieldText(field, record)
+    if (field.values.length === 0 || value === null || field.values.includes(value)) continue
+    tellOnce(keys, newKeys, { ...told, path, kind: 'value', value })
+  }
+}
+
+function tellOnce({ told }: KnownKeys, changes: SchemaChange[], change: SchemaChange): void {
+  const line = changeLine(change.kind, change.path, change.value)
+  if (told.has(line)) return
+  told.add(line)
+  changes.push(change)
+}
+
+/** Tells members that were plain values and are objects or arrays now, or the reverse; null says nothing of a type. */
+function tellTypes({ newKeys }: Sink, { name }: Resource, keys: KnownKeys, held: Fields, record: Fields): void {
+  for (const path in record) {
+    const [before, now] = [typeOf(held[path]), typeOf(record[path])]
+    if (before === null || now === null || before === now) continue
+    tellOnce(keys, newKeys, { resource: name, path, initial: false, kind: 'type', value: `${before} to ${now}` })
+  }
+}
+
+function typeOf(value: Value | undefined): string | null {
+  if (value === undefined || value === null) return null
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 /** Whether nothing but the order of keys and additive keys differ; the latter are noted. */
-function isUnchanged(sink: Sink, { name }: Resource, known: HeldEntity, incoming: Incoming, record: Fields): boolean {
+function isUnchanged(sink: Sink, resource: Resource, known: HeldEntity, incoming: Incoming, record: Fields): boolean {
+  const { name } = resource
   const held = sink.memory.texts(name, known.id)
   const keys = sink.memory.keys.get(name)
   if (!held || !keys) return false
   let grown = false
-  const same = isSameBut(keys, record, JSON.parse(held.latest) as Fields, known.at, () => (grown = true))
+  const before = JSON.parse(held.latest) as Fields
+  tellTypes(sink, resource, keys, before, record)
+  const same = isSameBut(keys, record, before, known.at, () => (grown = true))
   if (same && grown) sink.absorbed.push({ resource: name, id: known.id, text: incoming.text, hash: incoming.hash })
   return same
 }

@@ -11,15 +11,22 @@ export interface KnownKeys {
   readonly top: Map<string, KeyNode>
   /** How many are known; beyond `mostKeys` no more are learnt. */
   count: number
+  /** Values and types that were told before (`changeLine`). */
+  readonly told: Set<string>
 }
 
 /** Objects whose keys are ids would otherwise teach for ever. */
 const mostKeys = 2000
 const deepest = 8
 
+/** What tells one change of a resource's schema apart from every other of its kind. */
+export function changeLine(kind: string, path: string, value: string | null): string {
+  return JSON.stringify([kind, path, value])
+}
+
 /** No keys known. */
 export function noKeys(): KnownKeys {
-  return { top: new Map(), count: 0 }
+  return { top: new Map(), count: 0, told: new Set() }
 }
 
 /** Learns one key by its path, as `learnKeys` wrote it. */

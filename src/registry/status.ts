@@ -2,7 +2,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { Engine } from '../store/engine.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { recordTables } from './columns.ts'
-import { readCounts, readEventCounts } from './held.ts'
+import { countSchemaChanges, readCounts, readEventCounts, tableFiles } from './held.ts'
 import { registryState, passingFacts } from './state.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 import { describeOutcome } from '../net/outcome.ts'
@@ -49,6 +49,8 @@ export interface RegistryStatus extends RegistryFacts {
     /** Until when the provider refuses snapshots. */
     readonly snapshots_from: string | null
   }
+  /** Changes of the schema that were told (view `schema_changes`). */
+  readonly schema_changes: number
   /** Answers 304 so far. */
   readonly not_modified: number
 }
@@ -87,8 +89,16 @@ export async function registryStatus(
       daily_remaining: limit('x-quota-daily-remaining'),
       snapshots_from: iso(blocked),
     },
+    schema_changes: await countSchemaChanges(ledger, engine),
     not_modified: passing.notModified,
   }
+}
+
+/** How many changes of the schema of registry records were told; null where that cannot be read. */
+export async function schemaChanges(ledger: Ledger): Promise<number | null> {
+  if (tableFiles(ledger, 'schema_changes').length === 0) return 0
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  return await countSchemaChanges(ledger, engine).catch(() => null)
 }
 
 function iso(ms: number | null): string | null {

@@ -41,7 +41,9 @@ export function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput)
   const late = lateOf(judged, check, patience).late.map(
     ({ seconds, ...of }): Stale => ({ ...of, late_seconds: seconds }),
   )
-  const silent = Math.round(silenceOf({ registry: { ...registryFacts(ledger), records: {} } }, now))
+  const silent = Math.round(
+    silenceOf({ registry: { ...registryFacts(ledger), records: {}, schema_changes: null } }, now),
+  )
   const violations = listViolations(ledger, { paths: null, assets: null })
   return {
     version,

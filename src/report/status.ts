@@ -26,7 +26,7 @@ import type { Settings } from '../config/settings.ts'
 import { day, floor, formatInstant, type Instant } from '../time.ts'
 import { countIn, judgeSeries, lateOf, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/state.ts'
-import { registryFacts } from '../registry/status.ts'
+import { registryFacts, schemaChanges } from '../registry/status.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
 import { judge } from './audit.ts'
 import { type Judging, reasonsOf, trustOf } from './trust.ts'
@@ -77,7 +77,11 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
       by_outcome: requestsByOutcome(ledger),
       per_minute: settings.metrics.requestsPerMinute,
     },
-    registry: { ...registryFacts(ledger), records: registryState(ledger).records },
+    registry: {
+      ...registryFacts(ledger),
+      records: registryState(ledger).records,
+      schema_changes: await schemaChanges(ledger),
+    },
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
     files_damaged: await damagedFiles(ledger),

@@ -126,7 +126,7 @@ export class Memory {
   }
 
   apply(folded: Outcome, at: number): void {
-    for (const { resource, path } of folded.newKeys) this.#keys.push({ resource, path, at })
+    for (const { resource, path, kind } of folded.newKeys) if (kind === 'key') this.#keys.push({ resource, path, at })
     for (const { table, id, op, closedBy, hash, text, product, child } of folded.steps) {
       this.steps.push({ at, table, id, op, closedBy, hash: child?.content_hash ?? hash })
       if (child) continue

@@ -49,6 +49,7 @@ export function standing(changes: Partial<Standing> = {}): Standing {
       epoch: 1,
       feed_at: '2024-06-05T11:30:00.000Z',
       records: { products: 41, issuers: 7 },
+      schema_changes: 0,
     },
     rules: { disproved: 0, imprecise: 0, imprecise_points: 0 },
     stamps: 0,
@@ -169,7 +170,14 @@ export function emptyPage(): Page {
     versions: [],
     months: 1,
   }
-  const registry = { first_snapshot: null, last_snapshot: null, epoch: 0, feed_at: null, records: {} }
+  const registry = {
+    first_snapshot: null,
+    last_snapshot: null,
+    epoch: 0,
+    feed_at: null,
+    records: {},
+    schema_changes: 0,
+  }
   const freshness = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
   const verified = { windows: 0, differing: 0, last_at: null }
   const changes = { provider: null, synthetic: false, version: 0, committed_at: null, points: 0, newest: null }

@@ -83,8 +83,11 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
     readonly credits_today: number
     readonly by_outcome: readonly { readonly api: string; readonly outcome: string; readonly requests: number }[]
   }
-  /** `records`: open rows by table. */
-  readonly registry: RegistryFacts & { readonly records: Readonly<Record<string, number>> }
+  /** `records`: open rows by table; `schema_changes`: null where they cannot be read. */
+  readonly registry: RegistryFacts & {
+    readonly records: Readonly<Record<string, number>>
+    readonly schema_changes: number | null
+  }
   /**
    * Availability rules that the arrivals break, as `audit availability` counts them, and the stored points that imprecise
    * ones date; null where the arrivals were not read.

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { realDisk } from '../../src/store/disk.ts'
+import { Engine } from '../../src/store/engine.ts'
+import { inLake, places } from '../../src/store/layout.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { registryStatus } from '../../src/registry/status.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+import { makeViews } from '../helpers/views.ts'
+
+const noon = Date.UTC(2026, 5, 1, 12) / 1000
+
+async function withSmall(work: (small: SmallRegistry, bench: RegistryTestBench) => Promise<void>): Promise<void> {
+  const small = new SmallRegistry()
+  const serve = async (bench: RegistryTestBench): Promise<void> => {
+    small.world.put('issuers', 'odd', { name: 'Odd', status: 'dormant', regulator: { name: 'told at first' } })
+    await bench.sync()
+    bench.clock.now += 3600
+    await work(small, bench)
+  }
+  await withRegistryBench(noon, serve, { instead: (request) => small.answer(request) })
+}
+
+/** The rows as `resource path kind value`, as known at an instant. */
+async function changes(root: string, at?: number): Promise<string[]> {
+  await makeViews(root)
+  const engine = await Engine.open(inLake(root, places.database), { readOnly: true, threads: 1 })
+  try {
+    if (at !== undefined) await engine.run(`SET VARIABLE as_of = '${new Date(at * 1000).toISOString()}'`)
+    const rows = await engine.rows('SELECT resource, path, kind, value FROM schema_changes ORDER BY ALL')
+    return rows.map((row) => ['resource', 'path', 'kind', 'value'].map((name) => String(row[name])).join(' '))
+  } finally {
+    engine.close()
+  }
+}
+
+const counted = async ({ root }: RegistryTestBench): Promise<number> => {
+  using ledger = await Ledger.openToRead(root)
+  return (await registryStatus(ledger, catalogue, noon * 1000, null)).schema_changes
+}
+
+test('a value that no document lists and another type are one dated row each, hidden before, none on a rerun', async () =>
+  withSmall(async (small, bench) => {
+    expect(await changes(bench.root)).toEqual([])
+    small.world.put('deployments', 'd1', { product_id: 'p1', status: 'paused', verification_status: 'verified' })
+    small.world.put('deployments', 'd2', { product_id: 'p2', status: 'paused', verification_status: 'verified' })
+    small.world.put('issuers', 'i1', { name: { legal: 'Issuer 1' }, custodian: { name: 'was null' } })
+    small.world.put('issuers', 'i2', { name: { legal: 'Issuer 2' }, status: 'inactive' })
+    small.world.put('issuers', 'i3', { name: 'Issuer 3', status: 'dormant' })
+    const done = await bench.sync()
+    const told = await changes(bench.root)
+    const [values, types] = ['value', 'type'].map((kind) => told.filter((line) => line.split(' ')[2] === kind))
+    expect(values).toEqual(['deployments status value paused'])
+    expect(types).toEqual(['issuers name type string to object'])
+    expect(done.schema_changes).toBe(told.length)
+    expect(await counted(bench)).toBe(told.length)
+    expect(await changes(bench.root, bench.clock.now - 60)).toEqual([])
+
+    const { version } = await standing(bench.root)
+    bench.clock.now += 3600
+    await bench.sync()
+    small.world.put('deployments', 'd3', { product_id: 'p3', status: 'paused', verification_status: 'verified' })
+    small.world.put('issuers', 'i4', { name: { legal: 'Issuer 4' }, custodian: null })
+    expect((await bench.sync()).schema_changes).toBe(0)
+    expect((await standing(bench.root)).version).toBe(version + 1)
+    expect(await changes(bench.root)).toEqual(told)
+  }))
+
+test('what stopped before its commit tells it with the next', async () =>
+  withSmall(async (small, bench) => {
+    small.world.put('issuers', 'i1', { name: 'Issuer 1', status: 'winding-up' })
+    let moves = 0
+    const move = async (): Promise<void> => {
+      moves++
+      await Promise.reject(new Error('stopped here'))
+    }
+    await expect(bench.sync({ deps: { disk: { ...realDisk, move } } })).rejects.toThrow('stopped here')
+    expect(moves).toBeGreaterThan(0)
+    expect(await changes(bench.root)).toEqual([])
+    expect((await bench.sync()).schema_changes).toBe(1)
+    expect(await changes(bench.root)).toEqual(['issuers status value winding-up'])
+  }))
