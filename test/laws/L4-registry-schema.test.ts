@@ -28,8 +28,10 @@ async function changes(root: string, at?: number): Promise<string[]> {
   const engine = await Engine.open(inLake(root, places.database), { readOnly: true, threads: 1 })
   try {
     if (at !== undefined) await engine.run(`SET VARIABLE as_of = '${new Date(at * 1000).toISOString()}'`)
-    const rows = await engine.rows('SELECT resource, path, kind, value FROM schema_changes ORDER BY ALL')
-    return rows.map((row) => ['resource', 'path', 'kind', 'value'].map((name) => String(row[name])).join(' '))
+    const rows = await engine.rows<{ line: string }>(
+      "SELECT concat_ws(' ', resource, path, kind, value) AS line FROM schema_changes ORDER BY ALL",
+    )
+    return rows.map(({ line }) => line)
   } finally {
     engine.close()
   }
