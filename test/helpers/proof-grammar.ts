@@ -53,6 +53,10 @@ export function randomQuery(random: () => number): string {
 
   function base(): string {
     return one(
+      () => `SELECT available_at AS ts, asset, v AS x FROM points`,
+      () => `SELECT available_at AS ts, asset, v AS x FROM points WHERE metric = 'm'`,
+      () =>
+        `SELECT valid_from AS ts, id AS asset, ${one('1', '1', 'CASE WHEN epoch_us(valid_to) > 0 THEN 1 ELSE 2 END')} AS x FROM history.products`,
       () =>
         `SELECT ts, asset, 1 AS x FROM calendar('${day()}', '2024-01-15', '12 hours'), (VALUES ('A'), ('B')) AS a (asset)`,
       () =>
@@ -211,7 +215,7 @@ export function randomQuery(random: () => number): string {
   }
 
   function relation(depth: number): string {
-    if (depth > 3 || random() < 0.15 * depth) return base()
+    if (depth > 3 || random() < 0.3 + 0.15 * depth) return base()
     return one(
       () => base(),
       () => joins(depth),

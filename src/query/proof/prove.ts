@@ -44,7 +44,10 @@ export async function argueFromPlan(session: Engine, claim: Claim): Promise<Argu
 }
 
 /** The bound plan of a query as the engine tells it, and the names of its columns. */
-async function planOf(shadow: Engine, sql: string): Promise<{ plan: Node; names: readonly string[] } | Obstacle> {
+export async function planOf(
+  shadow: Engine,
+  sql: string,
+): Promise<{ plan: Node; names: readonly string[] } | Obstacle> {
   const [row] = await shadow.rows<{ plan: string }>(
     `SELECT CAST(json_serialize_plan(${quote(sql)}, optimize := false) AS VARCHAR) AS plan`,
   )
