@@ -2,13 +2,16 @@ import { spawn } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { lockJob } from '../../src/store/lock.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
+
+/** Orchestrators take their time to start, and each is started more than once. */
+vi.setConfig({ testTimeout: 900_000 })
 
 const deploy = fileURLToPath(new URL('../../deploy', import.meta.url))
 const day = 86_400

@@ -38,6 +38,10 @@ const needs = {
   dbt: [() => recipe('dbt'), 'dbt is asked by make test-recipes alone'],
   dagster: [() => recipe('dagster'), 'Dagster is asked by make test-recipes alone'],
   airflow: [() => recipe('airflow'), 'Airflow is asked by make test-recipes alone'],
+  btrfs: [
+    () => mounts() && program('/usr/sbin/mkfs.btrfs', '/sbin/mkfs.btrfs'),
+    'no btrfs (apt-get install btrfs-progs) or no right to mount it',
+  ],
   systemd: [() => program('/usr/bin/systemd-analyze'), 'no systemd-analyze (apt-get install systemd)'],
   chromium: [() => program(...browsers), 'no chromium (apt-get install chromium)'],
   mount: [mounts, 'no right to mount a file system'],

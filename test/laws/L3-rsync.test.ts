@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
@@ -12,6 +12,7 @@ import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { grow, mergeAndVacuum, wholeVersion } from '../helpers/mirrors.ts'
+import { need } from '../helpers/needs.ts'
 import { until } from '../helpers/processes.ts'
 import { shareOf } from '../helpers/shares.ts'
 
@@ -223,5 +224,48 @@ test('a copy that goes on after a vacuum is the lake again, without what went', 
     const files = (lake: string): string[] =>
       ['journal', 'points'].flatMap((part) => readdirSync(join(lake, part), { recursive: true, encoding: 'utf8' }))
     if (rsync !== standIn) expect(files(copy).toSorted()).toEqual(files(root).toSorted())
+  })
+})
+
+test('L3: a snapshot of the file system beside a fetch is a committed version, at any step', async (context) => {
+  const mkfs = need(context, 'btrfs')
+  await inFolder(async (folder) => {
+    const [image, mounted] = [join(folder, 'image'), join(folder, 'mounted')]
+    const sh = (line: string): void => {
+      const { status, stderr } = spawnSync('/bin/sh', ['-c', line], { encoding: 'utf8' })
+      expect([line, status, status === 0 ? '' : stderr]).toEqual([line, 0, ''])
+    }
+    mkdirSync(mounted)
+    sh(`truncate -s 300M ${image} && ${mkfs} -q ${image} && mount -o loop ${image} ${mounted}`)
+    try {
+      sh(`btrfs -q subvolume create ${mounted}/now`)
+      vi.stubEnv('TMPDIR', `${mounted}/now`)
+      const snapshots: string[] = []
+      let lake = ''
+      await withBench(now, async (bench) => {
+        lake = bench.root.slice(`${mounted}/now/`.length)
+        let taken = 0
+        const snap = async (): Promise<void> => {
+          if (++taken % 4 !== 2) return
+          const at = `${mounted}/${taken}`
+          sh(`btrfs -q subvolume snapshot ${mounted}/now ${at}`)
+          snapshots.push(at)
+        }
+        await lives(bench, told(snap))
+      })
+      const versions = new Set<number>()
+      for (const at of shareOf(snapshots, 5)) {
+        const root = join(at, lake)
+        const version = await wholeVersion(root)
+        versions.add(version)
+        if (version === 0) continue
+        const { code, message } = await pitlake(folder, ['doctor', '--repair', '--data', root])
+        expect([code, message]).toEqual([0, ''])
+      }
+      expect(versions.size).toBeGreaterThan(2)
+    } finally {
+      vi.unstubAllEnvs()
+      sh(`umount ${mounted}`)
+    }
   })
 })
