@@ -216,13 +216,23 @@ test('a copy that goes on after a vacuum is the lake again, without what went', 
     }
     mkdirSync(copy)
     await grow(root, 0, 3)
+    // What this lake has no need of, others have.
+    const parts = ['stamps', 'journal', 'runs', 'archive', 'registry/raw', 'assets', 'points']
+    for (const part of parts) {
+      mkdirSync(join(root, part), { recursive: true })
+      writeFileSync(join(root, part, 'one'), part)
+    }
     await sent(1)
     await mergeAndVacuum(root)
     await grow(root, 3, 1)
     await sent(2)
     expect(await wholeVersion(copy)).toBe(await wholeVersion(root))
     const files = (lake: string): string[] =>
-      ['journal', 'points'].flatMap((part) => readdirSync(join(lake, part), { recursive: true, encoding: 'utf8' }))
+      parts.flatMap((part) =>
+        readdirSync(join(lake, part), { recursive: true, encoding: 'utf8' }).map((name) => `${part}/${name}`),
+      )
+    expect(files(copy)).toContain('archive/one')
+    expect(readFileSync(join(copy, 'lake.json'), 'utf8')).toBe(readFileSync(join(root, 'lake.json'), 'utf8'))
     if (rsync !== standIn) expect(files(copy).toSorted()).toEqual(files(root).toSorted())
   })
 })
