@@ -154,7 +154,7 @@ const registry: Step[] = [
       'history.products': [
         record('retires', { ...first, symbol: 'R' }),
         record('goes', { ...first, symbol: 'G' }),
-        record('before', { ...first, symbol: 'SAME', issuer_id: 'i1' }),
+        record('before', { ...first, symbol: 'SAME', issuer_id: 'i1', asset_id: 'merged' }),
       ],
       metric_assets: [
         { id: 'CARRIED', symbol: null, addresses: '[{"chain_id":"eip155:1","address":"0x9"}]', record: '{}' },
@@ -174,6 +174,7 @@ const registry: Step[] = [
       schema_changes: [seenKey('$.late', false), seenKey('$.both', false)],
       registry_findings: [finding('retires')],
       'history.assets': [record('merged', { ticker: 'NEW' })],
+      'history.issuers': [record('i1', { op: 'created', name: 'Late' })],
       'history.products': [record('retires', { symbol: 'R', status: 'inactive' })],
     },
   },
