@@ -118,7 +118,7 @@ export const commandsOfTheLake: readonly Row[] = [
   ['doctor', '--provider', { from: 'sound', ...none }, 0, { ok: true, yaml: null }, ''],
   ['doctor', '--provider --quick', { from: 'sound' }, 2, usage, /--provider: expected no other flag of doctor/],
   ['doctor', '--provider', none, 2, usage, /PITLAKE_METRICS_URL/],
-  ['doctor', '--provider', { from: 'refused', ...none }, 3, { ok: false, requests: 2 }, bothKeys],
+  ['doctor', '--provider', { from: 'refused', ...none }, 3, { ok: false, requests: 3 }, bothKeys],
   [
     'doctor',
     '--provider',

@@ -156,6 +156,45 @@ test('a list that refuses the limit is told the largest one that it takes', () =
   expect(judge?.({ ...seen, list })).toMatchObject({ verdict: 'contradicted', yaml: { registry: { page_limit: 250 } } })
 })
 
+test('one missing point is a gap; a `since` that no window shows is left out', () => {
+  const judge = metricsJudges['since, until'] as unknown as (seen: object) => unknown
+  const windows = { days: window, hours: { since: midnight - day, until: midnight } }
+  const of = (spacing: number, from: number, n: number, left: number) =>
+    bodyOf(Array.from({ length: n }, (_, at) => ({ t: from + at * spacing, v: at })).slice(left))
+  const seen = (daily: number, hourly: number, hours = 24) => ({
+    windows,
+    days: of(day, window.since, 10, daily),
+    hours: of(3600, midnight - day, hours, hourly),
+  })
+  expect(judge(seen(0, 0))).toMatchObject({ verdict: 'holds', evidence: expect.stringMatching(/did not$/) })
+  expect(judge(seen(0, 0, 25))).toMatchObject({
+    verdict: 'holds',
+    evidence: expect.stringMatching(/too: it is dropped$/),
+  })
+  expect(judge(seen(0, 1))).toMatchObject({ verdict: 'holds' })
+  expect(judge(seen(1, 0))).toMatchObject({ verdict: 'holds' })
+  expect(judge(seen(1, 1))).toMatchObject({ verdict: 'contradicted', yaml: null })
+  expect(judge(seen(5, 5))).toMatchObject({ verdict: 'unknown' })
+  expect(judge({ ...seen(0, 0), hours: null })).toMatchObject({
+    verdict: 'holds',
+    evidence: expect.stringMatching(/nothing tells$/),
+  })
+})
+
+test('a late point now and then contradicts no rule', () => {
+  const endpoint = catalogue.endpoints.get('supply/current_pit')
+  const judge = metricsJudges['publication lag'] as unknown as (seen: object) => unknown
+  const of = (late: number) => {
+    const points = Array.from({ length: 10 }, (_, n) => {
+      const t = midnight - (10 - n) * day
+      return { t, v: n, computed_at: t + day + (n < late ? 5 * 3600 : 300) }
+    })
+    return judge({ days: { ...bodyOf(points), at: midnight + day }, endpoint, settings: { availability: {} } })
+  }
+  expect(of(2)).toMatchObject({ verdict: 'holds' })
+  expect(of(3)).toMatchObject({ verdict: 'contradicted' })
+})
+
 test('a lag beyond the rule comes with a rule that holds', () => {
   const endpoint = catalogue.endpoints.get('supply/current_pit')
   const days = bodyOf(daysTo(midnight - day, (t) => t + day + 5 * 3600))
