@@ -31,6 +31,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
       return first === settings.weekStart ? holds(evidence) : contradicted(evidence, { metrics: { week_start: first } })
     }),
   'metadata of a path': metadataHold,
+  'statistics of the lag': () => unknown('only `pitlake watch` asks for them, and does without'),
   'since, until': windowHolds,
   'interval omitted': () => unknown('it is always sent'),
   'publication lag': lagHolds,
