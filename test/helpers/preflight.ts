@@ -37,6 +37,8 @@ export interface Said extends Ended {
 /** A folder, a clock, and a sandbox that speaks otherwise. */
 export interface Foreign {
   readonly cwd: string
+  /** Where it listens, before the prefix of the metrics API. */
+  readonly url: string
   readonly clock: { now: number }
   readonly requests: () => readonly RequestRecord[]
   readonly run: (...argv: string[]) => Promise<Ended>
@@ -91,6 +93,7 @@ export async function withForeign(
       )
     await test({
       cwd,
+      url: served.url,
       clock,
       requests: sandbox.requests,
       run,
