@@ -25,7 +25,7 @@ const told: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'])
 /** `watch`: keeps the lake fresh. */
 export const watchCommand: CommandSpec = {
   name: 'watch',
-  ends: [4, 6, 7],
+  ends: [3, 4, 6, 7],
   summary: 'Keep the lake fresh: ask each series when its next point is due, the registry hourly, until stopped.',
   asks: true,
   options: [

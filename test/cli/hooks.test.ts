@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Deps } from '../../src/commands/spec.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
+import { keyTraces } from '../helpers/key-search.ts'
 import { until } from '../helpers/processes.ts'
 
 const day = 86_400
@@ -76,6 +77,7 @@ test('on_done is told how a run ended, and sees none of our keys', async () =>
     const env = readFileSync(join(home, 'env.txt'), 'utf8')
     expect(env).toContain(`PITLAKE_DATA=${bench.root}\n`)
     expect(env).toContain(`HOME=${home}\n`)
+    expect(await keyTraces(bench.root, [fetchKey, otherKey, token])).toEqual([])
     for (const secret of [
       fetchKey,
       otherKey,

@@ -7,9 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { fetchOnce } from './fetching.ts'
 import { simulate } from './watching.ts'
 
-// A watch through so many simulated days, its sandbox in another process: a line of JSON a day with what it holds in memory.
+// A watch through so many simulated days, its sandbox in another process: a line of JSON a day with the
+// least and the most that it held in memory, looked at hourly: what is held for good is in the least.
 const days = Number(process.argv[2] ?? 7)
 const day = 86_400
+const hour = 3600
 const begin = Date.UTC(2026, 2, 10, 12) / 1000
 const daily = {
   assets: ['BTC', 'ETH'],
@@ -51,6 +53,7 @@ try {
   const place = { root: join(home, 'lake'), url: line.toString().trim(), now: () => clock.now }
   for (const selection of [daily, hourly]) await fetchOnce(place, selection)
   let told = 0
+  let hours: number[] = []
   await simulate(
     { ...place, clock },
     {
@@ -58,11 +61,13 @@ try {
       until: begin + (days + 0.1) * day,
       registry: true,
       onWait: (now) => {
+        if (now >= begin + told * day + (hours.length + 1) * hour) hours.push(resident())
         if (now < begin + (told + 1) * day) return
         told++
-        const { heapUsed, external } = process.memoryUsage()
-        const inner = { heap: Math.round(heapUsed / 1e5) / 10, external: Math.round(external / 1e5) / 10 }
-        process.stdout.write(`${JSON.stringify({ day: told, resident: resident(), ...inner })}\n`)
+        process.stdout.write(
+          `${JSON.stringify({ day: told, resident: Math.min(...hours), most: Math.max(...hours) })}\n`,
+        )
+        hours = []
       },
     },
   )
