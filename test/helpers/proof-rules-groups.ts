@@ -190,4 +190,40 @@ export const groupRules: readonly (readonly [rule: string, honest: string, leak:
     /RECURSIVE/,
   ],
   ['the version of the lake', `SELECT ts, 'v' AS v FROM d`, 'SELECT ts, lake_version() AS v FROM d', /lake_info/],
+  [
+    'sides that are known at different columns',
+    'SELECT ts, asset FROM d UNION ALL SELECT available_at, asset FROM points',
+    'SELECT available_at AS ts, t AS x FROM points UNION ALL SELECT t, available_at FROM points',
+    /known at/,
+  ],
+  [
+    'a column of a side',
+    'SELECT ts, EXISTS (FROM points p WHERE p.available_at <= d.ts) AS e FROM d UNION ALL SELECT ts, true FROM d',
+    'SELECT ts - INTERVAL 1 DAY AS ts, EXISTS (FROM points p WHERE p.available_at <= d.ts) AS e FROM d UNION ALL SELECT ts, true FROM d',
+    /no column of it/,
+  ],
+  [
+    'elements of a list',
+    'SELECT ts, unnest([EXISTS (FROM points p WHERE p.available_at <= d.ts)]) AS e FROM d',
+    'SELECT ts - INTERVAL 1 DAY AS ts, unnest([EXISTS (FROM points p WHERE p.available_at <= d.ts)]) AS e FROM d',
+    /known at ts/,
+  ],
+  [
+    'a column of an outer join',
+    'SELECT d.ts, r.e FROM d LEFT JOIN (SELECT ts, EXISTS (FROM points p WHERE p.available_at <= d.ts) AS e FROM d) AS r ON r.ts = d.ts',
+    'SELECT d.ts, r.e FROM d LEFT JOIN (SELECT ts - INTERVAL 1 DAY AS ts, EXISTS (FROM points p WHERE p.available_at <= d.ts) AS e FROM d) AS r ON r.ts = d.ts',
+    /match may come later/,
+  ],
+  [
+    'an order by what may be NULL',
+    'SELECT available_at AS ts, sum(v) OVER (ORDER BY TRY_CAST(available_at AS TIMESTAMP)) AS v FROM points WHERE available_at = TRY_CAST(available_at AS TIMESTAMP)',
+    'SELECT TRY_CAST(available_at AS TIMESTAMP) AS ts, sum(v) OVER (ORDER BY TRY_CAST(available_at AS TIMESTAMP) NULLS FIRST) AS v FROM points',
+    /after its own/,
+  ],
+  [
+    'the later of what may be NULL',
+    'SELECT greatest(TRY_CAST(available_at AS TIMESTAMP), available_at) AS ts FROM points',
+    `SELECT greatest(TRY_CAST(available_at AS TIMESTAMP), TIMESTAMP '2024-01-01') AS ts FROM points`,
+    /known at available_at/,
+  ],
 ]
