@@ -26,12 +26,19 @@ const rounds: readonly (readonly [number, number])[] = [
 /** Tests of which each run would take longer than this are left to the mutants that nothing quicker kills. */
 const quick = 4000
 
+/** Whole jobs come by nearly everything: so many milliseconds of them are tried for one mutant, the quickest first. */
+const enough = 10_000
+
 /** What is computed on import concerns every test: so many milliseconds of them are tried, the quickest first. */
 const longEnough = 6000
 
 function together(id: string, concern: Concern, from = 0, to = 600): readonly Concerned[] {
   const limit = (n: number): number => (n < 60 ? quick : quick / 20)
-  return (concern.direct.get(id) ?? []).filter(({ ms }, n) => n >= from && n < to && ms <= limit(n))
+  let sum = 0
+  return (concern.direct.get(id) ?? []).filter(({ ms }, n) => {
+    sum += ms
+    return n >= from && n < to && ms <= limit(n) && (n < 12 || sum <= enough)
+  })
 }
 
 /** The tests by which a mutant has to be tried alone: what it is met by beside them, and those left out above. */
