@@ -78,7 +78,7 @@ mutants: $(INSTALLED) ## changes the program in N places (150) of each ROOM (all
 ifneq ($(filter sql sql:%,$(ROOM)),)
 	@node scripts/mutants-sql.ts "$(ROOM)" "$(N)" "$(SEED)"
 else
-	@node scripts/mutants.ts "$(ROOM)" "$(N)" "$(SEED)"
+	@node scripts/mutants.ts "$(ROOM)" "$(N)" "$(SEED)" "$(QUICK)"
 endif
 
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds

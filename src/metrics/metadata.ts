@@ -120,7 +120,7 @@ export async function askMetadata(
     answers.push(answer)
     if (answer.read !== null || !isAnswer(answer)) break
   }
-  if (answers.length > 0 && answers.at(-1)?.read === null) return answers
+  if (answers.at(-1)?.read === null) return answers
   answers.push(...(await all(plain.slice(answers.length))))
   if (isSandbox(answers)) answers.push(...(await all(guarded)))
   return answers

@@ -1,10 +1,14 @@
+import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { expand, type Series } from '../../src/catalog/series.ts'
 import { readMetadata } from '../../src/metrics/metadata-reading.ts'
 import { saidOf } from '../../src/metrics/metadata-said.ts'
 import { metadataUrl } from '../../src/metrics/api.ts'
+import { askMetadata, type MetadataAsking } from '../../src/metrics/metadata.ts'
+import type { Outcome } from '../../src/net/outcome.ts'
 import { applySettings, resolveSettings } from '../../src/config/settings.ts'
+import { inFolder } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const keys = {
@@ -131,4 +135,54 @@ test('address and keys are a setting; `metadata: false` asks for none', () => {
   })
   expect(wireWith(false)).toBeNull()
   expect(wireWith({})).toEqual(keys)
+})
+
+const answered = { at: 1, requestMs: 1, date: null, sandbox: null, requestId: null, words: '', code: null } as const
+
+/** Asks for metadata of a provider that has them of these paths and says otherwise of the others. */
+async function asked(
+  paths: { readonly plain: readonly string[]; readonly guarded: readonly string[] },
+  known: readonly string[],
+  otherwise: object,
+  sandbox = false,
+): Promise<readonly [readonly string[], readonly (readonly [string, number | null | undefined])[]]> {
+  const [sent, came]: [string[], (readonly [string, number | null | undefined])[]] = [[], []]
+  await inFolder(async (root) => {
+    const ask = (async ({ url, file }: { url: string; file: string }) => {
+      const path = new URL(url).searchParams.get('path')?.slice(1) ?? ''
+      sent.push(path)
+      if (!known.includes(path)) return { outcome: { ...answered, ...otherwise } as Outcome, row: {} }
+      writeFileSync(file, JSON.stringify({ parameters: { a: ['BTC'] }, timerange: { min: 1_438_214_400 } }))
+      return { outcome: { ...answered, kind: 'body', status: 200, file, bytes: 1 } as unknown as Outcome, row: {} }
+    }) as unknown as MetadataAsking['ask']
+    const wire = { ...catalogue.wire, metadata: keys }
+    const asking = { ask, base: 'http://x', run: 'r', wire, concurrency: 2, file: (name: string) => `${root}/${name}` }
+    for (const { path, read: found } of await askMetadata(asking, paths, () => sandbox))
+      came.push([path, found?.min ?? found])
+  })
+  return [sent, came]
+}
+
+const gone = { kind: 'gone', status: 404 }
+
+test('metadata are asked of all paths once one has them, and of nobody else where the first few have none', async () => {
+  const plain = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  const guarded = ['x', 'y']
+  const both = { plain, guarded }
+  expect(await asked(both, ['a', 'c'], gone)).toEqual([
+    plain,
+    plain.map((path) => [path, ['a', 'c'].includes(path) ? 1_438_214_400 : null]),
+  ])
+  expect((await asked(both, ['b'], gone))[0]).toEqual(plain)
+  const [few] = await asked(both, ['h'], gone)
+  expect([few, few.length > 1 && few.length < 5]).toEqual([plain.slice(0, few.length), true])
+  // Who cannot be reached, or wants to be left alone, is not asked a second time.
+  expect((await asked(both, [], { kind: 'limited', status: 429 }))[0]).toEqual(['a'])
+})
+
+test('metadata of names that stand for others are asked of a sandbox only', async () => {
+  const both = { plain: ['a'], guarded: ['x', 'y'] }
+  expect((await asked(both, ['a', 'x'], gone, true))[0]).toEqual(['a', 'x', 'y'])
+  expect((await asked(both, ['a', 'x'], gone, false))[0]).toEqual(['a'])
+  expect((await asked({ plain: [], guarded: ['x'] }, ['x'], gone, true))[0]).toEqual(['x'])
 })
