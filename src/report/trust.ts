@@ -60,7 +60,7 @@ function upstream({ violations, windows, refused }: Facts, { maxViolations, maxF
   if (violations > 0)
     found.push({
       ...(violations > maxViolations ? { level: 'look', word: 'integrity' } : { level: 'note', word: null }),
-      text: `${several(violations, 'stored value')} differ upstream; both are kept, the stored one holds`,
+      text: `${several(violations, 'stored value')} ${violations === 1 ? 'differs' : 'differ'} upstream; both are kept, the stored one holds`,
       next: 'pitlake violations list',
     })
   const failed = windows.failed - refused.windows

@@ -287,8 +287,13 @@ test('a note tells of its stamp itself: the index learns of it, a checkpoint doe
 
 test.each([
   ['comes to its end', null, null, { stopped_by: null, exit_code: 0 }],
-  ['stops early', 'quota', new LakeError('stopped', { subject: 's' }), { stopped_by: 'quota', exit_code: 5 }],
-  ['fails', 'thrown', new LakeError('busy', { subject: 's' }), { stopped_by: 'error', exit_code: 7 }],
+  [
+    'stops early',
+    'quota',
+    new LakeError('stopped', { subject: 's', next: 'n' }),
+    { stopped_by: 'quota', exit_code: 5 },
+  ],
+  ['fails', 'thrown', new LakeError('busy', { subject: 's', next: 'n' }), { stopped_by: 'error', exit_code: 7 }],
 ])('a run that %s is written down with what it came to', (_, stopped_by, error, end) =>
   inFolder(async (root) => {
     const clock = { micros: 1_000_000_000 }

@@ -158,7 +158,7 @@ async function asked(
     const wire = { ...catalogue.wire, metadata: keys }
     const asking = { ask, base: 'http://x', run: 'r', wire, concurrency: 2, file: (name: string) => `${root}/${name}` }
     for (const { path, read: found } of await askMetadata(asking, paths, () => sandbox))
-      came.push([path, found?.min ?? found])
+      came.push([path, found === null ? null : found.min])
   })
   return [sent, came]
 }
