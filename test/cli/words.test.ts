@@ -168,6 +168,25 @@ test('plan, fetch, verify and violations say what they found, line by line', asy
 ${section('BTC', 1, '20004321.875', '7.0')}${section('ETH', 2, '121155771.90311731', '8.0')}`),
       '',
     ])
+    faults('html@supply/*:asset=BTC')
+    const failing = JSON.parse((await run('verify --all --json')).out.join('')) as { failures: unknown }
+    const window = { since: '2026-02-20T00:00:00Z', until: '2026-03-04T00:00:00Z' }
+    const series = 'supply/current_pit|BTC|24h|native'
+    expect(failing.failures).toEqual([
+      {
+        series: expect.stringContaining(series) as string,
+        ...window,
+        reason: expect.stringMatching(/html/i) as string,
+      },
+    ])
+    faults(...rewritten)
+    // Whatever is selected; metadata are known of one path, and are old after a week.
+    const last = async (line: string) => (await run(line)).out.at(-2)
+    expect(await last('plan --assets BTC --since 2026-03-01 --offline')).toBe('metadata   of 1 paths, 0 asked for now')
+    clock.now += 7 * day
+    expect(await last(`plan ${select}`)).toBe('metadata   of 1 paths, 1 asked for now')
+    expect(await last('plan')).toBe('metadata   of 1 paths, 0 asked for now')
+    clock.now -= 7 * day
     const header = `
       id            kind     series                             t                     stored              offered  accepted`
     const btc = `0e9cf76fc5b2  changed  supply/current_pit BTC 24h native  2026-02-28T00:00:00Z  20004321.875        7.0`

@@ -13,7 +13,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { heldVerified } from '../../src/ledger/held-runs.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Bench, depsAt, fetchKey, settingsAt, withBench } from '../helpers/fetching.ts'
+import { type Bench, depsAt, fetchKey, settingsAt, trying, withBench } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -123,6 +123,21 @@ test('L2: whatever differs is told with both values and never applied', async ()
     expect([code(twice), twice.differences.length]).toEqual([4, 5])
     expect((await onRecord(bench.root)).version).toBe(record.version)
     expect(twice.damage).toEqual([])
+  }))
+
+test('where values depend on the asked range only an answer to the very same one is compared', async () =>
+  withBench(now, async (bench) => {
+    const path = paths[0] ?? ''
+    const endpoint = catalogue.endpoints.get(path)
+    if (endpoint === undefined) throw new Error('no endpoint')
+    const ranged = { ...endpoint, overlap: 'fixed_range' } as const
+    const input = { catalogue: { ...trying, endpoints: new Map(catalogue.endpoints).set(path, ranged) } }
+    const one = { assets: ['BTC'], paths: [path], since: now - 20 * day }
+    await bench.fetch(one, { input })
+    expect((await again(bench, { catalogue: input.catalogue })).windows).toMatchObject({ held: 1, verified: 1 })
+    bench.clock.now += day
+    await bench.fetch(one, { input })
+    expect((await again(bench, { catalogue: input.catalogue })).windows).toMatchObject({ held: 0 })
   }))
 
 test('L2: the request that brought the stored value is told also when its row went into files of the lake', async () =>

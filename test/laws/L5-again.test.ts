@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Selection } from '../../src/catalog/series.ts'
 import { Engine, quoteList } from '../../src/store/engine.ts'
 import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
@@ -41,6 +42,90 @@ async function coverage(own: OwnProvider): Promise<string[]> {
     ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${reason ?? state}`,
   )
 }
+
+test('the listing of assets is asked once a day, after the points, and never beyond what may be sent', async () =>
+  withProvider(start + 20 * day, async (own) => {
+    const points = answering(
+      () => 40,
+      () => [],
+    )
+    own.answer((path, query) => (path === 'assets' ? [{ id: 'BTC' }, { id: 'ETH' }] : points(path, query)))
+    let until = 10
+    const listings = async (after: number, change: Partial<Selection> = {}, maxRequests: number | null = null) => {
+      own.clock.now += after
+      until++
+      const selection = { assets: ['BTC'], paths: [count], since: start, until: start + until * day, ...change }
+      await own.fetch(selection, { input: { maxRequests } })
+      return own.seen.splice(0).map((url) => (url.endsWith('/assets') ? 'listing' : 'points'))
+    }
+    expect(await listings(0, {}, 1)).toEqual(['points'])
+    expect(await listings(60)).toEqual(['points', 'listing'])
+    expect(await listings(day - 120)).toEqual(['points'])
+    expect(await listings(300)).toEqual(['points', 'listing'])
+    // Each asset is stored once, and stands for itself where all are selected.
+    expect(await listings(60, { assets: ['*'] })).toEqual(['points', 'points'])
+    using ledger = await Ledger.openToRead(own.root)
+    expect(liveFiles(ledger, { table: 'metric_assets' }).reduce((sum, { rows }) => sum + rows, 0)).toBe(2)
+    expect(new Set(heldVersions(ledger).map(({ job }) => job))).toEqual(new Set(['fetch']))
+  }))
+
+test('a body that cannot be decoded is asked for once more; what it says then holds', async () =>
+  withProvider(start + 20 * day, async (own) => {
+    const good = answering(
+      () => 10,
+      () => [],
+    )
+    let torn = 1
+    own.answer((path, query) => (path !== 'assets' && torn-- > 0 ? [{ t: 'soon', v: 1 }] : good(path, query)))
+    const selection = (asset: string) => ({
+      assets: ['BTC', asset],
+      paths: [count],
+      since: start,
+      until: start + 10 * day,
+    })
+    expect(await own.fetch(selection('ETH'))).toMatchObject({ points_added: 20, windows: { covered: 2, failed: 0 } })
+    expect(asked(own)).toHaveLength(3)
+    torn = 9
+    expect(await own.fetch(selection('LTC'))).toMatchObject({ points_added: 0, windows: { covered: 0, failed: 1 } })
+    expect(asked(own)).toHaveLength(2)
+    expect((await coverage(own)).at(-1)).toMatch(/^0\.\.10 body: /)
+  }))
+
+test('each half of an answer that is too large is asked for, and every request is on record', async () =>
+  withProvider(start + 20 * day, async (own) => {
+    const good = answering(
+      () => 10,
+      () => [],
+    )
+    own.answer((path, query) =>
+      Number(query.get('u')) - Number(query.get('s')) > 5 * day
+        ? { status: 413, text: 'too large' }
+        : good(path, query),
+    )
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
+    expect(await own.fetch(selection)).toMatchObject({ points_added: 10, windows: { covered: 2 } })
+    expect(asked(own)).toEqual(['0..10', '0..5', '5..10'])
+    using ledger = await Ledger.openToRead(own.root)
+    const rows = ledger.statement("SELECT outcome, points FROM requests WHERE path LIKE '%count_pit' ORDER BY id").all()
+    expect(rows.map(({ outcome, points }) => `${String(outcome)} ${String(points)}`)).toEqual([
+      'too_large null',
+      'body 5',
+      'body 5',
+    ])
+  }))
+
+test('a parameter that is refused at once ends the run with the mapping to set', async () =>
+  withProvider(start + 20 * day, async (own) => {
+    own.answer((path) => (path === 'assets' ? noListing : { status: 400, text: 'unknown parameter s' }))
+    const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
+    await expect(own.fetch(selection)).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringMatching(
+        /refuses the parameter since: .* got asset: a, since: s, .*metrics\.query_keys \(it says/,
+      ),
+    })
+    expect(asked(own)).toHaveLength(1)
+  }))
 
 test('a gap is asked again weekly for 90 days, and alone with --gaps', async () =>
   withProvider(start + 20 * day, async (own) => {

@@ -109,7 +109,9 @@ const inputOf = (url: string, key = 'metrics-key') => {
 
 test.each(mounts)('the provider is asked for its listing ($name)', async (mount) =>
   withSandbox(mount, {}, async ({ metricsUrl }) => {
-    expect(await findDrift(inputOf(metricsUrl), deps)).toMatchObject({ new: [], gone: [], changed: [] })
+    // Whoever answers on this machine takes the catalogue's placeholders for names.
+    const none = { new: [], gone: [], changed: [], unmapped: [] }
+    expect(await findDrift(inputOf(metricsUrl), deps)).toMatchObject(none)
     await expect(findDrift({ ...inputOf(metricsUrl), path: 'no/such' }, deps)).rejects.toMatchObject({
       kind: 'incomplete',
       message: expect.stringContaining('--file'),
