@@ -263,6 +263,30 @@ describe('cases', () => {
     ])
   })
 
+  test('what comes and goes within one poll was never there; what goes and comes back within one is reported', () => {
+    const [world, memory] = [new SmallWorld(), new Memory()]
+    /** One poll that is told of each change as it happens. */
+    const told = (at: number, ...changes: readonly (readonly [id: string, v: number | null])[]): Outcome => {
+      const poll = newPoll(memory.state())
+      for (const [id, v] of changes) {
+        const from = world.log.length
+        world.put('issuers', id, v === null ? null : { v })
+        for (const event of world.events(from, world.log.length)) observeEvent(poll, event)
+      }
+      const settled = outcomeOf(poll, memory)
+      memory.apply(settled, at)
+      return settled
+    }
+    const first = told(1, ['i', 1], ['i', null], ['j', 1])
+    expect([first.steps.map(({ id, op }) => [id, op]), first.findings]).toEqual([[['j', 'created']], []])
+    const second = told(2, ['j', null], ['j', 2], ['j', 3], ['k', 1], ['k', null], ['k', 1])
+    expect(second.steps.map(({ id, op, text }) => [id, op, text])).toEqual([
+      ['j', 'updated', '{"id":"j","v":3}'],
+      ['k', 'created', '{"id":"k","v":1}'],
+    ])
+    expect(second.findings.map(({ kind, id }) => [kind, id])).toEqual([['returned', 'j']])
+  })
+
   test('TIME 50: the order of keys and additive keys make no version; a change of such a key does', () => {
     const [world, memory] = [new SmallWorld(), new Memory()]
     world.put('issuers', 'a', { v: 1, w: { x: 1, y: 2 } })

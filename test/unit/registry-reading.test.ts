@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readPage, readSnapshot } from '../../src/registry/bodies.ts'
-import { cutBody } from '../../src/registry/cut.ts'
+import { cutApart, cutBody } from '../../src/registry/cut.ts'
 import { isFields, sortedText, type Value } from '../../src/registry/json.ts'
-import { isSame } from '../../src/registry/keys.ts'
+import { withMissing } from '../../src/registry/history.ts'
+import { isSame, learnKeys, noKeys } from '../../src/registry/keys.ts'
+import { readRecord, typedFields } from '../../src/registry/record.ts'
 import { resources } from '../helpers/registry-world.ts'
 
 const json: fc.Arbitrary<Value> = fc.jsonValue({ maxDepth: 5 }) as fc.Arbitrary<Value>
@@ -133,4 +135,77 @@ test('an event that is nested too deep is refused, whatever its type', () => {
     const read = readPage(Buffer.from(`{"data":[${event}],"has_more":false}`), resources)
     expect(read).toMatchObject({ ok: false, reason: expect.stringMatching(/nested deeper than 64/) })
   }
+})
+
+test('bodies that follow one another come apart where each ends, and what is cut at the end is left out', () => {
+  const bodies = ['{"a":"}{"}', '{"b":[{"c":1}]}', '{}']
+  const apart = (text: string): string[] => cutApart(Buffer.from(text)).map(String)
+  expect(apart(bodies.join('\n'))).toEqual(bodies)
+  expect(apart(`${bodies.join('')}{"d":"}"`)).toEqual(bodies)
+  expect([apart(''), apart('null')]).toEqual([[], []])
+})
+
+const page = (event: object, rest: object = { has_more: false }): unknown => {
+  const read = readPage(Buffer.from(JSON.stringify({ data: [event], ...rest })), resources)
+  return read.ok ? read.value.events[0]?.id : read.reason
+}
+const event = { entity_type: 'issuer', entity_id: 'i', op: 'updated', record: { id: 'i' } }
+
+test.each([
+  [{}, 'i'],
+  [{ entity_id: undefined }, 'i'],
+  [{ entity_id: undefined, record: {} }, 'issuer: an event without entity_id'],
+  [{ entity_id: null, record: { id: null } }, 'issuer: an event without entity_id'],
+  [{ entity_id: '' }, 'issuer: an event without entity_id'],
+  [{ entity_id: 7, record: { id: 7 } }, 'issuer: an id that is a number, not a text'],
+  [{ op: null }, 'issuer i: an event without op'],
+  [{ record: null }, 'issuer i: updated without a record'],
+  [{ record: { id: 'j' } }, 'issuer i: a record with the id j'],
+])('an event with %j is %j', (change, said) => {
+  expect(page({ ...event, ...change })).toBe(said)
+})
+
+test('a page says whether more follows, and then from where', () => {
+  expect(page(event, { has_more: true, next_cursor: 'c' })).toBe('i')
+  expect(page(event, { has_more: true })).toBe('has_more without a next_cursor')
+  expect(page(event, {})).toBe('a page of the feed without has_more')
+})
+
+test('a deployment in two places may say less in one, but nothing else', () => {
+  const disagreeing = (own: object, embedded: object): unknown => {
+    const deployments = [{ id: 'd', product_id: 'p', ...own }]
+    const products = [{ id: 'p', deployments: [{ id: 'd', ...embedded }] }]
+    const read = readSnapshot(Buffer.from(JSON.stringify({ products, deployments, cursor: 'c' })), resources)
+    return read.ok && read.value.disagreeing
+  }
+  expect(disagreeing({ chain: 'x', at: { a: 1, b: 2 } }, { chain: 'x' })).toEqual([])
+  expect(disagreeing({ chain: 'x', at: { a: 1, b: 2 } }, { at: { b: 2, a: 1 }, more: 1 })).toEqual([])
+  expect(disagreeing({ chain: 'x' }, { chain: 'y' })).toEqual(['d'])
+  expect(disagreeing({ chain: null }, { chain: 'y' })).toEqual(['d'])
+})
+
+test('keys are learnt with the keys below them, each once', () => {
+  const [known, told]: [ReturnType<typeof noKeys>, string[]] = [noKeys(), []]
+  const learn = (value: Value): void => learnKeys(known, value, 1, (path) => told.push(path))
+  learn({ a: { 'b.c': [{ d: 1 }, { e: null }] }, f: 'x' })
+  learn({ a: { 'b.c': { d: 2 } }, f: { g: 1 } })
+  expect(told).toEqual(['a', 'a.b\\.c', 'a.b\\.c.d', 'a.b\\.c.e', 'f', 'f.g'])
+})
+
+test('a deployment says whose it is, and whether the list of deployments would show it', () => {
+  const deployment = resources.get('deployments')
+  if (deployment === undefined) throw new Error('no deployments')
+  const read = (more: object) => readRecord(deployment, { id: 'd', ...more } as Value)
+  expect(read({ product_id: 'p', verification_status: 'verified' })).toMatchObject({ product: 'p', verified: true })
+  expect(read({ product_id: { id: 'q' }, verification_status: '' })).toMatchObject({ product: 'q', verified: false })
+  expect(read({ product_id: { name: 'q' } })).toMatchObject({ product: '{"name":"q"}', verified: false })
+  expect(read({ product_id: 7 })).toMatchObject({ product: '7' })
+  expect(typedFields(deployment, { id: 'd', product_id: null })['product_id']).toBeNull()
+})
+
+test('what a whole state lacks is empty where that is accepted', () => {
+  const held = new Map([['issuers', new Map()]])
+  const all = withMissing(held, resources)
+  expect([...all.keys()].toSorted()).toEqual([...resources.keys()].toSorted())
+  expect([all.get('issuers') === held.get('issuers'), all.get('products')?.size]).toEqual([true, 0])
 })
