@@ -1,4 +1,4 @@
-import { day, type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
+import { type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
 
 /** The text of an SQL expression. Instants and lengths are BIGINT Unix seconds, free of time zones, unless said otherwise. */
 type Sql = string
@@ -69,12 +69,9 @@ export function fitsSql(part: IntervalSql, whole: IntervalSql): Sql {
   return `(CAST(${part} AS VARCHAR) || ' ' || CAST(${whole} AS VARCHAR)) IN (${pairs.join(', ')})`
 }
 
-/** Whether every interval of the longer kind begins and ends with one of the shorter kind. */
+/** Whether every interval of the longer kind begins and ends with one of the shorter: of all but weeks, in this table. */
 function fits(part: Interval, whole: Interval): boolean {
-  const [small, large] = [measureOf(part), measureOf(whole)]
-  // Months begin at midnight: what divides a day divides them.
-  const divides = (large.seconds || day) % small.seconds === 0
-  return divides && !small.weekly && shortestSeconds(part) < shortestSeconds(whole)
+  return !measureOf(part).weekly && shortestSeconds(part) < shortestSeconds(whole)
 }
 
 /** One expression where the interval is known by name, else a CASE; an interval that the table does not have is an error. */
