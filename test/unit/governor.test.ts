@@ -279,3 +279,13 @@ test('a clock that steps back does not stop the pace', () => {
   const state = answered(fresh, 200, {})
   expect(nextSlot(state, at - hour)).toBeLessThan(200)
 })
+
+test('a refusal of the first window is explained by what was used before; a later one is not', () => {
+  const refusedAt = (at: number, headers: Readonly<Record<string, string>>): number => {
+    const sent = governor(newGovernor({ perMinute: 60 }), { kind: 'request-sent', at: 1_000_000 })
+    return governor(sent, { kind: 'response', at: 1_000_000 + at, ticket: 1, status: 429, headers }).factor
+  }
+  const told = { 'retry-after': '5' }
+  expect([refusedAt(0, told), refusedAt(60_000, told), refusedAt(60_001, told)]).toEqual([1, 1, 0.7])
+  expect(refusedAt(60_000, {})).toBe(0.7)
+})
