@@ -134,6 +134,26 @@ test('overlap off and a range asked for the first time compare nothing', async (
   expect(same.violations).toHaveLength(3)
 })
 
+test('an earlier answer says of its own series only that a point was not there', async () => {
+  const window = { since: t1, until: t1 + 3 * day }
+  const [first, second] = [t1 + 40 * day, t1 + 41 * day]
+  const content = JSON.stringify(three)
+  const bodies = [
+    await made.body(JSON.stringify(three.slice(0, 1)), { ...window, askedAt: first }),
+    await made.body(content, { ...window, askedAt: second, series: series('ETH') }),
+    await made.body(content, { ...window, askedAt: second }),
+  ]
+  const task = made.job(bodies, { overlap: 'off' })
+  await convert(made.engine, task)
+  const rows = await made.stored(task.out)
+  expect(rows.map(({ asset, basis }) => `${String(asset)} ${String(basis)}`)).toEqual([
+    'BTC assumed',
+    'BTC observed',
+    'BTC observed',
+    ...three.map(() => 'ETH assumed'),
+  ])
+})
+
 test('an empty answer makes everything in its window vanish, a poisoned one nothing', async () => {
   const { out } = await seed(JSON.stringify(three))
   const asked = { since: t1 + day, until: t1 + 9 * day }

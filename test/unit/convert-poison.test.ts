@@ -133,6 +133,23 @@ test.each([
   expect(reason).not.toContain(value.slice(0, 41))
 })
 
+test('two poisoned bodies of one batch are left out both, whatever is wrong with each', async () => {
+  const points = (more: object): string =>
+    JSON.stringify([
+      { t: t1, v: 1 },
+      { t: t1 + day, v: 2, ...more },
+    ])
+  for (const wrong of [{ v: 'x' }, { t: t1 + day + 5 }, { t: 'soon' }, { computed_at: 'soon' }]) {
+    const bodies = await Promise.all(
+      [wrong, wrong, {}, wrong].map((more, n) => made.body(points(more), { series: series(`A${n}`) })),
+    )
+    const task = made.job(bodies)
+    const result = await convert(made.engine, task)
+    expect(result.bodies.map(({ state }) => state)).toEqual(['poison', 'poison', 'ok', 'poison'])
+    expect((await made.stored(task.out)).map((row) => row['asset'])).toEqual(['A2', 'A2'])
+  }
+})
+
 test('numbers alone, one of them missing', async () => {
   const alone = await made.body(`[{"t":${t1},"v":1},{"t":${t1 + day}},{"t":${t1 + 2 * day},"v":1}]`)
   const { file, bodies } = await convert(made.engine, made.job([alone]))
