@@ -229,6 +229,18 @@ const resource = (name: string, path: string, more = '') =>
 test.each([
   [resource('a', '/as', ', values: none'), 'x.yaml:9: resources.a.fields.name: expected a value set of registry_sets'],
   [resource('a', '/as', ', to: b'), 'x.yaml:9: resources.a.fields.name: expected `to` with kind reference'],
+  [
+    resource('a', '/as').replace('kind: text', 'kind: reference'),
+    'x.yaml:9: resources.a.fields.name: expected `to` with kind reference',
+  ],
+  [
+    resource('a', '/as').replace('kind: text', 'kind: reference, to: b'),
+    'x.yaml:9: resources.a.fields.name: expected a resource (a), got b',
+  ],
+  [
+    resource('a', '/as').replace('embeds: {}', 'embeds: { parts: b }') + resource('b', '/bs'),
+    'x.yaml:6: resources.a.embeds.parts: expected a table of its own, got the resource b',
+  ],
   [resource('a', '/As') + resource('b', '/as'), 'x.yaml:10: resources.b: expected each name and path once'],
   [resource('a', '/snapshot'), 'x.yaml:2: resources.a: expected each name and path once'],
   [resource('_a', '/as'), 'x.yaml:2: resources._a: expected a name of small letters'],
