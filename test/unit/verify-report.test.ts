@@ -23,6 +23,7 @@ const summary: VerifySummary = {
   credits: 3,
   differences: [],
   failures: [],
+  registry: null,
 }
 
 const difference: Difference = {
