@@ -146,11 +146,11 @@ test('an earlier answer says of its own series only that a point was not there',
   const task = made.job(bodies, { overlap: 'off' })
   await convert(made.engine, task)
   const rows = await made.stored(task.out)
-  expect(rows.map(({ asset, basis }) => `${String(asset)} ${String(basis)}`)).toEqual([
-    'BTC assumed',
-    'BTC observed',
-    'BTC observed',
-    ...three.map(() => 'ETH assumed'),
+  expect(rows.map(({ asset, basis }) => [asset, basis])).toEqual([
+    ['BTC', 'assumed'],
+    ['BTC', 'observed'],
+    ['BTC', 'observed'],
+    ...three.map(() => ['ETH', 'assumed']),
   ])
 })
 

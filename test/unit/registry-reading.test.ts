@@ -195,7 +195,7 @@ test('keys are learnt with the keys below them, each once', () => {
 test('a deployment says whose it is, and whether the list of deployments would show it', () => {
   const deployment = resources.get('deployments')
   if (deployment === undefined) throw new Error('no deployments')
-  const read = (more: object) => readRecord(deployment, { id: 'd', ...more } as Value)
+  const read = (more: object) => readRecord(deployment, { id: 'd', ...more })
   expect(read({ product_id: 'p', verification_status: 'verified' })).toMatchObject({ product: 'p', verified: true })
   expect(read({ product_id: { id: 'q' }, verification_status: '' })).toMatchObject({ product: 'q', verified: false })
   expect(read({ product_id: { name: 'q' } })).toMatchObject({ product: '{"name":"q"}', verified: false })
