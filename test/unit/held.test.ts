@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
@@ -21,10 +20,6 @@ import {
 import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/ledger/datings.ts'
 import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { heldRuns, requestTotals, verifiedTotals } from '../../src/ledger/held-runs.ts'
-import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { withLake } from '../../src/ledger/job.ts'
-import { lostStamps, stampSchema, writeStamp } from '../../src/ledger/stamps.ts'
-import { realDisk } from '../../src/store/disk.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { rowsAs } from '../../src/ledger/rows-as.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape.ts'
@@ -248,77 +243,6 @@ test('what went into files leaves the index: requests at once, runs after a mont
     expect([...ledger.rowsOf('requests')].map(({ id }) => id)).toEqual([`at ${before}`])
     expect([...ledger.rowsOf('runs')].map(({ id }) => id)).toEqual(['checked', 'of the month'])
   }))
-
-test('a note tells of its stamp itself: the index learns of it, a checkpoint does not, and one that is gone is missed', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const provider = { metrics: 'x', synthetic: true }
-    const stamp: Stamp = {
-      id: 'f'.repeat(16),
-      version: 1,
-      digest: 'd',
-      query_digest: 'q',
-      path: null,
-      at: 7,
-      detail: {},
-    }
-    await commit(ledger, { job: 'fetch', run: 'a', provider, state: { a: 1 } }, commitDeps())
-    await commit(ledger, { job: 'stamp', run: 'b', provider, stamps: [stamp] }, commitDeps())
-    const { lake } = ledger.head()
-    const about = { schema_version: stampSchema, program: 'p', rules: null, files: [] }
-    const notes = [
-      { ...stamp, id: '1'.repeat(16), version: 2, lake: lake ?? '' },
-      { ...stamp, id: '2'.repeat(16), version: 3, lake: lake ?? '' },
-      { ...stamp, id: '3'.repeat(16), version: 2, lake: 'another' },
-    ]
-    for (const note of notes) expect(await writeStamp(realDisk, root, `${root}/t`, { ...about, ...note })).toBe(true)
-    await ledger.catchUp()
-    const ids = (of: Ledger): string[] => heldStamps(of).map(({ id }) => id[0] ?? '')
-    expect(ids(ledger)).toEqual(['1', 'f'])
-    expect(await lostStamps(ledger, root)).toEqual([])
-    await writeCheckpoint(realDisk, ledger)
-    using again = await Ledger.inMemory(root)
-    expect(ids(again)).toEqual(['1', 'f'])
-    rmSync(`${root}/stamps/${'1'.repeat(16)}.json`)
-    expect(await lostStamps(ledger, root)).toEqual(['1'.repeat(16)])
-    using without = await Ledger.inMemory(root)
-    expect(ids(without)).toEqual(['f'])
-  }))
-
-test.each([
-  ['comes to its end', null, null, { stopped_by: null, exit_code: 0 }],
-  [
-    'stops early',
-    'quota',
-    new LakeError('stopped', { subject: 's', next: 'n' }),
-    { stopped_by: 'quota', exit_code: 5 },
-  ],
-  ['fails', 'thrown', new LakeError('busy', { subject: 's', next: 'n' }), { stopped_by: 'error', exit_code: 7 }],
-])('a run that %s is written down with what it came to', (_, stopped_by, error, end) =>
-  inFolder(async (root) => {
-    const clock = { micros: 1_000_000_000 }
-    const deps = commitDeps({ nowMicros: () => (clock.micros += 500_000) })
-    const ends: number[] = []
-    const job = withLake(
-      { root, name: 'fetch' },
-      { ...deps, atEnd: async ({ requests }) => void ends.push(requests) },
-      async (run) => {
-        await run.begin({ requests: 3 }, () => ({ requests: 2 }))
-        if (stopped_by === 'thrown') throw error
-        return { value: 'done', stopped_by, error }
-      },
-    )
-    if (stopped_by === 'thrown') await expect(job).rejects.toBe(error)
-    else expect(await job).toBe('done')
-    using ledger = await Ledger.open(root)
-    const [told] = heldRuns(ledger, 9)
-    expect(told).toMatchObject({ job: 'fetch', plan: { requests: 3 }, actual: { requests: 2 }, ...end })
-    expect([Number(told?.ended_at) > Number(told?.started_at), ends]).toEqual([
-      true,
-      stopped_by === 'thrown' ? [] : [2],
-    ])
-  }),
-)
 
 test('earlier datings follow one another within their partition only', () => {
   const file = (metric: string | null, interval: '24h' | '1h', until: number, path: string, table = 'redated') =>
