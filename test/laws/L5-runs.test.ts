@@ -87,3 +87,18 @@ test('what comes quickly is one version, and no answer waits long for others', a
   expect(await versionsOf(0.001)).toEqual({ versions: 1, points: 420 })
   expect(await versionsOf(100)).toEqual({ versions: 3, points: 420 })
 })
+
+test('a budget is never passed by what is sent, and the next run asks what it left', async () =>
+  withBench(now, async (bench) => {
+    const paths = ['supply/current_pit', 'addresses/active_count_pit', 'indicators/asol_pit']
+    const six = { assets: ['BTC', 'ETH'], paths, intervals: ['24h'], since: now - 10 * 86_400 }
+    const sent = (): number => bench.sandbox.requests().filter(({ path }) => path.endsWith('_pit')).length
+    // ETH costs two credits: one, two and one are spent, then the next two would be too much.
+    const cut = await bench.fetch(six, { input: { budget: 4 } })
+    expect(cut).toMatchObject({ requests: 3, stopped_by: 'budget' })
+    expect(sent()).toBe(3)
+    const rest = await bench.fetch(six, { input: { budget: 5 } })
+    expect(rest).toMatchObject({ requests: 3, stopped_by: null })
+    expect(sent()).toBe(6)
+    expect(await bench.stored()).toEqual(bench.truth(six))
+  }))
