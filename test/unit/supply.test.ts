@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { audit, type Audited, faults } from '../../scripts/audit.ts'
 import type { Lockfile } from '../../scripts/lockfile.ts'
@@ -46,12 +46,7 @@ test('the lockfile tells what the audit needs', () => {
 
 test.each([
   'notebooks/requirements.txt',
-  'test/python/requirements.txt',
-  'test/python/requirements-readers.txt',
-  'test/python/requirements-spark.txt',
-  'test/python/requirements-dbt.txt',
-  'test/python/requirements-dagster.txt',
-  'test/python/requirements-airflow.txt',
+  ...globSync('test/python/requirements*.txt', { cwd: new URL('../../', import.meta.url) }),
 ])('%s: exact versions, each with checksums', (file) => {
   const wanted = read(file).replaceAll('\\\n', ' ').trim().split('\n')
   expect(wanted.length).toBeGreaterThan(5)
