@@ -22,11 +22,14 @@ const whole = [
   // Whole years, whole catalogues, and calls that nothing ends.
   'test/api/catalogue-walk.test.ts',
   'test/cli/{heedless,own-resource}.test.ts',
-  'test/laws/{L5-estimate,L6-growth,watch-days,watch-memory,years}.test.ts',
+  'test/laws/{L5-estimate,L6-growth,watch-days,years}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, what merging leaves.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L3-compact,L3-copy,L3-full,L3-publish}.test.ts',
   'test/views/registry-merged.test.ts',
 ]
+
+/** What only a target of its own runs: seven simulated days take a quarter of an hour. */
+const apart = ['test/laws/watch-memory.test.ts']
 
 /** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
 function longer(): string[] {
@@ -50,7 +53,7 @@ export default defineConfig({
     ...(long === '0' && {
       projects: [
         { extends: true, test: { name: 'light', include: light, exclude: whole, isolate: false } },
-        { extends: true, test: { name: 'alone', include: all, exclude: [...whole, ...light] } },
+        { extends: true, test: { name: 'alone', include: all, exclude: [...whole, ...apart, ...light] } },
       ],
     }),
     // Far above what any of them takes: the limit is for what hangs, not for machines that are slow.
