@@ -57,10 +57,7 @@ export class Ledger implements Index {
   static async open(root: string): Promise<Ledger> {
     try {
       const path = inLake(root, places.ledger)
-      const begun = (await listJournal(root)).newest > 0
-      if (!isThere(path) && begun) throw damaged('is missing')
-      const seen = begun ? undefined : versionLeft(path)
-      if (!begun && (seen ?? 0) === 0) await refuseStranger(root, seen === 0)
+      await mayBegin(root, path)
       const ledger = new Ledger(root, openDatabase(path))
       return await ledger.#ready()
     } catch (error) {
@@ -359,4 +356,20 @@ function ahead(held: number, newest: number): LakeError {
     got: newest === 0 ? 'no entry' : `version ${newest} as the newest`,
     next: 'put the missing entries back from a copy, or run pitlake doctor',
   })
+}
+
+/** Refuses a folder that is no lake and may not become one; while another job begins it, it is looked at again. */
+async function mayBegin(root: string, path: string, before?: string): Promise<void> {
+  const begun = (await listJournal(root)).newest > 0
+  const stands = isThere(path)
+  if (!stands && begun) throw damaged('is missing')
+  const seen = begun ? undefined : versionLeft(path)
+  if (begun || (seen ?? 0) > 0) return
+  try {
+    await refuseStranger(root, seen === 0)
+  } catch (error) {
+    const state = `${stands} ${seen}`
+    if (state === before) throw error
+    await mayBegin(root, path, state)
+  }
 }

@@ -165,18 +165,40 @@ describe.each(mounts)('faults over $name', (mount) => {
     }),
   )
 
-  test('registry: repeated events, empty pages, null cursor, other layouts', async () => {
-    const walk = async ({ registry }: Client, cursor: string) => {
-      const pages: any[] = []
-      let since = cursor
-      for (let page = 0; page < 400; page++) {
-        const { json } = await registry(`/changes?limit=50&since=${encodeURIComponent(since)}`)
-        pages.push(json)
-        if (!json.has_more) break
-        since = json.next_cursor
-      }
-      return pages
+  test('values of another shape from an instant on', () =>
+    under(['new-component:t=2024-06-03', 'becomes-object:t=2024-06-03'], async ({ metrics }) => {
+      const plain = (await metrics(path, week)).json as { t: number; v: unknown }[]
+      const from = Date.UTC(2024, 5, 3) / 1000
+      expect(plain.map(({ t, v }) => [t >= from, typeof v])).toEqual(
+        plain.map(({ t }) => [t >= from, t >= from ? 'object' : 'number']),
+      )
+      expect(new Set(plain.map(({ v }) => typeof v)).size).toBe(2)
+      const nested = await metrics('addresses/supply_distribution_relative_pit', {
+        a: 'BTC',
+        i: '24h',
+        s: week.s,
+        u: noon,
+      })
+      const newcomers = nested.json.map((point: { t: number }) => [
+        point.t >= from,
+        JSON.stringify(point).includes('"newcomer":1'),
+      ])
+      expect(new Set(newcomers.map(String))).toEqual(new Set(['false,false', 'true,true']))
+    }))
+
+  const walk = async ({ registry }: Client, cursor: string) => {
+    const pages: any[] = []
+    let since = cursor
+    for (let page = 0; page < 400; page++) {
+      const { json } = await registry(`/changes?limit=50&since=${encodeURIComponent(since)}`)
+      pages.push(json)
+      if (!json.has_more) break
+      since = json.next_cursor
     }
+    return pages
+  }
+
+  test('registry: repeated events, empty pages, null cursor, other layouts', async () => {
     let early = ''
     const monthBefore = { now: () => noon - 30 * 86_400 }
     await withSandbox(mount, monthBefore, async ({ registry }) => {
@@ -198,6 +220,38 @@ describe.each(mounts)('faults over $name', (mount) => {
     })
     await under('registry-shape:layout=data', async ({ registry }) => {
       expect((await registry('/snapshot')).json.data.products.length).toBeGreaterThan(100)
+    })
+  })
+
+  test('registry: its ways of asking contradict each other about one record', async () => {
+    const rows = async (ask: Client['registry'], query: string): Promise<any[]> => {
+      const { json } = await ask(`/products${query}`)
+      return json.data ?? json.products ?? json
+    }
+    let [id, lost, cursor] = ['', '', '']
+    await withSandbox(mount, { now: () => noon - 30 * 86_400 }, async ({ registry }) => {
+      cursor = (await registry('/changes/head')).json.cursor
+    })
+    await withSandbox(mount, {}, async (client) => {
+      id = (await rows(client.registry, '?status=active'))[0].id
+      const told = (await walk(client, cursor)).flatMap(({ data }) => data)
+      const event = told.find(({ entity_type }) => entity_type === 'product')
+      lost = `products/${event.entity_id}`
+    })
+    const lies = [
+      `wrong-retirement:record=products/${id}`,
+      `silent-change:record=products/${id},field=name,value=Other`,
+    ]
+    await under([...lies, `filter-omits:record=products/${id}`, `lost-event:record=${lost}`], async (client) => {
+      const { registry } = client
+      const own = (list: readonly any[]): any => list.find((one) => one.id === id)
+      expect(own((await registry('/snapshot')).json.products)).toMatchObject({ status: 'inactive', name: 'Other' })
+      const address = (await registry(`/products/${id}`)).json
+      expect(address.data ?? address).toMatchObject({ status: 'active', name: 'Other' })
+      expect(own(await rows(registry, '?status=active'))).toBeUndefined()
+      const told = (await walk(client, cursor)).flatMap(({ data }) => data)
+      expect(told.length).toBeGreaterThan(0)
+      expect(told.filter(({ entity_id }) => `products/${entity_id}` === lost)).toEqual([])
     })
   })
 

@@ -28,7 +28,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** Commands that write nothing to a lake, whatever they are told. */
 const readers = new Set(
   `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
-  audit availability, status, lookahead, versions, sql, panel, replay, registry status, sandbox`.split(/,\s+/),
+  audit availability, status, lookahead, versions, sql, panel, replay, registry status, registry get, registry list, sandbox`.split(
+    /,\s+/,
+  ),
 )
 /** Those that may write to a mirror. */
 const own = new Set(['pull', 'restore', 'views'])

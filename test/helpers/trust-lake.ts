@@ -75,10 +75,11 @@ function products(symbols: readonly string[]): ProductStep[] {
 export function trustTables(symbols: readonly string[] = []): NonNullable<Step['tables']> {
   const at = iso(start + 20 * dayMs)
   const snapshot = { snapshot_date: '2024-01-21', observed_at: at, source: 'snapshot', resource: 'products', base: 'a' }
-  const issuer = { id: 'i0', at, op: 'snapshot', inferred: false, source: 'test', custodian_answer: 'not_disclosed' }
+  const issuer = { id: 'i0', at, op: 'snapshot', inferred: false, source: 'test', status: 'active' }
+  const answer = { custodian_answer: 'not_disclosed', custodian: 'not disclosed' }
   return {
     'history.products': products(symbols),
-    'history.issuers': [{ ...issuer, custodian: 'not disclosed', record: '{"id":"i0"}' }],
+    'history.issuers': [{ ...issuer, ...answer, record: '{"id":"i0"}' }],
     snapshots: [{ ...snapshot, delta: null, rows: 20 }],
     ...(symbols.length > 0 && {
       metric_assets: symbols.map((id) => ({ id, symbol: id, record: '{}', observed_at: at })),

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
@@ -41,6 +43,19 @@ async function fill(root: string): Promise<Ledger> {
 }
 
 describe('the index', () => {
+  it('is begun by two at once, the second a little later each time', () =>
+    inFolder(async (home) => {
+      for (let lag = 0; lag < 60; lag++) {
+        const root = join(home, String(lag))
+        const open = async (turns: number): Promise<number> => {
+          for (let turn = 0; turn < turns; turn++) await setImmediate()
+          using ledger = await Ledger.open(root)
+          return ledger.head().version
+        }
+        expect(await Promise.all([open(0), open(lag)])).toEqual([0, 0])
+      }
+    }))
+
   it('is made again from the journal and the runs, row for row', () =>
     inFolder(async (root) => {
       const ledger = await fill(root)

@@ -49,7 +49,14 @@ test.each<readonly [string, Partial<IngestSummary>, number, readonly RegExp[]]>(
 })
 
 const finding = { kind: 'file_changed', path: 'points/a.parquet', found: 'changed', remedy: 'pitlake doctor' }
-const sound: Partial<VerifySummary> = { damage: [], differences: [], failures: [], stopped_by: null, resume_at: null }
+const sound: Partial<VerifySummary> = {
+  damage: [],
+  differences: [],
+  failures: [],
+  registry: null,
+  stopped_by: null,
+  resume_at: null,
+}
 
 test.each<readonly [string, object, number, readonly RegExp[]]>([
   ['all well', {}, 0, []],
