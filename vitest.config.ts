@@ -17,14 +17,15 @@ const whole = [
   // Other programs, which read what is tried without them already.
   'test/laws/L1-publish-python.test.ts',
   'test/views/{panel-python,peers,readers}.test.ts',
-  // What the pages tell to type.
-  'test/cli/first-hour.test.ts',
-  // Whole years, whole catalogues, and calls that nothing ends.
-  'test/api/catalogue-walk.test.ts',
+  // What the pages tell to type, and what the system around runs.
+  'test/cli/{first-hour,hooks,service}.test.ts',
+  // Whole years, whole catalogues, every variant of a provider, and calls that nothing ends.
+  'test/api/{catalogue-walk,preflight}.test.ts',
   'test/cli/{heedless,own-resource}.test.ts',
-  'test/laws/{L5-estimate,L6-growth,watch-days,years}.test.ts',
-  // A law at one job more: kills and full disks, a clock that was wrong, what merging leaves.
-  'test/laws/{L1-clock-ledger,L1-clock-registry,L3-compact,L3-copy,L3-full,L3-publish}.test.ts',
+  'test/laws/{L5-estimate,L6-growth,watch,watch-days,years}.test.ts',
+  // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
+  'test/laws/{L1-clock-ledger,L1-clock-registry,L1-lookahead,L2-adopt,L2-remedies}.test.ts',
+  'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-publish,L3-rsync,L6-layouts,L6-publish}.test.ts',
   'test/views/registry-merged.test.ts',
 ]
 
