@@ -94,7 +94,7 @@ function parsed(bytes: Uint8Array | null): unknown {
 
 /** Why an answer tells nothing. */
 export function whyNot(heard: Heard | null): string {
-  if (heard === null) return 'not asked: too few requests were left'
+  if (heard === null) return 'not asked: the requests had ended before'
   return heard.outcome.kind === 'body' ? 'the body is no JSON' : describeOutcome(heard.outcome)
 }
 
