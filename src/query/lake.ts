@@ -1,5 +1,5 @@
 import { isThere, realPath, textOf } from '../store/files.ts'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
 import { isWritable } from '../store/disk.ts'
@@ -40,6 +40,8 @@ export interface QueryOptions {
 export interface SessionOptions extends QueryOptions {
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
+  /** The file of the database in which those views are made, for others to open; in memory without it. */
+  readonly into?: string
   /** The query that will run, which may ask for further variables; undefined where it is not known yet. */
   readonly query?: string | undefined
   /** Whether any variable may be set: those of a result that was stamped before. */
@@ -57,7 +59,7 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
   const folder = resolve(dataFolder)
   const script = options.script === undefined ? await movedScript(folder) : undefined
   if (script !== undefined) return openQuery(folder, { ...options, script })
-  const known = new Set([folder, realPath(folder)])
+  const known = new Set([folder, realPath(folder), ...(options.into === undefined ? [] : [dirname(options.into)])])
   const engine = await openLocked(folder, known, options)
   return closing(engine, async () => {
     const built = await builtFolder(engine, folder)
@@ -93,7 +95,8 @@ async function prepared(engine: Engine, options: SessionOptions): Promise<Engine
 
 /** A session that sees these folders and can change no setting any more. */
 async function openLocked(folder: string, seen: ReadonlySet<string>, options: SessionOptions): Promise<Engine> {
-  const engine = await open(options.script === undefined ? databaseOf(folder) : ':memory:', folder, options)
+  const made = options.script !== undefined
+  const engine = await open(made ? (options.into ?? ':memory:') : databaseOf(folder), folder, options, !made)
   return closing(engine, async () => {
     await lock(engine, seen)
     await refuseShadows(engine, folder)
@@ -137,7 +140,7 @@ export async function setMoment(
  * The views of a lake that was moved or copied to where nothing can be written, as a text that names the files where they
  * are now; undefined for any other, whose views stand in the folder, or can.
  */
-async function movedScript(folder: string): Promise<string | undefined> {
+export async function movedScript(folder: string): Promise<string | undefined> {
   const text = isWritable(folder) ? undefined : await textOf(inLake(folder, places.script))
   if (text === undefined) return undefined
   const manifest = await readManifest(folder, ['script'])
@@ -159,10 +162,10 @@ function databaseOf(folder: string): string {
   })
 }
 
-async function open(database: string, folder: string, options: QueryOptions): Promise<Engine> {
+async function open(database: string, folder: string, options: QueryOptions, readOnly: boolean): Promise<Engine> {
   try {
     return await Engine.open(database, {
-      readOnly: database !== ':memory:',
+      readOnly,
       keepFiles: true,
       privateSpill: true,
       ...(options.threads === undefined ? {} : { threads: options.threads }),

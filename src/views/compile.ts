@@ -81,8 +81,8 @@ const seriesColumns: readonly Column[] = [
   ['network', 'VARCHAR', 'network; NULL where the endpoint takes none'],
 ]
 
-/** The session's instants and switches, and the clocks of a stored point. */
-const clockWords: Readonly<Record<string, (argument: string) => string>> = {
+/** The session's instants and switches, and the clocks of a stored point: what depends on no lake. */
+export const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   as_of: () => instantSql('as_of'),
   observed_as_of: () => instantSql('observed_as_of'),
   backfill: () => backfillSql,
