@@ -1,8 +1,10 @@
-import { appendFileSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { metricSizes } from '../../src/upkeep/metric-sizes.ts'
 import { commit } from '../../src/ledger/commit.ts'
+import { journalSchema } from '../../src/ledger/entry.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
@@ -16,11 +18,11 @@ import {
   writeParquet,
   writeSmallest,
 } from '../../src/upkeep/encode.ts'
-import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
+import { inSession, refuseNewerFiles, unproved, withSuperseded } from '../../src/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
 import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { inFolder } from '../helpers/lakes.ts'
-import { answers, metrics, provider, rewriteDeps, topUp } from '../helpers/merging.ts'
+import { answers, day, metrics, provider, rewriteDeps, start, topUp } from '../helpers/merging.ts'
 
 /** A lake of a few files a partition, with the job done to it. */
 async function withLake(tops: number, work: (root: string, ledger: Ledger) => Promise<void>): Promise<void> {
@@ -67,8 +69,14 @@ describe('merging', () => {
       await compact(root, rewriteDeps())
       await ledger.catchUp()
       expect(sum()).toBe(before)
-      const lags = liveFiles(ledger).map((file) => file.meta['min_lag'])
-      expect(lags).toEqual(expect.arrayContaining([600_000_000, 900_000_000]))
+      const [supply, beta] = metrics.map((metric) => liveFiles(ledger, { metric }))
+      const us = (seconds: number): number => (start + seconds) * 1_000_000
+      const range = { min_t: start, max_t: start + 39 * day }
+      const known = { min_available: us(day + 600), max_available: us(40 * day + 600), min_lag: 600_000_000 }
+      expect(supply).toMatchObject([{ ...range, meta: known }])
+      // Of the other metric each point says when it was known, up to six seconds later: `topUp` does.
+      const told = { min_available: us(day + 900), max_available: us(40 * day + 904), min_lag: 900_000_000 }
+      expect(beta).toMatchObject([{ ...range, meta: told }])
     })
   })
 
@@ -292,6 +300,43 @@ describe('superseded steps', () => {
     expect(await unproved(engine, claimed([`('a', 1, 2)`, `('b', 2, NULL)`]))).toBe(1)
     expect(await unproved(engine, claimed([`('a', 2, 2)`, `('b', 1, NULL)`]))).toBe(1)
     engine.close()
+  })
+})
+
+describe('files', () => {
+  it("are another program's where their footer names a schema that is later, or none that can be read", async () => {
+    await inFolder(async (root) => {
+      using engine = await Engine.open(':memory:', { threads: 1 })
+      const write = async (name: string, schema?: string): Promise<string> => {
+        const metadata = schema === undefined ? '' : `, KV_METADATA {pitlake_schema: ${quote(schema)}, other: '99'}`
+        await engine.run(`COPY (SELECT 1 AS a) TO ${quote(join(root, name))} (FORMAT parquet${metadata})`)
+        return join(root, name)
+      }
+      const known = await Promise.all([write('none'), write('first', '1'), write('own', String(journalSchema))])
+      await refuseNewerFiles(engine, known)
+      for (const schema of [String(journalSchema + 1), '1.x', '']) {
+        const path = await write('later', schema)
+        await expect(refuseNewerFiles(engine, [...known, path])).rejects.toMatchObject({
+          kind: 'usage',
+          complaints: [{ subject: path, got: schema }],
+        })
+      }
+    })
+  })
+
+  it('that do not fit onto the disk are said to, whoever found out, and do not stay', async () => {
+    await inFolder(async (root) => {
+      using engine = await Engine.open(':memory:', { threads: 1 })
+      const out = join(root, 'half.parquet')
+      const ends = async (words: string): Promise<void> => {
+        writeFileSync(out, 'half')
+        await inSession(engine, [out], async () => await Promise.reject(new Error(words)))
+      }
+      for (const words of ['IO Error: No space left on device', 'IO Error: Disk quota exceeded'])
+        await expect(ends(words)).rejects.toThrow(/no space left.*merging|merging.*no space left/is)
+      await expect(ends('IO Error: something else')).rejects.toThrow('something else')
+      expect(existsSync(out)).toBe(false)
+    })
   })
 })
 
