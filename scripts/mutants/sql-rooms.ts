@@ -56,7 +56,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'laws/L1-clock-ledger laws/L1-clock-ahead laws/L6-growth',
   ],
   [/upkeep\/forget/, 'unit/forget unit/doctor', 'laws/L2-remedies laws/L2-accepted'],
-  [/upkeep\//, 'unit/merge-plan unit/merge', 'laws/L6-compact laws/L6-layouts unit/doctor'],
+  [/upkeep\//, 'unit/merge-facts unit/merge-plan unit/merge', 'laws/L6-compact laws/L6-layouts unit/doctor'],
   [/publish\/readers/, 'views/readers-trino', 'views/readers laws/L1-publish'],
   [
     /publish\//,

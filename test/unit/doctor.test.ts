@@ -6,6 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -17,7 +18,7 @@ import { realDisk } from '../../src/store/disk.ts'
 import { encodeEntry, type FileEntry } from '../../src/ledger/entry.ts'
 import { heldCoverage, heldSeries, liveFiles, summary } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
-import { checkpointFile, entryFile, inLake } from '../../src/store/layout.ts'
+import { checkpointFile, entryFile, inLake, places } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { tryLock } from '../../src/store/lock.ts'
@@ -214,6 +215,15 @@ describe('the journal', () => {
     expect((await ask({ repair: true })).findings).toEqual([])
     await expectSound()
   })
+  test('an entry that a checkpoint stands in for is looked at for as long as it is there', async () => {
+    const ledger = await Ledger.open(bench.root)
+    await writeCheckpoint(realDisk, ledger)
+    ledger.close()
+    truncateSync(at(entryFile(1)), 300)
+    expect((await ask()).findings).toMatchObject([{ kind: 'entry_torn', path: entryFile(1) }])
+    rmSync(at(entryFile(1)))
+    expect((await ask()).findings).toEqual([])
+  })
   test('a lake written by a newer program is left alone', async () => {
     const { entry } = await readEntry(bench.root, newest)
     writeFileSync(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99 }).text)
@@ -363,10 +373,28 @@ describe('around the lake', () => {
     expect((await ask()).findings).toMatchObject([{ kind: 'views_missing', path: name, remedy: 'run pitlake views' }])
     expect((await ask({ repair: true }, { views })).findings).toEqual([])
   })
+  test('what the views name is not known', async () => {
+    rmSync(at(places.manifest))
+    expect((await ask()).findings).toMatchObject([
+      { kind: 'views_missing', severity: 'notice', path: places.manifest, remedy: 'run pitlake views' },
+    ])
+  })
+  test('where journal and ledger are lost all that is left is counted, and nothing judged', async () => {
+    loseLedger()
+    rmSync(at(places.journal), { recursive: true })
+    const all = readdirSync(bench.root, { recursive: true, encoding: 'utf8' })
+    const data = all.filter((path) => path.endsWith('.parquet') && !path.startsWith(places.exports))
+    const left = data.map((path) => statSync(at(path)).size)
+    const { checked, version, findings } = await ask()
+    const bytes = left.reduce((sum, size) => sum + size, 0)
+    expect(checked).toEqual({ files: left.length, bytes, thorough: false })
+    expect([version, findings.length]).toEqual([0, 1])
+  })
   test('a disk that is nearly full is said before it is', async () => {
     const space = async () => ({ free: 50_000_000, total: 1e12 })
     expect((await ask({}, { space })).findings).toMatchObject([
       { kind: 'disk_full', severity: 'notice', found: '50 MB are left on the disk, less than 1,000 MB' },
     ])
+    expect((await ask({}, { space: async () => ({ free: 1e9, total: 1e12 }) })).findings).toEqual([])
   })
 })

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
+import { commit } from '../../src/ledger/commit.ts'
 import { heldCoverage, heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { forgetLost } from '../../src/upkeep/forget.ts'
-import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 
 const metric = 'm/x'
@@ -87,3 +88,17 @@ test.each([
       ])
     }),
 )
+
+test('what nothing builds on is let go of: datings, listings, bodies; never the steps of a history', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    const lost = ['redated', 'metric_assets', 'raw']
+    const add = [...lost, 'history.issuers', 'events'].map((table, n) => stage(root, `f${n}`, table, { table }))
+    await commit(ledger, { job: 'sync', run: 's', provider: { synthetic: true }, add }, commitDeps())
+    const damage = { kind: 'file_lost', severity: 'damage' } as never
+    const damaged = liveFiles(ledger).map((file) => ({ file, damage }))
+    const { files } = await forgetLost(ledger, damaged, commitDeps())
+    expect(files.toSorted()).toEqual(add.slice(0, lost.length).map(({ path }) => path))
+    expect(liveFiles(ledger).map(({ table }) => table)).toEqual(expect.arrayContaining(['history.issuers', 'events']))
+    expect(liveFiles(ledger)).toHaveLength(2)
+  }))

@@ -73,6 +73,14 @@ describe('the choice of files to merge', () => {
     expect(wholeMerge([full, full])).toEqual([])
   })
 
+  it('grows less patient where more than eight files would be left', () => {
+    // Each holds more than all smaller ones together, but for the first two.
+    const rows = (count: number): number[] => [1, 1, ...Array.from({ length: count - 2 }, (_, n) => 4 * 2 ** n)]
+    const chosen = (count: number): number[] => tieredMerge(rows(count).map(fresh)).map((file) => file.rows)
+    expect(chosen(9)).toEqual([1, 1])
+    expect(chosen(10)).toEqual(rows(10))
+  })
+
   it('makes one file of a history whenever it has grown by a quarter', () => {
     let files: readonly File[] = [fresh(5000)]
     let [whole, most] = [0, 0]

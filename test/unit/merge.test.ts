@@ -1,10 +1,8 @@
-import { appendFileSync, existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { metricSizes } from '../../src/upkeep/metric-sizes.ts'
 import { commit } from '../../src/ledger/commit.ts'
-import { journalSchema } from '../../src/ledger/entry.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
@@ -18,7 +16,7 @@ import {
   writeParquet,
   writeSmallest,
 } from '../../src/upkeep/encode.ts'
-import { inSession, refuseNewerFiles, unproved, withSuperseded } from '../../src/upkeep/merge.ts'
+import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
 import { versionChanges } from '../../src/ledger/version-changes.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -300,43 +298,6 @@ describe('superseded steps', () => {
     expect(await unproved(engine, claimed([`('a', 1, 2)`, `('b', 2, NULL)`]))).toBe(1)
     expect(await unproved(engine, claimed([`('a', 2, 2)`, `('b', 1, NULL)`]))).toBe(1)
     engine.close()
-  })
-})
-
-describe('files', () => {
-  it("are another program's where their footer names a schema that is later, or none that can be read", async () => {
-    await inFolder(async (root) => {
-      using engine = await Engine.open(':memory:', { threads: 1 })
-      const write = async (name: string, schema?: string): Promise<string> => {
-        const metadata = schema === undefined ? '' : `, KV_METADATA {pitlake_schema: ${quote(schema)}, other: '99'}`
-        await engine.run(`COPY (SELECT 1 AS a) TO ${quote(join(root, name))} (FORMAT parquet${metadata})`)
-        return join(root, name)
-      }
-      const known = await Promise.all([write('none'), write('first', '1'), write('own', String(journalSchema))])
-      await refuseNewerFiles(engine, known)
-      for (const schema of [String(journalSchema + 1), '1.x', '']) {
-        const path = await write('later', schema)
-        await expect(refuseNewerFiles(engine, [...known, path])).rejects.toMatchObject({
-          kind: 'usage',
-          complaints: [{ subject: path, got: schema }],
-        })
-      }
-    })
-  })
-
-  it('that do not fit onto the disk are said to, whoever found out, and do not stay', async () => {
-    await inFolder(async (root) => {
-      using engine = await Engine.open(':memory:', { threads: 1 })
-      const out = join(root, 'half.parquet')
-      const ends = async (words: string): Promise<void> => {
-        writeFileSync(out, 'half')
-        await inSession(engine, [out], async () => await Promise.reject(new Error(words)))
-      }
-      for (const words of ['IO Error: No space left on device', 'IO Error: Disk quota exceeded'])
-        await expect(ends(words)).rejects.toThrow(/no space left.*merging|merging.*no space left/is)
-      await expect(ends('IO Error: something else')).rejects.toThrow('something else')
-      expect(existsSync(out)).toBe(false)
-    })
   })
 })
 
