@@ -36,7 +36,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   [/registry\/universe/, 'views/two-apis unit/registry-reading', 'cli/commands cli/registry'],
   [
     /registry\//,
-    'unit/registry-dated unit/registry-history unit/registry-reading',
+    'unit/registry-held unit/registry-dated unit/registry-history unit/registry-reading',
     'laws/L4-registry unit/registry-jobs',
   ],
   [
@@ -60,7 +60,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   [/publish\/readers/, 'views/readers-trino', 'views/readers laws/L1-publish'],
   [
     /publish\//,
-    'unit/publish-ranges unit/publish-log',
+    'unit/publish-ranges unit/publish-log unit/publish-tables',
     'laws/L1-publish cli/publish laws/L6-publish laws/L6-published-vacuum laws/L6-pull',
   ],
   [

@@ -1,9 +1,11 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
-import { heldSeries, heldViolations } from '../../src/ledger/held.ts'
+import { heldPassing, heldSeries, heldViolations } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { violationId } from '../../src/ledger/entry.ts'
+import { inLake, places } from '../../src/store/layout.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
 
 const deps = commitDeps({ sleep: async () => undefined })
@@ -201,3 +203,16 @@ test('an acceptance counts for its own violation alone', async () => {
     expect(heldViolations(ledger, seriesRow(1).id)).toMatchObject([others[0]])
   })
 })
+
+test('what was noted at the very instant of a mended clock, or before it, keeps its own; what is later has that of before', () =>
+  withLedger(async (ledger) => {
+    const at = 1_700_000_000_000_000
+    const noted = (key: string, late: number) => ({ [key]: { at: at + late, value: key } })
+    const soft = { ...noted('before', -1), ...noted('same', 0), ...noted('after', 1) }
+    mkdirSync(inLake(ledger.root, places.runs), { recursive: true })
+    writeFileSync(inLake(ledger.root, `${places.runs}/r.jsonl`), `${JSON.stringify({ after: 0, soft })}\n`)
+    await commit(ledger, { ...about, state: { clock_mended: { version: 1, at, before: 5 } } }, deps)
+    await ledger.catchUp()
+    const told = ['before', 'same', 'after'].map((key) => heldPassing(ledger, key)?.at)
+    expect(told).toEqual([at - 1, at, 5])
+  }))
