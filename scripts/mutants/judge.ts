@@ -67,6 +67,9 @@ export async function tryTogether(place: Place, ids: readonly string[], concern:
   }
 }
 
+/** A machine with much else to do lets a test wait: what has no end is ended by its own steps, these are for what hangs. */
+const patient = { testTimeout: 120_000, silence: 600_000 }
+
 /** Runs a job to its end: what hangs or takes the process down is killed by that, and the rest goes on without it. */
 async function tryJob(place: Place, given: Job, times: ReadonlyMap<string, number>, killed: Killed): Promise<void> {
   let job = given
@@ -76,7 +79,7 @@ async function tryJob(place: Place, given: Job, times: ReadonlyMap<string, numbe
     writeFileSync(file, JSON.stringify(job))
     const before: Line[] = [{ killed: [...killed.keys()], file: '', test: '' }]
     const env = { PITLAKE_MUTANTS_JOB: file }
-    const { lines, hung } = await run({ ...place, todo: { files }, env, testTimeout: 20_000, silence: 150_000, before })
+    const { lines, hung } = await run({ ...place, todo: { files }, env, ...patient, before })
     for (const line of lines) {
       if (!('killed' in line)) continue
       for (const id of line.killed) killed.set(id, { by: `${line.file}: ${line.test}`, timeout: false })
@@ -112,7 +115,7 @@ export async function tryAlone(place: Place, ids: readonly string[], concern: Co
     .filter((id) => !killed.has(id) && alone(id, concern).length > 0)
     .map((id) => single(id, alone(id, concern)))
   const longest = Math.max(0, ...left.flatMap(({ id }) => alone(id, concern)).map(({ ms }) => ms))
-  const testTimeout = 30_000 + 6 * longest
+  const testTimeout = patient.testTimeout + 6 * longest
   for (let turn = 0; turn < 200 && left.length > 0; turn++) {
     place.say(`  alone: ${left.length} left`)
     const silence = 3 * testTimeout + 60_000
