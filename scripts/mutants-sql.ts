@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { equivalents } from './mutants/rooms.ts'
+import { type Equivalent, equivalents } from './mutants/rooms.ts'
 import { allMutants, digest, type Mutant, sampled } from './mutants/sql-mutants.ts'
 import { roomOf, testsOf } from './mutants/sql-rooms.ts'
 import { type Asked, Tree, type Verdict } from './mutants/sql-tree-run.ts'
@@ -12,6 +12,7 @@ interface Outcome extends Omit<Verdict, 'status'> {
   readonly kind: string
   readonly mutant: string
   readonly status: Verdict['status'] | 'equivalent'
+  readonly only?: Equivalent['only']
 }
 
 /** What is kept of an earlier run: it holds while the mutated file and the tests that spoke are the same. */
@@ -87,17 +88,18 @@ function said({ file, line, kind, mutant }: Pick<Mutant, 'file' | 'line' | 'kind
 function count(outcomes: readonly Outcome[]) {
   const of = (status: Outcome['status']): number => outcomes.filter((one) => one.status === status).length
   const [survived, equivalent, invalid, timeouts] = [of('survived'), of('equivalent'), of('invalid'), of('timeout')]
-  return { sampled: outcomes.length, killed: of('killed') + timeouts, survived, equivalent, invalid, timeouts }
+  const only = outcomes.filter((one) => one.only !== undefined).length
+  return { sampled: outcomes.length, killed: of('killed') + timeouts, survived, only, equivalent, invalid, timeouts }
 }
 
 function table(outcomes: readonly Outcome[]): string[] {
   const rooms = [...Map.groupBy(outcomes, ({ file }) => roomOf(file))].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
-    '| room | sampled | killed | survived | equivalent | cannot be bound | of killed, without an end | % |',
+    '| room | sampled | killed | survived | of these only speed | equivalent | cannot be bound | of killed, without an end | % |',
     ...[...rooms, ['all', outcomes] as const].map(([room, own]) => {
-      const { sampled, killed, survived, equivalent, invalid, timeouts } = count(own)
+      const { sampled, killed, survived, only, equivalent, invalid, timeouts } = count(own)
       const share = ((100 * killed) / Math.max(1, killed + survived)).toFixed(1)
-      return `| ${room} | ${sampled} | ${killed} | ${survived} | ${equivalent} | ${invalid} | ${timeouts} | ${share} |`
+      return `| ${room} | ${sampled} | ${killed} | ${survived} | ${only} | ${equivalent} | ${invalid} | ${timeouts} | ${share} |`
     }),
   ]
 }
@@ -108,15 +110,18 @@ const [given = 'sql', number = '', seed = '22'] = process.argv.slice(2).map((wor
 mkdirSync(folder, { recursive: true })
 const mutants = allMutants(given === 'sql' ? undefined : given.replace(/^sql:/, ''))
 const chosen = sampled(mutants, Number(number || mutants.length), seed)
-const proved = new Set(equivalents('.').map(({ file, mutant }) => `${file}\n${mutant}`))
-const isProved = ({ file, mutant }: Mutant): boolean => proved.has(`${file}\n${mutant}`)
-const verdicts = await judge(chosen.filter((one) => !isProved(one)))
+const proved = new Map(equivalents('.').map((one) => [`${one.file}\n${one.mutant}`, one]))
+const provenOf = ({ file, mutant }: Mutant): Equivalent | undefined => proved.get(`${file}\n${mutant}`)
+const verdicts = await judge(chosen.filter((one) => provenOf(one) === undefined))
 const outcomes = chosen.map((one): Outcome => {
   const { file, line, kind, mutant } = one
-  return { file, line, kind, mutant, ...(verdicts.get(one) ?? { status: 'equivalent' }) }
+  const only = provenOf(one)?.only
+  const known = only === undefined ? ({ status: 'equivalent' } as const) : ({ status: 'survived', only } as const)
+  return { file, line, kind, mutant, ...(verdicts.get(one) ?? known) }
 })
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
 const report = { room: given, seed, commit, made: mutants.length, ...count(outcomes), mutants: outcomes }
 writeFileSync(`${folder}/${given.replaceAll(':', '-')}.json`, JSON.stringify(report, null, 1))
-for (const one of outcomes) if (one.status === 'survived') console.log(`survived: ${said(one)}`)
+for (const one of outcomes)
+  if (one.status === 'survived') console.log(`survived${one.only ? ` (only ${one.only})` : ''}: ${said(one)}`)
 for (const line of table(outcomes)) console.log(line)

@@ -9,7 +9,7 @@ import { tryAlone, tryTogether } from './mutants/judge.ts'
 import type { Killed, Place } from './mutants/judge.ts'
 import { run } from './mutants/process.ts'
 import { equivalents, roomsOf } from './mutants/rooms.ts'
-import type { Room } from './mutants/rooms.ts'
+import type { Equivalent, Room } from './mutants/rooms.ts'
 
 /** What became of one mutant. */
 interface Judged {
@@ -19,6 +19,8 @@ interface Judged {
   readonly at: string
   readonly mutant: string
   readonly status: 'killed' | 'timeout' | 'equivalent' | 'survived'
+  /** What alone a survivor changes, where that is proved. */
+  readonly only?: Equivalent['only'] | undefined
   readonly by?: string | undefined
   readonly key: string
   /** What the verdict rests on: the digest of the test file that killed it, or of those that did not, stage by stage. */
@@ -133,8 +135,9 @@ function verdicts(
       const of = [digestOf([by.split(': ')[0] ?? ''])]
       return { file, line, at, mutant: text, status: timeout ? 'timeout' : 'killed', by, key, rests: of }
     }
-    const same = proved.some((one) => one.file === file && one.mutant === text && at.includes(one.at ?? ''))
-    return { file, line, at, mutant: text, status: same ? 'equivalent' : 'survived', key, rests: rests.get(id) ?? [] }
+    const same = proved.find((one) => one.file === file && one.mutant === text && at.includes(one.at ?? ''))
+    const status = same && same.only === undefined ? 'equivalent' : 'survived'
+    return { file, line, at, mutant: text, status, only: same?.only, key, rests: rests.get(id) ?? [] }
   })
 }
 
@@ -163,14 +166,17 @@ async function main([which = '', count = '', seed = '', quick = '']: readonly st
     reports.push(await judgeRoom(name, tried, Number(count || 150), Number(seed || 22)))
   }
   for (const { mutants } of reports) {
-    for (const { file, line, mutant, status } of mutants) {
-      if (status === 'survived') say(`survived: ${file}:${line}: ${mutant}`)
+    for (const { file, line, mutant, status, only } of mutants) {
+      if (status === 'survived') say(`survived${only ? ` (only ${only})` : ''}: ${file}:${line}: ${mutant}`)
     }
   }
-  say('| room | sampled | killed | survived | equivalent | of killed, without an end | % |')
-  for (const { room, sampled, killed, survived, equivalent, timeouts } of reports) {
+  say(
+    '| room | sampled | killed | survived | of these only words, logs, speed | equivalent | of killed, without an end | % |',
+  )
+  for (const { room, sampled, killed, survived, equivalent, timeouts, mutants } of reports) {
+    const only = mutants.filter((one) => one.only !== undefined && one.status === 'survived').length
     const share = ((100 * killed) / Math.max(1, sampled - equivalent)).toFixed(1)
-    say(`| ${room} | ${sampled} | ${killed} | ${survived} | ${equivalent} | ${timeouts} | ${share} |`)
+    say(`| ${room} | ${sampled} | ${killed} | ${survived} | ${only} | ${equivalent} | ${timeouts} | ${share} |`)
   }
   return 0
 }

@@ -9,7 +9,7 @@ export interface Room {
   readonly dear?: readonly string[]
 }
 
-/** A mutant that no test can notice, with the line that proves it. */
+/** A mutant that no test can notice, with the line that proves it: it is the same, or all but the same. */
 export interface Equivalent {
   readonly file: string
   /** As the report prints it. */
@@ -17,6 +17,8 @@ export interface Equivalent {
   /** Words of the line on which it stands, where the same change is made on several. */
   readonly at?: string
   readonly why: string
+  /** What alone it changes: then it is no equivalent, but counts as one that survives. */
+  readonly only?: 'speed' | 'words' | 'logs'
 }
 
 /** The rooms in test/mutants/rooms.yaml. */

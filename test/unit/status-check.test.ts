@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { check } from '../../src/report/check.ts'
 import { type Check, usualCheck } from '../../src/config/health.ts'
+import { lateOf, type SeriesStanding } from '../../src/report/freshness.ts'
 import { reasonsOf, trustOf } from '../../src/report/trust.ts'
 import type { Standing } from '../../src/report/page/standing.ts'
 import { madeAt as now, standing } from '../page/facts.ts'
@@ -80,4 +81,79 @@ test('limits move what is told: up to them it is a note, beyond them it judges',
     expect(said.line).toContain(line)
     expect([said.code, said.trust === 'yes']).toEqual([code, code === 0])
   }
+})
+
+/** What is told of these facts, word for word. */
+function told(changes: Partial<Standing>, limits: Partial<Check> = {}) {
+  const late = { series: 0, seconds: 0, stopped: 0 }
+  return reasonsOf({ ...quiet, ...changes }, now, { check: { ...usualCheck, ...limits }, late })
+}
+
+test('what is tolerated is a remark and no reason to look; what never was is none', () => {
+  const quietly = quiet.verified.windows
+  expect(quietly).toBeGreaterThan(0)
+  const note = { level: 'note', word: null }
+  const synthetic = { ...note, text: 'the data are synthetic: for trying out, not for research', next: null }
+  expect(told({ violations: 2 }, { maxViolations: 2 })).toEqual([
+    {
+      ...note,
+      text: '2 stored values differ upstream; both are kept, the stored one holds',
+      next: 'pitlake violations list',
+    },
+    synthetic,
+  ])
+  expect(told({ windows: { ...quiet.windows, failed: 1 } }, { maxFailed: 1 })).toEqual([
+    { ...note, text: '1 window failed', next: 'pitlake fetch' },
+    synthetic,
+  ])
+  const rule = { ...note, next: 'pitlake audit availability' }
+  expect(told({ rules: { disproved: 2, imprecise: 1, imprecise_points: 0 } })).toEqual([
+    synthetic,
+    { ...rule, text: '2 availability rules are disproved' },
+    { ...rule, text: '1 availability rule is imprecise' },
+  ])
+  expect(told({ rules: { disproved: 0, imprecise: 1, imprecise_points: 1 } }).at(-1)?.text).toBe(
+    '1 availability rule is imprecise: 1 point without computed_at may count as known minutes too early',
+  )
+  const verified = { ...quiet.verified, windows: 0 }
+  expect(told({ verified })).toEqual([synthetic, { ...note, text: 'nothing was verified yet', next: 'pitlake verify' }])
+  expect(told({ verified, coverage: { ...quiet.coverage, held: 0 } })).toEqual([synthetic])
+})
+
+const series = (metric: string, own: Partial<SeriesStanding>): SeriesStanding => ({
+  metric,
+  interval: '24h',
+  points: 5,
+  newest: now,
+  due: null,
+  held: [],
+  failed: [],
+  verified: [],
+  fresh: 'fresh',
+  overdue: 0,
+  late: 0,
+  ...own,
+})
+
+test('what is late: without a limit what nobody asked for, with one whatever is due for longer', () => {
+  const all = [
+    series('a/x', { fresh: 'behind', overdue: 100, late: 500 }),
+    series('a/x', { fresh: 'behind', overdue: 300, late: 400 }),
+    series('a/y', { fresh: 'stopped', late: 9000 }),
+    series('b/z', { fresh: 'awaited', late: 700 }),
+  ]
+  const late = (metric: string, count: number, seconds: number) => ({ metric, interval: '24h', series: count, seconds })
+  expect(lateOf(all, usualCheck)).toEqual({ late: [late('a/x', 2, 300)], stopped: 1 })
+  // With a patience only what was not asked for that long, and what has stopped.
+  expect(lateOf(all, usualCheck, 300)).toEqual({ late: [late('a/x', 1, 300), late('a/y', 1, 9000)], stopped: 1 })
+  expect(lateOf(all, usualCheck, 301)).toEqual({ late: [late('a/y', 1, 9000)], stopped: 1 })
+  // A limit speaks of what is due, for the paths that it names.
+  const limited = (seconds: number, pattern = '*') => ({ maxLate: [{ pattern, seconds }] })
+  expect(lateOf(all, limited(500))).toEqual({ late: [late('a/y', 1, 9000), late('b/z', 1, 700)], stopped: 0 })
+  expect(lateOf(all, limited(499))).toEqual({
+    late: [late('a/x', 1, 500), late('a/y', 1, 9000), late('b/z', 1, 700)],
+    stopped: 0,
+  })
+  expect(lateOf(all, limited(8999, 'a/*'))).toEqual({ late: [late('a/y', 1, 9000)], stopped: 0 })
+  expect(lateOf(all, limited(1, 'b/*'))).toEqual({ late: [late('a/x', 2, 300), late('b/z', 1, 700)], stopped: 1 })
 })
