@@ -139,6 +139,14 @@ export function inWords(standing: Standing, data: string): string {
       `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed`,
     ],
     ['violations', accepted(standing)],
+    ...(standing.schema_changes === 0
+      ? []
+      : [
+          ['schema', `${several(standing.schema_changes, 'change')} of values (view schema_changes)`] as [
+            string,
+            string,
+          ],
+        ]),
     [
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,

@@ -238,7 +238,25 @@ function applyObservations(index: Index, entry: Entry): void {
     const what = { series: named(index, entry, series), t, kind, detail: JSON.stringify(detail), at }
     insert(index, 'OR IGNORE INTO clock_findings', { ...what, added_version })
   }
+  applyValueTypes(index, entry)
   for (const stamp of entry.stamps) applyStamp(index, stamp, added_version)
+}
+
+function applyValueTypes(index: Index, { retyped, value_types, version: added_version }: Entry): void {
+  const end = index.statement('UPDATE value_types SET removed_version = ? WHERE metric = ? AND removed_version IS NULL')
+  for (const metric of retyped ?? []) end.run(added_version, metric)
+  for (const { metric, path, parent, type, after, available_at, ruled_at } of value_types ?? []) {
+    const what = {
+      metric,
+      path,
+      parent,
+      type,
+      after_type: after ?? '',
+      available_at,
+      ruled_at,
+    }
+    insert(index, 'OR IGNORE INTO value_types', { ...what, added_version })
+  }
 }
 
 /** Brings a stamp into the index; `added_version` is that of its entry, or where a note tells of it the one that it pins. */

@@ -55,6 +55,8 @@ type Brought =
   | 'violations'
   | 'accepted'
   | 'findings'
+  | 'value_types'
+  | 'retyped'
   | 'requests'
   | 'verified'
   | 'stamps'

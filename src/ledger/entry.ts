@@ -85,6 +85,23 @@ export const acceptedFields = { ...contradiction, id: text, why: text }
 /** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
 export const findingFields = { series: text, t: real, kind: text, detail: json, at: real }
 
+/**
+ * A type that values of a metric have at a place, first shown by points that could be known from `available_at` on, or
+ * from `ruled_at` on where the rule stands in for backfilled ones (microseconds). `after` names the type behind which it came
+ * again, and then either may be null: it did not by that clock. Null: it is the first sight.
+ */
+export const valueTypeFields = {
+  metric: text,
+  /** `$` is the value itself, `$.a[*].b` a member of the objects in a list. */
+  path: text,
+  /** The path of the object or list that it stands in; null for the value itself. */
+  parent: orNull(text),
+  type: oneOf('null', 'boolean', 'number', 'string', 'object', 'array'),
+  after: orNull(text),
+  available_at: orNull(whole),
+  ruled_at: orNull(whole),
+}
+
 /** One request to an API: the facts, never the key. Ranges in seconds, `asked_at` in microseconds. */
 export const requestFields = {
   id: text,
@@ -153,6 +170,10 @@ const entryFields = {
   /** Left out by entries before schema 2 and where there are none. */
   accepted: maybe(listOf(shape(acceptedFields))),
   findings: listOf(shape(findingFields)),
+  /** Left out, as the next, by entries before schema 2 and where there are none. */
+  value_types: maybe(listOf(shape(valueTypeFields))),
+  /** Metrics of whose types nothing said before holds any more; before `value_types`. */
+  retyped: maybe(listOf(text)),
   requests: listOf(shape(requestFields)),
   verified: listOf(shape(verifiedFields)),
   /** Of older lakes: a stamp is a note beside the journal now. */
@@ -171,6 +192,7 @@ export type CoverageRow = WindowAnswer & { readonly series: string }
 export type CoverageState = CoverageRow['state']
 export type Violation = Shaped<typeof violationFields>
 export type Accepted = Shaped<typeof acceptedFields>
+export type ValueType = Shaped<typeof valueTypeFields>
 export type Finding = Shaped<typeof findingFields>
 export type RequestRow = Shaped<typeof requestFields>
 export type Stamp = Shaped<typeof stampFields>

@@ -24,6 +24,7 @@ import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, so
 import { inLake, pointsFile, recentFile } from '../store/layout.ts'
 import { isRecent, type Partition, partitionsOf, sharesMeta } from '../points/files.ts'
 import { weekdayOf } from '../points/spacing.ts'
+import { freshValueTypes } from '../points/value-types.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf } from '../ledger/datings.ts'
 import type { Ask } from './plan.ts'
@@ -57,6 +58,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const { batch, refused, shown } = await inferIntervals(context.engine, answers, known, weekStart)
       made.bodies.push(...refusals(batch, refused))
       await convertAll(context, ticket, partitions(batch, refused), made)
+      const value_types = await freshValueTypes(context.ledger, await context.engine(), made.files)
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
@@ -76,6 +78,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         coverage,
         violations: made.violations,
         findings: made.findings,
+        value_types,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
         rules: rulesOf(input.catalogue),
         verified,

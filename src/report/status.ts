@@ -31,6 +31,7 @@ import { type Held, heldArrivals } from './arrivals.ts'
 import { judge } from './audit.ts'
 import { type Judging, reasonsOf, trustOf } from './trust.ts'
 import { bytesProblem } from '../ledger/commit.ts'
+import { countValueChanges } from '../ledger/value-types.ts'
 
 /** What a status is made of. */
 export interface StatusInput {
@@ -70,6 +71,7 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
     coverage: shareOf(countCoverage(series)),
     freshness: countFresh(series),
     verified: verifiedOf(ledger),
+    schema_changes: countValueChanges(ledger),
     refused: refusedOf(coverage),
     requests: {
       ...requestTotals(ledger, now * 1_000_000),

@@ -63,6 +63,14 @@ const findings = table(
   { ...ofSeries, t: 'f.t * 1000000', found_at: 'f.at' },
 )
 
+const valueTypes = table(
+  `value_types v JOIN versions a ON a.version = v.added_version LEFT JOIN versions r ON r.version = v.removed_version`,
+  'v.metric, v.path, v.type, v.after_type, v.added_version',
+  `metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after_type VARCHAR, available_at TIMESTAMPTZ,
+   ruled_at TIMESTAMPTZ, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ`,
+  { added_at: 'a.committed_at', removed_at: 'r.committed_at' },
+)
+
 const requests = table(
   'requests',
   'asked_at, id',
@@ -103,6 +111,7 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
     coverage,
     violations,
     clock_findings: findings,
+    value_types: valueTypes,
     requests,
     runs: recent('runs'),
     versions: recent('versions'),

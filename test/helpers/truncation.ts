@@ -47,7 +47,11 @@ export async function truncationOf({ root }: FullLake, folder: string): Promise<
   ledger.close()
   const [store, engine] = [await Engine.open(':memory:', { threads: 1 }), await Engine.open(':memory:', { threads: 1 })]
   const parts: Part[] = []
-  for (const { path, table } of new Map(files.map((file) => [file.path, file])).values()) {
+  const kept = readdirSync(inLake(root, exportsFolder))
+  const types = kept
+    .filter((name) => name.startsWith('value_types-'))
+    .map((name) => ({ path: `${exportsFolder}/${name}`, table: 'value_types' }))
+  for (const { path, table } of [...new Map(files.map((file) => [file.path, file])).values(), ...types]) {
     const rows = `part_${parts.length}`
     await store.run(`CREATE TABLE ${rows} AS FROM read_parquet(${quote(join(root, path))}, hive_partitioning = false)`)
     mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -62,8 +66,9 @@ export async function truncationOf({ root }: FullLake, folder: string): Promise<
     for (const part of parts) await write(store, folder, part, leftOf(part, knowledge, Number(first?.at)))
   }
   await cut({ at: Number.MAX_SAFE_INTEGER, rule: false, registryBackfill: false })
-  const kept = readdirSync(inLake(root, exportsFolder))
-  const exports = new Map(kept.map((name) => [name.split('-')[0] ?? '', join(inLake(root, exportsFolder), name)]))
+  const cutToo = new Set(types.map(({ path }) => path))
+  const placeOf = (path: string): string => inLake(cutToo.has(path) ? folder : root, path)
+  const exports = new Map(kept.map((name) => [name.split('-')[0] ?? '', placeOf(`${exportsFolder}/${name}`)]))
   const { objects } = compile({ root: folder, head, catalogue, files, earlier: [], exports, weekStart: 'monday' })
   await engine.run('BEGIN')
   for (const { sql } of objects) await engine.run(sql.replace(/\nCOMMENT ON [\s\S]*$/, ''))
@@ -81,6 +86,7 @@ function leftOf({ table, rows }: Part, { at, rule, registryBackfill }: Knowledge
   const known = (clock: string, by = registryAt): string => `FROM ${rows} WHERE epoch_us(${clock}) <= ${by}`
   if (table === 'points')
     return `SELECT * ${known(rule ? 'coalesce(available_rule_at, available_at)' : 'available_at', at)}`
+  if (table === 'value_types') return `SELECT * ${known(rule ? 'ruled_at' : 'available_at', at)}`
   if (table === 'metric_assets')
     return `SELECT * ${known('observed_at', at)} OR (${registryBackfill} AND (id, observed_at) IN (FROM first_listed))`
   // Merging notes on a step when a later one came.

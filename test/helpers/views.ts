@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { seriesId } from '../../src/catalog/series.ts'
 import { commit, type Draft, type StagedFile, type Version } from '../../src/ledger/commit.ts'
+import { freshValueTypes } from '../../src/points/value-types.ts'
 import { Engine, quote, type Row } from '../../src/store/engine.ts'
 import type { SeriesRow } from '../../src/ledger/entry.ts'
 import { inLake, places, pointsFile, registryFile } from '../../src/store/layout.ts'
@@ -92,6 +93,11 @@ async function takeStep(ledger: Ledger, engine: Engine, step: Step, index: numbe
         provider: { metrics: 'sandbox:1', synthetic: true },
         state: { step: `${ledger.head().version} ${step.at}` },
         ...step.draft,
+        value_types: await freshValueTypes(
+          ledger,
+          engine,
+          files.filter(({ table }) => table === 'points'),
+        ),
         add: [...files, ...(step.draft?.add ?? [])],
         series: [...seriesOf(points), ...(step.draft?.series ?? [])],
       }

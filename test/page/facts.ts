@@ -28,6 +28,7 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     violations: 0,
     accepted: 0,
     clock_findings: 0,
+    schema_changes: 0,
     newest: '2024-06-04T00:00:00Z',
     coverage: { due: 1210, held: 1200, verified: 600, share: 1200 / 1210, verified_share: 0.5 },
     freshness: { fresh: 2, awaited: 1, behind: 0, stopped: 0, overdue_seconds: 0 },

@@ -37,6 +37,7 @@ const keys: Readonly<Record<string, readonly string[]>> = {
   soft: ['key'],
   stamps: ['id'],
   state: ['key'],
+  value_types: ['metric', 'path', 'type', 'after_type', 'added_version'],
   verified: ['series', 'since', 'until', 'at'],
   versions: ['version'],
   violations: ['series', 't', 'kind', 'offered_key'],

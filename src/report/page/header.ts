@@ -75,7 +75,7 @@ function gauges(standing: Standing): Html[] {
     gauge(
       'points',
       brief(standing.points),
-      `${whole(standing.series)} series, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`,
+      `${whole(standing.series)} series, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}${changed(standing.schema_changes)}`,
       null,
     ),
     gauge(
@@ -89,10 +89,15 @@ function gauges(standing: Standing): Html[] {
       registry.first_snapshot === null ? 'not yet' : several(registry.records['products'] ?? 0, 'product'),
       registry.first_snapshot === null
         ? 'no snapshot'
-        : `${whole(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(instantOf(registry.feed_at))}`}`,
+        : `${whole(records)} records, known since ${registry.first_snapshot}, ${registry.feed_at === null ? 'feed not read' : `feed of ${moment(instantOf(registry.feed_at))}`}${changed(registry.schema_changes)}`,
       null,
     ),
   ]
+}
+
+/** What of a schema changed, if anything did. */
+function changed(schemaChanges: number | null): string {
+  return schemaChanges === null || schemaChanges === 0 ? '' : `, ${several(schemaChanges, 'schema change')}`
 }
 
 function gauge(label: string, figure: string, about: string, share: number | null, alarm = false): Html {

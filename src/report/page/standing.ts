@@ -68,6 +68,8 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
   /** How long the most overdue point that was not asked for has been due, in seconds. */
   readonly freshness: FreshCounts & { readonly overdue_seconds: number }
   readonly verified: { readonly windows: number; readonly differing: number; readonly last_at: string | null }
+  /** Changes of the types of values, as the view of that name tells them of metrics. */
+  readonly schema_changes: number
   /** Series that have points and are refused now (with their windows and the first refusal), and withdrawn ones. */
   readonly refused: {
     readonly series: number

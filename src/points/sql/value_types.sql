@@ -1,0 +1,22 @@
+-- Which types the values of some points have at which place.
+-- columns: metric, path and parent ($ is the value itself, [*] any place of a list; parent is NULL for the value itself),
+--   type, available and ruled (the first, microseconds), latest and latest_ruled (the last of both).
+-- law: L1. At most so many of a metric: objects whose keys are ids would teach for ever.
+WITH shown AS NOT MATERIALIZED ({{shown}}),
+places AS (
+  SELECT metric, '$' AS place, CAST(NULL AS VARCHAR) AS above, 'DOUBLE' AS type, min(available) AS available,
+    min(ruled) AS ruled, max(available) AS latest, max(ruled) AS latest_ruled
+  FROM shown WHERE v IS NOT NULL GROUP BY metric
+  UNION ALL
+  SELECT metric, node.fullkey, node.path, node.type, min(available), min(ruled), max(available), max(ruled)
+  FROM shown, json_tree(o) AS node WHERE o IS NOT NULL GROUP BY metric, node.fullkey, node.path, node.type
+)
+SELECT metric, path, parent, type, available, ruled, latest, latest_ruled
+FROM (
+  SELECT metric, {{path}} AS path, {{parent}} AS parent, {{type}} AS type, min(available) AS available,
+    min(ruled) AS ruled, max(latest) AS latest, max(latest_ruled) AS latest_ruled
+  FROM places
+  GROUP BY ALL
+)
+QUALIFY row_number() OVER (PARTITION BY metric ORDER BY available, path, type) <= {{most}}
+ORDER BY metric, path, type

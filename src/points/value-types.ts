@@ -1,0 +1,188 @@
+import type { StagedFile } from '../ledger/draft.ts'
+import type { FileEntry, ValueType } from '../ledger/entry.ts'
+import { liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { heldValueTypes } from '../ledger/value-types.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { inLake } from '../store/layout.ts'
+import { parquet } from '../store/parquet.ts'
+import { sharesOf } from './files.ts'
+import { numbered, rowsSql, statement } from './sql.ts'
+import { ruledSql } from './stored-clocks.ts'
+
+/** A file of points that is looked into; `path` is relative to the lake. */
+type Shown = Pick<FileEntry, 'path' | 'metric' | 'interval' | 'rows' | 'meta'>
+
+/** A type at a place and the first instants at which it could be known, microseconds; null: never by that clock. */
+interface Place extends Pick<ValueType, 'metric' | 'path' | 'parent' | 'type' | 'after'> {
+  readonly available: number | null
+  readonly ruled: number | null
+}
+
+/** The same as some points show it, with the last instants. */
+interface Sight extends Place {
+  readonly available: number
+  readonly ruled: number
+  readonly latest: number
+  readonly latest_ruled: number
+}
+
+/** Of one metric no more places are learnt. */
+const mostPlaces = 2000
+
+const anywhere = (column: string): string => `regexp_replace(${column}, '\\[[0-9]+\\]', '[*]', 'g')`
+const fragments = {
+  path: anywhere('place'),
+  type: `CASE type WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string'
+    WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE 'number' END`,
+}
+
+/**
+ * What files that are about to be committed show of the types of values and the lake does not know: a type at a place, or
+ * that it could be known earlier, or that it came again behind another. In one statement where no type changed. Of metrics
+ * of which nothing is known yet all that is held is looked into.
+ */
+export async function freshValueTypes(
+  ledger: Ledger,
+  engine: Engine,
+  files: readonly StagedFile[],
+): Promise<ValueType[]> {
+  const fresh = files.map((file) => ({ ...file, path: file.temporary ?? file.path }))
+  const metrics = metricsOf(fresh)
+  const known = heldValueTypes(ledger, metrics)
+  const described = new Set(known.map(({ metric }) => metric))
+  const others = metrics.filter((metric) => !described.has(metric))
+  const held = (of: readonly string[]): string[] =>
+    of.length === 0 ? [] : shownSql(ledger, liveFiles(ledger, { table: 'points' }), of)
+  return await learn(engine, known, [...shownSql(ledger, fresh, metrics), ...held(others)], held)
+}
+
+/** What these files show, which hold all points of their metrics. */
+export async function valueTypesOf(ledger: Ledger, engine: Engine, files: readonly Shown[]): Promise<ValueType[]> {
+  return await learn(engine, [], shownSql(ledger, files, metricsOf(files)), () => [])
+}
+
+function metricsOf(files: readonly Shown[]): string[] {
+  return [...new Set(files.flatMap((file) => sharesOf(file).map(({ metric }) => metric)))]
+}
+
+/** What the points of some SELECTs tell beyond what is known; `held` gives those of all points of some metrics. */
+async function learn(
+  engine: Engine,
+  known: readonly ValueType[],
+  selects: readonly string[],
+  held: (metrics: readonly string[]) => readonly string[],
+): Promise<ValueType[]> {
+  if (selects.length === 0) return []
+  const shown = selects.join(' UNION ALL ')
+  const sql = statement('value_types', { shown, ...fragments, parent: anywhere('above'), most: mostPlaces })
+  const sights = (await numbered<Omit<Sight, 'after'>>(engine, sql)).map((sight) => ({ ...sight, after: null }))
+  const memory = memoryOf(known)
+  const fresh = sights.filter(
+    (sight) => (memory.places.has(keyOf(sight)) || learnsMore(memory, sight)) && remember(memory, sight),
+  )
+  const moved = new Set(fresh.map(pathOf).filter((path) => (memory.types.get(path) ?? []).length > 1))
+  const again = [...Map.groupBy(sights, pathOf)].flatMap(([path, own]) => cameAgain(memory, own, moved.has(path)))
+  if (again.length === 0) return fresh.map(rowOf)
+  const columns =
+    'metric VARCHAR, path VARCHAR, parent VARCHAR, type VARCHAR, after VARCHAR, since BIGINT, ruled_since BIGINT'
+  const metrics = [...new Set(fresh.filter((one) => moved.has(pathOf(one))).map(({ metric }) => metric))]
+  const all = [...selects, ...held(metrics)].join(' UNION ALL ')
+  const rows = await numbered<Place>(
+    engine,
+    statement('value_types_again', { shown: all, again: rowsSql(columns, again), ...fragments }),
+  )
+  return [...fresh, ...rows.filter((row) => remember(memory, row))].map(rowOf)
+}
+
+/**
+ * The pairs of types at one path of which the first may have come again behind the other, and since when that is there:
+ * where these points may tell it, or, as an instant `moved`, any.
+ */
+function cameAgain({ places, types }: Memory, sights: readonly Sight[], moved: boolean): object[] {
+  const [{ metric, path, parent } = { metric: '', path: '', parent: null }] = sights
+  const own = types.get(pathOf({ metric, path })) ?? []
+  return own.flatMap((type) =>
+    own.flatMap((after) => {
+      const [first, other] = [type, after].map((one) => places.get(keyOf({ metric, path, type: one, after: null })))
+      if (type === after || !first || !other) return []
+      const known = places.get(keyOf({ metric, path, type, after }))
+      const since = behind(first.available, other.available)
+      const ruled_since = behind(first.ruled, other.ruled)
+      const sight = sights.find((one) => one.type === type)
+      const isTold =
+        (since !== null && sight && sight.latest > since && sight.available < (known?.available ?? Infinity)) ||
+        (ruled_since !== null && sight && sight.latest_ruled > ruled_since && sight.ruled < (known?.ruled ?? Infinity))
+      const isOwed = moved && (since ?? ruled_since) !== null
+      return isTold === true || isOwed ? [{ metric, path, parent, type, after, since, ruled_since }] : []
+    }),
+  )
+}
+
+/** The later instant, if it is one. */
+function behind(first: number | null, other: number | null): number | null {
+  return first !== null && other !== null && first < other ? other : null
+}
+
+function learnsMore({ counts }: Memory, { metric }: Place): boolean {
+  return (counts.get(metric) ?? 0) < mostPlaces
+}
+
+function pathOf({ metric, path }: Pick<Place, 'metric' | 'path'>): string {
+  return JSON.stringify([metric, path])
+}
+
+/** What is known by now, by place and type; `types` has those of each path but null. */
+interface Memory {
+  readonly places: Map<string, Pick<Place, 'available' | 'ruled'>>
+  readonly types: Map<string, ValueType['type'][]>
+  readonly counts: Map<string, number>
+}
+
+function memoryOf(known: readonly ValueType[]): Memory {
+  const memory: Memory = { places: new Map(), types: new Map(), counts: new Map() }
+  for (const row of known) remember(memory, { ...row, available: row.available_at, ruled: row.ruled_at })
+  return memory
+}
+
+/** Takes it in; whether that says anything new. */
+function remember({ places, types, counts }: Memory, place: Place): boolean {
+  const before = places.get(keyOf(place))
+  const available = earliest(before?.available, place.available)
+  const ruled = earliest(before?.ruled, place.ruled)
+  if (before && before.available === available && before.ruled === ruled) return false
+  places.set(keyOf(place), { available, ruled })
+  if (before || place.after !== null) return available !== null || ruled !== null
+  counts.set(place.metric, (counts.get(place.metric) ?? 0) + 1)
+  const path = pathOf(place)
+  if (place.type !== 'null') types.set(path, [...(types.get(path) ?? []), place.type])
+  return true
+}
+
+function earliest(before: number | null | undefined, now: number | null): number | null {
+  if (before === null || before === undefined) return now
+  return now === null ? before : Math.min(before, now)
+}
+
+function rowOf({ metric, path, parent, type, after, available, ruled }: Place): ValueType {
+  return { metric, path, parent, type, after, available_at: available, ruled_at: ruled }
+}
+
+function keyOf({ metric, path, type, after }: Pick<Place, 'metric' | 'path' | 'type' | 'after'>): string {
+  return JSON.stringify([metric, path, type, after])
+}
+
+/** The values of these metrics in some files and since when they could be known, as SELECTs. */
+function shownSql(ledger: Ledger, files: readonly Shown[], metrics: readonly string[]): string[] {
+  const wanted = new Set(metrics)
+  const holds = (file: Shown): boolean => sharesOf(file).some(({ metric }) => wanted.has(metric))
+  return [...Map.groupBy(files.filter(holds), ({ metric }) => metric)].map(([metric, own]) => {
+    const paths = own.map(({ path }) => inLake(ledger.root, path))
+    const [named, where] =
+      metric === null
+        ? ['metric', ` WHERE metric IN (${metrics.map(quote).join(', ')})`]
+        : [`${quote(metric)} AS metric`, '']
+    return `SELECT ${named}, v, o, epoch_us(available_at) AS available, epoch_us(${ruledSql()}) AS ruled
+      FROM ${parquet(paths)}${where}`
+  })
+}

@@ -1,0 +1,121 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { StagedFile } from '../../src/ledger/commit.ts'
+import { freshValueTypes } from '../../src/points/value-types.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { countValueChanges } from '../../src/ledger/value-types.ts'
+import { type Bench, withBench } from '../helpers/fetching.ts'
+import { isoOf, makeViews, withViews } from '../helpers/views.ts'
+
+const nested = 'addresses/supply_distribution_relative_pit'
+const scalar = 'addresses/active_count_pit'
+const selection = { assets: ['BTC'], paths: [nested, scalar], intervals: ['24h'], since: Date.UTC(2024, 4, 20) / 1000 }
+const third = Date.UTC(2024, 5, 3) / 1000
+const reshaped = ['new-component:t=2024-06-03', 'becomes-object:t=2024-06-03']
+
+/** The rows without their instants, as known at one. */
+async function linesAt(bench: Bench, at: number | null): Promise<string[]> {
+  await makeViews(bench.root)
+  return await withViews(bench.root, async (engine) => {
+    if (at !== null) await engine.run(`SET VARIABLE as_of = '${isoOf(at * 1e6)}'`)
+    const rows = await engine.rows<{ line: string }>(
+      `SELECT concat_ws(' ', resource, path, kind, value) AS line FROM schema_changes ORDER BY first_seen, line`,
+    )
+    return rows.map(({ line }) => line)
+  })
+}
+
+async function counted({ root }: Bench): Promise<number> {
+  using ledger = await Ledger.openToRead(root)
+  return countValueChanges(ledger)
+}
+
+test('a new component and a value that becomes an object, and back, are one dated row each, none on a rerun', async () => {
+  const component = `${nested} $.newcomer key`
+  await withBench(Date.UTC(2024, 5, 2, 12) / 1000, async (bench) => {
+    await bench.fetch(selection)
+    expect(await linesAt(bench, null)).toEqual([])
+    bench.clock.now += 4 * 86_400
+    bench.faults(...reshaped)
+    await bench.fetch(selection)
+    const both = await linesAt(bench, null)
+    expect(both.toSorted()).toEqual([`${scalar} $ type number to object`, component])
+    expect(await linesAt(bench, third + 86_400)).toEqual([])
+    expect((await linesAt(bench, third + 2 * 86_400)).toSorted()).toEqual(both.toSorted())
+    const before = await lookAt(bench)
+    await bench.fetch(selection)
+    expect(await lookAt(bench)).toEqual(before)
+    bench.faults()
+    bench.clock.now += 3 * 86_400
+    await bench.fetch(selection)
+    expect(await linesAt(bench, null)).toEqual([...both, `${scalar} $ type object to number`])
+    expect(await counted(bench)).toBe(3)
+    expect(await linesAt(bench, third + 2 * 86_400)).toHaveLength(2)
+  })
+  // All at once, and in the other order: what is dated by its points does not ask when it was fetched.
+  await withBench(Date.UTC(2024, 5, 6, 12) / 1000, async (bench) => {
+    bench.faults(...reshaped)
+    await bench.fetch({ ...selection, since: third - 86_400 })
+    await bench.fetch(selection)
+    expect((await linesAt(bench, null)).toSorted()).toEqual([`${scalar} $ type number to object`, component])
+    expect(await linesAt(bench, third + 86_400)).toEqual([])
+  })
+})
+
+async function lookAt(bench: Bench): Promise<unknown> {
+  using ledger = await Ledger.openToRead(bench.root)
+  return [ledger.head().version, await linesAt(bench, null)]
+}
+
+test('a metric that was stored before types were told gets them from all that is held', async () => {
+  await withBench(Date.UTC(2024, 5, 6, 12) / 1000, async (bench) => {
+    bench.faults(...reshaped)
+    await bench.fetch(selection)
+    using ledger = await Ledger.open(bench.root)
+    ledger.exec('DELETE FROM value_types')
+    bench.clock.now += 86_400
+    await bench.fetch(selection)
+    expect(await counted(bench)).toBe(2)
+  })
+})
+
+test('one statement tells of one partition as of forty', async () => {
+  await inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    let statements = 0
+    const rows: Engine['rows'] = async (sql) => {
+      statements++
+      return await engine.rows(sql)
+    }
+    const counting = Object.assign(Object.create(engine) as Engine, { rows })
+    const count = async (partitions: number): Promise<[number, number]> => {
+      const files: StagedFile[] = []
+      for (let n = 0; n < partitions; n++) {
+        const [temporary, metric] = [`part-${n}.parquet`, `family/metric_${n}_pit`]
+        await engine.run(`COPY (SELECT CAST(NULL AS DOUBLE) AS v, '{"a":${n},"b":[{"c":"t"}]}' AS o,
+          make_timestamptz(${n}) AS available_at, CAST(NULL AS TIMESTAMPTZ) AS available_rule_at)
+          TO ${quote(join(root, temporary))} (FORMAT parquet)`)
+        files.push({ ...listed, temporary, path: temporary, metric })
+      }
+      statements = 0
+      const { length } = await freshValueTypes(ledger, counting, files)
+      return [statements, length / partitions]
+    }
+    expect(await count(1)).toEqual([1, 5])
+    expect(await count(40)).toEqual([1, 5])
+  })
+})
+
+const listed = {
+  table: 'points',
+  label: '',
+  interval: '24h',
+  rows: 1,
+  min_t: 0,
+  max_t: 0,
+  digest: null,
+  meta: {},
+} as const
