@@ -84,7 +84,7 @@ endif
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds
 	@scripts/s3-race.sh
 
-test-watch: $(INSTALLED) ## simulates N days (60) of a watch on a real lake, with outages, late and rewritten points, new epochs; then its memory through seven
+test-watch: $(INSTALLED) ## simulates N days (60) of a watch on a real lake, with kills, sleeps, outages, spent quotas, late and rewritten points; then its memory through seven
 	@PITLAKE_WATCH_DAYS=$(or $(N),60) vitest run test/laws/watch-days.test.ts
 	@vitest run test/laws/watch-memory.test.ts
 

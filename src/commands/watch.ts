@@ -18,7 +18,7 @@ import { showsOf } from './shows.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
 import { jsonLines, lines, plainly } from './watch-words.ts'
-import { besideWorld, lakeWorld, openedLake, webOf } from './world.ts'
+import { besideWorld, lakeWorld, openedLake, spareHeap, webOf } from './world.ts'
 
 const told: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'])
 
@@ -41,6 +41,7 @@ export const watchCommand: CommandSpec = {
 Where the credits do not reach for every poll, the coarser intervals come first, and the polls of the finer ones are
 spread over the day. docs/watch.md has the rest.`,
   run: async (input, deps) => {
+    spareHeap()
     const { settings, catalogue } = readContext(input, deps)
     const root = settings.data
     await refuseMirror(root)

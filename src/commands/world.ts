@@ -79,7 +79,8 @@ export function askingWorld(deps: Deps, command: string, catalogue: Catalogue) {
 
 /**
  * Keeps the part of the heap small in which values are made: a job that takes a hundred megabytes of text apart leaves
- * 100 MB of garbage there. Collecting it more often costs a twentieth of the time. Other V8s may not know the flag.
+ * 100 MB of garbage there, and a process that runs for days grows it to as much, bit by bit. Collecting it more often
+ * costs a twentieth of the time. Other V8s may not know the flag.
  */
 export function spareHeap(): void {
   if (process.versions.node.startsWith('24.')) setFlagsFromString('--semi-space-growth-factor=1')

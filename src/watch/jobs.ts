@@ -66,18 +66,19 @@ export function jobsOn(input: JobsInput, world: World): WatchJobs {
   const root = settings.data
   const own = watches.metrics ? selections : []
   const hinted = hintsOf({ settings, catalogue }, world)
+  let seen: LakeNow | null = null
   const common = { settings, catalogue, maxRequests: null, providerMoved: false, gapsOnly: false } as const
   return {
-    look: async (dayBegin) => ({
-      ...(await lakeNow(root, catalogue, own, dayBegin)),
-      watchesRegistry: watches.registry,
-    }),
+    look: async (dayBegin) => {
+      seen = await lakeNow(root, catalogue, own, dayBegin, seen)
+      return { ...seen, watchesRegistry: watches.registry }
+    },
     lags: async (wanted) => {
-      const seen = await lagsNow(root, catalogue, wanted)
+      const arrived = await lagsNow(root, catalogue, wanted)
       const unsure = wanted.filter(({ endpoint, series }) => {
-        return (seen.get(`${endpoint.path} ${series.interval}`)?.observations ?? 0) < enough
+        return (arrived.get(`${endpoint.path} ${series.interval}`)?.observations ?? 0) < enough
       })
-      return withHints(seen, unsure, await hinted(unsure))
+      return withHints(arrived, unsure, await hinted(unsure))
     },
     fetch: async (only, budget) => {
       const deps = { ...world('watch'), onEvent: () => undefined }

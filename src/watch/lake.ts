@@ -15,6 +15,8 @@ import { learntLags } from './learnt.ts'
 /** What a lake says of the wanted series. */
 export interface LakeNow {
   readonly version: number
+  /** Of the newest entry: what the versions say is the same where this is; null before the first. */
+  readonly digest: string | null
   readonly wanted: readonly Wanted[]
   readonly held: ReadonlyMap<string, Held>
   /** When the feed of the registry was last read to its tail; null where it never was. */
@@ -25,30 +27,28 @@ export interface LakeNow {
   readonly spentToday: number
 }
 
-/** The series of the selections, and what is held of them; a lake that is not there yet holds nothing. */
+/**
+ * The series of the selections, and what is held of them; a lake that is not there yet holds nothing. What an earlier look
+ * with the same selections read of the same version is taken from it: a watch looks before each of its turns.
+ */
 export async function lakeNow(
   root: string,
   catalogue: Catalogue,
   selections: readonly Selection[],
   dayBegin: Instant,
+  earlier: LakeNow | null = null,
 ): Promise<LakeNow> {
   using ledger = lakeExists(root) ? await Ledger.openToRead(root) : null
-  const wanted = expand(catalogue, await withListedAssets(selections, ledger))
-  const nothing = {
-    version: 0,
-    wanted,
-    held: new Map<string, Held>(),
-    registryPolled: null,
-    viewsVersion: 0,
-    spentToday: 0,
-  }
-  if (ledger === null) return nothing
+  const { version, digest } = ledger?.head() ?? { version: 0, digest: null }
+  const same = earlier?.version === version && earlier.digest === digest ? earlier : null
+  const wanted = same?.wanted ?? expand(catalogue, await withListedAssets(selections, ledger))
+  const nothing = { version, digest, wanted, registryPolled: null, viewsVersion: 0, spentToday: 0 }
+  if (ledger === null) return { ...nothing, held: new Map<string, Held>() }
   const { feed_at } = registryFacts(ledger)
   const registryPolled = feed_at === null ? null : (parseInstant(feed_at) ?? null)
   return {
-    version: ledger.head().version,
-    wanted,
-    held: heldAnswers(ledger),
+    ...nothing,
+    held: same?.held ?? heldAnswers(ledger),
     registryPolled,
     viewsVersion: (await readManifest(root, []))?.version ?? 0,
     spentToday: requestTotals(ledger, (dayBegin + day) * 1_000_000).day_credits,

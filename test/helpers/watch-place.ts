@@ -71,6 +71,7 @@ export class Place implements WatchJobs {
     const { version, wanted, tidiedVersion: viewsVersion } = this
     return {
       version,
+      digest: null,
       wanted,
       held,
       registryPolled: this.syncs.at(-1) ?? null,

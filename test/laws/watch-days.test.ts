@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
+import { requestTotals } from '../../src/ledger/held-runs.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { readManifest } from '../../src/views/manifest.ts'
-import { type Bench, withBench } from '../helpers/fetching.ts'
+import { pitlake } from '../helpers/command.ts'
+import { unlike } from '../helpers/delta.ts'
+import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
+import { type Life } from '../helpers/lives.ts'
+import { begun, finished, type Soak, young } from '../helpers/soaking.ts'
 import {
   begin,
   commitTimes,
@@ -11,98 +16,260 @@ import {
   pointRequests,
   sightings,
   type Sighted,
-  simulate,
 } from '../helpers/watching.ts'
 
 const day = 86_400
 const hour = 3600
 const days = Number(process.env['PITLAKE_WATCH_DAYS'] ?? 1)
+const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
+const end = begin + days * day
 const instant = (at: number): string => new Date(at * 1000).toISOString().slice(0, 19).concat('Z')
-
-/** Two hours in which nobody answers, a point that comes late, one that is rewritten, a new epoch: each day. */
-function weather(bench: Bench, from: number): void {
-  const t = Math.floor((from - day) / day) * day
-  bench.faults(
-    `reset@metrics:from=${instant(from + 3 * hour)},until=${instant(from + 5 * hour)}`,
-    `reset@registry:from=${instant(from + 3 * hour)},until=${instant(from + 5 * hour)}`,
-    `late@supply/current_pit:asset=ETH,t=${instant(t + day)},shown=${instant(from + 13.5 * hour)}`,
-    `rewrite@supply/current_pit:asset=BTC,t=${instant(t - day)},v=7,from=${instant(from + 2 * hour)}`,
-    `new-epoch:at=${instant(from + 14 * hour)}`,
-  )
-}
+const dayOf = (at: number): number => Math.floor(at / day) * day
 
 /** Series and `t` of a line: a late point tells another `computed_at`, a rewritten one another value. */
 const keyOf = (line: string): string => line.split(' ').slice(0, 7).join(' ')
 
+/** What is done to a watch. */
+type Blow = 'kill' | 'kill in a request' | 'sleep' | 'sleep in a request' | 'stop' | 'second'
+const blows: readonly Blow[] = ['kill', 'kill in a request', 'sleep', 'sleep in a request', 'stop', 'second']
+
+/** What the days brought, beside what the sandbox and the lake know. */
+interface Diary {
+  /** When a watch was killed or sent to sleep: what was under way then is not counted. */
+  readonly broken: number[]
+  readonly begun: number[]
+  /** Credits that a watch was given, by the UTC day. */
+  readonly budgets: Map<number, number>
+  /** Instants from which, and until which, the quota was spent. */
+  readonly quotas: (readonly [number, number])[]
+  readonly done: Blow[]
+}
+
+/** A point of each day that is hidden, and until when. */
+const latePoint = (from: number) => ({ t: dayOf(from), shown: from + 13.5 * hour })
+
+/** Each day nobody answers for two hours, each tenth for a day and a half; a point comes late, one is rewritten, the feed begins anew; each fifth day the quota is spent. */
+function weather(bench: Bench, from: number, diary: Diary): void {
+  const nth = Math.round((from - begin) / day)
+  const { t, shown } = latePoint(from)
+  const outage = `from=${instant(from + 3 * hour)},until=${instant(from + (nth % 10 === 7 ? 20 : 5) * hour)}`
+  const quota = [from + 18 * hour, from + 21 * hour] as const
+  if (nth % 5 === 0) diary.quotas.push(quota)
+  bench.faults(
+    `reset@metrics:${outage}`,
+    `reset@registry:${outage}`,
+    `late@supply/current_pit:asset=ETH,t=${instant(t)},shown=${instant(shown)}`,
+    `rewrite@supply/current_pit:asset=BTC,t=${instant(t - 2 * day)},v=7,from=${instant(from + 2 * hour)}`,
+    `new-epoch:at=${instant(from + 14 * hour)}`,
+    ...(nth % 5 === 0
+      ? [`status-429@metrics:retry=${3 * hour}s,times=1,from=${instant(quota[0])},until=${instant(quota[1])}`]
+      : []),
+  )
+}
+
+/** Numbers from 0 to 1 that come again with the seed. */
+function chance(): () => number {
+  let state = seed
+  return () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
+}
+
+/** Runs one watch after the other through the days. */
+async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<Life> {
+  const { lives } = soak
+  const random = chance()
+  const anew = (): Life => {
+    const credits = random() < 0.2 ? 60 : 100
+    const publishing = random() < 0.2 ? ['--publish', `${bench.root}/published`] : []
+    for (let at = dayOf(lives.now); at <= end; at += day)
+      diary.budgets.set(at, Math.max(credits, at === dayOf(lives.now) ? (diary.budgets.get(at) ?? 0) : 0))
+    diary.begun.push(lives.now)
+    return soak.run(['watch', '--credits-per-day', String(credits), ...publishing])
+  }
+  let life = anew()
+  let [today, next] = [begin, begin + 2 * hour]
+  let struck: Blow | null = null
+  bench.onRequest(async ({ url }) => {
+    if (struck === null || url.includes('/metadata/')) return
+    const how = struck
+    struck = null
+    diary.broken.push(lives.now)
+    if (how === 'sleep in a request') return lives.stop(life)
+    life.child.kill('SIGKILL')
+    await lives.ended(life)
+  })
+  weather(bench, today, diary)
+  while (lives.now < end) {
+    await lives.quiet()
+    if (lives.now >= today + day) weather(bench, (today += day), diary)
+    if (life.stopped) {
+      lives.now = Math.min(end, lives.now + (random() < 0.1 ? 20 : 3) * random() * hour)
+      lives.wake(life)
+      continue
+    }
+    if (life.code !== undefined) {
+      expect(life.code, life.said()).toBe(null)
+      life = anew()
+      continue
+    }
+    if (lives.now >= next) {
+      next = lives.now + (2 + 12 * random()) * hour
+      const blow = blows[Math.floor(random() * blows.length)] ?? 'kill'
+      diary.done.push(blow)
+      if (blow.endsWith('in a request')) struck = blow
+      else life = await strike(blow, { soak, life, diary, anew })
+      continue
+    }
+    lives.pass(Math.min(end, next, today + day))
+  }
+  bench.onRequest(() => undefined)
+  return life
+}
+
+interface Struck {
+  readonly soak: Soak
+  readonly life: Life
+  readonly diary: Diary
+  readonly anew: () => Life
+}
+
+/** Does something to a watch that waits; gives the one that lives on. */
+async function strike(blow: Blow, { soak, life, diary, anew }: Struck): Promise<Life> {
+  const { lives } = soak
+  if (blow === 'stop') {
+    await stopped(soak, life)
+    return anew()
+  }
+  if (blow === 'second') {
+    const second = soak.run(['watch'])
+    expect(await lives.ended(second)).toBe(7)
+    expect(second.said()).toContain('another watch job is at work on this lake')
+    return life
+  }
+  diary.broken.push(lives.now)
+  if (blow === 'sleep') lives.stop(life)
+  else life.child.kill('SIGKILL')
+  if (blow === 'kill') await lives.ended(life)
+  return life
+}
+
+/** SIGTERM ends a watch within seconds of its clock, with everything committed and the views made. */
+async function stopped(soak: Soak, life: Life): Promise<void> {
+  const told = soak.lives.now
+  life.child.kill('SIGTERM')
+  expect([0, 4], life.said()).toContain(await finished(soak, life))
+  expect(soak.lives.now - told).toBeLessThanOrEqual(60)
+  using ledger = await Ledger.openToRead(soak.data)
+  expect((await readManifest(soak.data))?.version).toBe(ledger.head().version)
+}
+
+/** Whether something was broken off at this instant or soon after. */
+const brokenOff = ({ broken }: Diary, at: number): boolean => broken.some((then) => at > then - 120 && at <= then)
+
 /** What the first request after its publication brought must have been held within seconds of it. */
-function expectSharp(bench: Bench, points: readonly Sighted[], from: number): void {
+function expectSharp(bench: Bench, points: readonly Sighted[], diary: Diary): void {
   const asked = Map.groupBy(
-    pointRequests(bench).filter(({ status, at }) => status === 200 && at >= from),
+    pointRequests(bench).filter(({ status, at }) => status === 200 && at >= begin && !brokenOff(diary, at)),
     ({ series }) => series,
   )
   for (const point of points) {
     const published = point.shown ?? point.computed ?? 0
     const first = asked.get(lineOf(point))?.find(({ at }) => at >= published)
-    expect(point.observed - (first?.at ?? 0), `${lineOf(point)} ${instant(point.t)}`).toBeLessThan(120)
+    const { observed } = point
+    expect(observed - (first?.at ?? 0), `${lineOf(point)} ${instant(point.t)} ${instant(observed)}`).toBeLessThan(120)
+  }
+}
+
+/** What the points cost: of series whose lag is learnt, and of the one that was begun lately until ten have come. */
+function expectCheap(bench: Bench, points: readonly Sighted[], diary: Diary): void {
+  const learning = points
+    .filter(({ metric }) => young.paths.includes(metric))
+    .toSorted((a, b) => a.observed - b.observed)
+  const tenth = learning[Math.min(learning.length, 7) - 1]?.observed ?? begin
+  const answered = pointRequests(bench).filter(
+    ({ status, at }) => status === 200 && at > begin + 30 && !brokenOff(diary, at),
+  )
+  const isYoung = ({ series, at }: (typeof answered)[number]): boolean =>
+    young.paths.some((path) => series.startsWith(path)) && at <= tenth + 60
+  const few = learning.filter(({ observed }) => observed <= tenth)
+  expect(few.length).toBeGreaterThan(0)
+  expect(answered.filter(isYoung).length / few.length).toBeLessThanOrEqual(4)
+  const rest = answered.filter((request) => !isYoung(request)).length / (points.length - few.length)
+  process.stderr.write(`requests a point: ${rest}, while learning ${answered.filter(isYoung).length / few.length}\n`)
+  expect(rest).toBeLessThanOrEqual(1.5)
+}
+
+/** Of requests the sandbox and the lake think alike: no day is dearer than its watches were told. */
+async function expectWithin(bench: Bench, soak: Soak, diary: Diary): Promise<void> {
+  using ledger = await Ledger.openToRead(soak.data)
+  const answered = pointRequests(bench).filter(({ status, at }) => status === 200 && !brokenOff(diary, at))
+  for (const [from, credits] of diary.budgets) {
+    if (from > end) continue
+    expect(requestTotals(ledger, (from + day) * 1_000_000).day_credits, instant(from)).toBeLessThanOrEqual(credits)
+    expect(answered.filter(({ at }) => dayOf(at) === from).length, instant(from)).toBeLessThanOrEqual(credits)
   }
 }
 
 test(
-  'simulated days: everything is there as soon as it was asked for, at the price and pace that were promised',
+  'simulated days with kills, sleeps and faults: every point as soon as it was asked for, at the price and pace promised',
   async () =>
     await withBench(begin, async (bench) => {
-      await bench.fetch(daily)
-      await bench.fetch(hourly)
-      const before = pointRequests(bench).length
-      const end = begin + days * day
-      weather(bench, begin)
-      let today = begin
-      const { code, events } = await simulate(bench, {
-        selections: [daily, hourly],
-        until: end,
-        registry: true,
-        onWait: (now) => {
-          if (now < today + day) return
-          today += day
-          weather(bench, today)
-        },
-      })
-      expect(code).toBe(4)
-      const shown = new Map([[`supply/current_pit ETH 24h ${Math.floor(begin / day) * day}`, begin + 13.5 * hour]])
-      const all = await sightings(bench.root, 0)
-      const fresh = all
-        .filter(({ observed }) => observed >= begin + 30)
-        .map((point) => ({ ...point, shown: shown.get(`${lineOf(point)} ${point.t}`) ?? null }))
-      const requests = pointRequests(bench).slice(before)
+      const soak = await begun(bench)
+      using lives = soak.lives
+      const diary: Diary = { broken: [], begun: [], budgets: new Map(), quotas: [], done: [] }
+      const life = await soakThrough(bench, soak, diary)
+      await lives.quiet()
+      if (life.stopped) lives.wake(life)
+      if (life.code === undefined) await stopped(soak, life)
+      process.stderr.write(`${JSON.stringify({ blows: diary.done.length, lives: diary.begun.length })}\n`)
 
-      // Everything that was published an hour and a half before the end, and was not late.
-      const truth = [...bench.truth(daily), ...bench.truth(hourly)].filter(
-        (line) => Number(line.split(' ')[7]) < end - 1.5 * hour,
-      )
-      const held = new Set((await bench.stored()).map(keyOf))
+      // Everything that was published well before the end, and was not late.
+      const last = diary.broken.at(-1) ?? 0
+      const truth = [daily, hourly, young]
+        .flatMap((selection) => bench.truth(selection))
+        .filter((line) => Number(line.split(' ')[7]) < end - 1.5 * hour)
+      const held = new Set((await storedPoints(soak.data)).map(keyOf))
       expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
+      const shown = new Map(
+        Array.from({ length: days }, (_, nth) => latePoint(begin + nth * day)).map((late) => [late.t, late.shown]),
+      )
+      const fresh = (await sightings(soak.data, 0))
+        .filter(({ observed }) => observed >= begin + 30)
+        .map((point) => {
+          const late = lineOf(point) === 'supply/current_pit ETH 24h' ? (shown.get(point.t) ?? null) : null
+          return { ...point, shown: late }
+        })
       expect(fresh.length).toBeGreaterThan(25 * days)
-      if (days <= 1) expectSharp(bench, fresh, begin)
+      expectSharp(bench, fresh, diary)
+      expectCheap(bench, fresh, diary)
+      await expectWithin(bench, soak, diary)
 
-      expect(bench.sandbox.requests().filter(({ status }) => status === 429)).toEqual([])
-      const answered = requests.filter(({ status }) => status !== 0)
-      expect(answered.length / fresh.length).toBeLessThanOrEqual(1.5)
+      // Refused is only what the spent quota refused, once each time.
+      const refused = bench.sandbox.requests().filter(({ status }) => status === 429)
+      expect(refused.filter(({ at }) => !diary.quotas.some(([from, until]) => at >= from && at < until))).toEqual([])
+      expect(refused.length).toBeLessThanOrEqual(diary.quotas.length)
       // Nobody is asked in vain every minute while nobody answers.
-      expect(requests.length - answered.length).toBeLessThanOrEqual(100 * days)
+      const vain = pointRequests(bench).filter(({ status, at }) => status === 0 && !brokenOff(diary, at))
+      expect(vain.length).toBeLessThanOrEqual(150 * days)
 
-      const commits = (await commitTimes(bench.root)).filter((at) => at > begin + 120)
+      const commits = (await commitTimes(soak.data)).filter((at) => at > begin + 120)
       for (const [i, at] of commits.entries()) {
         const tenth = commits[i + 10]
-        if (tenth !== undefined) expect(tenth - at).toBeGreaterThan(9 * 60)
+        const isOne = !diary.begun.some((from) => from >= at - 60 && from <= (tenth ?? 0))
+        if (tenth !== undefined && isOne) expect(tenth - at).toBeGreaterThan(9 * 60)
       }
       const registry = bench.sandbox
         .requests()
-        .filter(({ api, path, status }) => api === 'registry' && path.endsWith('/changes') && status !== 0)
-      expect(registry.length).toBeGreaterThanOrEqual(19 * days)
-      expect(registry.length).toBeLessThanOrEqual(40 * days)
-      expect(events.filter(({ kind }) => kind === 'trouble').length).toBeGreaterThan(0)
-      using ledger = await Ledger.openToRead(bench.root)
-      expect((await readManifest(bench.root))?.version).toBe(ledger.head().version)
+        .filter(({ api, path, status }) => api === 'registry' && path.endsWith('/changes') && status === 200)
+      expect(registry.length).toBeGreaterThanOrEqual(10 * days)
+      expect(registry.length).toBeLessThanOrEqual(50 * days)
+      expect(last).toBeGreaterThan(0)
+
+      const checked = await pitlake(bench.root, ['doctor', '--data', soak.data], {}, { now: () => lives.now * 1000 })
+      expect([checked.code, checked.message]).toEqual([0, ''])
+      const published = `${bench.root}/published`
+      const told = await pitlake(bench.root, ['publish', published, '--data', soak.data])
+      expect([told.code, told.message]).toEqual([0, ''])
+      expect(await unlike(soak.data, published)).toEqual([])
     }),
   300_000 + days * 600_000,
 )
