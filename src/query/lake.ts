@@ -243,7 +243,8 @@ async function runViews(engine: Engine, script: string): Promise<void> {
   }
 }
 
-async function setVariables(engine: Engine, options: QueryOptions): Promise<void> {
+/** Sets what the options name in a session; a further session of the same engine has variables of its own. */
+export async function setVariables(engine: Engine, options: QueryOptions): Promise<void> {
   if (options.asOf !== undefined) await setMoment(engine, 'as_of', options.asOf)
   if (options.observedAsOf !== undefined) await setMoment(engine, 'observed_as_of', options.observedAsOf)
   if (options.backfill !== undefined) await engine.run(`SET VARIABLE backfill = ${quote(options.backfill)}`)

@@ -15,6 +15,8 @@ export interface RunDeps {
   readonly signal?: AbortSignal | undefined
   /** Waits; used to repeat a cancel that came before DuckDB had begun. */
   readonly sleep: (ms: number) => Promise<unknown>
+  /** Called after each statement of a script but the last, which may have set variables. */
+  readonly after?: (engine: Engine) => Promise<unknown>
 }
 
 /** Runs all statements of a script but the last, which is checked and handed back; a mistake names its line. */
@@ -25,6 +27,7 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   for (const statement of statements.slice(0, -1)) {
     const ready = await checked(engine, statement, sql, deps)
     await guarded(engine, ready.text, deps, async () => engine.run(ready.text), { script: sql, statement })
+    await deps.after?.(engine)
   }
   return checked(engine, last, sql, deps, parameters)
 }

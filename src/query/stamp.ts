@@ -193,24 +193,25 @@ export async function replay(
   program: string,
 ): Promise<Replayed> {
   using ledger = await Ledger.openToRead(root)
-  const note = await noteOf(path)
-  await prove(ledger, note, path)
-  const text = await readText(inLake(root, note.script)).catch((cause: unknown) => {
-    throw lost(note.script, cause)
-  })
-  if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
-  using session = await openQuery(root, {
-    script: text.replaceAll(folderMark, root),
-    threads: 1,
-    anyVariable: true,
-    set: note.variables,
-  })
+  const { note, script } = await provedStamp(ledger, path)
+  using session = await openQuery(root, { script, threads: 1, anyVariable: true, set: note.variables })
   const again = await runStamped(session, note.query, { ...run, folder: root })
   const notes = changes(note, await engineVersion(session), program)
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
   await bringStamped(session, path)
   if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
   return { ...note, same: false, difference: (await firstDifference(session)) ?? null, notes }
+}
+
+/** The note of a stamped result that nobody changed since, and the text of the views that it was made by. */
+export async function provedStamp(ledger: Ledger, path: string): Promise<{ note: StampNote; script: string }> {
+  const note = await noteOf(path)
+  await prove(ledger, note, path)
+  const text = await readText(inLake(ledger.root, note.script)).catch((cause: unknown) => {
+    throw lost(note.script, cause)
+  })
+  if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
+  return { note, script: text.replaceAll(folderMark, ledger.root) }
 }
 
 async function noteOf(path: string): Promise<StampNote> {
@@ -257,7 +258,8 @@ function lost(script: string, cause: unknown): LakeError {
   })
 }
 
-function changes(note: StampNote, engine: string, program: string): string[] {
+/** What is not as it was when a result was stamped, though it should not matter. */
+export function changes(note: StampNote, engine: string, program: string): string[] {
   const notes: string[] = []
   if (engine !== note.engine) notes.push(`stamped with DuckDB ${note.engine}, replayed with ${engine}`)
   if (program !== note.program) notes.push(`stamped by ${note.program}, replayed by ${program}`)

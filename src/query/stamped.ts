@@ -93,6 +93,11 @@ export async function bringStamped(session: Engine, path: string): Promise<void>
   )
 }
 
+/** Brings the rows that another session kept, to be compared like those of a stamped file. */
+export async function bringKept(from: Engine, to: Engine): Promise<void> {
+  await carry(from, `FROM ${resultTable}`, to, stampedTable)
+}
+
 /** The note of a stamped file; undefined for any other Parquet file. */
 export async function readNote(path: string): Promise<StampNote | undefined> {
   using reader = await Engine.open(':memory:', { threads: 1 })

@@ -1,0 +1,267 @@
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import { canonical, sha256 } from '../ledger/entry.ts'
+import { heldRules, heldVersions, type HeldVersion } from '../ledger/held.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { textOf } from '../store/files.ts'
+import { inLake, places } from '../store/layout.ts'
+import { refuseOthers } from './changed.ts'
+import { type ChangedPoint, type ChangedRecord, type Makers, makersOf } from './explain-makers.ts'
+import { firstBetween, isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
+import { type ChangedText, changedText } from './explain-text.ts'
+import type { RunDeps } from './run.ts'
+import { changes, provedStamp } from './stamp.ts'
+import { bringStamped, engineVersion, type FirstDifference, sameRows, type StampNote } from './stamped.ts'
+
+/** Two results of one query, of which it is asked why they differ. */
+export interface ExplainInput {
+  readonly root: string
+  /** A stamped result. */
+  readonly from: string
+  /** Another one; null: the same query on the lake as it stands. */
+  readonly to: string | null
+  /** So many runs may narrow down what makes the first row. */
+  readonly tries?: number
+  /** Name and version of this program. */
+  readonly program: string
+  readonly onRun?: (told: { readonly runs: number; readonly about: string }) => void
+}
+
+/** One of the two results. */
+export interface Side {
+  /** As it was named; null: the lake as it stands. */
+  readonly file: string | null
+  readonly version: number
+}
+
+/** The commit after which the result was another one. */
+export interface GuiltyCommit {
+  readonly version: number
+  /** Microseconds. */
+  readonly committed_at: number
+  readonly job: string
+  readonly run: string | null
+  readonly program: string
+  readonly points_added: number
+  /** The metrics for which other availability rules came into force with it. */
+  readonly rules: readonly string[]
+  /** Whether later commits changed the result further. */
+  readonly further: boolean
+}
+
+/** Why two results differ. */
+export interface Explained extends Makers {
+  /** `other query`: of two queries nothing is compared; `unexplained`: they differ, and nothing that the lake holds says why. */
+  readonly verdict: 'same' | 'explained' | 'unexplained' | 'other query'
+  readonly reason: string | null
+  readonly from: Side
+  readonly to: Side
+  /** Commits between the two. */
+  readonly versions: number
+  /** How often the query ran to find the commit and the text. */
+  readonly runs: number
+  /** What of the views and macros differs, where that alone changes the result; null where it does not. */
+  readonly text: ChangedText | null
+  readonly commit: GuiltyCommit | null
+  /** The first row in which the commit changed the result: before it and after it. */
+  readonly row: { readonly row: number; readonly column: string | null; readonly from: string | null; readonly to: string | null } | null
+  readonly notes: readonly string[]
+}
+
+export type { ChangedPoint, ChangedRecord, ChangedText }
+
+/** A result, and the text of the views by which it can be made again. */
+interface Result extends Side {
+  readonly note: StampNote
+  readonly script: string
+}
+
+/**
+ * Finds out why two results of one query differ. The later one's views answer for every version in between, so a bisection
+ * finds a commit before which the query gives the earlier rows and after which it does not; what that commit changed is
+ * then narrowed down to what makes the first row.
+ */
+export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'folder'>): Promise<Explained> {
+  using ledger = await Ledger.openToRead(input.root)
+  const given = await Promise.all([stamped(ledger, input.from), input.to === null ? null : stamped(ledger, input.to)])
+  const [first, second] = [given[0], given[1] ?? (await today(ledger, given[0]))]
+  const [from, to] = first.version <= second.version ? [first, second] : [second, first]
+  const told = storyOf(input, from, to)
+  const other = otherQuery(from.note, to.note)
+  if (other !== null) return { ...told, verdict: 'other query', reason: other }
+  if (given[1] !== null && from.note.result === to.note.result) return { ...told, verdict: 'same' }
+  await refuseOthers(ledger, undefined, to.version)
+  const { query, variables } = from.note
+  using later = await openStandpoint({ root: input.root, script: to.script, query, variables }, run)
+  const search: Search = { ledger, input, run, from, to, later, runs: 0, notes: await notesOf(later, given, input) }
+  const found = await searched(search)
+  return { ...told, ...found, runs: search.runs, notes: search.notes }
+}
+
+/** What the parts of one search share. */
+interface Search {
+  readonly ledger: Ledger
+  readonly input: ExplainInput
+  readonly run: Omit<RunDeps, 'folder'>
+  readonly from: Result
+  readonly to: Result
+  readonly later: Standpoint
+  readonly notes: string[]
+  runs: number
+}
+
+const nothing: Makers = { points: [], records: [], minimal: true }
+
+function storyOf({ root }: ExplainInput, from: Result, to: Result): Explained {
+  void root
+  const side = ({ file, version }: Side): Side => ({ file, version })
+  const none = { reason: null, runs: 0, text: null, commit: null, row: null, notes: [] }
+  return { verdict: 'same', from: side(from), to: side(to), versions: to.version - from.version, ...none, ...nothing }
+}
+
+async function stamped(ledger: Ledger, file: string): Promise<Result> {
+  const { note, script } = await provedStamp(ledger, resolve(file))
+  return { file, version: note.version, note, script }
+}
+
+/** The same query over the views as they stand. */
+async function today(ledger: Ledger, { note }: Result): Promise<Result> {
+  const script = await textOf(inLake(ledger.root, places.script))
+  const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script ?? '') ?? []
+  if (script !== undefined && version !== undefined) return { file: null, version: Number(version), note, script }
+  throw usage(`lake ${ledger.root}`, { expected: places.script, got: 'a lake without it', next: 'run `pitlake views`' })
+}
+
+/** Why two results are not those of one query; null where they are. */
+function otherQuery(a: StampNote, b: StampNote): string | null {
+  const plain = (text: string): string => text.trim().replace(/;$/, '').trimEnd()
+  const lines = [plain(a.query).split('\n'), plain(b.query).split('\n')] as const
+  const at = lines[0].findIndex((line, n) => line !== lines[1][n])
+  const place = at === -1 && lines[0].length !== lines[1].length ? lines[0].length : at
+  if (place !== -1) return `the queries differ in line ${place + 1}: ${shown(lines[0][place])}, ${shown(lines[1][place])}`
+  const names = [...new Set([...Object.keys(a.variables), ...Object.keys(b.variables)])]
+  const name = names.find((one) => canonical(a.variables[one]) !== canonical(b.variables[one]))
+  if (name === undefined) return null
+  const said = (value: unknown): string => (value === undefined ? 'not set' : JSON.stringify(value))
+  return `the variable ${name} differs: ${said(a.variables[name])}, ${said(b.variables[name])}`
+}
+
+function shown(line: string | undefined): string {
+  return line === undefined ? 'nothing' : JSON.stringify(line.trim())
+}
+
+/** What else is not as it was when they were stamped. */
+async function notesOf(later: Standpoint, given: readonly (Result | null)[], input: ExplainInput): Promise<string[]> {
+  const engine = await engineVersion(later.engine)
+  return [...new Set(given.flatMap((one) => (one ? changes(one.note, engine, input.program) : [])))]
+}
+
+type Found = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof Makers>
+
+async function searched(search: Search): Promise<Found> {
+  const { ledger, from, to } = search
+  const versions = heldVersions(ledger).filter(({ version }) => version >= from.version && version <= to.version)
+  const [oldest, newest] = [versions.at(0), versions.at(-1)]
+  if (oldest === undefined || newest === undefined) throw new RangeError('a result of a version that is not held')
+  using start = await ran(search, oldest)
+  const { text, lost } = await differingText(search, start)
+  const found = { text, commit: null, row: null, ...nothing }
+  using end = oldest === newest ? null : await ran(search, newest)
+  if (end === null || (await isSame(start, end))) {
+    if (lost !== null) return { ...found, verdict: 'unexplained', reason: lost }
+    return { ...found, verdict: text === null ? 'same' : 'explained', reason: null }
+  }
+  const { before, after, place } = await bisected(search, versions, start, end)
+  const [earlier, guilty] = [versions[place - 1], versions[place]]
+  if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
+  const difference = await firstBetween(before, after)
+  const makers = await makersOf({ ...search, before, after, earlier: earlier.committed_at, guilty: guilty.committed_at })
+  const further = after !== end && !(await isSame(after, end))
+  return {
+    ...found,
+    ...makers,
+    verdict: 'explained',
+    reason: lost,
+    commit: commitOf(ledger, earlier, guilty, further),
+    row: rowOf(difference),
+  }
+}
+
+async function ran(search: Search, { version, committed_at }: HeldVersion): Promise<Outcome> {
+  const outcome = await search.later.at(committed_at)
+  count(search, `version ${version}`)
+  return outcome
+}
+
+function count(search: Search, about: string): void {
+  search.input.onRun?.({ runs: ++search.runs, about })
+}
+
+/**
+ * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked: what of
+ * their text makes the difference, or that it does not come again at all.
+ */
+async function differingText(search: Search, start: Outcome): Promise<{ text: ChangedText | null; lost: string | null }> {
+  const { from, to, input, run, ledger } = search
+  if (start.result === from.note.result) return { text: null, lost: null }
+  const { query, variables } = from.note
+  const at = heldVersions(ledger).find(({ version }) => version === from.version)?.committed_at ?? 0
+  try {
+    using own = await openStandpoint({ root: input.root, script: from.script, query, variables }, run)
+    using again = await own.at(at)
+    count(search, `version ${from.version} by its own views`)
+    if (again.result !== from.note.result && !(await isStamped(again, from))) {
+      return { text: null, lost: `${from.file ?? 'the result'} does not come again from its own version: run pitlake replay` }
+    }
+    if (await isSame(again, start)) return { text: null, lost: null }
+    const text = await changedText({ own, later: search.later, from: from.script, to: to.script, query, at, again })
+    search.runs += text.runs
+    return { text: text.found, lost: null }
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
+    return { text: null, lost: `version ${from.version} is not whole any more: ${error.message}` }
+  }
+}
+
+async function isStamped({ session }: Outcome, { file }: Result): Promise<boolean> {
+  if (file === null) return false
+  await bringStamped(session, resolve(file))
+  return await sameRows(session)
+}
+
+/** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */
+async function bisected(
+  search: Search,
+  versions: readonly HeldVersion[],
+  start: Outcome,
+  end: Outcome,
+): Promise<{ before: Outcome; after: Outcome; place: number }> {
+  let [low, high] = [{ at: 0, rows: start }, { at: versions.length - 1, rows: end }]
+  while (high.at - low.at > 1) {
+    const at = Math.floor((low.at + high.at) / 2)
+    const middle = versions[at]
+    if (middle === undefined) throw new RangeError('no such version')
+    const rows = await ran(search, middle)
+    const before = await isSame(start, rows)
+    const left = before ? low : high
+    if (left.rows !== start && left.rows !== end) left.rows[Symbol.dispose]()
+    if (before) low = { at, rows }
+    else high = { at, rows }
+  }
+  return { before: low.rows, after: high.rows, place: high.at }
+}
+
+function commitOf(ledger: Ledger, earlier: HeldVersion, guilty: HeldVersion, further: boolean): GuiltyCommit {
+  const { version, committed_at, job, run, program, points_added } = guilty
+  const [before, after] = [earlier, guilty].map((one) => heldRules(ledger, one.version)?.rules ?? {}) as [object, object]
+  const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
+  const of = (rules: object, path: string): string => sha256(canonical(Reflect.get(rules, path) ?? null))
+  const rules = Object.keys(before).length === 0 ? [] : paths.filter((path) => of(before, path) !== of(after, path))
+  return { version, committed_at, job, run, program, points_added, rules, further }
+}
+
+function rowOf(difference: FirstDifference | undefined): Explained['row'] {
+  if (difference === undefined) return null
+  const { row, column, stamped: from, replayed: to } = difference
+  return { row, column, from, to }
+}

@@ -1,0 +1,85 @@
+import type { Micros } from '../time.ts'
+import type { Engine } from '../store/engine.ts'
+import { instantSql } from '../views/template.ts'
+import { openQuery, setVariables } from './lake.ts'
+import { guarded, type RunDeps } from './run.ts'
+import { bringKept, type FirstDifference, firstDifference, runStamped, sameRows, type StampNote } from './stamped.ts'
+
+/** A query that is run again and again over one text of the views. */
+export interface Asked {
+  readonly root: string
+  /** The text of the views. */
+  readonly script: string
+  readonly query: string
+  readonly variables: StampNote['variables']
+  /** Makes tables that the text reads, before it is read. */
+  readonly before?: (engine: Engine) => Promise<void>
+}
+
+/** The rows that one run gave; they are there until it is disposed of. */
+export interface Outcome extends Disposable {
+  readonly session: Engine
+  readonly rows: number
+  /** Digest of the rows in their order. */
+  readonly result: string
+}
+
+/** One text of the views, opened; the lake as it stood at any instant is asked through it. */
+export interface Standpoint extends Disposable {
+  readonly engine: Engine
+  /** Runs the query on what the lake held at the instant; what the query itself sets reaches no further. */
+  readonly at: (instant: Micros) => Promise<Outcome>
+}
+
+/** Opens a text of the views on one thread, so that sums repeat. */
+export async function openStandpoint(
+  { root, script, query, variables, before }: Asked,
+  run: Omit<RunDeps, 'folder'>,
+): Promise<Standpoint> {
+  const engine = await openQuery(root, { script, threads: 1, anyVariable: true, ...(before && { before }) })
+  const at = async (instant: Micros): Promise<Outcome> => {
+    const session = await engine.session()
+    try {
+      await setVariables(session, { set: variables })
+      await holdTo(session, instant)
+      const after = async (own: Engine): Promise<void> => await holdTo(own, instant)
+      const made = await runStamped(session, query, { ...run, folder: root, after })
+      return { session, ...made, [Symbol.dispose]: () => session.close() }
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+  return { engine, at, [Symbol.dispose]: () => engine.close() }
+}
+
+/** No session sees more than the lake held at the instant, whatever it has asked for. */
+async function holdTo(session: Engine, instant: Micros): Promise<void> {
+  await session.run(
+    `SET VARIABLE observed_as_of = least(${instantSql('observed_as_of')}, make_timestamptz(${instant}::BIGINT))`,
+  )
+}
+
+/** Whether two runs gave the same rows; those that an ORDER BY leaves equal may stand in another order. */
+export async function isSame(a: Outcome, b: Outcome): Promise<boolean> {
+  if (a.result === b.result) return true
+  if (a.rows !== b.rows) return false
+  await bringKept(a.session, b.session)
+  return await sameRows(b.session)
+}
+
+/** The first row and column in which the later of two runs differs: `stamped` is the earlier one's. */
+export async function firstBetween(earlier: Outcome, later: Outcome): Promise<FirstDifference | undefined> {
+  await bringKept(earlier.session, later.session)
+  return await firstDifference(later.session)
+}
+
+/** Lets a signal cancel the work of a session. */
+export async function inReach<T>(
+  session: Engine,
+  folder: string,
+  run: Omit<RunDeps, 'folder'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  return await guarded(session, '', { ...run, folder, generated: true }, work)
+}

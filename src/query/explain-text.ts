@@ -1,0 +1,118 @@
+import { type Engine } from '../store/engine.ts'
+import type { Micros } from '../time.ts'
+import { isSame, type Outcome, type Standpoint } from './explain-runs.ts'
+import { smallestPart } from './smallest.ts'
+import { statementsOf } from './statements.ts'
+import { callsIn, parsed, tablesIn, textsIn } from './tree.ts'
+
+/** One fact of the catalogue that the views of two results tell otherwise. */
+export interface ChangedFact {
+  readonly path: string
+  readonly field: string
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** What of the views differs between two results, and changes rows where the data are the same. */
+export interface ChangedText {
+  /** The views and macros without whose earlier text the earlier rows do not come. */
+  readonly objects: readonly string[]
+  /** What the catalogue says otherwise of the metrics that the query names. */
+  readonly catalogue: readonly ChangedFact[]
+}
+
+/** Two texts of views over the same data. */
+export interface Texts {
+  readonly own: Standpoint
+  readonly later: Standpoint
+  /** The text of the earlier ones, and of the later ones. */
+  readonly from: string
+  readonly to: string
+  readonly query: string
+  readonly at: Micros
+  /** What the earlier text gives. */
+  readonly again: Outcome
+}
+
+const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
+
+/** Which views and macros must have their earlier text for the earlier rows to come: those that the query names are tried. */
+export async function changedText(texts: Texts): Promise<{ found: ChangedText; runs: number }> {
+  const { own, later, query, at, again } = texts
+  const [from, to] = [objectsOf(texts.from), objectsOf(texts.to)]
+  const named = await namesIn(later.engine, query)
+  const differing = [...from.keys()].filter((name) => named.has(lastOf(name)) && from.get(name) !== to.get(name))
+  let runs = 0
+  const withEarlier = async (names: readonly string[]): Promise<boolean> => {
+    for (const name of names) await later.engine.run(from.get(name) ?? '')
+    try {
+      runs++
+      using rows = await later.at(at)
+      return await isSame(again, rows)
+    } finally {
+      for (const name of names) await later.engine.run(to.get(name) ?? `DROP VIEW IF EXISTS ${name}`)
+    }
+  }
+  const enough = differing.length > 0 && (await withEarlier(differing))
+  const { part } = enough ? await smallestPart(differing, withEarlier, mostTries) : { part: differing }
+  const catalogue = await changedFacts(own.engine, later.engine, query)
+  return { found: { objects: part, catalogue }, runs }
+}
+
+const mostTries = 30
+
+/** The views and macros of a text by name, each with its statement. */
+function objectsOf(script: string): Map<string, string> {
+  return new Map(
+    statementsOf(script).flatMap(({ text }): [string, string][] => {
+      const name = created.exec(text)?.[1]
+      return name === undefined ? [] : [[name, text]]
+    }),
+  )
+}
+
+function lastOf(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1).replaceAll('"', '').toLowerCase()
+}
+
+/** What a query names: views, macros and texts, in small letters. */
+async function namesIn(engine: Engine, query: string): Promise<ReadonlySet<string>> {
+  const names = new Set<string>()
+  for (const { text } of statementsOf(query)) {
+    const tree = await parsed(engine, text)
+    if ('error' in tree) for (const word of text.toLowerCase().match(/\w+/g) ?? []) names.add(word)
+    else for (const name of [...tablesIn(tree.statements), ...[...callsIn(tree.statements)].map((call) => call.name)]) names.add(name)
+  }
+  return names
+}
+
+/** The texts that stand in a query, such as the paths of metrics. */
+export async function textsOf(engine: Engine, query: string): Promise<ReadonlySet<string>> {
+  const texts = new Set<string>()
+  for (const { text } of statementsOf(query)) {
+    const tree = await parsed(engine, text)
+    if (!('error' in tree)) for (const one of textsIn(tree.statements)) texts.add(one.split('#')[0] ?? one)
+  }
+  return texts
+}
+
+async function changedFacts(own: Engine, later: Engine, query: string): Promise<readonly ChangedFact[]> {
+  const texts = await textsOf(later, query)
+  const [from, to] = [await endpointsOf(own), await endpointsOf(later)]
+  return [...texts].toSorted().flatMap((path) => {
+    const [before, after] = [from.get(path), to.get(path)]
+    if (before === undefined && after === undefined) return []
+    const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])
+    return [...fields].flatMap((field): ChangedFact[] => {
+      const [a, b] = [before?.[field] ?? null, after?.[field] ?? null]
+      return JSON.stringify(a) === JSON.stringify(b) ? [] : [{ path, field, from: a, to: b }]
+    })
+  })
+}
+
+async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, unknown>>> {
+  const rows = await engine.rows<{ path: string; told: string }>(
+    'SELECT path, CAST(to_json(e) AS VARCHAR) AS told FROM endpoints AS e',
+  )
+  return new Map(rows.map(({ path, told }) => [path, JSON.parse(told) as Record<string, unknown>]))
+}
