@@ -4,6 +4,7 @@ import type { Table } from 'apache-arrow'
 import { type Engine, quoteName } from './store/engine.ts'
 import type { Parameters } from './store/parameters.ts'
 import { arrowTable, look } from './query/arrow.ts'
+import { type Explained, explainChange as explain, type ExplainInput } from './query/explain-change.ts'
 import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './query/doubts.ts'
 import { type Empty, Filled } from './query/filled.ts'
 import { type Moment, openQuery, type QueryOptions, setMoment } from './query/lake.ts'
@@ -15,6 +16,7 @@ import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 
 export { LakeError } from './errors.ts'
 export type { Parameters } from './store/parameters.ts'
+export type { Explained } from './query/explain-change.ts'
 export type { Moment, QueryOptions, Setting } from './query/lake.ts'
 export type { Decision, Instant, Panel, PanelField } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
@@ -65,6 +67,19 @@ export async function openLake(folder: string, options: QueryOptions = {}): Prom
     },
     close: async () => inTurn(async () => engine.close()),
   }
+}
+
+/**
+ * Why a stamped result is not the same as another one, or as the same query on the lake as it stands: the commit that
+ * changed it, and the points or records that make the first row that differs.
+ */
+export async function explainChange(
+  folder: string,
+  from: string,
+  to: string | null = null,
+  { signal, ...own }: CallOptions & Pick<ExplainInput, 'tries' | 'onRun'> = {},
+): Promise<Explained> {
+  return await explain({ ...own, root: resolve(folder), from, to }, { signal, sleep: setTimeout })
 }
 
 /** What the calls on one lake share. */

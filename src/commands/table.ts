@@ -35,6 +35,11 @@ export const commandTable: readonly CommandEntry[] = [
   entry('panel', 'decisions × metrics, one column each', async () => import('./panel.ts')),
   entry('stamp', 'run a query and pin all that its result was made from', async () => import('./stamp.ts')),
   entry('replay', 'run a stamped result again, bit for bit', async () => import('./stamp.ts')),
+  entry(
+    'explain-change',
+    'which commit and which points changed a stamped result',
+    async () => import('./explain-change.ts'),
+  ),
   entry('publish', 'the lake as Delta tables, in a folder or a bucket', async () => import('./publish.ts')),
   entry('pull', 'mirror a published lake, or the one in a folder', async () => import('./pull.ts')),
   entry('backup', 'keep the lake a second time, beside any job', async () => import('./backup.ts')),

@@ -46,7 +46,7 @@ export async function makeAltered(dataFolder: string, points: string, into: stri
 }
 
 /** The text of the lake's views, with its files where they are now. */
-async function ownScript(folder: string): Promise<string> {
+export async function ownScript(folder: string): Promise<string> {
   const moved = await movedScript(folder)
   if (moved !== undefined) return moved
   return await readText(inLake(folder, places.script)).catch((cause: unknown) => {

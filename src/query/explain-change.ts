@@ -3,15 +3,15 @@ import { LakeError, usage } from '../errors.ts'
 import { canonical, sha256 } from '../ledger/entry.ts'
 import { heldRules, heldVersions, type HeldVersion } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { textOf } from '../store/files.ts'
-import { inLake, places } from '../store/layout.ts'
+import { ownScript } from './altered.ts'
 import { refuseOthers } from './changed.ts'
-import { type ChangedPoint, type ChangedRecord, type Makers, makersOf } from './explain-makers.ts'
-import { firstBetween, isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
+import { type Between, type ChangedPoint, type ChangedRecord, type Makers, makersOf } from './explain-makers.ts'
+import { type FirstRow, firstRow } from './explain-rows.ts'
+import { isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
 import { type ChangedText, changedText } from './explain-text.ts'
 import type { RunDeps } from './run.ts'
 import { changes, provedStamp } from './stamp.ts'
-import { bringStamped, engineVersion, type FirstDifference, sameRows, type StampNote } from './stamped.ts'
+import { bringStamped, engineVersion, sameRows, type StampNote } from './stamped.ts'
 
 /** Two results of one query, of which it is asked why they differ. */
 export interface ExplainInput {
@@ -22,8 +22,8 @@ export interface ExplainInput {
   readonly to: string | null
   /** So many runs may narrow down what makes the first row. */
   readonly tries?: number
-  /** Name and version of this program. */
-  readonly program: string
+  /** Name and version of this program, if it is to be compared with that of the stamps. */
+  readonly program?: string
   readonly onRun?: (told: { readonly runs: number; readonly about: string }) => void
 }
 
@@ -64,7 +64,7 @@ export interface Explained extends Makers {
   readonly text: ChangedText | null
   readonly commit: GuiltyCommit | null
   /** The first row in which the commit changed the result: before it and after it. */
-  readonly row: { readonly row: number; readonly column: string | null; readonly from: string | null; readonly to: string | null } | null
+  readonly row: Omit<FirstRow, 'lines'> | null
   readonly notes: readonly string[]
 }
 
@@ -86,7 +86,7 @@ export async function explainChange(input: ExplainInput, run: Omit<RunDeps, 'fol
   const given = await Promise.all([stamped(ledger, input.from), input.to === null ? null : stamped(ledger, input.to)])
   const [first, second] = [given[0], given[1] ?? (await today(ledger, given[0]))]
   const [from, to] = first.version <= second.version ? [first, second] : [second, first]
-  const told = storyOf(input, from, to)
+  const told = storyOf(from, to)
   const other = otherQuery(from.note, to.note)
   if (other !== null) return { ...told, verdict: 'other query', reason: other }
   if (given[1] !== null && from.note.result === to.note.result) return { ...told, verdict: 'same' }
@@ -112,8 +112,7 @@ interface Search {
 
 const nothing: Makers = { points: [], records: [], minimal: true }
 
-function storyOf({ root }: ExplainInput, from: Result, to: Result): Explained {
-  void root
+function storyOf(from: Result, to: Result): Explained {
   const side = ({ file, version }: Side): Side => ({ file, version })
   const none = { reason: null, runs: 0, text: null, commit: null, row: null, notes: [] }
   return { verdict: 'same', from: side(from), to: side(to), versions: to.version - from.version, ...none, ...nothing }
@@ -126,10 +125,10 @@ async function stamped(ledger: Ledger, file: string): Promise<Result> {
 
 /** The same query over the views as they stand. */
 async function today(ledger: Ledger, { note }: Result): Promise<Result> {
-  const script = await textOf(inLake(ledger.root, places.script))
-  const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script ?? '') ?? []
-  if (script !== undefined && version !== undefined) return { file: null, version: Number(version), note, script }
-  throw usage(`lake ${ledger.root}`, { expected: places.script, got: 'a lake without it', next: 'run `pitlake views`' })
+  const script = await ownScript(ledger.root)
+  const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script) ?? []
+  if (version !== undefined) return { file: null, version: Number(version), note, script }
+  throw usage(`lake ${ledger.root}`, { expected: 'views of this program', got: 'others', next: 'run `pitlake views`' })
 }
 
 /** Why two results are not those of one query; null where they are. */
@@ -138,7 +137,8 @@ function otherQuery(a: StampNote, b: StampNote): string | null {
   const lines = [plain(a.query).split('\n'), plain(b.query).split('\n')] as const
   const at = lines[0].findIndex((line, n) => line !== lines[1][n])
   const place = at === -1 && lines[0].length !== lines[1].length ? lines[0].length : at
-  if (place !== -1) return `the queries differ in line ${place + 1}: ${shown(lines[0][place])}, ${shown(lines[1][place])}`
+  if (place !== -1)
+    return `the queries differ in line ${place + 1}: ${shown(lines[0][place])}, ${shown(lines[1][place])}`
   const names = [...new Set([...Object.keys(a.variables), ...Object.keys(b.variables)])]
   const name = names.find((one) => canonical(a.variables[one]) !== canonical(b.variables[one]))
   if (name === undefined) return null
@@ -153,7 +153,7 @@ function shown(line: string | undefined): string {
 /** What else is not as it was when they were stamped. */
 async function notesOf(later: Standpoint, given: readonly (Result | null)[], input: ExplainInput): Promise<string[]> {
   const engine = await engineVersion(later.engine)
-  return [...new Set(given.flatMap((one) => (one ? changes(one.note, engine, input.program) : [])))]
+  return [...new Set(given.flatMap((one) => (one ? changes(one.note, engine, input.program ?? one.note.program) : [])))]
 }
 
 type Found = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof Makers>
@@ -174,17 +174,31 @@ async function searched(search: Search): Promise<Found> {
   const { before, after, place } = await bisected(search, versions, start, end)
   const [earlier, guilty] = [versions[place - 1], versions[place]]
   if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
-  const difference = await firstBetween(before, after)
-  const makers = await makersOf({ ...search, before, after, earlier: earlier.committed_at, guilty: guilty.committed_at })
+  const row = await firstRow(before, after)
+  const made =
+    row && (await narrowed(search, { earlier: earlier.committed_at, guilty: guilty.committed_at, after, row }))
+  if (made === undefined)
+    search.notes.push('no point and no record by itself makes that row: it tells something else of the commit')
   const further = after !== end && !(await isSame(after, end))
-  return {
-    ...found,
-    ...makers,
-    verdict: 'explained',
-    reason: lost,
-    commit: commitOf(ledger, earlier, guilty, further),
-    row: rowOf(difference),
+  const told = row === undefined ? null : { row: row.row, column: row.column, from: row.from, to: row.to }
+  const commit = commitOf(ledger, earlier, guilty, further)
+  return { ...found, ...made, verdict: 'explained', reason: lost, commit, row: told }
+}
+
+/** What of the commit makes the first row. */
+async function narrowed(
+  { ledger, input, run, to }: Search,
+  own: Pick<Between, 'earlier' | 'guilty' | 'after' | 'row'>,
+): Promise<Makers | undefined> {
+  let tries = 0
+  const onTry = (): void => {
+    tries++
+    input.onRun?.({ runs: tries, about: 'points and records of the commit' })
   }
+  const { root, tries: most = 300 } = input
+  const { script, version, note } = to
+  const { query, variables } = note
+  return await makersOf({ ...own, ledger, root, script, version, note: { query, variables }, tries: most, onTry }, run)
 }
 
 async function ran(search: Search, { version, committed_at }: HeldVersion): Promise<Outcome> {
@@ -194,14 +208,18 @@ async function ran(search: Search, { version, committed_at }: HeldVersion): Prom
 }
 
 function count(search: Search, about: string): void {
-  search.input.onRun?.({ runs: ++search.runs, about })
+  search.runs++
+  search.input.onRun?.({ runs: search.runs, about })
 }
 
 /**
  * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked: what of
  * their text makes the difference, or that it does not come again at all.
  */
-async function differingText(search: Search, start: Outcome): Promise<{ text: ChangedText | null; lost: string | null }> {
+async function differingText(
+  search: Search,
+  start: Outcome,
+): Promise<{ text: ChangedText | null; lost: string | null }> {
   const { from, to, input, run, ledger } = search
   if (start.result === from.note.result) return { text: null, lost: null }
   const { query, variables } = from.note
@@ -211,14 +229,17 @@ async function differingText(search: Search, start: Outcome): Promise<{ text: Ch
     using again = await own.at(at)
     count(search, `version ${from.version} by its own views`)
     if (again.result !== from.note.result && !(await isStamped(again, from))) {
-      return { text: null, lost: `${from.file ?? 'the result'} does not come again from its own version: run pitlake replay` }
+      return {
+        text: null,
+        lost: `${from.file ?? 'the result'} does not come again from its own version: run pitlake replay`,
+      }
     }
     if (await isSame(again, start)) return { text: null, lost: null }
     const text = await changedText({ own, later: search.later, from: from.script, to: to.script, query, at, again })
     search.runs += text.runs
     return { text: text.found, lost: null }
   } catch (error) {
-    if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
+    if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
     return { text: null, lost: `version ${from.version} is not whole any more: ${error.message}` }
   }
 }
@@ -236,7 +257,10 @@ async function bisected(
   start: Outcome,
   end: Outcome,
 ): Promise<{ before: Outcome; after: Outcome; place: number }> {
-  let [low, high] = [{ at: 0, rows: start }, { at: versions.length - 1, rows: end }]
+  let [low, high] = [
+    { at: 0, rows: start },
+    { at: versions.length - 1, rows: end },
+  ]
   while (high.at - low.at > 1) {
     const at = Math.floor((low.at + high.at) / 2)
     const middle = versions[at]
@@ -253,15 +277,12 @@ async function bisected(
 
 function commitOf(ledger: Ledger, earlier: HeldVersion, guilty: HeldVersion, further: boolean): GuiltyCommit {
   const { version, committed_at, job, run, program, points_added } = guilty
-  const [before, after] = [earlier, guilty].map((one) => heldRules(ledger, one.version)?.rules ?? {}) as [object, object]
+  const [before, after] = [earlier, guilty].map((one) => heldRules(ledger, one.version)?.rules ?? {}) as [
+    object,
+    object,
+  ]
   const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
   const of = (rules: object, path: string): string => sha256(canonical(Reflect.get(rules, path) ?? null))
   const rules = Object.keys(before).length === 0 ? [] : paths.filter((path) => of(before, path) !== of(after, path))
   return { version, committed_at, job, run, program, points_added, rules, further }
-}
-
-function rowOf(difference: FirstDifference | undefined): Explained['row'] {
-  if (difference === undefined) return null
-  const { row, column, stamped: from, replayed: to } = difference
-  return { row, column, from, to }
 }

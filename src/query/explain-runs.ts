@@ -2,8 +2,8 @@ import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import { instantSql } from '../views/template.ts'
 import { openQuery, setVariables } from './lake.ts'
-import { guarded, type RunDeps } from './run.ts'
-import { bringKept, type FirstDifference, firstDifference, runStamped, sameRows, type StampNote } from './stamped.ts'
+import type { RunDeps } from './run.ts'
+import { bringKept, runStamped, sameRows, type StampNote } from './stamped.ts'
 
 /** A query that is run again and again over one text of the views. */
 export interface Asked {
@@ -66,20 +66,4 @@ export async function isSame(a: Outcome, b: Outcome): Promise<boolean> {
   if (a.rows !== b.rows) return false
   await bringKept(a.session, b.session)
   return await sameRows(b.session)
-}
-
-/** The first row and column in which the later of two runs differs: `stamped` is the earlier one's. */
-export async function firstBetween(earlier: Outcome, later: Outcome): Promise<FirstDifference | undefined> {
-  await bringKept(earlier.session, later.session)
-  return await firstDifference(later.session)
-}
-
-/** Lets a signal cancel the work of a session. */
-export async function inReach<T>(
-  session: Engine,
-  folder: string,
-  run: Omit<RunDeps, 'folder'>,
-  work: () => Promise<T>,
-): Promise<T> {
-  return await guarded(session, '', { ...run, folder, generated: true }, work)
 }

@@ -1,8 +1,8 @@
-import { type Engine } from '../store/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
 import { isSame, type Outcome, type Standpoint } from './explain-runs.ts'
 import { smallestPart } from './smallest.ts'
-import { statementsOf } from './statements.ts'
+import { opening, statementsOf } from './statements.ts'
 import { callsIn, parsed, tablesIn, textsIn } from './tree.ts'
 
 /** One fact of the catalogue that the views of two results tell otherwise. */
@@ -41,7 +41,9 @@ export async function changedText(texts: Texts): Promise<{ found: ChangedText; r
   const { own, later, query, at, again } = texts
   const [from, to] = [objectsOf(texts.from), objectsOf(texts.to)]
   const named = await namesIn(later.engine, query)
-  const differing = [...from.keys()].filter((name) => named.has(lastOf(name)) && from.get(name) !== to.get(name))
+  const differing = [...from.keys()].filter(
+    (name) => named.has(lastOf(name)) && to.has(name) && from.get(name) !== to.get(name),
+  )
   let runs = 0
   const withEarlier = async (names: readonly string[]): Promise<boolean> => {
     for (const name of names) await later.engine.run(from.get(name) ?? '')
@@ -50,7 +52,7 @@ export async function changedText(texts: Texts): Promise<{ found: ChangedText; r
       using rows = await later.at(at)
       return await isSame(again, rows)
     } finally {
-      for (const name of names) await later.engine.run(to.get(name) ?? `DROP VIEW IF EXISTS ${name}`)
+      for (const name of names) await later.engine.run(to.get(name) ?? '')
     }
   }
   const enough = differing.length > 0 && (await withEarlier(differing))
@@ -65,14 +67,18 @@ const mostTries = 30
 function objectsOf(script: string): Map<string, string> {
   return new Map(
     statementsOf(script).flatMap(({ text }): [string, string][] => {
-      const name = created.exec(text)?.[1]
-      return name === undefined ? [] : [[name, text]]
+      const sql = text.slice(opening(text) ?? 0)
+      const name = created.exec(sql)?.[1]
+      return name === undefined ? [] : [[name, sql]]
     }),
   )
 }
 
 function lastOf(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1).replaceAll('"', '').toLowerCase()
+  return name
+    .slice(name.lastIndexOf('.') + 1)
+    .replaceAll('"', '')
+    .toLowerCase()
 }
 
 /** What a query names: views, macros and texts, in small letters. */
@@ -81,7 +87,9 @@ async function namesIn(engine: Engine, query: string): Promise<ReadonlySet<strin
   for (const { text } of statementsOf(query)) {
     const tree = await parsed(engine, text)
     if ('error' in tree) for (const word of text.toLowerCase().match(/\w+/g) ?? []) names.add(word)
-    else for (const name of [...tablesIn(tree.statements), ...[...callsIn(tree.statements)].map((call) => call.name)]) names.add(name)
+    else
+      for (const name of [...tablesIn(tree.statements), ...[...callsIn(tree.statements)].map((call) => call.name)])
+        names.add(name)
   }
   return names
 }
@@ -112,7 +120,7 @@ async function changedFacts(own: Engine, later: Engine, query: string): Promise<
 
 async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, unknown>>> {
   const rows = await engine.rows<{ path: string; told: string }>(
-    'SELECT path, CAST(to_json(e) AS VARCHAR) AS told FROM endpoints AS e',
+    'SELECT metric AS path, CAST(to_json(e) AS VARCHAR) AS told FROM endpoints AS e',
   )
   return new Map(rows.map(({ path, told }) => [path, JSON.parse(told) as Record<string, unknown>]))
 }

@@ -42,6 +42,8 @@ export interface SessionOptions extends QueryOptions {
   readonly script?: string
   /** The file of the database in which those views are made, for others to open; in memory without it. */
   readonly into?: string
+  /** Makes what that text reads beside the files. */
+  readonly before?: (engine: Engine) => Promise<void>
   /** The query that will run, which may ask for further variables; undefined where it is not known yet. */
   readonly query?: string | undefined
   /** Whether any variable may be set: those of a result that was stamped before. */
@@ -100,6 +102,7 @@ async function openLocked(folder: string, seen: ReadonlySet<string>, options: Se
   return closing(engine, async () => {
     await lock(engine, seen)
     await refuseShadows(engine, folder)
+    await options.before?.(engine)
     if (options.script !== undefined) await runViews(engine, options.script)
     return engine
   })

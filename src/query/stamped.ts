@@ -27,6 +27,9 @@ const footerKey = 'pitlake_stamp'
 const resultTable = 'stamped_result'
 const stampedTable = 'stamped_before'
 
+/** The tables of a session in which the kept rows stand, and those that were brought along. */
+export const keptRows = { own: resultTable, brought: stampedTable } as const
+
 /**
  * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
  * where the query asks for none, so then the rows are put into one: by all columns, as text.

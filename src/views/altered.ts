@@ -27,6 +27,13 @@ export function alteredScript(script: string, points: string): string | undefine
   return found === 0 ? undefined : altered.replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
 }
 
+/** The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points otherwise. */
+export function relationOfPoints(script: string): string | undefined {
+  const { head, tail } = frameOfPoints()
+  const [relation, rest] = script.split(head)[1]?.split(tail) ?? []
+  return rest === undefined ? undefined : relation
+}
+
 /** What stands around the relation of stored points in each text that reads them; nothing in it depends on a lake. */
 function frameOfPoints(): { readonly head: string; readonly tail: string } {
   const object = readObjects([]).find(({ kind, name }) => kind === 'view' && name === 'points')

@@ -28,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** Commands that write nothing to a lake, whatever they are told. */
 const readers = new Set(
   `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
-  audit availability, status, lookahead, versions, sql, panel, replay, registry status, registry get, registry list, sandbox`.split(
+  audit availability, status, lookahead, versions, sql, panel, replay, explain-change, registry status, registry get, registry list, sandbox`.split(
     /,\s+/,
   ),
 )

@@ -27,6 +27,7 @@ test.each([
   ['registry', 'status'],
   ['stamp', 'q.sql', '--out', 'r.parquet'],
   ['replay', 'none.parquet'],
+  ['explain-change', 'none.parquet'],
   ['status'],
   ['views'],
   ['compact'],

@@ -190,6 +190,18 @@ export const commandsOfTheLake: readonly Row[] = [
     /r\.parquet: .*; put it back from a copy, or run pitlake stamp/,
   ],
   ['replay', 'r.parquet', stop, 5, stopped, cancelled],
+  ['explain-change', 'r.parquet', {}, 0, /^version \d+ and now, version \d+: same, 1 runs over 0 commits\n$/, ''],
+  ['explain-change', 'gone.parquet', {}, 2, usage, /gone\.parquet: expected a stamped result, got no such file/],
+  ['explain-change', 'r.parquet', { lake: 'touched' }, 4, integrity, /r\.parquet: .*; put it back from a copy/],
+  ['explain-change', 'r.parquet', stop, 5, stopped, cancelled],
+  [
+    'explain-change',
+    'r.parquet c.parquet',
+    {},
+    6,
+    { verdict: 'other query', runs: 0 },
+    /different queries: got the queries differ in line 1: .*; stamp the same query again/,
+  ],
 ]
 
 /** Commands that bring a lake elsewhere. */

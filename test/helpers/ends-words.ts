@@ -51,6 +51,7 @@ export const published: readonly Prepared[] = [
 /** A stamped result, a lake that lacks nothing, and one that differs upstream. */
 export const stampedAndFresh: readonly Prepared[] = [
   ['sound', 0, 'stamp', 'leak.sql', '--out', 'r.parquet'],
+  ['sound', 0, 'stamp', 'clean.sql', '--out', 'c.parquet'],
   ['sound', 0, 'fetch', '--data', 'fresh'],
   ['sound', 0, 'fetch', '--data', 'differing'],
   ['rewritten', 4, 'verify', '--data', 'differing'],

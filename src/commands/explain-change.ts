@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../query/explain-change.ts'
+import { formatInstant } from '../time.ts'
+import { countOption, readContext } from './context.ts'
+import type { CommandSpec, Deps } from './spec.ts'
+import { programName } from './world.ts'
+
+/** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
+export const explainCommand: CommandSpec = {
+  name: 'explain-change',
+  ends: [4, 5, 6],
+  summary: 'Which commit changed a stamped result, and which points make its first row.',
+  args: [
+    { name: 'from', about: 'a Parquet file that pitlake stamp wrote', required: true },
+    { name: 'to', about: 'another one of the same query; without it the query on the lake as it stands' },
+  ],
+  options: [
+    { flags: '--tries N', about: 'so many runs may narrow the points down', default: '300' },
+    { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' },
+  ],
+  details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it
+gives the earlier rows and after which it does not. Then as few of the points and records of that commit as make the first
+row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
+they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
+that the lake holds says why. Exit 6: results of two different queries.`,
+  answer: async (input, deps) => {
+    const { settings } = readContext(input, deps)
+    const [from = '', to = null] = input.args
+    for (const file of [from, to])
+      if (file !== null && !existsSync(resolve(deps.cwd, file)))
+        throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+    const timeout = AbortSignal.timeout((countOption(input, 'timeout') ?? 3600) * 1000)
+    const path = (file: string): string => resolve(deps.cwd, file)
+    const found = await explainChange(
+      {
+        root: settings.data,
+        from: path(from),
+        to: to === null ? null : path(to),
+        tries: countOption(input, 'tries') ?? 300,
+        program: programName(),
+        onRun: ({ runs, about }) => shown(deps, `run ${runs}: ${about}`),
+      },
+      { signal: AbortSignal.any([deps.signal, timeout]), sleep: deps.sleep },
+    )
+    shown(deps, '')
+    return { document: found, words: () => inWords(found), error: judged(found) }
+  },
+}
+
+function shown({ isTerminal, live }: Deps, line: string): void {
+  if (isTerminal) live(line)
+}
+
+function judged({ verdict, reason, from }: Explained): LakeError | null {
+  const got = reason ?? undefined
+  if (verdict === 'unexplained')
+    return new LakeError('integrity', {
+      subject: `${from.file} differs, and nothing that the lake holds says why`,
+      got,
+      next: 'run pitlake replay on it, then pitlake doctor',
+    })
+  if (verdict !== 'other query') return null
+  return new LakeError('incomplete', {
+    subject: 'two results of different queries',
+    got,
+    next: 'stamp the same query again, then compare those',
+  })
+}
+
+function inWords(found: Explained): string {
+  const { verdict, reason, from, to, versions, runs, text, commit, row, points, records, minimal, notes } = found
+  const names = `version ${from.version} and ${to.file === null ? 'now, version' : 'version'} ${to.version}`
+  const lines = [`${names}: ${verdict}${verdict === 'other query' ? '' : `, ${runs} runs over ${versions} commits`}`]
+  if (reason !== null) lines.push(`note: ${reason}`)
+  for (const note of notes) lines.push(`note: ${note}`)
+  if (text !== null) {
+    lines.push(`the views tell the same data otherwise: ${text.objects.join(', ') || 'which of them is not known'}`)
+    for (const one of text.catalogue) lines.push(`  ${one.path} ${one.field}: ${said(one.from)} -> ${said(one.to)}`)
+  }
+  if (commit !== null) {
+    const { version, job, committed_at } = commit
+    lines.push(`version ${version} changed it: ${job}, ${instant(committed_at)}, ${commit.points_added} points came`)
+    if (commit.rules.length > 0) lines.push(`  with other availability rules for ${commit.rules.join(', ')}`)
+    if (commit.further) lines.push('  later commits changed it further')
+  }
+  if (row !== null)
+    lines.push(`row ${row.row}, ${row.column ?? 'the whole row'}: ${side(row, 'from')} -> ${side(row, 'to')}`)
+  if (points.length + records.length > 0)
+    lines.push(minimal ? 'made by these, of which none can be left out' : 'made by some of these (more: --tries)')
+  lines.push(...points.slice(0, most).map(pointLine), ...records.slice(0, most).map(recordLine))
+  const more = Math.max(0, points.length - most) + Math.max(0, records.length - most)
+  if (more > 0) lines.push(`  and ${more} more (--json)`)
+  return `${lines.join('\n')}\n`
+}
+
+const most = 20
+
+function pointLine({ metric, asset, interval, currency, exchange, network, t, from, to }: ChangedPoint): string {
+  const series = [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
+  const told = (point: ChangedPoint['from']): string =>
+    point === null ? 'not there' : `${point.o ?? String(point.v)} known ${point.available_at} (${point.basis})`
+  const came = (to ?? from)?.observed_at ?? ''
+  return `  ${series} t=${t}: ${told(from)} -> ${told(to)}, came ${came}`
+}
+
+function recordLine({ table, id, what, at, fields }: ChangedRecord): string {
+  const changes = fields.map(({ field, from, to }) => `${field} ${said(from)} -> ${said(to)}`)
+  return `  ${table} ${id} ${what} ${at}${changes.length === 0 ? '' : `: ${changes.join(', ')}`}`
+}
+
+function side(row: NonNullable<Explained['row']>, which: 'from' | 'to'): string {
+  return row[which] ?? (row.column === null ? 'no such row' : 'NULL')
+}
+
+function said(value: unknown): string {
+  return JSON.stringify(value)
+}
+
+function instant(micros: number): string {
+  return formatInstant(Math.floor(micros / 1_000_000))
+}

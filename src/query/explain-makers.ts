@@ -1,0 +1,304 @@
+import { liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { type Engine, quote, quoteName } from '../store/engine.ts'
+import type { Micros } from '../time.ts'
+import { alteredScript, realPoints, relationOfPoints } from '../views/altered.ts'
+import { tableOf } from '../views/columns.ts'
+import { filesSql } from '../views/relations.ts'
+import { countOf, type FirstRow } from './explain-rows.ts'
+import { openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
+import { textsOf } from './explain-text.ts'
+import { price } from './points.ts'
+import type { RunDeps } from './run.ts'
+import { smallestPart } from './smallest.ts'
+import type { StampNote } from './stamped.ts'
+
+/** What is told of a point before a commit, or after it. */
+export interface ToldPoint {
+  readonly v: number | null
+  readonly o: string | null
+  readonly available_at: string
+  /** When this lake first held it. */
+  readonly observed_at: string
+  readonly basis: string
+}
+
+/** A point that a commit brought, dated anew or took away: null where it was not there. */
+export interface ChangedPoint {
+  readonly metric: string
+  readonly asset: string
+  readonly interval: string
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+  readonly t: string
+  readonly from: ToldPoint | null
+  readonly to: ToldPoint | null
+}
+
+/** A step in the history of a record, and the fields in which it differs from the one before. */
+export interface ChangedRecord {
+  readonly table: string
+  readonly id: string
+  /** What happened to it: created, updated, deleted … */
+  readonly what: string
+  /** The poll that brought it. */
+  readonly at: string
+  readonly fields: readonly { readonly field: string; readonly from: unknown; readonly to: unknown }[]
+}
+
+/** What makes the first row that differs: without any one of these it would be as it was. */
+export interface Makers {
+  readonly points: readonly ChangedPoint[]
+  readonly records: readonly ChangedRecord[]
+  /** False where the tries did not suffice to leave out all that can be. */
+  readonly minimal: boolean
+}
+
+/** Two neighbouring versions, the rows that they give, and what made them. */
+export interface Between {
+  readonly ledger: Ledger
+  readonly root: string
+  /** The text of the views, its version, and the query over it. */
+  readonly script: string
+  readonly version: number
+  readonly note: Pick<StampNote, 'query' | 'variables'>
+  /** The instants of both commits. */
+  readonly earlier: Micros
+  readonly guilty: Micros
+  readonly after: Outcome
+  readonly row: FirstRow
+  /** So many runs at most. */
+  readonly tries: number
+  readonly onTry: () => void
+}
+
+/** A table whose rows may be taken from before the commit or from after it. */
+interface Table {
+  readonly name: string
+  /** The relation over its files, as it stands in the text of the views. */
+  readonly relation: string
+  /** By which its rows are told apart. */
+  readonly keys: readonly string[]
+  /** When a row came. */
+  readonly clock: string
+  /** What the relation is read with. */
+  readonly read: string
+}
+
+/** One row that differs: the table and its number there. */
+interface Item {
+  readonly table: Table
+  readonly n: number
+}
+
+/** What `price_usd` is made of. */
+const priced = 'supply/current_pit'
+const none: Makers = { points: [], records: [], minimal: true }
+const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
+
+/** What of a commit makes the row; undefined where it is made by none of its points and records. */
+export async function makersOf(between: Between, run: Omit<RunDeps, 'folder'>): Promise<Makers | undefined> {
+  const tables = tablesOf(between)
+  const script = mixedScript(between.script, tables)
+  if (script === undefined) return undefined
+  const { root, note } = between
+  // Of the metrics that the query names first: of a large lake that is little.
+  for (const named of [true, false]) {
+    const before = async (engine: Engine): Promise<void> => await gather(engine, tables, between, named)
+    using mixed = await openStandpoint({ root, script, ...note, before }, run)
+    const makers = await narrowedTo(mixed, tables, between)
+    if (makers !== undefined) return makers
+  }
+  return undefined
+}
+
+async function narrowedTo(mixed: Standpoint, tables: readonly Table[], between: Between): Promise<Makers | undefined> {
+  const all = await itemsOf(mixed.engine, tables)
+  const wanted = await countOf(between.after, between.row)
+  const does = async (part: readonly Item[]): Promise<boolean> => {
+    between.onTry()
+    await choose(mixed.engine, tables, part)
+    using rows = await mixed.at(between.guilty)
+    return (await countOf(rows, between.row)) === wanted
+  }
+  if (all.length === 0 || !(await does(all)) || (await does([]))) return undefined
+  const { part, minimal } = await smallestPart(all, does, between.tries)
+  return { ...(await told(mixed.engine, part)), minimal }
+}
+
+/** The points, and every table of the registry's history, as the text of the views reads them. */
+function tablesOf({ ledger, root, script, version }: Between): readonly Table[] {
+  const points = relationOfPoints(script)
+  const ofPoints =
+    points === undefined ? [] : [{ name: 'points', relation: points, keys: pointKeys, clock: 'observed_at' }]
+  const records = [...script.matchAll(historyView)].map(([, name = '', relation = '']) => ({
+    name: `history.${name}`,
+    relation,
+    // A step says by which later one it is superseded: with that one left out it must not.
+    read: `(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS superseded_at) FROM ${relation})`,
+    keys: ['id', 'at'],
+    clock: 'at',
+  }))
+  const listed = liveFiles(ledger, { table: 'metric_assets', version })
+  const assets = filesSql(root, tableOf('metric_assets', new Map()), listed)
+  const ofAssets = { name: 'metric_assets', relation: assets, keys: ['id', 'observed_at'], clock: 'observed_at' }
+  const all = [...ofPoints, ...records, ...(script.includes(assets) ? [ofAssets] : [])]
+  return all.map((table) => ({ read: table.relation, ...table }))
+}
+
+/** The view of a history, its name, and the relation over its files. */
+const historyView = /^CREATE OR REPLACE VIEW history\."(\w+)" AS\n(?:[^;]*?)\nFROM (\([^;]*?\))\nWHERE \(/gm
+
+/** The text of the views over tables of which some rows are chosen. */
+function mixedScript(script: string, tables: readonly Table[]): string | undefined {
+  let mixed: string | undefined = script
+  for (const table of tables) {
+    if (table.name === 'points') mixed = alteredScript(mixed, mixedSql(table, realPoints))
+    else mixed = mixed.replaceAll(table.relation, () => `(${mixedSql(table, table.read)})`)
+    if (mixed === undefined) return undefined
+  }
+  return mixed
+}
+
+/** The rows of a relation that did not differ, and of those that did the ones that are chosen. */
+function mixedSql(table: Table, relation: string): string {
+  const same = table.keys.map((key) => `own.${quoteName(key)} IS NOT DISTINCT FROM real.${quoteName(key)}`)
+  return `SELECT real.* FROM ${relation} AS real ANTI JOIN ${place(table, 'differing')} AS own ON ${same.join(' AND ')}
+    UNION ALL BY NAME SELECT * EXCLUDE (n) FROM ${place(table, 'chosen')}`
+}
+
+/** A table of the session that holds something of a table of the lake. */
+function place({ name }: Table, what: 'before' | 'after' | 'differing' | 'chosen'): string {
+  return quoteName(`explained ${what} ${name}`)
+}
+
+/** Reads what both versions held of each table, and which keys differ. */
+async function gather(
+  engine: Engine,
+  tables: readonly Table[],
+  { earlier, guilty, note }: Between,
+  named: boolean,
+): Promise<void> {
+  const texts = named ? [...(await textsOf(engine, note.query)), ...(note.query.includes(price) ? [priced] : [])] : null
+  for (const table of tables) {
+    const { read, clock, keys } = table
+    for (const [what, at] of [
+      ['before', earlier],
+      ['after', guilty],
+    ] as const) {
+      const instant = `make_timestamptz(${at}::BIGINT)`
+      await engine.run(`SET VARIABLE observed_as_of = ${instant}`)
+      const own =
+        texts && table.name === 'points' ? ` AND stored.metric IN (${['', ...texts].map(quote).join(', ')})` : ''
+      await engine.run(
+        `CREATE TABLE ${place(table, what)} AS
+           SELECT * FROM ${read} AS stored WHERE stored.${quoteName(clock)} <= ${instant}${own}`,
+      )
+    }
+    const [before, after] = [place(table, 'before'), place(table, 'after')]
+    const list = keys.map(quoteName).join(', ')
+    await engine.run(
+      `CREATE TABLE ${place(table, 'differing')} AS SELECT ${list}, row_number() OVER (ORDER BY ${list}) AS n FROM (
+         SELECT ${list} FROM (FROM ${before} EXCEPT FROM ${after}) UNION SELECT ${list} FROM (FROM ${after} EXCEPT FROM ${before}))`,
+    )
+    for (const side of [before, after]) {
+      const same = keys.map((key) => `own.${quoteName(key)} IS NOT DISTINCT FROM side.${quoteName(key)}`).join(' AND ')
+      await engine.run(
+        `CREATE OR REPLACE TABLE ${side} AS SELECT side.*, own.n FROM ${side} AS side JOIN ${place(table, 'differing')} AS own ON ${same}`,
+      )
+    }
+    await engine.run(`CREATE TABLE ${place(table, 'chosen')} AS FROM ${after} LIMIT 0`)
+  }
+  await engine.run('SET VARIABLE observed_as_of = NULL')
+}
+
+async function itemsOf(engine: Engine, tables: readonly Table[]): Promise<readonly Item[]> {
+  const items: Item[] = []
+  for (const table of tables) {
+    const rows = await engine.rows<{ n: bigint }>(`SELECT n FROM ${place(table, 'differing')} ORDER BY n`)
+    for (const { n } of rows) items.push({ table, n: Number(n) })
+  }
+  return items
+}
+
+/** Puts the rows of these items as they were after the commit into the lake, of all others as they were before it. */
+async function choose(engine: Engine, tables: readonly Table[], part: readonly Item[]): Promise<void> {
+  const chosen = Map.groupBy(part, ({ table }) => table)
+  for (const table of tables) {
+    const list = `CAST([${(chosen.get(table) ?? []).map(({ n }) => n).join(', ')}] AS BIGINT[])`
+    const into = place(table, 'chosen')
+    await engine.run(
+      `DELETE FROM ${into};
+       INSERT INTO ${into} BY NAME SELECT * FROM ${place(table, 'after')} WHERE n IN (SELECT unnest(${list}));
+       INSERT INTO ${into} BY NAME SELECT * FROM ${place(table, 'before')} WHERE n NOT IN (SELECT unnest(${list}))`,
+    )
+  }
+}
+
+async function told(engine: Engine, part: readonly Item[]): Promise<Makers> {
+  const points: ChangedPoint[] = []
+  const records: ChangedRecord[] = []
+  for (const { table, n } of part)
+    if (table.name === 'points') points.push(await pointOf(engine, table, n))
+    else records.push(await recordOf(engine, table, n))
+  return { ...none, points, records }
+}
+
+async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {
+  const key = pointKeys.filter((one) => one !== 'params' && one !== 't')
+  const [row] = await engine.rows(
+    `SELECT ${key.map(quoteName).join(', ')}, ${isoSql('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
+  )
+  const side = async (what: 'before' | 'after'): Promise<ToldPoint | null> => {
+    const [found] = await engine.rows(
+      `SELECT v, o, ${isoSql('available_at')} AS available_at, ${isoSql('observed_at')} AS observed_at, basis
+       FROM ${place(table, what)} WHERE n = ${n}`,
+    )
+    return (found as unknown as ToldPoint | undefined) ?? null
+  }
+  return {
+    ...(row as unknown as Omit<ChangedPoint, 'from' | 'to'>),
+    from: await side('before'),
+    to: await side('after'),
+  }
+}
+
+function isoSql(column: string): string {
+  return `strftime(timezone('UTC', ${column}), '%Y-%m-%dT%H:%M:%S.%fZ')`
+}
+
+interface Step {
+  readonly id: string
+  readonly at: string
+  readonly what: string | null
+  readonly record: string | null
+}
+
+async function recordOf(engine: Engine, table: Table, n: number): Promise<ChangedRecord> {
+  const { name, clock, read } = table
+  const at = quoteName(clock)
+  const what = name === 'metric_assets' ? `'listed'` : `coalesce(op, closed_by, 'deleted')`
+  const step = `SELECT id, ${isoSql(at)} AS at, ${what} AS what, record`
+  const [now] = await engine.rows(`${step} FROM ${place(table, 'after')} WHERE n = ${n}`)
+  const [gone] = await engine.rows(`${step} FROM ${place(table, 'before')} WHERE n = ${n}`)
+  const own = (now ?? gone) as unknown as Step
+  const [before] = await engine.rows(
+    `${step} FROM ${read} AS real WHERE id = ${quote(own.id)} AND ${isoSql(at)} < ${quote(own.at)} ORDER BY ${at} DESC LIMIT 1`,
+  )
+  const fields = fieldsBetween(
+    (before as unknown as Step | undefined)?.record ?? null,
+    own.what === 'deleted' ? null : own.record,
+  )
+  return { table: name, id: own.id, what: now === undefined ? 'gone' : (own.what ?? ''), at: own.at, fields }
+}
+
+/** The fields of two records that differ; of one that comes or goes none are told. */
+function fieldsBetween(before: string | null, after: string | null): ChangedRecord['fields'] {
+  if (before === null || after === null) return []
+  const [from, to] = [JSON.parse(before) as Record<string, unknown>, JSON.parse(after) as Record<string, unknown>]
+  return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((field) => {
+    const [a, b] = [from[field] ?? null, to[field] ?? null]
+    return JSON.stringify(a) === JSON.stringify(b) ? [] : [{ field, from: a, to: b }]
+  })
+}
