@@ -245,52 +245,46 @@ async function told(engine: Engine, part: readonly Item[]): Promise<Makers> {
   return { ...none, points, records }
 }
 
+/** The same record without a name, as rows have it. */
+type Plain<T> = { readonly [K in keyof T]: T[K] }
+
 async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {
-  const key = pointKeys.filter((one) => one !== 'params' && one !== 't')
-  const [row] = await engine.rows(
-    `SELECT ${key.map(quoteName).join(', ')}, ${isoSql('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
+  const names = pointKeys.filter((one) => one !== 'params' && one !== 't').map(quoteName)
+  const [key] = await engine.rows<Plain<Omit<ChangedPoint, 'from' | 'to'>>>(
+    `SELECT ${names.join(', ')}, ${isoSql('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
   )
+  if (key === undefined) throw new RangeError('no such point')
   const side = async (what: 'before' | 'after'): Promise<ToldPoint | null> => {
-    const [found] = await engine.rows(
+    const [found] = await engine.rows<Plain<ToldPoint>>(
       `SELECT v, o, ${isoSql('available_at')} AS available_at, ${isoSql('observed_at')} AS observed_at, basis
        FROM ${place(table, what)} WHERE n = ${n}`,
     )
-    return (found as unknown as ToldPoint | undefined) ?? null
+    return found ?? null
   }
-  return {
-    ...(row as unknown as Omit<ChangedPoint, 'from' | 'to'>),
-    from: await side('before'),
-    to: await side('after'),
-  }
+  return { ...key, from: await side('before'), to: await side('after') }
 }
 
 function isoSql(column: string): string {
   return `strftime(timezone('UTC', ${column}), '%Y-%m-%dT%H:%M:%S.%fZ')`
 }
 
-interface Step {
-  readonly id: string
-  readonly at: string
-  readonly what: string | null
-  readonly record: string | null
-}
+type Step = { readonly id: string; readonly at: string; readonly what: string; readonly record: string | null }
 
 async function recordOf(engine: Engine, table: Table, n: number): Promise<ChangedRecord> {
   const { name, clock, read } = table
   const at = quoteName(clock)
-  const what = name === 'metric_assets' ? `'listed'` : `coalesce(op, closed_by, 'deleted')`
-  const step = `SELECT id, ${isoSql(at)} AS at, ${what} AS what, record`
-  const [now] = await engine.rows(`${step} FROM ${place(table, 'after')} WHERE n = ${n}`)
-  const [gone] = await engine.rows(`${step} FROM ${place(table, 'before')} WHERE n = ${n}`)
-  const own = (now ?? gone) as unknown as Step
-  const [before] = await engine.rows(
-    `${step} FROM ${read} AS real WHERE id = ${quote(own.id)} AND ${isoSql(at)} < ${quote(own.at)} ORDER BY ${at} DESC LIMIT 1`,
+  const what =
+    name === 'metric_assets' ? `'listed'` : `CASE WHEN op IS NULL THEN coalesce(closed_by, 'deleted') ELSE op END`
+  const steps = async (from: string): Promise<Step | undefined> =>
+    (await engine.rows<Step>(`SELECT id, ${isoSql(at)} AS at, ${what} AS what, record FROM ${from} LIMIT 1`))[0]
+  const now = await steps(`${place(table, 'after')} WHERE n = ${n}`)
+  const own = now ?? (await steps(`${place(table, 'before')} WHERE n = ${n}`))
+  if (own === undefined) throw new RangeError('no such record')
+  const before = await steps(
+    `${read} AS real WHERE id = ${quote(own.id)} AND ${isoSql(at)} < ${quote(own.at)} ORDER BY ${at} DESC`,
   )
-  const fields = fieldsBetween(
-    (before as unknown as Step | undefined)?.record ?? null,
-    own.what === 'deleted' ? null : own.record,
-  )
-  return { table: name, id: own.id, what: now === undefined ? 'gone' : (own.what ?? ''), at: own.at, fields }
+  const fields = fieldsBetween(before?.record ?? null, own.record)
+  return { table: name, id: own.id, what: now === undefined ? 'gone' : own.what, at: own.at, fields }
 }
 
 /** The fields of two records that differ; of one that comes or goes none are told. */
