@@ -22,17 +22,7 @@ if ! fresh "$venv" "$wanted" || [ ! -x "$venv/bin/python" ]; then
   echo "$wanted" >"$venv.made"
 fi
 
-# The programs that make the lake, and the views in it; commands, queries and pages that only read it do not count.
-wanted=$(find catalog src scripts/notebook-lake.ts -type f -not -path 'src/commands/*' -not -path 'src/query/*' -not -path 'src/report/*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-64)
-if ! fresh "$lake" "$wanted" || [ ! -f "$lake/lake.duckdb" ] || [ ! -f "$lake.provider.json" ]; then
-  echo "Making the lake of the notebooks: eighty weekly polls of the sandbox"
-  rm -f "$lake.made"
-  node -r ./scripts/node24.cjs scripts/notebook-lake.ts "$lake"
-  echo "$wanted" >"$lake.made"
-elif ! grep -qF "$lake" "$lake/lake.sql"; then
-  # The checkout was moved: the views name files by their full path.
-  node scripts/launch.cjs views --data "$lake"
-fi
+scripts/notebook-lake.sh
 
 export PITLAKE_DATA=$lake PYTHONPYCACHEPREFIX=$cache/pycache
 export MPLCONFIGDIR=$cache/matplotlib IPYTHONDIR=$cache/ipython JUPYTER_CONFIG_DIR=$cache/jupyter JUPYTER_RUNTIME_DIR

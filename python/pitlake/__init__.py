@@ -1,0 +1,18 @@
+"""A lake of pitlake in Python: what was knowable, and when.
+
+    import pitlake
+
+    lake = pitlake.open("data", as_of="2024-03-01")
+    days = lake.calendar("2024-01-01", "2024-03-01", "1 day", ["BTC", "ETH"])
+    frame = lake.panel(days, ["addresses/active_count_pit", "price_usd"], latency="15m").df()
+
+Everything is asked through the views and macros of `lake.duckdb`, as on the command line and in TypeScript: no answer differs.
+"""
+
+from .errors import LakeError, LakeWarning
+from .lake import Lake, open
+from .magic import load_ipython_extension
+from .result import Result
+
+__all__ = ["Lake", "LakeError", "LakeWarning", "Result", "load_ipython_extension", "open"]
+__version__ = "0.1.0"

@@ -1,0 +1,68 @@
+"""The one exception of this package, its one warning, and what may have been meant."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+_HERE = str(Path(__file__).parent) + os.sep
+
+
+class LakeError(ValueError):
+    """A question that the lake cannot answer; the message says what was expected and what to do."""
+
+
+class LakeWarning(UserWarning):
+    """Something that should be known of an answer, although it was not asked."""
+
+
+def refusal(subject: str, expected: str, got: object = None, fix: str = "") -> LakeError:
+    """`subject: expected …, got …; fix`."""
+    came = "" if got is None else f", got {got}"
+    return LakeError(f"{subject}: expected {expected}{came}{f'; {fix}' if fix else ''}")
+
+
+@contextmanager
+def told(where: str = "SQL") -> Iterator[None]:
+    """What DuckDB refuses, in words that say what helps."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _refused(where, error) from None
+
+
+def _refused(where: str, error: duckdb.Error) -> LakeError:
+    text = re.split(r"\n\s*\nLINE \d+: ", str(error))[0]
+    words = re.sub(r"\s*\n\s*", " ", re.sub(r"^(?:[A-Z][\w -]*? Error: )+", "", text)).strip()
+    lost = re.search(r'No files found that match the pattern "([^"]+)"|Cannot open file "([^"]+\.parquet)"', str(error))
+    if lost:
+        words += ": the lake was moved, copied or vacuumed since; run `pitlake views` and open it anew"
+    elif "read-only mode" in words:
+        words += "; CREATE TEMP TABLE is allowed"
+    return LakeError(f"{where}: {words}")
+
+
+def warn(doubts: Iterable[str | None]) -> None:
+    """Warns at the line that asked, outside of this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    for doubt in dict.fromkeys(filter(None, doubts)):
+        warnings.warn(doubt, LakeWarning, stacklevel=level)
+
+
+def near(word: str, known: Sequence[str], many: int = 1) -> str:
+    """What may have been meant, as the end of a sentence."""
+    same = [name for name in known if name.lower() == word.lower()]
+    meant = same or difflib.get_close_matches(word, known, many, 0.5)
+    if meant:
+        return f"; did you mean {' or '.join(repr(name) for name in meant)}?"
+    return f"; there {'is' if len(known) == 1 else 'are'} {', '.join(map(repr, known[:6]))}" if known else ""

@@ -1,0 +1,512 @@
+"""A lake that is open for reading."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from . import program
+from .doubts import Doubter, empty_assets, is_doubtful, is_empty
+from .errors import LakeError, near, refusal, told, warn
+from .frames import decided
+from .pin import Pin
+from .progress import wanted
+from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_interval, check_metrics,
+                      decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql)
+from .result import Result
+from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
+
+LAYOUT = 2
+"""The newest layout of a lake that this package reads."""
+
+VARIABLES = ("as_of", "observed_as_of", "backfill", "registry_backfill")
+TOLD = ("t", "available_at", "v", "o", "age")
+_numbers = itertools.count()
+
+
+class Seat:
+    """One version of a lake in one state of knowledge: its connection, and the pin that keeps its files."""
+
+    def __init__(self, folder: Path, variables: Mapping[str, object], limits: Mapping[str, Any], progress: bool) -> None:
+        database = _database_of(folder)
+        self.folder, self.variables, self.progress, self.notes = folder, dict(variables), progress, tuple[str, ...]()
+        self.pin = Pin(folder)
+        weakref.finalize(self, self.pin.release)
+        try:
+            self._begin(folder, database, limits)
+        except BaseException:
+            self.pin.release()
+            raise
+
+    def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
+        # By its own instance, and not by its path: two lakes in one process may stand at two versions of it.
+        self.root = duckdb.connect(":memory:", config={name: value for name, value in limits.items() if value is not None})
+        try:
+            self.root.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
+            self.root.execute(f"ATTACH {quote(database)} AS lake (READ_ONLY)").fetchall()
+            self.root.execute("SET GLOBAL parquet_metadata_cache = true").fetchall()
+            self.session = self.cursor()
+            self.version, self.committed_at = _place_of(self.session, folder)
+        except duckdb.Error as error:
+            words = str(error).splitlines()[0]
+            raise refusal(f"lake {folder}", "a lake.duckdb that DuckDB can open", words,
+                          "run `pitlake views`, or `pip install --upgrade duckdb`") from None
+        self.pin.since(self.committed_at)
+
+    def cursor(self, **variables: object) -> duckdb.DuckDBPyConnection:
+        """A session of its own on the same version, in the lake's state of knowledge, or in another one."""
+        own = self.root.cursor()
+        own.execute("USE lake").fetchall()
+        own.execute("SET TimeZone = 'UTC'").fetchall()
+        for name, value in {**self.variables, **variables}.items():
+            if value is not None:
+                own.execute(f"SET VARIABLE {quote_name(name)} = {_literal(value)}").fetchall()
+        for name in ("as_of", "observed_as_of"):
+            variable = f"getvariable('{name}')"
+            try:
+                own.execute(f"SELECT ({utc_sql(variable)}) IS NULL").fetchall()
+            except duckdb.Error:
+                value = variables.get(name, self.variables.get(name))
+                raise refusal(name, "a date such as 2024-06-01 or an instant such as 2024-06-01T12:00:00Z", repr(value)) from None
+        return own
+
+    def note(self, doubts: Sequence[str | None]) -> None:
+        self.notes = tuple(dict.fromkeys(filter(None, doubts)))
+
+    def words(self) -> str:
+        """Which answer this is."""
+        said = [f"{name} {value}" for name, value in self.variables.items() if value is not None]
+        return ", ".join([f"version {self.version}", *said])
+
+
+class Lake:
+    """A lake that is open for reading, at one version and in one state of knowledge: answers never change between cells.
+
+    It keeps the files of its version from `pitlake vacuum` until it is closed, refreshed or collected. `with` closes it.
+
+    >>> lake.version
+    1
+    >>> lake.points("supply/current_pit", "BTC").df()["v"].tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+    def __init__(self, make: Callable[[], Seat]) -> None:
+        self._make, self._seat = make, make()
+        self._known: Standards | None = None
+        self._said = False
+
+    def __enter__(self) -> Lake:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<lake {self.folder}, {self._open().words()}>"
+
+    @property
+    def folder(self) -> Path:
+        """Where the lake is."""
+        return self._open().folder
+
+    @property
+    def version(self) -> int:
+        """The version at which every answer stands."""
+        return self._open().version
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Of the last answer: why it may hold nothing, and what may have been meant."""
+        return self._open().notes
+
+    @property
+    def pinned(self) -> bool:
+        """Whether vacuum is kept away; a folder that cannot be written holds no pin, `vacuum --keep` is its time."""
+        return self._open().pin.held
+
+    def refresh(self) -> int:
+        """Moves on to the newest version, and says which that is. Answers that were given before stay as they are."""
+        self._open()
+        self._seat, self._known = self._make(), None
+        return self.version
+
+    def close(self) -> None:
+        """Lets go of the lake and its files."""
+        seat, self._seat = self._seat, None  # type: ignore[assignment]
+        if seat is not None:
+            seat.pin.release()
+            seat.root.close()
+
+    def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None, *,
+            frames: Mapping[str, Any] | None = None) -> Result:
+        """The rows of a query, of the last one where there are several; `$1`, `?` and `$name` take parameters.
+
+        `frames` lends frames to it by name. Temporary tables stay until the lake is closed or refreshed.
+
+        >>> lake.sql("SELECT $asset AS asset, CAST($n AS BIGINT) AS n", {"asset": "BTC", "n": 3}).df().to_dict("records")
+        [{'asset': 'BTC', 'n': 3}]
+        """
+        seat = self._open()
+        own = seat.session
+        seat.notes = ()
+        with told():
+            for statement in own.extract_statements(query):
+                moved = re.match(r'\s*(?:RE)?SET\s+VARIABLE\s+"?(\w+)', statement.query, re.I)
+                if moved and moved[1].lower() in VARIABLES:
+                    raise refusal("SQL", f"a query that leaves {moved[1]} alone", fix=(
+                        f"open the lake in that state: pitlake.open(…, {moved[1].lower()}=…)"))
+            for name, frame in (frames or {}).items():
+                own.register(name, frame.frame() if isinstance(frame, Result) else frame)
+            relation = own.sql(query, params=parameters) if parameters else own.sql(query)
+        return Result(seat, own, relation, doubts=lambda frame: self._doubts_of(query, frame))
+
+    def points(self, metrics: Names | None = None, assets: Names | None = None, interval: str | None = None, *,
+               currency: str | None = None, exchange: str | None = None, network: str | None = None,
+               since: Moment | None = None, until: Moment | None = None) -> Result:
+        """Stored points by series and `t`, each with the instants at which it could be known and was stored.
+
+        An interval or dimension that is not named is the catalogue's default, as in the joins; `"*"` means all. `since` and
+        `until` bound `t`, half-open.
+
+        >>> lake.points("supply/current_pit", "BTC", currency="usd", since="2024-03-02").df()["v"].tolist()
+        [200.0, 300.0]
+        """
+        seat, standards = self._open(), self._standards()
+        names = [metrics] if isinstance(metrics, str) else None if metrics is None else list(metrics)
+        check_metrics(names or [], list(standards), "points")
+        given = {"interval": interval, "currency": currency, "exchange": exchange, "network": network}
+        query = points_sql(names, assets, given, since, until, standards)
+        dimensions = {name: value for name, value in given.items() if name != "interval"}
+        own = [assets] if isinstance(assets, str) else list(assets or [])
+
+        def doubts(frame: Any) -> list[str | None]:
+            if len(frame) > 0:
+                return []
+            return [self._doubter().of_metric(name, interval or standards[name]["interval"], own, dimensions, None, False)
+                    for name in names or []]
+
+        return self._answer(seat.cursor(), query, keys=("asset", "t"), doubts=doubts)
+
+    def panel(self, decisions: Any, metrics: Names | Mapping[str, str], interval: str = "24h", *,
+              fields: Sequence[str] = ("v",), universe: str | None = None, currency: str | None = None,
+              exchange: str | None = None, network: str | None = None, component: str | None = None,
+              latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False) -> Result:
+        """Each decision (`asset`, `ts`) with one column a metric: the latest value that was knowable at `ts`.
+
+        Decisions are a frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`; `ts` and `asset`
+        may be its index. All its columns come back, in its order. `metrics` may be a dict {column: metric};
+        `path#/pointer` takes one component of nested values. With `universe`, a condition on the columns of the view of
+        that name, decisions have no asset: each `ts` is decided about the products that met the condition then.
+
+        >>> days = lake.calendar("2024-03-03", "2024-03-05", "1 day", ["BTC"])
+        >>> lake.panel(days, {"supply": "supply/current_pit"}, latency="15m").df()["supply"].tolist()
+        [1.0, 2.0]
+        """
+        named = named_metrics(metrics, "panel")
+        check_interval(interval, "panel")
+        strange = next((name for name in fields if name not in FIELDS), None)
+        if strange is not None or not fields:
+            raise refusal("panel: fields", f"some of {', '.join(FIELDS)}", strange or "none")
+        check_metrics(list(named.values()), list(self._standards()), "panel")
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls)
+        added = [name for name, _, _ in cells_of(named, fields)]
+        own, table = self._decided("panel", decisions, added, universe)
+        query = panel_sql(table, named, interval, fields, options)
+        preview = query.replace(f"FROM {table} AS own", f"FROM (FROM {table} LIMIT 11) AS own")
+        preview = preview.replace(f"asset, ts FROM {table})", f"asset, ts FROM {table} LIMIT 11)")
+        told_by = next((field for field in ("v", "t", "available_at", "age") if field in fields), None)
+
+        def doubts(frame: Any) -> list[str | None]:
+            if universe is not None and len(frame) == 0:
+                return [f"no product met the universe at any of the instants: {universe}"]
+            found: list[str | None] = []
+            for column, metric, one in cells_of(named, fields):
+                assets = empty_assets(frame, column) if one == told_by else []
+                if assets:
+                    everywhere = is_empty(frame, column)
+                    found.append(self._doubter().of_metric(metric, interval, assets, options.dimensions(), component, everywhere))
+            return found
+
+        return self._answer(own, query, preview=preview, keys=("ts", "asset"), doubts=doubts)
+
+    def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
+                 exchange: str | None = None, network: str | None = None, component: str | None = None,
+                 latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False) -> Result:
+        """Each decision with the point of a metric that was knowable at `ts`: `t, available_at, v, o, age`.
+
+        >>> day = lake.calendar("2024-03-04", "2024-03-05", "1 day", ["BTC"])
+        >>> lake.pit_join(day, "supply/current_pit").df()[["v", "age"]].values.tolist()
+        [[2.0, Timedelta('1 days 00:00:00')]]
+        """
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls)
+        return self._joined("pit_join", decisions, metric, interval, [quote(interval)], TOLD, options)
+
+    def window(self, decisions: Any, metric: str, n: int, interval: str = "24h", *, currency: str | None = None,
+               exchange: str | None = None, network: str | None = None, component: str | None = None,
+               latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False) -> Result:
+        """Each decision with the last `n` points that were knowable at `ts`, a row each; `place` 1 is the newest.
+
+        >>> day = lake.calendar("2024-03-05", "2024-03-06", "1 day", ["BTC"])
+        >>> lake.window(day, "supply/current_pit", 2).df()[["place", "v"]].values.tolist()
+        [[1.0, 3.0], [2.0, 2.0]]
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise refusal("window: n", "how many points, 1 or more", repr(n))
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls)
+        return self._joined("pit_window", decisions, metric, interval, [quote(interval), str(n)], (*TOLD, "place"), options)
+
+    def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
+        """A grid of decisions, UTC, `until` excluded; with `assets` one row for each instant and asset.
+
+        >>> lake.calendar("2024-01-31", "2024-04-01", "1 month").df()["ts"].dt.day.tolist()
+        [31, 29, 31]
+        """
+        grid = f"SELECT ts FROM calendar({quote(moment_text(since))}, {quote(moment_text(until))}, {span_sql('step', step)})"
+        if assets is None:
+            return self._answer(self._open().cursor(), f"{grid} ORDER BY ts", keys=("ts",), portable=True)
+        crossed = f"SELECT ts, asset FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
+        return self._answer(self._open().cursor(), crossed, keys=("ts", "asset"), portable=True)
+
+    def universe(self, at: Moment | None = None) -> Result:
+        """Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake."""
+        query = "SELECT * FROM universe ORDER BY product_id"
+        own = self._open().cursor(**({} if at is None else {"as_of": moment_text(at)}))
+        return self._answer(own, query, keys=("product_id",), doubts=lambda frame: self._doubts_of(query, frame))
+
+    def history(self, resource: str) -> Result:
+        """Every version ever known of the records of a registry resource, such as `products`, with `valid_from` and `valid_to`."""
+        own = self._open().cursor()
+        rows = own.execute("SELECT view_name FROM duckdb_views() WHERE schema_name = 'history' AND NOT internal ORDER BY 1").fetchall()
+        names = [row[0] for row in rows]
+        if resource not in names:
+            raise refusal("history", "a resource of the registry", f"{resource!r}{near(str(resource), names)}")
+        return self._answer(own, f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from", keys=("id", "valid_from"))
+
+    def metrics(self) -> Result:
+        """The catalogue: every metric with its value sets, defaults and availability rule.
+
+        >>> len(lake.metrics().df())
+        112
+        """
+        return self._answer(self._open().cursor(), "SELECT * FROM endpoints ORDER BY metric", keys=("metric",))
+
+    def status(self) -> Result:
+        """One row: which lake and version this is, what it holds, and what is wrong with it."""
+        return self._answer(self._open().cursor(), STATUS)
+
+    def stamp(self, query: str | Path, out: str | Path) -> dict[str, Any]:
+        """Runs a query by the command line and pins everything that its result, the Parquet file `out`, was made from."""
+        seat = self._open()
+        given = {name: seat.variables.get(name) for name in VARIABLES}
+        flags = {"as_of": "--as-of", "observed_as_of": "--observed-as-of"}
+        options = ["--out", str(Path(out).resolve())]
+        for name, value in given.items():
+            if value not in (None, False):
+                options += [flags[name], str(value)] if name in flags else ["--set", f"{name}={_word(value)}"]
+        said = program.asked_about(query, seat.folder, "stamp", options)
+        if said.get("version") != seat.version:
+            warn([f"stamped at version {said.get('version')}, this lake stands at {seat.version}: refresh() moves on"])
+        return said
+
+    def replay(self, file: str | Path) -> dict[str, Any]:
+        """Runs a stamped result again by the command line, and says whether it is the same bit for bit."""
+        return program.asked(self._open().folder, ["replay", str(Path(file).resolve())], (0, 4))
+
+    def lookahead(self, query: str | Path, *, ts: str = "ts", labels: Names = (), cutoffs: int = 50) -> dict[str, Any]:
+        """Proves or disproves by the command line that a query looks ahead: `verdict` is clean, leak or undecided."""
+        own = [labels] if isinstance(labels, str) else list(labels)
+        options = ["--ts", ts, "--cutoffs", str(cutoffs), *(["--labels", ",".join(own)] if own else [])]
+        return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
+
+    def _open(self) -> Seat:
+        if self._seat is None:
+            raise LakeError("the lake is closed; open it again with pitlake.open")
+        return self._seat
+
+    def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
+                portable: bool = False, doubts: Callable[[Any], Sequence[str | None]] | None = None) -> Result:
+        seat = self._open()
+        seat.notes = ()
+        with told():
+            return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts,
+                          text=query if portable else None)
+
+    def _joined(self, macro: str, decisions: Any, metric: str, interval: str, arguments: list[str], added: Sequence[str],
+                options: Options) -> Result:
+        where = "window" if macro == "pit_window" else macro
+        check_interval(interval, where)
+        standards = self._standards()
+        check_metrics([metric], list(standards), where)
+        own, table = self._decided(where, decisions, added, None)
+        query = join_sql(table, macro, metric, [*arguments, *options.arguments()], added)
+
+        def doubts(frame: Any) -> list[str | None]:
+            assets = empty_assets(frame, "t")
+            if not assets:
+                return []
+            return [self._doubter().of_metric(metric, interval, assets, options.dimensions(), options.component, is_empty(frame, "t"))]
+
+        return self._answer(own, query, keys=("ts", "asset"), doubts=doubts)
+
+    def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None) -> tuple[duckdb.DuckDBPyConnection, str]:
+        """A session of its own with the decisions in a table, numbered."""
+        seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
+        own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
+        if isinstance(decisions, Result):
+            decisions = decisions.text or decisions.frame()
+        if isinstance(decisions, str):
+            source = f"({decisions})"
+        else:
+            frame, naive = decided(decisions, keys, where)
+            if naive and not self._said:
+                self._said = True
+                warn([f"{where}: ts has no zone, it is taken as UTC"])
+            own.register("_pit_given", frame)
+            source = "_pit_given"
+        with told(where):
+            names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
+            self._check_clash(where, names, [*added, *(MEMBER if universe is not None else [])])
+            kind = types[[name.lower() for name in names].index("ts")]
+            if not re.match(r"TIMESTAMP|DATE$|VARCHAR$", kind):
+                if own.execute(f"SELECT count(ts) FROM {source}").fetchall() != [(0,)]:
+                    raise refusal(where, "ts as instants, or texts such as 2024-06-01T12:00:00Z", kind,
+                                  "pandas.to_datetime(…, unit='s', utc=True) makes instants of seconds")
+                source = f"(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS ts) FROM {source})"
+            moments = decisions_sql(source, universe is None)
+            if universe is not None:
+                self._check_members(own, moments, universe)
+                moments = members_sql(moments, universe)
+            own.execute(f"CREATE TEMP TABLE {table} AS {moments}").fetchall()
+        return own, table
+
+    @staticmethod
+    def _check_clash(where: str, names: Sequence[str], added: Sequence[str]) -> None:
+        taken = {name.lower() for name in [*added, KEY]}
+        clash = next((name for name in names if name.lower() in taken), None)
+        if clash is not None:
+            raise refusal(where, "decisions without a column that is added", f"{clash!r}", "rename it, or the metric's by a dict")
+
+    @staticmethod
+    def _check_members(own: duckdb.DuckDBPyConnection, moments: str, condition: str) -> None:
+        """Refuses a condition that is none, and moments at which the registry was not known."""
+        own.execute(f"SELECT product_id FROM universe WHERE (\n{condition}\n) LIMIT 0").fetchall()
+        first, start, early = own.execute(
+            f"""SELECT min(ts)::VARCHAR, any_value(known_since)::VARCHAR,
+              count(ts) > 0 AND NOT coalesce(min(ts) >= any_value(known_since), false)
+              AND NOT coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)
+            FROM ({moments}) LEFT JOIN registry_start ON true"""
+        ).fetchall()[0]
+        if early:
+            known = f"instants from {start} on, when the registry was first known" if start else "a registry: it is not known yet"
+            raise refusal("panel: universe", known, first, "open(…, registry_backfill=True) lets the first snapshot stand in")
+
+    def _standards(self) -> Standards:
+        """The catalogue's defaults of each metric, of prices, too."""
+        if self._known is None:
+            rows = self._open().cursor().execute(
+                "SELECT metric, default_interval, default_currency, default_exchange, default_network FROM endpoints ORDER BY 1"
+            ).fetchall()
+            known: dict[str, dict[str, str | None]] = {
+                row[0]: dict(zip(("interval", "currency", "exchange", "network"), row[1:])) for row in rows}
+            if PRICED in known:
+                known[PRICE] = {"interval": known[PRICED]["interval"]}
+            self._known = known
+        return self._known
+
+    def _doubter(self) -> Doubter:
+        return Doubter(self._open().cursor(as_of=None), self._standards())
+
+    def _doubts_of(self, query: str, frame: Any) -> Sequence[str | None]:
+        return self._doubter().of_query(query) if is_doubtful(frame) else []
+
+
+STATUS = """SELECT lake, version, committed_at, provider, synthetic, folder,
+  (SELECT count(*) FROM series) AS series,
+  (SELECT CAST(coalesce(sum(points), 0) AS BIGINT) FROM series) AS points,
+  (SELECT max(last_available_at) FROM series) AS last_available_at,
+  (SELECT count(*) FROM coverage WHERE state = 'failed') AS failed_windows,
+  (SELECT count(*) FROM gaps) AS gaps,
+  (SELECT count(*) FROM violations) AS violations,
+  (SELECT min(known_since) FROM registry_start) AS registry_since
+FROM lake_info"""
+
+
+def open(path: str | Path | None = None, *, as_of: Moment | None = None, observed_as_of: Moment | None = None,
+         backfill: str | None = None, registry_backfill: bool = False, set: Mapping[str, object] | None = None,
+         threads: int | None = None, memory_limit: str | None = None, progress: bool | None = None) -> Lake:
+    """Opens the lake in a folder: `path`, else `PITLAKE_DATA`, else `data`.
+
+    `as_of`: what was knowable at that instant; `observed_as_of`: what this lake held then. `backfill="rule"` lets the
+    availability rule stand in for backfilled points, `registry_backfill=True` the first snapshot for the time before it.
+    `set` gives further session variables. `progress` shows a bar on long work: on a terminal and in a notebook, unless said.
+
+    >>> import pitlake
+    >>> with pitlake.open(lake.folder, as_of="2024-03-03") as then:
+    ...     then.points("supply/current_pit").df()["v"].tolist()
+    [1.0]
+    """
+    folder = Path(path if path is not None else os.environ.get("PITLAKE_DATA") or "data").resolve()
+    if backfill not in (None, "rule", "strict"):
+        raise refusal("backfill", "'rule' or 'strict'", repr(backfill))
+    variables: dict[str, object] = {
+        "as_of": None if as_of is None else moment_text(as_of),
+        "observed_as_of": None if observed_as_of is None else moment_text(observed_as_of),
+        "backfill": backfill,
+        "registry_backfill": True if registry_backfill else None,
+        **dict(set or {}),
+    }
+    limits: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit}
+    return Lake(lambda: Seat(folder, variables, limits, wanted(progress)))
+
+
+def _database_of(folder: Path) -> Path:
+    """The folder's `lake.duckdb`; in clear words when there is none, or one of a newer layout."""
+    database = folder / "lake.duckdb"
+    if not folder.is_dir():
+        raise refusal(f"lake {folder}", "the folder of a lake", "no such folder", "name it in pitlake.open(…) or in PITLAKE_DATA")
+    layout = _layout_of(folder)
+    if layout is not None and layout > LAYOUT:
+        raise refusal(f"lake {folder}", f"a lake of layout {LAYOUT} or older", f"layout {layout}", "run `pip install --upgrade pitlake`")
+    if not database.exists():
+        started = (folder / "journal").is_dir()
+        raise refusal(f"lake {folder}", "lake.duckdb", "a lake without it" if started else "a folder without a lake",
+                      "run `pitlake views`" if started else "run `pitlake fetch`, or name the lake's folder")
+    return database
+
+
+def _layout_of(folder: Path) -> int | None:
+    """The layout that the newest entry of the journal tells; None where there is none that can be read."""
+    try:
+        names = sorted(name for name in os.listdir(folder / "journal") if re.fullmatch(r"\d{10,15}(\.checkpoint\.jsonl|\.json)", name))
+        with (folder / "journal" / names[-1]).open(encoding="utf8") as file:
+            found = json.loads(file.readline() if names[-1].endswith("l") else file.read()).get("schema_version")
+        return found if isinstance(found, int) else None
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+def _place_of(session: duckdb.DuckDBPyConnection, folder: Path) -> tuple[int, int]:
+    """Version and instant of the views; views that were made for another folder name its files."""
+    version, micros, built = session.execute("SELECT version, epoch_us(committed_at), folder FROM lake_info").fetchall()[0]
+    if built is not None and Path(built).resolve() != folder:
+        raise refusal(f"lake {folder}", "views over the files of this folder", f"views made for {built}",
+                      "the lake was moved or copied: run `pitlake views`")
+    return int(version), int(micros or 0)
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else f"CAST({quote(value)} AS DOUBLE)" if isinstance(value, float) else quote(value)
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

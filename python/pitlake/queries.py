@@ -1,0 +1,153 @@
+"""The SQL behind `points` and `panel`: the same that the command line runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .errors import near, refusal
+from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
+
+INTERVALS = ("10m", "1h", "24h", "1w", "1month")
+DIMENSIONS = ("currency", "exchange", "network")
+FIELDS = ("v", "o", "t", "available_at", "age")
+MEMBER = ("asset", "product_id", "name", "symbol", "isin", "status", "issuer_id", "asset_id", "valid_from", "assumed")
+KEY = "_pit_decision"
+PRICE, PRICED = "price_usd", "supply/current_pit"
+
+Standards = Mapping[str, Mapping[str, "str | None"]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be said to a join beside metric and interval."""
+
+    currency: str | None = None
+    exchange: str | None = None
+    network: str | None = None
+    component: str | None = None
+    latency: Span | None = None
+    max_age: Span | None = None
+    skip_nulls: bool = False
+
+    def arguments(self) -> list[str]:
+        """As a macro takes them."""
+        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component")}
+        named = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
+        spans = {"max_age": self.max_age, "latency": self.latency}
+        named += [f"{name} := {span_sql(name, value)}" for name, value in spans.items() if value is not None]
+        return named + (["skip_nulls := true"] if self.skip_nulls else [])
+
+    def dimensions(self) -> dict[str, str | None]:
+        return {name: getattr(self, name) for name in DIMENSIONS}
+
+
+def named_metrics(metrics: Names | Mapping[str, str], where: str) -> dict[str, str]:
+    """Column → metric."""
+    if isinstance(metrics, Mapping):
+        named = dict(metrics)
+    else:
+        names = [metrics] if isinstance(metrics, str) else list(metrics)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise refusal(where, "each metric once", twice)
+        named = {name: name for name in names}
+    if not named:
+        raise refusal(where, "at least one metric")
+    return named
+
+
+def check_interval(interval: object, where: str) -> None:
+    if interval not in INTERVALS:
+        raise refusal(where, f"interval as one of {', '.join(INTERVALS)}", repr(interval))
+
+
+def check_metrics(metrics: Sequence[str], known: Sequence[str], where: str) -> None:
+    """Refuses a metric that the catalogue does not have, and names the nearest."""
+    for name in metrics:
+        path = str(name).partition("#")[0]
+        if path not in known:
+            raise refusal(where, "a metric of the catalogue (lake.metrics() lists them)", f"unknown metric {path!r}{near(path, known)}")
+
+
+def cells_of(named: Mapping[str, str], fields: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Column, metric and field of each cell that a panel adds."""
+    return [(name if one == "v" else f"{name}.{one}", metric, one) for name, metric in named.items() for one in fields]
+
+
+def panel_sql(table: str, named: Mapping[str, str], interval: str, fields: Sequence[str], options: Options) -> str:
+    """Decisions × metrics over a table in which the decisions are numbered."""
+    metrics = list(dict.fromkeys(named.values()))
+    call = ", ".join(["_pit_asked", f"[{listed(metrics)}]", quote(interval), *options.arguments()])
+    cells = [f"any_value({one}) FILTER (WHERE metric = {quote(metric)}) AS {quote_name(name)}"
+             for name, metric, one in cells_of(named, fields)]
+    return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
+wide AS (
+  SELECT {KEY}, {', '.join(cells)}
+  FROM pit_long({call})
+  GROUP BY {KEY}
+)
+SELECT own.* EXCLUDE ({KEY}), wide.* EXCLUDE ({KEY})
+FROM {table} AS own JOIN wide USING ({KEY})
+ORDER BY {KEY}"""
+
+
+def join_sql(table: str, macro: str, metric: str, arguments: Sequence[str], added: Sequence[str]) -> str:
+    """One metric beside each decision, in their order."""
+    call = ", ".join(["_pit_asked", quote(metric), *arguments])
+    place = ", place" if "place" in added else ""
+    return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
+told AS (SELECT {KEY}, {', '.join(added)} FROM {macro}({call}))
+SELECT own.* EXCLUDE ({KEY}), told.* EXCLUDE ({KEY})
+FROM {table} AS own JOIN told USING ({KEY})
+ORDER BY {KEY}{place}"""
+
+
+def decisions_sql(source: str, by_asset: bool) -> str:
+    """The decisions, numbered in their order, their instants with a zone."""
+    asset = "CAST(asset AS VARCHAR) AS asset, " if by_asset else ""
+    return f"SELECT row_number() OVER () AS {KEY}, * REPLACE ({asset}{utc_sql('ts')} AS ts) FROM {source}"
+
+
+def members_sql(moments: str, condition: str) -> str:
+    """The decisions about what met a condition at each instant, and the metric assets that it was linked to then."""
+    return f"""WITH _pit_moments AS ({moments}), _pit_met AS (
+  SELECT DISTINCT member.*, link.metric_asset
+  FROM pit_universe('_pit_moments', (
+{condition}
+)) AS member
+  LEFT JOIN links AS link
+    ON link.product_id = member.product_id AND link.valid_from <= member.ts AND member.ts < link.valid_to
+)
+SELECT row_number() OVER (ORDER BY {KEY}, product_id, metric_asset) AS {KEY}, metric_asset AS asset,
+  * EXCLUDE ({KEY}, metric_asset)
+FROM _pit_met"""
+
+
+def points_sql(metrics: Sequence[str] | None, assets: Names | None, given: Mapping[str, str | None],
+               since: Moment | None, until: Moment | None, standards: Standards) -> str:
+    """Points, sorted by series and `t`; an interval or dimension that is not given is the catalogue's default."""
+    prices = metrics is not None and PRICE in metrics
+    if prices and metrics is not None and len(metrics) > 1:
+        raise refusal("points: metrics", f"{PRICE} alone, or metrics of points", "both")
+    if metrics is not None and not metrics or assets is not None and not isinstance(assets, str) and not list(assets):
+        raise refusal("points", "at least one metric and asset", "an empty list", "leave it out to mean all")
+    known = {name: row for name, row in standards.items() if prices or name != PRICE}
+
+    def own(metric: str | None) -> str:
+        values = {name: given[name] if given[name] is not None else known.get(metric or "", {}).get(name) for name in given}
+        return " AND ".join(f'"{name}" = {quote(value)}' for name, value in values.items() if value not in (None, "*"))
+
+    groups: dict[str, list[str]] = {}
+    for metric in metrics if metrics is not None else known:
+        groups.setdefault(own(metric), []).append(metric)
+    series = [" AND ".join(filter(None, [f"metric IN ({listed(names)})", rest])) for rest, names in groups.items()]
+    if metrics is None:
+        strange = f"metric NOT IN ({listed(list(known))})" if known else "true"
+        series.append(" AND ".join(filter(None, [strange, own(None)])))
+    where = [f"({' OR '.join(f'({one})' for one in series)})"]
+    where += [f"asset IN ({listed(assets)})"] if assets is not None else []
+    where += [f"t >= {utc_sql(quote(moment_text(since)))}"] if since is not None else []
+    where += [f"t < {utc_sql(quote(moment_text(until)))}"] if until is not None else []
+    order = 'metric, asset, "interval", currency, exchange, network, t'
+    return f"SELECT * FROM {PRICE if prices else 'points'} WHERE {' AND '.join(where)} ORDER BY {order}"

@@ -1,0 +1,178 @@
+"""An answer of the lake, in the form in which it is wanted."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import duckdb
+
+from .errors import LakeError, refusal, told, warn
+from .progress import bar
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    import xarray
+
+    from .lake import Seat
+
+SHOWN = 10
+
+Doubts = Callable[[Any], "Sequence[str | None]"]
+
+class Result:
+    """Rows that are computed when they are asked for, as pandas, polars, Arrow or xarray.
+
+    Asked again they are the same: the lake behind them stands at one version. Showing one in a notebook reads the rows
+    that are shown, and no others.
+
+    >>> answer = lake.sql("SELECT asset, t, v FROM points WHERE metric = 'supply/current_pit' AND currency = 'native' ORDER BY t")
+    >>> answer.columns
+    ['asset', 't', 'v']
+    >>> answer.df()["v"].tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+    def __init__(
+        self,
+        seat: Seat,
+        connection: duckdb.DuckDBPyConnection,
+        relation: duckdb.DuckDBPyRelation | None,
+        *,
+        preview: str | None = None,
+        keys: Sequence[str] = (),
+        doubts: Doubts | None = None,
+        text: str | None = None,
+    ) -> None:
+        self._seat, self._connection, self._relation = seat, connection, relation
+        self._preview = preview
+        self._keys, self._doubts, self.text = list(keys), doubts, text
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [] if self._relation is None else list(self._relation.columns)
+
+    def df(self, index: str | Sequence[str] | None = None) -> pandas.DataFrame:
+        """A pandas frame; instants are UTC with their zone, `infinity` is NaT. `index="ts"` makes the column the index."""
+        library = _module("pandas")
+        frame = library.DataFrame() if self._relation is None else self._run(self._relation.df)
+        frame = in_utc(frame)
+        self._wonder(frame)
+        if index is None:
+            return frame
+        names = [index] if isinstance(index, str) else list(index)
+        lost = [name for name in names if name not in frame.columns]
+        if lost:
+            raise refusal("df: index", f"one of the columns {', '.join(self.columns)}", lost[0])
+        return frame.set_index(names if len(names) > 1 else names[0])
+
+    def pl(self) -> polars.DataFrame:
+        """A polars frame; instants are UTC with their zone."""
+        library = _module("polars")
+        _module("pyarrow")
+        frame = library.DataFrame() if self._relation is None else library.from_arrow(self._table())
+        self._wonder(frame)
+        return cast("polars.DataFrame", frame)
+
+    def arrow(self) -> pyarrow.Table:
+        """A table of pyarrow."""
+        library = _module("pyarrow")
+        table = library.table({}) if self._relation is None else self._table()
+        self._wonder(table)
+        return cast("pyarrow.Table", table)
+
+    def xarray(self, dims: Sequence[str] | None = None) -> xarray.Dataset:
+        """A dataset of xarray with a variable for each column that is no dimension; a panel's dimensions are `ts` and `asset`."""
+        library = _module("xarray")
+        names = list(dims if dims is not None else self._keys)
+        frame = self.df()
+        lost = [name for name in names if name not in frame.columns]
+        if not names or lost:
+            raise refusal("xarray: dims", f"some of the columns {', '.join(self.columns)}", lost[0] if lost else "none")
+        if frame.duplicated(names).any():
+            raise refusal("xarray: dims", "columns that tell the rows apart", ", ".join(names), "name more of them")
+        for name in names:
+            if hasattr(frame[name].dtype, "tz"):
+                # xarray has no zones: these are UTC.
+                frame[name] = frame[name].dt.tz_localize(None)
+        return cast("xarray.Dataset", library.Dataset.from_dataframe(frame.set_index(names)))
+
+    def wide(self) -> pandas.DataFrame:
+        """A panel with a row for each `ts` and columns (metric, asset).
+
+        >>> decisions = lake.calendar("2024-03-04", "2024-03-06", "1 day", ["BTC"])
+        >>> lake.panel(decisions, "supply/current_pit").wide()["supply/current_pit", "BTC"].tolist()
+        [2.0, 3.0]
+        """
+        frame = self.df()
+        lost = [name for name in ("ts", "asset") if name not in frame.columns]
+        if lost:
+            raise refusal("wide", "columns ts and asset", f"no {lost[0]}", "wide is for panels")
+        if frame.duplicated(["ts", "asset"]).any():
+            raise refusal("wide", "one row for each ts and asset", "more", "drop the duplicates, or take .df()")
+        wide = cast("pandas.DataFrame", frame.set_index(["ts", "asset"]).unstack("asset"))
+        return wide.rename_axis(columns=["metric", "asset"])
+
+    def frame(self) -> Any:
+        """A frame of whatever is installed."""
+        try:
+            return self.arrow()
+        except LakeError:
+            return self.df()
+
+    def __repr__(self) -> str:
+        rows, more = self._head()
+        cells = [self.columns, *rows]
+        widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
+        return "\n".join([*lines, *(["… more rows follow"] if more else [])])
+
+    def _repr_html_(self) -> str:
+        rows, more = self._head()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        said = f"the first {SHOWN} rows; more follow" if more else f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
+        where = html.escape(self._seat.words())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{said} · {where}</p>"
+
+    def _head(self) -> tuple[list[tuple[str, ...]], bool]:
+        """The first rows as texts, and whether there are more."""
+        if self._relation is None:
+            return [], False
+        with told():
+            head = self._relation if self._preview is None else self._connection.sql(self._preview)
+        texts = head.limit(SHOWN + 1).project("CAST(COLUMNS(*) AS VARCHAR)")
+        rows = [tuple("" if cell is None else cell for cell in row) for row in self._run(texts.fetchall)]
+        return rows[:SHOWN], len(rows) > SHOWN
+
+    def _table(self) -> Any:
+        assert self._relation is not None
+        return self._run(self._relation.to_arrow_table)
+
+    def _run(self, work: Callable[[], Any]) -> Any:
+        with told(), bar(self._connection, self._seat.progress):
+            return work()
+
+    def _wonder(self, frame: Any) -> None:
+        """Says what may be wrong with an answer in which nothing was found."""
+        if self._doubts is not None:
+            self._seat.note(self._doubts(frame))
+            warn(self._seat.notes)
+
+def in_utc(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Instants in UTC, whatever the machine's zone; infinity, the end of what is still open, becomes NaT."""
+    for name in frame.columns:
+        if hasattr(frame[name].dtype, "tz"):
+            own = frame[name].dt.tz_convert("UTC")
+            frame[name] = own.where(own.dt.year.between(1, 9999))
+    return frame
+
+def _module(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError:
+        raise LakeError(f"{name} is not installed; run `pip install {name}`, or ask for another form") from None

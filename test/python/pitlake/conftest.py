@@ -1,0 +1,60 @@
+"""Lakes for the tests of the package: the small one of its examples, and the one of the notebooks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+NODE = ["node", "-r", str(ROOT / "scripts" / "node24.cjs")]
+if "PITLAKE_INSTALLED" not in os.environ:
+    sys.path.insert(0, str(ROOT / "python"))
+os.environ.setdefault("PITLAKE_COMMAND", f"node {ROOT / 'scripts' / 'launch.cjs'}")
+
+import pitlake  # noqa: E402
+
+
+def pytest_configure(config):
+    # Of DuckDB itself.
+    config.addinivalue_line("filterwarnings", "ignore:The inplace keyword")
+
+
+def make_small(folder: Path, *more: str) -> Path:
+    subprocess.run([*NODE, str(ROOT / "test/python/pitlake/small-lake.ts"), str(folder), *more], check=True, cwd=ROOT)
+    return folder
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [*os.environ["PITLAKE_COMMAND"].split(), *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """The folder of the small lake; nobody writes to it."""
+    return make_small(tmp_path_factory.mktemp("small") / "lake")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A small lake of the test's own."""
+    return make_small(tmp_path / "lake")
+
+
+@pytest.fixture
+def lake(small):
+    with pitlake.open(small) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def notebooks():
+    """The folder of the notebooks' lake."""
+    folder = Path(os.environ.get("PITLAKE_NOTEBOOK_LAKE", ROOT / ".cache" / "notebook-lake"))
+    if not (folder / "lake.duckdb").exists():
+        pytest.fail("the lake of the notebooks is not there: scripts/notebook-lake.sh makes it")
+    return folder

@@ -1,0 +1,159 @@
+"""The forms of an answer, and what is read to show one."""
+
+import datetime as dt
+import struct
+import warnings
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from conftest import command
+
+import pitlake
+
+SUPPLY = "supply/current_pit"
+
+
+def test_forms_tell_the_same(lake):
+    answer = lake.points(SUPPLY)
+    frame, polars, table = answer.df(), answer.pl(), answer.arrow()
+    assert list(frame.columns) == polars.columns == table.column_names == answer.columns
+    assert frame["v"].tolist() == polars["v"].to_list() == table["v"].to_pylist() == [1, 2, 3]
+    assert str(frame["t"].dt.tz) == "UTC" and polars["t"].dtype.time_zone == "UTC"
+    assert str(table.schema.field("t").type) == "timestamp[us, tz=UTC]"
+    assert polars["available_at"][0].timestamp() == frame["available_at"][0].timestamp()
+
+
+def test_index_on_request(lake):
+    indexed = lake.points(SUPPLY).df(index="t")
+    assert isinstance(indexed.index, pd.DatetimeIndex) and str(indexed.index.tz) == "UTC"
+    assert indexed["v"].tolist() == [1, 2, 3]
+    assert lake.points(SUPPLY).df(index=["asset", "t"]).index.names == ["asset", "t"]
+    with pytest.raises(pitlake.LakeError, match="index: expected one of the columns .*, got day"):
+        lake.points(SUPPLY).df(index="day")
+
+
+def test_infinity_is_nat_in_pandas(lake):
+    products = lake.history("products").df()
+    assert 0 < products["valid_to"].isna().sum() < len(products) and str(products["valid_to"].dt.tz) == "UTC"
+
+
+def test_wide_and_xarray_have_both_keys(lake):
+    days = lake.calendar("2024-03-03", "2024-03-05", "1 day", ["BTC", "ETH"])
+    panel = lake.panel(days, {"a": SUPPLY, "b": "indicators/sopr_adjusted_pit"})
+    with pytest.warns(pitlake.LakeWarning, match="for asset 'ETH'"):
+        wide = panel.wide()
+    assert list(wide.columns) == [("a", "BTC"), ("a", "ETH"), ("b", "BTC"), ("b", "ETH")]
+    assert wide.columns.names == ["metric", "asset"] and str(wide.index.tz) == "UTC"
+    assert wide["a", "BTC"].tolist() == [1, 2] and wide["a", "ETH"].isna().all()
+    with pytest.warns(pitlake.LakeWarning):
+        cube = panel.xarray()
+    assert dict(cube.sizes) == {"ts": 2, "asset": 2} and float(cube["a"].sel(asset="BTC")[1]) == 2
+    with pytest.raises(pitlake.LakeError, match="tell the rows apart"):
+        lake.points(SUPPLY, currency="*").xarray()
+
+
+def test_shown_rows_are_all_that_is_read(lake):
+    """Ten million million rows would take days."""
+    endless = lake.sql("SELECT range AS n, '<b>' AS tag FROM range(10_000_000_000_000)")
+    page = endless._repr_html_()
+    assert page.count("<tr>") == 11 and "&lt;b&gt;" in page and "<b>" not in page
+    assert "first 10 rows; more follow" in page and "version 1" in page
+    assert repr(endless).splitlines()[-1] == "… more rows follow" and len(repr(endless).splitlines()) == 12
+    assert "more" not in repr(lake.points(SUPPLY)) and "3 rows" in lake.points(SUPPLY)._repr_html_()
+
+
+def test_a_shown_panel_reads_its_first_decisions_alone(lake):
+    days = lake.calendar("2024-01-01", "2025-01-01", "10 minutes", ["BTC"])
+    panel = lake.panel(days, SUPPLY)
+    rows, more = panel._head()
+    assert more and [row[0] for row in rows] == [f"2024-01-01 0{n // 6}:{n % 6}0:00+00" for n in range(10)]
+    plan = panel._connection.sql("EXPLAIN ANALYZE " + panel._preview).fetchall()[0][1]
+    whole = panel._connection.sql("EXPLAIN ANALYZE " + panel._relation.sql_query()).fetchall()[0][1]
+    assert "52,704" in whole and "52,704" not in plan
+
+
+def test_parameters_frames_and_temporary_tables(lake):
+    assert lake.sql("SELECT ? + ? AS n", [1, 2]).df()["n"].tolist() == [3]
+    assert lake.sql("SELECT $n AS n, $at::VARCHAR AS at", {"n": None, "at": dt.date(2024, 1, 2)}).pl().rows() == [(None, "2024-01-02")]
+    mine = pd.DataFrame({"asset": ["BTC"], "ts": pd.to_datetime(["2024-03-04"], utc=True)})
+    joined = f"SELECT v FROM pit_join('mine', '{SUPPLY}', '24h')"
+    for frame in (mine, pl.from_pandas(mine), pa.Table.from_pandas(mine), lake.calendar("2024-03-04", "2024-03-05", "1 day", ["BTC"])):
+        assert lake.sql(joined, frames={"mine": frame}).df()["v"].tolist() == [2]
+    lake.sql("CREATE TEMP TABLE kept AS SELECT 7 AS n")
+    assert lake.sql("FROM kept").df()["n"].tolist() == [7]
+    assert lake.sql("CREATE TEMP TABLE one AS SELECT 1 AS n; SELECT n + 1 AS m FROM one").df()["m"].tolist() == [2]
+
+
+def test_an_answer_as_decisions(lake):
+    days = lake.calendar("2024-03-03", "2024-03-05", "1 day", ["BTC"])
+    first = lake.panel(days, {"a": SUPPLY})
+    both = lake.panel(first, {"b": SUPPLY}, latency="1d").df()
+    assert both["a"].tolist() == [1, 2] and both["b"].isna().tolist() == [True, False] and both["b"][1] == 1
+    assert lake.panel(lake.sql("SELECT 'BTC' AS asset, TIMESTAMP '2024-03-04' AS ts"), SUPPLY).df()[SUPPLY].tolist() == [2]
+
+
+def test_status_is_one_row(lake):
+    row = lake.status().df().iloc[0]
+    assert (row["version"], row["series"], row["points"], row["failed_windows"]) == (1, 4, 12, 0)
+    assert str(row["registry_since"]).startswith("2024-01-21")
+
+
+def test_state_of_knowledge(small):
+    with pitlake.open(small, as_of=dt.datetime(2024, 3, 3)) as then:
+        assert then.points(SUPPLY).df()["v"].tolist() == [1]
+        assert "as_of 2024-03-03" in repr(then) and "as_of" in then.points(SUPPLY)._repr_html_()
+        assert len(then.universe("2024-08-01").df()) > 0
+        with pytest.warns(pitlake.LakeWarning, match="before its first snapshot"):
+            assert len(then.universe("2024-01-02").df()) == 0
+        assert then.points(SUPPLY).df()["v"].tolist() == [1]
+    zone = dt.timezone(dt.timedelta(hours=9))
+    with pitlake.open(small, as_of=dt.datetime(2024, 3, 3, 9, 9, 59, tzinfo=zone)) as then:
+        assert then.points(SUPPLY).df()["v"].tolist() == [1]
+    with pitlake.open(small, observed_as_of="2024-03-31") as then, pytest.warns(pitlake.LakeWarning):
+        assert len(then.points(SUPPLY).df()) == 0
+    with pitlake.open(small, set={"mine": 7}, threads=1, memory_limit="1GB") as then:
+        assert then.sql("SELECT getvariable('mine') AS n").df()["n"].tolist() == [7]
+        assert then.sql("SELECT current_setting('threads') AS n").df()["n"].tolist() == [1]
+
+
+def test_notes_are_those_of_the_last_answer(lake):
+    with pytest.warns(pitlake.LakeWarning, match="did you mean 'BTC'") as caught:
+        lake.points(SUPPLY, "btc").df()
+    [one] = [one for one in caught if one.category is pitlake.LakeWarning]
+    assert one.filename == __file__ and lake.notes == (str(one.message),)
+    lake.points(SUPPLY).df()
+    assert lake.notes == ()
+
+
+def test_panel_is_that_of_the_command_line(notebooks, tmp_path):
+    """Row for row, doubles by their 64 bits."""
+    metrics = ["addresses/active_count_pit", "price_usd", "supply/current_pit", "indicators/sopr_adjusted_pit",
+               "addresses/supply_distribution_relative_pit#/above_100k"]
+    for number, (flags, options) in enumerate([
+        ([], {}),
+        (["--latency", "15m", "--max-age", "2d", "--fields", "v,t,available_at"],
+         {"latency": "15m", "max_age": "2d", "fields": ["v", "t", "available_at"]}),
+        (["--skip-nulls", "--currency", "usd"], {"skip_nulls": True, "currency": "usd"}),
+        (["--as-of", "2026-03-01"], {}),
+    ]):
+        out = tmp_path / f"{number}.parquet"
+        done = command("panel", "--calendar", "2026-01-01,2026-07-01,1d", "--assets", "BTC,ETH,NONE", "--metrics", ",".join(metrics),
+                       *flags, "--out", out, "--data", notebooks)
+        assert done.returncode == 0, done.stderr
+        theirs = pa.parquet.read_table(out)
+        with pitlake.open(notebooks, as_of="2026-03-01" if "--as-of" in flags else None) as lake, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            days = lake.calendar("2026-01-01", "2026-07-01", "1d", ["BTC", "ETH", "NONE"])
+            ours = lake.panel(days, metrics, **options).arrow()
+        assert bits(theirs) == bits(ours), flags
+
+
+def bits(table):
+    """Every cell as text, doubles by their bytes; in the order of the columns of the decisions."""
+    table = table.select(["asset", "ts", *[name for name in table.column_names if name not in ("asset", "ts")]])
+    rows = table.to_pylist()
+    assert len(rows) == 543
+    return table.column_names, [[struct.pack(">d", cell) if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows]

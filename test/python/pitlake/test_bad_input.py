@@ -1,0 +1,129 @@
+"""What cannot be answered ends in one exception, with the fix in its text."""
+
+import warnings
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from conftest import ROOT
+
+import pitlake
+
+SUPPLY = "supply/current_pit"
+ONE = pd.DataFrame({"asset": ["BTC"], "ts": pd.to_datetime(["2024-03-04"], utc=True)})
+
+
+def refused(ask) -> str:
+    with pytest.raises(pitlake.LakeError) as caught:
+        ask()
+    return str(caught.value)
+
+
+def test_no_lake(tmp_path, own):
+    assert "expected the folder of a lake, got no such folder" in refused(lambda: pitlake.open(tmp_path / "none"))
+    (tmp_path / "bare").mkdir()
+    assert "run `pitlake fetch`" in refused(lambda: pitlake.open(tmp_path / "bare"))
+    (own / "lake.duckdb").rename(own / "aside")
+    assert "run `pitlake views`" in refused(lambda: pitlake.open(own))
+    (own / "lake.duckdb").write_bytes(b"no database at all, but long enough to be read as the head of one" * 100)
+    assert "that DuckDB can open" in refused(lambda: pitlake.open(own))
+    assert list((own / "locks").glob("pin-*")) == [], "a lake that does not open is not pinned"
+    (own / "aside").replace(own / "lake.duckdb")
+    moved = own.rename(own.parent / "moved")
+    assert "run `pitlake views`" in refused(lambda: pitlake.open(moved))
+
+
+def test_newer_layout(own):
+    assert pitlake.lake.LAYOUT == int((ROOT / "src/ledger/entry.ts").read_text().split("journalSchema = ")[1].split("\n")[0])
+    (own / "journal" / "0000000002.json").write_text('{"schema_version": 99, "version": 2}')
+    said = refused(lambda: pitlake.open(own))
+    assert "layout 99" in said and "pip install --upgrade pitlake" in said
+
+
+def test_metrics_and_options(lake):
+    unknown = refused(lambda: lake.panel(ONE, "supply/curent_pit"))
+    assert "unknown metric 'supply/curent_pit'; did you mean 'supply/current_pit'?" in unknown and "lake.metrics()" in unknown
+    for ask in (lambda: lake.points("supply/curent_pit"), lambda: lake.pit_join(ONE, "supply/curent_pit"),
+                lambda: lake.window(ONE, "supply/curent_pit", 2)):
+        assert "did you mean 'supply/current_pit'?" in refused(ask)
+    assert "expected each metric once" in refused(lambda: lake.panel(ONE, [SUPPLY, SUPPLY]))
+    assert "at least one metric" in refused(lambda: lake.panel(ONE, []))
+    assert "interval as one of 10m" in refused(lambda: lake.panel(ONE, SUPPLY, "2h"))
+    assert "has no interval" in refused(lambda: lake.panel(ONE, "indicators/accumulation_trend_score_pit", "10m").df())
+    assert "latency: expected a time" in refused(lambda: lake.panel(ONE, SUPPLY, latency="soon"))
+    assert "fields: expected some of v" in refused(lambda: lake.panel(ONE, SUPPLY, fields=["w"]))
+    for n in (0, "3", True, 1.5):
+        assert "window: n: expected" in refused(lambda: lake.window(ONE, SUPPLY, n))
+    assert "did you mean 'products'?" in refused(lambda: lake.history("product"))
+    assert "as_of: expected a date" in refused(lambda: pitlake.open(lake.folder, as_of="soon"))
+    assert "backfill: expected 'rule'" in refused(lambda: pitlake.open(lake.folder, backfill="all"))
+    assert "price_usd alone" in refused(lambda: lake.points([SUPPLY, "price_usd"]))
+    assert "an empty list" in refused(lambda: lake.points(SUPPLY, []))
+
+
+def test_sql(lake):
+    assert 'column "nope"' in refused(lambda: lake.sql("SELECT nope FROM points"))
+    assert "CREATE TEMP TABLE is allowed" in refused(lambda: lake.sql("CREATE TABLE mine AS SELECT 1"))
+    assert "pitlake.open(…, as_of=…)" in refused(lambda: lake.sql("SELECT 1; set variable AS_OF = '2024-01-01'"))
+    assert lake.sql("SELECT 'SET VARIABLE as_of' AS said").df()["said"].tolist() == ["SET VARIABLE as_of"]
+    lake.close()
+    assert "closed" in refused(lambda: lake.sql("SELECT 1"))
+
+
+def test_naive_instants_are_utc_and_said_once(lake):
+    with pytest.warns(pitlake.LakeWarning, match="ts has no zone, it is taken as UTC") as caught:
+        for frame in (naive(ONE), pl.from_pandas(naive(ONE)), pa.Table.from_pandas(naive(ONE)), naive(ONE).set_index("ts")):
+            answer = lake.panel(frame, SUPPLY).df()
+            assert answer[SUPPLY].tolist() == [2] and answer["ts"].tolist() == ONE["ts"].tolist()
+    [one] = [one for one in caught if one.category is pitlake.LakeWarning]
+    assert one.filename == __file__
+
+
+def naive(frame):
+    return frame.assign(ts=frame["ts"].dt.tz_localize(None))
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York", "+05:30"])
+def test_other_zones_are_the_same_instants(lake, zone):
+    instants = pd.Series(pd.to_datetime(["2024-03-04 00:09:59", "2024-03-04 00:10:00"], utc=True))
+    frame = pd.DataFrame({"asset": "BTC", "ts": instants.dt.tz_convert(zone)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pitlake.LakeWarning)
+        for given in (frame, frame.set_index("ts"), pl.from_pandas(frame)) if zone != "+05:30" else (frame, frame.set_index("ts")):
+            answer = lake.panel(given, SUPPLY).df()
+            assert answer[SUPPLY].tolist() == [2, 3] and answer["ts"].tolist() == instants.tolist()
+            assert str(answer["ts"].dt.tz) == "UTC"
+
+
+def test_mixed_zones(lake):
+    tokyo, york = pd.Timestamp("2024-03-04 09:10", tz="Asia/Tokyo"), pd.Timestamp("2024-03-03 19:09:59", tz="America/New_York")
+    mixed = pd.DataFrame({"asset": "BTC", "ts": pd.Series([tokyo, york], dtype=object)})
+    assert lake.panel(mixed, SUPPLY).df()[SUPPLY].tolist() == [3, 2]
+    texts = pd.DataFrame({"asset": "BTC", "ts": ["2024-03-04T09:10:00+09:00", "2024-03-04T00:09:59Z", "2024-03-04 00:10:00"]})
+    assert lake.panel(texts, SUPPLY).df()[SUPPLY].tolist() == [3, 2, 3]
+    both = pd.DataFrame({"asset": "BTC", "ts": pd.Series([tokyo, pd.Timestamp("2024-03-04")], dtype=object)})
+    said = refused(lambda: lake.panel(both, SUPPLY))
+    assert "both in one column" in said and "pandas.to_datetime(…, utc=True)" in said
+
+
+def test_columns(lake):
+    twice = pd.concat([ONE, ONE[["ts"]]], axis=1)
+    assert "expected each column once, got 'ts' twice; drop or rename" in refused(lambda: lake.panel(twice, SUPPLY))
+    assert "twice" in refused(lambda: lake.panel(ONE.assign(TS=1), SUPPLY))
+    assert "rename it" in refused(lambda: lake.panel(ONE.assign(x=1), {"X": SUPPLY}))
+    assert "rename it" in refused(lambda: lake.pit_join(ONE.assign(v=1), SUPPLY))
+    assert "no column asset" in refused(lambda: lake.panel(ONE[["ts"]], SUPPLY))
+    assert "pandas.DataFrame(…) makes one" in refused(lambda: lake.panel([{"asset": "BTC"}], SUPPLY))
+    assert "columns of several levels" in refused(lambda: lake.panel(pd.concat({"a": ONE}, axis=1), SUPPLY))
+    numbers = ONE.assign(ts=[1709510400])
+    assert "unit='s'" in refused(lambda: lake.panel(numbers, SUPPLY))
+
+
+def test_frames_of_no_rows(lake):
+    empty = [ONE.head(0), pd.DataFrame({"asset": [], "ts": []}), pl.from_pandas(ONE).head(0), pl.DataFrame({"asset": [], "ts": []}),
+             pa.Table.from_pandas(ONE).slice(0, 0), pd.DataFrame({"asset": pd.Series(dtype=str), "ts": pd.Series(dtype=object)})]
+    for frame in empty:
+        for answer in (lake.panel(frame, {"x": SUPPLY}), lake.pit_join(frame, SUPPLY), lake.window(frame, SUPPLY, 3)):
+            got = answer.df()
+            assert len(got) == 0 and list(got.columns)[:2] == ["asset", "ts"] and len(got.columns) > 2

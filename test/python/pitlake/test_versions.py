@@ -1,0 +1,124 @@
+"""A lake stands at its version while jobs write and vacuum frees; refresh moves on."""
+
+import json
+import multiprocessing
+import os
+
+import pytest
+from conftest import command, make_small
+
+import pitlake
+
+SUPPLY = "supply/current_pit"
+
+
+def pins(folder):
+    return sorted((folder / "locks").glob("pin-python-*.lock"))
+
+
+def moved_on(folder):
+    """Another day, every partition merged into one file, superseded ones freed."""
+    make_small(folder, "--more")
+    assert command("compact", "--data", folder).returncode == 0
+    freed = command("vacuum", "--keep", "0s", "--yes", "--json", "--data", folder)
+    assert freed.returncode == 0, freed.stderr
+    return json.loads(freed.stdout)["data"]["files"]
+
+
+def test_a_job_beside_changes_no_answer(own):
+    lake = pitlake.open(own)
+    answer, version = lake.points(SUPPLY, currency="*"), lake.version
+    before = answer.df()
+    assert moved_on(own) == 0, "the pin keeps what this version reads"
+    assert answer.df().equals(before) and lake.points(SUPPLY, currency="*").df().equals(before) and lake.version == version
+    beside = pitlake.open(own)
+    assert beside.version > version and beside.points(SUPPLY).df()["v"].tolist() == [1, 2, 3, 4]
+    assert lake.refresh() == beside.version and lake.points(SUPPLY).df()["v"].tolist() == [1, 2, 3, 4]
+    assert answer.df().equals(before), "an answer stays at its version"
+    del answer
+    freed = command("vacuum", "--keep", "0s", "--yes", "--json", "--data", own)
+    assert json.loads(freed.stdout)["data"]["files"] > 0, "nobody needs the earlier version any more"
+    assert lake.points(SUPPLY).df()["v"].tolist() == [1, 2, 3, 4]
+    lake.close(), beside.close()
+    assert pins(own) == [] and not list((own / "locks").glob("pin-python-*"))
+
+
+def test_nothing_is_kept_for_nobody(own):
+    pitlake.open(own).close()
+    assert moved_on(own) > 0
+
+
+def opened_and_killed(folder):
+    lake = pitlake.open(folder)
+    assert lake._seat.pin.held
+    os._exit(9)
+
+
+def test_a_killed_reader_keeps_nothing(own):
+    child = multiprocessing.get_context("fork").Process(target=opened_and_killed, args=(own,))
+    child.start()
+    child.join()
+    assert child.exitcode == 9 and len(pins(own)) == 1
+    assert moved_on(own) > 0
+
+
+def test_a_forked_child_leaves_the_pin_alone(own):
+    lake = pitlake.open(own)
+    child = multiprocessing.get_context("fork").Process(target=lambda: lake._seat.pin.release())
+    child.start()
+    child.join()
+    assert child.exitcode == 0 and len(pins(own)) == 1 and moved_on(own) == 0
+    lake.close()
+
+
+def test_a_collected_lake_lets_go(own):
+    lake = pitlake.open(own)
+    assert len(pins(own)) == 1
+    del lake
+    assert pins(own) == []
+
+
+def test_a_folder_that_cannot_be_written_is_read_without_a_pin(own, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", denied)
+    lake = pitlake.open(own)
+    assert not lake._seat.pin.held and lake.points(SUPPLY).df()["v"].tolist() == [1, 2, 3]
+    lake.close()
+
+
+def test_the_pin_says_since_when(own):
+    with pitlake.open(own) as lake:
+        [holder] = (own / "locks").glob("pin-python-*.json")
+        said = json.loads(holder.read_text())
+        assert said["pid"] == os.getpid()
+        assert said["since"] == lake.sql("SELECT epoch_us(committed_at) AS at FROM lake_info").df()["at"][0]
+
+
+def test_two_states_in_one_process(own):
+    with pitlake.open(own) as now, pitlake.open(own, as_of="2024-03-03") as then:
+        assert now.points(SUPPLY).df()["v"].tolist() == [1, 2, 3] and then.points(SUPPLY).df()["v"].tolist() == [1]
+        assert now.points(SUPPLY).df()["v"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_without_the_command_line(own, monkeypatch, fails):
+    with pitlake.open(own) as lake:
+        if fails:
+            monkeypatch.delenv("PITLAKE_COMMAND")
+            monkeypatch.setenv("PATH", "")
+            for ask in (lambda: lake.stamp("SELECT 1 AS n", "x.parquet"), lambda: lake.replay("x"), lambda: lake.lookahead("SELECT 1")):
+                with pytest.raises(pitlake.LakeError, match="not installed: run `npm install --global pitlake`"):
+                    ask()
+            return
+        query = f"WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-03', '2024-03-06', '1 day')) SELECT ts, v FROM pit_join('d', '{SUPPLY}', '24h') ORDER BY ts"
+        out = own.parent / "stamped.parquet"
+        said = lake.stamp(query, out)
+        assert said["rows"] == 3 and said["version"] == lake.version and out.exists()
+        assert lake.replay(out)["same"] is True
+        assert lake.lookahead(query)["verdict"] == "clean"
+        ahead = f"SELECT t AS ts, v FROM points WHERE metric = '{SUPPLY}' AND currency = 'usd'"
+        assert lake.lookahead(ahead)["verdict"] == "leak"
+        with pytest.raises(pitlake.LakeError, match="nope"):
+            lake.stamp("SELECT nope FROM points", out)
