@@ -18,7 +18,7 @@ const whole = [
   'test/laws/L1-publish-python.test.ts',
   'test/views/{panel-python,peers,readers}.test.ts',
   // What the pages tell to type, and what the system around runs.
-  'test/cli/{first-hour,hooks,service}.test.ts',
+  'test/cli/{findings,first-hour,hooks,service}.test.ts',
   // Whole years, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
   'test/cli/{heedless,own-resource}.test.ts',

@@ -113,7 +113,7 @@ function wantedOf(input: Input, deps: Deps, { settings, catalogue }: ReturnType<
 }
 
 /** Names of resources as typed; null: all. */
-function namesOf(named: readonly string[], known: readonly string[]): readonly string[] | null {
+export function namesOf(named: readonly string[], known: readonly string[]): readonly string[] | null {
   if (named.includes('*')) return null
   const unknown = named.find((name) => !known.includes(name))
   if (unknown === undefined) return named

@@ -1,15 +1,19 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { acceptViolations, type Listed, type ListedFilter, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { acceptedPrefix, listFindings, type ListedFinding } from '../registry/accepted.ts'
 import { formatInstant } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { number, table } from './print.ts'
 import { type CommandSpec, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
+import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from './world.ts'
 
 const filterOptions: readonly OptionSpec[] = [
+  { flags: '--resources LIST', about: "only what the registry contradicts: these resources, by comma, or '*'" },
   { flags: '--paths LIST', about: 'only these endpoints, by comma, `*` as a glob' },
   { flags: '--assets LIST', about: 'only these assets, by comma, `*` as a glob' },
 ]
@@ -18,19 +22,24 @@ const filterOptions: readonly OptionSpec[] = [
 export const listCommand: CommandSpec = {
   name: 'violations list',
   ends: [4],
-  summary: 'List stored values that differ upstream, and series with points that are refused.',
-  options: [{ flags: '--all', about: 'also those that were accepted' }, ...filterOptions],
+  summary: 'List stored values and records that differ upstream, and series with points that are refused.',
+  options: [
+    { flags: '--all', about: 'also those that were accepted, and those that a snapshot has settled' },
+    ...filterOptions,
+  ],
   details:
-    'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). The id includes the offered value: a third value is a violation of its own.',
+    'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). The id includes the offered value: a third value is a violation of its own. Records of the registry\nare those that `pitlake verify` found; once the lake has taken over what it offers they are settled.',
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings, catalogue } = readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
-    const all = listViolations(ledger, filterOf(input))
-    const shown = flagOption(input, 'all') ? all : all.filter(({ accepted_at }) => accepted_at === null)
+    const all = await differing(input, ledger, catalogue)
+    const shown = flagOption(input, 'all') ? all : all.filter(isOpen)
     const accepted = all.filter(({ accepted_at }) => accepted_at !== null).length
+    const settled = all.filter((one) => one.accepted_at === null && !isOpen(one)).length
     const words = (): string => {
       const list = shown.length > 0 ? table(header, shown.map(line)) : ''
-      return `${list}${number(all.length - accepted)} not accepted, ${number(accepted)} accepted\n`
+      const more = settled === 0 ? '' : `, ${number(settled)} settled`
+      return `${list}${number(all.length - accepted - settled)} not accepted, ${number(accepted)} accepted${more}\n`
     }
     return { document: { violations: shown.map(scripted) }, words }
   },
@@ -44,20 +53,42 @@ export const acceptCommand: CommandSpec = {
   args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
   options: [{ flags: '--why TEXT', about: 'the reason, for whoever asks later' }, ...filterOptions],
   details:
-    'With --paths or --assets instead of ids everything that they choose and nobody has accepted. What is accepted is\ncounted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
+    'With --paths, --assets or --resources instead of ids everything that they choose and nobody has accepted. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
     const why = textOption(input, 'why')?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
     using ledger = await Ledger.open(settings.data)
-    const ids = idsOf(input, ledger)
+    const ids = await idsOf(input, ledger, catalogue)
     const world = lakeWorld(deps, 'violations accept')
-    const done = await acceptViolations(ledger, { ids, why }, world)
+    const findings = await listFindings(ledger, null)
+    const elsewhere = new Map(
+      findings.map(({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }]),
+    )
+    const done = await acceptViolations(ledger, { ids, why }, world, elsewhere)
     if (done.made) await buildViews(ledger, { catalogue, deps: world })
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
     return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
   },
+}
+
+type Differing = Listed | ListedFinding
+
+/** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
+async function differing(input: Input, ledger: Ledger, { resources }: Catalogue): Promise<Differing[]> {
+  const filter = filterOf(input)
+  const named = listOption(input, 'resources')
+  const ofPoints = filter.paths !== null || filter.assets !== null
+  const points = named !== undefined && !ofPoints ? [] : listViolations(ledger, filter)
+  if (named === undefined && ofPoints) return points
+  const findings = await listFindings(ledger, named === undefined ? null : namesOf(named, [...resources.keys()]))
+  return [...points, ...findings]
+}
+
+/** Whether there is something to look at. */
+function isOpen(one: Differing): boolean {
+  return one.accepted_at === null && !('settled' in one && one.settled)
 }
 
 function filterOf(input: Input): ListedFilter {
@@ -65,31 +96,46 @@ function filterOf(input: Input): ListedFilter {
 }
 
 /** The ids typed, or those that the filters choose; one without the other. */
-function idsOf(input: Input, ledger: Ledger): readonly string[] {
-  const filter = filterOf(input)
-  const filtered = filter.paths !== null || filter.assets !== null
+async function idsOf(input: Input, ledger: Ledger, catalogue: Catalogue): Promise<readonly string[]> {
+  const filtered = ['paths', 'assets', 'resources'].some((name) => listOption(input, name) !== undefined)
   if (filtered === input.args.length > 0) {
     const got = filtered ? 'both' : 'neither'
     throw usage('pitlake violations accept', {
-      expected: 'ids, or --paths and --assets',
+      expected: 'ids, or --paths, --assets and --resources',
       got,
       next: 'see pitlake violations list',
     })
   }
   if (!filtered) return input.args
-  const open = listViolations(ledger, filter).filter(({ accepted_at }) => accepted_at === null)
-  return open.map(({ id }) => id)
+  return (await differing(input, ledger, catalogue)).filter(isOpen).map(({ id }) => id)
 }
 
-/** A violation under the names that scripts rely on. */
-export function scripted({ id, series, t, kind, stored, offered, accepted_at, why }: Listed): object {
-  const accepted = accepted_at === null ? null : new Date(accepted_at / 1000).toISOString()
+const dateOf = (at: number): string => new Date(at / 1000).toISOString()
+
+/** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
+export function scripted(one: Differing): object {
+  const { id, kind, accepted_at, why } = one
+  const accepted = accepted_at === null ? null : dateOf(accepted_at)
+  if ('record' in one) {
+    const { resource, record, detail, held: stored, offered, found_at, settled } = one
+    const about = { resource, record, detail, found_at: dateOf(found_at), settled }
+    return { id, ...noSeries, t: null, kind, stored, offered, accepted, why, ...about }
+  }
+  const { series, t, stored, offered } = one
   return { id, ...readableSeries(series), t: formatInstant(t), kind, stored, offered, accepted, why }
 }
 
+const noSeries = { metric: null, asset: null, interval: null, currency: null, exchange: null, network: null }
+
 const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'accepted']
 
-function line({ id, series, t, kind, stored, offered, accepted_at, why }: Listed): (string | null)[] {
-  const accepted = accepted_at === null ? null : `${new Date(accepted_at / 1000).toISOString().slice(0, 10)}: ${why}`
+function line(one: Differing): (string | null)[] {
+  const { id, kind, accepted_at, why } = one
+  const accepted = accepted_at === null ? null : `${dateOf(accepted_at).slice(0, 10)}: ${why}`
+  if ('record' in one) {
+    const state = accepted ?? (one.settled ? 'settled' : null)
+    return [id, kind, `${one.resource} ${one.record}`, dateOf(one.found_at).slice(0, 10), null, one.detail, state]
+  }
+  const { series, t, stored, offered } = one
   return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, accepted]
 }

@@ -196,6 +196,20 @@ export function heldStates<T>(index: Index, prefix: string, check: Check<T>): [s
   return rows.map(({ key, value }) => [String(key), proven(check, parsed(value, prefix), prefix)])
 }
 
+/** The same with the instant of the commit that set each. */
+export function datedStates<T>(index: Index, prefix: string, check: Check<T>): { key: string; value: T; at: Micros }[] {
+  const rows = index
+    .statement(
+      `SELECT key, value, committed_at FROM state JOIN versions USING (version) WHERE substr(key, 1, ?) = ? ORDER BY key`,
+    )
+    .all(prefix.length, prefix)
+  return rows.map(({ key, value, committed_at }) => ({
+    key: String(key).slice(prefix.length),
+    value: proven(check, parsed(value, prefix), prefix),
+    at: Number(committed_at),
+  }))
+}
+
 /** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
 export function heldWeekStart(index: Index): Weekday {
   const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) = '1w' AND first_t IS NOT NULL LIMIT 1`

@@ -67,6 +67,12 @@ function refusals(ledger: Ledger): Refused[] {
   })
 }
 
+/** What else a person may take note of: where the state keeps that, and since when somebody has; null: nobody yet. */
+export interface Elsewhere {
+  readonly state: string
+  readonly accepted_at: Micros | null
+}
+
 /** What came of accepting. */
 export interface Acceptance {
   readonly version: number
@@ -78,12 +84,13 @@ export interface Acceptance {
 
 /**
  * Takes note of what differs upstream, as one dated version with the reason given: no data change. A refused series is
- * `unsupported: withdrawn` from then on.
+ * `unsupported: withdrawn` from then on. Of what is kept elsewhere the state takes note.
  */
 export async function acceptViolations(
   ledger: Ledger,
   { ids, why }: { readonly ids: readonly string[]; readonly why: string },
   deps: RewriteDeps,
+  elsewhere: ReadonlyMap<string, Elsewhere> = new Map(),
 ): Promise<Acceptance> {
   let accepted: string[] = []
   let known: string[] = []
@@ -91,18 +98,26 @@ export async function acceptViolations(
     ledger,
     async (ticket) => {
       const all = new Map(listViolations(ledger, { paths: null, assets: null }).map((one) => [one.id, one]))
-      const named = [...new Set(ids)].map((id) => all.get(id) ?? unknown(id))
+      const named = [...new Set(ids)].map((id) => ({
+        id,
+        accepted_at: (all.get(id) ?? elsewhere.get(id) ?? unknown(id)).accepted_at,
+      }))
       const fresh = named.filter(({ accepted_at }) => accepted_at === null)
       accepted = fresh.map(({ id }) => id)
       known = named.filter(({ accepted_at }) => accepted_at !== null).map(({ id }) => id)
       if (fresh.length === 0) return null
-      const notes = fresh.map(({ id, series, t, kind, offered }): Accepted => ({ id, series, t, kind, offered, why }))
+      const notes = fresh.flatMap(({ id }): Accepted[] => {
+        const one = all.get(id)
+        return one ? [{ id, series: one.series, t: one.t, kind: one.kind, offered: one.offered, why }] : []
+      })
+      const states = accepted.flatMap((id) => elsewhere.get(id)?.state ?? [])
       const withdrawn = refusals(ledger).filter(({ listed }) => accepted.includes(listed.id))
       return {
         job: 'accept',
         run: `accept-${ticket.version}-${deps.holder.pid}`,
         provider: providerOf(ledger),
         accepted: notes,
+        state: Object.fromEntries(states.map((key) => [key, { why }])),
         coverage: withdrawn.flatMap(({ rows }) =>
           rows.map((row): CoverageRow => ({ ...row, state: 'unsupported', reason: `withdrawn, ${row.reason}` })),
         ),

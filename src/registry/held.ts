@@ -1,4 +1,4 @@
-import type { Held, HeldEntity, HeldTexts, EntityName, Finding } from './history.ts'
+import { type Held, type HeldEntity, type HeldTexts, type EntityName, type Finding, verifyKinds } from './history.ts'
 import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
@@ -6,7 +6,7 @@ import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { textHash } from './record.ts'
 import { statement, relation } from './sql.ts'
-import { type Shaped, text, real, flag, count, orNull } from '../ledger/shape.ts'
+import { type Shaped, text, real, flag, count, oneOf, orNull } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
 
 /** The live files of a registry table, absolute, each once. */
@@ -141,6 +141,27 @@ export async function readFindings(ledger: Ledger, engine: Engine): Promise<Set<
      FROM ${relationOf(ledger, 'registry_findings')}`,
   )
   return new Set(rows.map(({ line }) => line))
+}
+
+const findingFields = {
+  found_at: real,
+  kind: oneOf(...verifyKinds),
+  resource: text,
+  id: text,
+  detail: text,
+  held: orNull(text),
+  offered: orNull(text),
+}
+
+/** The findings of verifies, the oldest first. */
+export async function readVerifyFindings(ledger: Ledger, engine: Engine): Promise<Shaped<typeof findingFields>[]> {
+  return await rowsAs(
+    engine,
+    findingFields,
+    `SELECT CAST(epoch_us("at") AS DOUBLE) AS found_at, kind, resource, id, detail, held, offered
+     FROM ${relationOf(ledger, 'registry_findings')} WHERE kind IN (${verifyKinds.map(quote).join(', ')})
+     ORDER BY "at", resource, id, detail`,
+  )
 }
 
 /** What tells one finding apart from every other. */

@@ -201,16 +201,18 @@ export interface Absorbed {
   readonly hash: string
 }
 
+/** Kinds of contradictions that a verify finds. */
+export const verifyKinds = [
+  'lost_event',
+  'wrong_retirement',
+  'silent_change',
+  'address_disagrees',
+  'list_disagrees',
+] as const
+
 /** Something that should not be. */
 export interface Finding {
-  readonly kind:
-    | 'returned'
-    | 'embedded_disagrees'
-    | 'lost_event'
-    | 'wrong_retirement'
-    | 'silent_change'
-    | 'address_disagrees'
-    | 'list_disagrees'
+  readonly kind: 'returned' | 'embedded_disagrees' | (typeof verifyKinds)[number]
   readonly resource: string
   readonly id: string
   readonly detail: string

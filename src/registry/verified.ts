@@ -1,18 +1,9 @@
 import { gravestOf, LakeError } from '../errors.ts'
-import type { Finding } from './history.ts'
+import { type Finding, verifyKinds } from './history.ts'
 import { verdictOf } from './summary.ts'
 
 /** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
-export const registryResults = [
-  'lost_event',
-  'wrong_retirement',
-  'silent_change',
-  'address_disagrees',
-  'list_disagrees',
-  'pending',
-  'untold',
-  'identical',
-] as const
+export const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const
 
 /** A finding as scripts read it, with the address that said so. */
 export interface RegistryFinding extends Required<Finding> {
@@ -29,6 +20,8 @@ export interface RegistryVerified {
   readonly checks: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
   readonly results: Readonly<Record<(typeof registryResults)[number], number>>
   readonly findings: readonly RegistryFinding[]
+  /** How many were found again of which a person had taken note: they are among the results and no findings. */
+  readonly accepted: number
   readonly failures: readonly { readonly address: string; readonly reason: string }[]
   readonly stopped_by: string | null
   readonly resume_at: string | null
@@ -43,7 +36,7 @@ export function registryVerdict(summary: RegistryVerified): LakeError | null {
 function contradicted({ findings }: RegistryVerified): LakeError | null {
   if (findings.length === 0) return null
   const next =
-    'nothing held was changed: read registry_findings; pitlake registry snapshot takes over what the provider says now'
+    'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations accept takes note'
   return new LakeError('integrity', { subject: `${findings.length} contradictions of the registry`, next })
 }
 

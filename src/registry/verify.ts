@@ -8,6 +8,7 @@ import { proven } from '../ledger/row.ts'
 import type { Micros } from '../time.ts'
 import { registryFile } from '../store/layout.ts'
 import type { Stopped } from './asking.ts'
+import { acceptedFindings, findingId } from './accepted.ts'
 import { tableColumns } from './columns.ts'
 import { findingLine, readFindings, readHeld, readKeys, readOpenFields } from './held.ts'
 import { Lines, writeParquet } from './lines.ts'
@@ -38,6 +39,8 @@ const eventDelayMs = 180_000
 interface Course {
   readonly results: Record<(typeof registryResults)[number], number>
   readonly findings: Map<string, RegistryFinding>
+  /** Found again, by their lines, though a person had taken note. */
+  readonly accepted: Set<string>
   readonly failures: { readonly address: string; readonly reason: string }[]
   readonly feed: { cursor: string; readonly news: Set<string> }
   verified: number
@@ -75,6 +78,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
       checks: { held: chosen.held, chosen: chosen.checks.length, verified, failed, left },
       results,
       findings: [...course.findings.values()],
+      accepted: course.accepted.size,
       failures,
       ...endOf(stopped),
     }
@@ -84,7 +88,15 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
 
 function newCourse(cursor: string): Course {
   const results = Object.fromEntries(registryResults.map((name) => [name, 0])) as Course['results']
-  return { results, findings: new Map(), failures: [], feed: { cursor, news: new Set() }, verified: 0, failedInRow: 0 }
+  return {
+    results,
+    findings: new Map(),
+    accepted: new Set(),
+    failures: [],
+    feed: { cursor, news: new Set() },
+    verified: 0,
+    failedInRow: 0,
+  }
 }
 
 const seenKey = 'registry.seen.'
@@ -256,9 +268,16 @@ async function keep(run: RegistryRun, course: Course, sound: Asked['sound'], fou
     },
     deps,
   )
+  const known = acceptedFindings(ledger)
   for (const { kind, resource, id: own, detail, held = null, offered = null, address } of still) {
-    const line = findingLine({ kind, resource, id: own, detail, held, offered })
-    if (course.findings.has(line)) continue
+    const finding = { kind, resource, id: own, detail, held, offered }
+    const line = findingLine(finding)
+    if (course.findings.has(line) || course.accepted.has(line)) continue
+    if (known.has(findingId(finding))) {
+      course.accepted.add(line)
+      course.results[kind as keyof Course['results']]++
+      continue
+    }
     course.findings.set(line, { kind, resource, id: own, detail, held, offered, address })
     course.results[kind as keyof Course['results']]++
     run.tell({ kind: 'note', text: `${kind}: ${resource} ${own}: ${detail}` })

@@ -29,8 +29,8 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{variable NAME}}              getvariable('NAME')
  *   {{files TABLE}}                the files of a table for FROM, a typed empty relation where there are none; tables of
  *                                  dated states lead with `snapshot_date DATE`
- *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types, requests,
- *                                  runs, versions, endpoints, links
+ *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types,
+ *                                  accepted_findings, requests, runs, versions, endpoints, links
  *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
  *                                  it is a relation
  *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`

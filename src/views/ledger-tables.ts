@@ -3,6 +3,7 @@ import { exportCatalogue } from '../catalog/export.ts'
 import { archivable, type Archived } from '../ledger/archive.ts'
 import { acceptedToo, archivedState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { acceptedPrefix } from '../registry/accepted.ts'
 import { type Columns, declared } from './columns.ts'
 
 /** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
@@ -71,6 +72,14 @@ const valueTypes = table(
   { added_at: 'a.committed_at', removed_at: 'r.committed_at' },
 )
 
+const acceptedFindings = table(
+  `(SELECT substr(key, ${acceptedPrefix.length + 1}) AS finding, value ->> '$.why' AS why, version FROM state
+     WHERE substr(key, 1, ${acceptedPrefix.length}) = '${acceptedPrefix}') s JOIN versions a USING (version)`,
+  'finding',
+  'finding VARCHAR, accepted_at TIMESTAMPTZ, why VARCHAR',
+  { accepted_at: 'a.committed_at' },
+)
+
 const requests = table(
   'requests',
   'asked_at, id',
@@ -112,6 +121,7 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
     violations,
     clock_findings: findings,
     value_types: valueTypes,
+    accepted_findings: acceptedFindings,
     requests,
     runs: recent('runs'),
     versions: recent('versions'),
