@@ -184,6 +184,12 @@ export function formatInstant(at: Instant): string {
   return `${new Date(at * 1000).toISOString().slice(0, -5)}Z`
 }
 
+/** RFC 3339 in UTC with all of its microseconds: `2024-03-01T00:00:00.000001Z`. */
+export function formatMicros(at: Micros): string {
+  const millis = Math.floor(at / 1000)
+  return `${new Date(millis).toISOString().slice(0, -1)}${String(at - millis * 1000).padStart(3, '0')}Z`
+}
+
 /** The UTC date of the instant: `2024-03-01`. */
 export function formatDate(at: Instant): string {
   return new Date(at * 1000).toISOString().slice(0, 10)

@@ -10,7 +10,8 @@ import { readGiven } from './given.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 import { lakeWorld, programName, openedLake } from './world.ts'
 
-const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' }
+/** How long a command that runs stamped queries may take. */
+export const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' }
 
 /** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
 export const stampCommand: CommandSpec = {
@@ -86,12 +87,14 @@ function differs({ difference }: Replayed, file: string): LakeError {
   })
 }
 
-function runOf(input: Input, deps: Deps): { signal: AbortSignal; sleep: Deps['sleep'] } {
+/** The means of a run that ends when a signal or the time says so. */
+export function runOf(input: Input, deps: Deps): { signal: AbortSignal; sleep: Deps['sleep'] } {
   const seconds = countOption(input, 'timeout') ?? 3600
   return { signal: AbortSignal.any([deps.signal, AbortSignal.timeout(seconds * 1000)]), sleep: deps.sleep }
 }
 
-function allVariables(input: Input): StampNote['variables'] {
+/** The session variables that the options name, `as_of` and `observed_as_of` among them. */
+export function allVariables(input: Input): StampNote['variables'] {
   const asOf = textOption(input, 'asOf')
   const observedAsOf = textOption(input, 'observedAsOf')
   return {

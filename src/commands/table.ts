@@ -40,6 +40,7 @@ export const commandTable: readonly CommandEntry[] = [
     'which commit and which points changed a stamped result',
     async () => import('./explain-change.ts'),
   ),
+  entry('stress', 'a query under longer lags and at earlier versions', async () => import('./stress.ts')),
   entry('publish', 'the lake as Delta tables, in a folder or a bucket', async () => import('./publish.ts')),
   entry('pull', 'mirror a published lake, or the one in a folder', async () => import('./pull.ts')),
   entry('backup', 'keep the lake a second time, beside any job', async () => import('./backup.ts')),

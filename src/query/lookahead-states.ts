@@ -55,11 +55,12 @@ async function pollsOf(session: Engine, sql: string): Promise<string | null> {
 }
 
 /** The metrics whose names the query says; none where it says none, which means all. */
-async function namedMetrics(session: Engine, sql: string): Promise<string[]> {
+export async function namedMetrics(session: Engine, sql: string): Promise<string[]> {
   const rows = await session.rows<{ metric: string }>(
-    `SELECT metric FROM endpoints WHERE contains(${quote(sql)}, metric)`,
+    `SELECT metric FROM endpoints WHERE contains(${quote(sql)}, metric) ORDER BY metric`,
   )
-  return [...rows.map(({ metric }) => metric), ...(/\bprice_usd\b/i.test(sql) ? ['supply/current_pit'] : [])]
+  const priced = /\bprice_usd\b/i.test(sql) ? ['supply/current_pit'] : []
+  return [...new Set([...rows.map(({ metric }) => metric), ...priced])]
 }
 
 /** What makes a state a good place to look for a leak. */

@@ -59,14 +59,25 @@ async function hasOrder(session: Engine, sql: string): Promise<boolean> {
 
 /** Whether the kept rows and those of the file brought along are the same, each as often, whatever their order. */
 export async function sameRows(session: Engine): Promise<boolean> {
-  const columns = await namesOf(session, resultTable)
-  const file = stampedTable
-  if (columns.join('\n') !== (await namesOf(session, file)).join('\n')) return false
+  const beside = await rowsBeside(session, resultTable, stampedTable)
+  return beside !== undefined && beside.every((rows) => rows === 0)
+}
+
+/** How many rows only the one and only the other table has, each as often as it stands there; undefined where their columns differ. */
+export async function rowsBeside(
+  session: Engine,
+  one: string,
+  other: string,
+): Promise<readonly [number, number] | undefined> {
+  const columns = await namesOf(session, one)
+  if (columns.join('\n') !== (await namesOf(session, other)).join('\n')) return undefined
   const list = columns.map((name) => text(quoteName(name))).join(', ')
   const only = (left: string, right: string): string =>
     `(SELECT count(*) FROM (SELECT ${list} FROM ${left} EXCEPT ALL SELECT ${list} FROM ${right}))`
-  const [row] = await session.rows<{ n: bigint }>(`SELECT ${only(resultTable, file)} + ${only(file, resultTable)} AS n`)
-  return Number(row?.n) === 0
+  const [row] = await session.rows<{ l: bigint; r: bigint }>(
+    `SELECT ${only(one, other)} AS l, ${only(other, one)} AS r`,
+  )
+  return [Number(row?.l), Number(row?.r)]
 }
 
 /** The engine's version, as DuckDB names it. */

@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { LakeError, usage } from '../errors.ts'
+import { formatDuration, parseDuration } from '../time.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { seenLags } from '../report/seen-lags.ts'
+import { stressPicture } from '../report/page/stress.ts'
+import { putOut } from '../store/output.ts'
+import { stress, type Stressed, type StressInput, type StressSource } from '../query/stress.ts'
+import { type Quantile, quantiles } from '../query/stress-delays.ts'
+import { sourceOfQuery, sourceOfStamp } from '../query/stress-source.ts'
+import { countOption, readContext } from './context.ts'
+import { readGiven } from './given.ts'
+import { allVariables, runOf, timeoutOption } from './stamp.ts'
+import { inWords } from './stress-words.ts'
+import { type CommandSpec, type Deps, type Input, listOption, textOption } from './spec.ts'
+import { openedLake } from './world.ts'
+
+/** `stress Q.sql|R.parquet`: how far a figure moves when points are known later, and which metric moves it. */
+export const stressCommand: CommandSpec = {
+  name: 'stress',
+  ends: [4, 5, 6],
+  summary: 'Run a query again under longer lags, more latency and at earlier versions: how far a figure moves.',
+  args: [
+    {
+      name: 'file',
+      about: 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input',
+      required: true,
+    },
+  ],
+  options: [
+    { flags: '--figure SQL', about: 'one number over the rows, which are the table result: avg(r) / stddev(r)' },
+    {
+      flags: '--lag LIST',
+      about: `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`,
+      default: `${quantiles.join(',')},30m,1h`,
+    },
+    { flags: '--latency LIST', about: 'how much more time is needed to act: 15m,1h' },
+    { flags: '--vintages N', about: 'how many earlier versions of the lake to try', default: '3' },
+    { flags: '--within SHARE', about: 'the part of itself by which the figure may move', default: '0.5' },
+    { flags: '--as-of TIME', about: 'what was knowable at this instant' },
+    { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
+    { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
+    { flags: '--plot FILE', about: 'also draw the figures, as SVG' },
+    timeoutOption,
+  ],
+  details: `Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
+--within; the metric that moves it most is named, and the shortest lag that is enough. Exit 6: undecided, because the figure
+is no number, or the query is not deterministic. Earlier versions are told and do not judge. Nothing is written into the lake.
+
+Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
+  answer: async (input, deps) => {
+    const { settings, catalogue } = readContext(input, deps)
+    const file = input.args[0] ?? ''
+    const asked = inputOf(input)
+    await openedLake(deps, settings.data)
+    using ledger = await Ledger.openToRead(settings.data)
+    const source = await sourceOf(input, deps, ledger, file)
+    const run = { folder: settings.data, ...runOf(input, deps) }
+    const done = await stress(
+      source,
+      {
+        ...asked,
+        seen: async (metrics) => await seenLags(ledger, catalogue, metrics),
+        onRun: (runs) => {
+          if (deps.isTerminal) deps.live(`${runs} runs`)
+        },
+      },
+      run,
+    ).finally(() => {
+      if (deps.isTerminal) deps.live('')
+    })
+    const plot = textOption(input, 'plot')
+    if (plot !== undefined) await putOut(resolve(deps.cwd, plot), stressPicture(done, file), settings.data, '--plot')
+    return { document: done, words: () => inWords(done, file), error: judged(done, file) }
+  },
+}
+
+function judged({ verdict, reason }: Stressed, file: string): LakeError | null {
+  const got = reason ?? undefined
+  if (verdict === 'holds') return null
+  if (verdict === 'undecided')
+    return new LakeError('incomplete', {
+      subject: `${file} is undecided`,
+      got,
+      next: 'mend what the reason names, then run pitlake stress again',
+    })
+  return new LakeError('integrity', {
+    subject: `${file} falls apart`,
+    got,
+    next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
+  })
+}
+
+async function sourceOf(input: Input, deps: Deps, ledger: Ledger, file: string): Promise<StressSource> {
+  const vintages = countOption(input, 'vintages', 0) ?? 3
+  if (!/\.(?:parquet|parq|pq)$/i.test(file))
+    return await sourceOfQuery(ledger, readGiven(deps.cwd, file, 'a file with a query'), allVariables(input), vintages)
+  const path = resolve(deps.cwd, file)
+  if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+  if (Object.keys(allVariables(input)).length > 0)
+    throw usage('pitlake stress', {
+      expected: 'a stamped result with its own variables',
+      got: '--as-of, --observed-as-of or --set',
+    })
+  return await sourceOfStamp(ledger, path, vintages)
+}
+
+function inputOf(input: Input): Omit<StressInput, 'seen'> {
+  const figure = textOption(input, 'figure')
+  if (figure === undefined || figure.trim() === '')
+    throw usage('--figure', {
+      expected: "SQL of one number over the table result, such as 'avg(r) / stddev(r)'",
+      got: 'nothing',
+    })
+  return {
+    figure,
+    lags: (listOption(input, 'lag') ?? []).map(lagOf),
+    latencies: (listOption(input, 'latency') ?? []).map((text) => timeOf('--latency', text)),
+    within: withinOf(input),
+  }
+}
+
+function lagOf(text: string): number | Quantile {
+  return quantiles.find((one) => one === text) ?? timeOf('--lag', text, `, or ${quantiles.join(', ')}`)
+}
+
+const longest = 366 * 86_400
+
+function timeOf(flag: string, text: string, beside = ''): number {
+  const seconds = parseDuration(text)
+  if (seconds !== undefined && seconds <= longest) return seconds
+  throw usage(flag, { expected: `times such as 30m or ${formatDuration(86_400)}${beside}`, got: `"${text}"` })
+}
+
+function withinOf(input: Input): number {
+  const text = textOption(input, 'within') ?? '0.5'
+  const value = Number(text)
+  if (text.trim() === '' || !(value >= 0 && value < 1000))
+    throw usage('--within', { expected: 'a number such as 0.5', got: text })
+  return value
+}

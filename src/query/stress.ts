@@ -1,0 +1,257 @@
+import { LakeError } from '../errors.ts'
+import type { Engine } from '../store/engine.ts'
+import { microsOf, parseMicros } from '../time.ts'
+import { alteredScript } from '../views/altered.ts'
+import { namedMetrics } from './lookahead-states.ts'
+import { openQuery, type Setting } from './lake.ts'
+import type { RunDeps } from './run.ts'
+import { asLateAs, type Delay, delayedPoints, laterBy, type Quantile, type SeenLags } from './stress-delays.ts'
+import { figureOf, keepRows, rowsApart } from './stress-figure.ts'
+import { edgeOf, isFallen, judge, type MetricShare, type StressRun, shareOf, type Verdict } from './stress-verdict.ts'
+
+/** What is run: a query over a lake as one of its versions told it. */
+export interface StressSource {
+  readonly root: string
+  readonly version: number
+  /** The text of the views. */
+  readonly script: string
+  readonly query: string
+  readonly variables: Readonly<Record<string, Setting>>
+  /** Earlier versions to try, and the instants at which they were committed, ISO. */
+  readonly vintages: readonly { readonly version: number; readonly at: string }[]
+}
+
+/** What is to be borne. */
+export interface StressInput {
+  /** SQL of one number over the table `result`, which holds the rows of the query. */
+  readonly figure: string
+  /** Lags that are added, in seconds, and quantiles of the lags that were seen. */
+  readonly lags: readonly (number | Quantile)[]
+  /** More time between knowing and acting, in seconds. */
+  readonly latencies: readonly number[]
+  /** By how much of itself the figure may move. */
+  readonly within: number
+  /** How late the points of these metrics were seen to come. */
+  readonly seen: (metrics: readonly string[]) => Promise<readonly SeenLags[]>
+  readonly onRun?: (done: number) => void
+}
+
+/** What came of it. */
+export interface Stressed extends Verdict {
+  readonly figure: number | null
+  readonly rows: number
+  readonly runs: readonly StressRun[]
+  /** The delay under which each metric was tried alone, and what it did. */
+  readonly delay: { readonly kind: Delay['kind']; readonly name: string } | null
+  readonly metrics: readonly MetricShare[]
+  /** The shortest added lag, in seconds, with which the figure falls apart; null where none of the tried ones does that. */
+  readonly edge_seconds: number | null
+  readonly notes: readonly string[]
+}
+
+/** The conditions of a run beside those of the query. */
+interface Conditions {
+  readonly delay?: Delay
+  readonly metrics?: readonly string[]
+  readonly asOf?: string
+  readonly observedAsOf?: string
+}
+
+/** What one run gave; its session is open. */
+interface Ran extends Disposable {
+  readonly session: Engine
+  readonly figure: number | null
+  readonly rows: number
+}
+
+const none = { runs: [], delay: null, metrics: [], edge_seconds: null }
+/** More metrics than these are not tried one by one. */
+const mostMetrics = 24
+
+/**
+ * Runs a query again as it would have come out had points been known later, by all of them and by one metric at a time,
+ * and as it came out at earlier versions, and tells how far a figure over its rows moves. Everything runs on one thread,
+ * so that nothing else can move it; the first run but one changes nothing, and must give the same.
+ */
+export async function stress(source: StressSource, input: StressInput, run: RunDeps): Promise<Stressed> {
+  const trial: Trial = { source, input, run, done: 0 }
+  using base = await runUnder(trial, {})
+  const known = { figure: base.figure, rows: base.rows }
+  if (base.figure === null)
+    return { ...undecided('the figure is no number on the lake as it is'), ...known, ...none, notes: [] }
+  const control = await heldAgainst(trial, base, { delay: laterBy('lag', 0) })
+  if (control.changed > 0 || control.figure !== base.figure)
+    return { ...undecided('two runs on the same lake differ: it is not deterministic'), ...known, ...none, notes: [] }
+  const metrics = await namedMetrics(base.session, source.query)
+  const { delays, notes } = await delaysOf(input, metrics)
+  const runs: StressRun[] = []
+  for (const delay of delays) runs.push(await delayed(trial, base, delay))
+  for (const { version, at } of source.vintages) runs.push(await vintage(trial, version, at))
+  const worst = worstOf(runs, delays)
+  const read = metrics.length > 0 ? metrics : await allMetrics(base.session)
+  const shares = worst === undefined || read.length > mostMetrics ? [] : await alone(trial, base, worst, read)
+  const edge = await edgeOf(runs, async (seconds) => await delayed(trial, base, laterBy('lag', seconds)))
+  if (delays.length > 0 && runs.every(({ kind, changed }) => kind === 'version' || changed === 0)) notes.push(unmoved)
+  if (worst !== undefined && read.length > mostMetrics)
+    notes.push(`the query names no metric, and there are ${read.length}: none was tried alone`)
+  return {
+    ...judge(runs, base.figure, edge, shares),
+    ...known,
+    runs,
+    delay: shares.length > 0 && worst !== undefined ? { kind: worst.kind, name: worst.name } : null,
+    metrics: shares,
+    edge_seconds: edge,
+    notes,
+  }
+}
+
+const unmoved =
+  'no delay changes a row: the query decides long after its points are known, or does not ask when they were (pitlake lookahead tells)'
+
+function undecided(reason: string): Verdict {
+  return { verdict: 'undecided', reason }
+}
+
+/** What the runs share. */
+interface Trial {
+  readonly source: StressSource
+  readonly input: StressInput
+  readonly run: RunDeps
+  done: number
+}
+
+/** The delays, shortest first; quantiles only where an arrival is known, for otherwise they would promise what nobody saw. */
+async function delaysOf(
+  { lags, latencies, seen }: StressInput,
+  metrics: readonly string[],
+): Promise<{ delays: readonly Delay[]; notes: string[] }> {
+  const wanted = lags.filter((lag) => typeof lag !== 'number')
+  const told = wanted.length === 0 ? [] : await seen(metrics)
+  const silent = told.filter(({ max }) => max === null).map(({ metric, interval }) => `${metric} ${interval}`)
+  const heard = told.length > silent.length
+  const notes =
+    wanted.length === 0 || silent.length === 0
+      ? []
+      : [
+          `no arrival is known of ${silent.join(', ')}: ${heard ? 'they stay' : 'all stays'} as the rule says under ${wanted.join(', ')}`,
+        ]
+  const audited = heard ? wanted.map((quantile) => asLateAs(quantile, told)) : []
+  const ascending = (all: readonly number[]): number[] =>
+    [...new Set(all)].filter((s) => s > 0).toSorted((a, b) => a - b)
+  return {
+    delays: [
+      ...audited,
+      ...ascending(lags.filter((lag) => typeof lag === 'number')).map((seconds) => laterBy('lag', seconds)),
+      ...ascending(latencies).map((seconds) => laterBy('latency', seconds)),
+    ],
+    notes,
+  }
+}
+
+async function allMetrics(session: Engine): Promise<string[]> {
+  const rows = await session.rows<{ metric: string }>('SELECT DISTINCT metric FROM points ORDER BY 1')
+  return rows.map(({ metric }) => metric)
+}
+
+/** Runs the query and its figure under conditions; what its script makes lives and ends with the session. */
+async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<Ran> {
+  const { source, input, run } = trial
+  const script = delay === undefined ? source.script : alteredScript(source.script, delayedPoints(delay, metrics))
+  if (script === undefined)
+    throw new LakeError('usage', {
+      subject: 'the views of the lake',
+      expected: 'those of this program',
+      got: 'others',
+      next: 'run pitlake views',
+    })
+  const clocks = {
+    ...(asOf !== undefined && { as_of: asOf }),
+    ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
+  }
+  const set = { ...source.variables, ...clocks }
+  const session = await openQuery(source.root, { script, threads: 1, query: source.query, anyVariable: true, set })
+  try {
+    const rows = await keepRows(session, source.query, run)
+    const figure = await figureOf(session, input.figure, run)
+    trial.done++
+    input.onRun?.(trial.done)
+    return { session, figure, rows, [Symbol.dispose]: () => session.close() }
+  } catch (error) {
+    session.close()
+    throw error
+  }
+}
+
+/** A run under conditions beside another one. */
+async function heldAgainst(
+  trial: Trial,
+  base: Ran,
+  conditions: Conditions,
+): Promise<Omit<Ran, 'session'> & { changed: number }> {
+  using ran = await runUnder(trial, conditions)
+  return { ...ran, changed: await rowsApart(base.session, ran.session) }
+}
+
+async function delayed(trial: Trial, base: Ran, delay: Delay): Promise<StressRun> {
+  const { figure, rows, changed } = await heldAgainst(trial, base, { delay })
+  const { kind, name, seconds } = delay
+  const told = { kind, name, seconds: delay.floors.length > 0 ? null : seconds, at: null, rows, changed }
+  return { ...told, ...fate(trial, figure, base.figure) }
+}
+
+/** What an earlier version answered, beside what the lake says now that was knowable then. */
+async function vintage(trial: Trial, version: number, at: string): Promise<StressRun> {
+  const { as_of: own } = trial.source.variables
+  const asOf = typeof own === 'string' && (parseMicros(own) ?? Infinity) < microsOf(at) ? own : at
+  using now = await runUnder(trial, { asOf })
+  const { figure, rows, changed } = await heldAgainst(trial, now, { asOf, observedAsOf: at })
+  return {
+    kind: 'version',
+    name: String(version),
+    seconds: null,
+    at,
+    rows,
+    changed,
+    ...fate(trial, figure, now.figure),
+  }
+}
+
+function fate(
+  trial: Trial,
+  figure: number | null,
+  before: number | null,
+): Pick<StressRun, 'figure' | 'before' | 'moved' | 'falls'> {
+  return { figure, before, moved: shareOf(figure, before), falls: isFallen(figure, before, trial.input.within) }
+}
+
+/** The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none does. */
+function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | undefined {
+  const far = ({ figure, before }: StressRun): number => Math.abs((figure ?? 0) - (before ?? 0))
+  const moving = delays
+    .map((delay, i) => ({ delay, run: runs[i] }))
+    .filter(({ run }) => run !== undefined && far(run) > 0)
+  const fallen = moving.find(({ run }) => run?.falls)
+  return (fallen ?? moving.toSorted((a, b) => far(b.run as StressRun) - far(a.run as StressRun))[0])?.delay
+}
+
+/** Delays each metric alone. */
+async function alone(trial: Trial, base: Ran, delay: Delay, metrics: readonly string[]): Promise<MetricShare[]> {
+  const tried: { metric: string; figure: number | null; far: number }[] = []
+  for (const metric of metrics) {
+    const { figure } = await heldAgainst(trial, base, { delay, metrics: [metric] })
+    tried.push({
+      metric,
+      figure,
+      far: figure === null ? Math.abs(base.figure ?? 0) : Math.abs(figure - (base.figure ?? 0)),
+    })
+  }
+  const all = tried.reduce((sum, { far }) => sum + far, 0)
+  return tried
+    .map(({ metric, figure, far }) => ({
+      metric,
+      figure,
+      moved: shareOf(figure, base.figure),
+      share: all === 0 ? 0 : far / all,
+    }))
+    .toSorted((a, b) => b.share - a.share)
+}
