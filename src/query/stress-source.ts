@@ -1,7 +1,8 @@
 import { formatMicros, parseMicros } from '../time.ts'
 import { heldVersions } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { currentScript, type Setting } from './lake.ts'
+import { ownScript } from './altered.ts'
+import { openQuery, type Setting } from './lake.ts'
 import { provedStamp } from './stamp.ts'
 import type { StressSource } from './stress.ts'
 
@@ -13,12 +14,16 @@ export async function sourceOfQuery(
   vintages: number,
 ): Promise<StressSource> {
   const { root } = ledger
-  const { version } = ledger.head()
+  // Opened as any session would be: a lake without views, of another folder or damaged is told in the same words.
+  using session = await openQuery(root)
+  const [row] = await session.rows('SELECT version FROM lake_info')
+  const version = Number(row?.['version'])
   return {
     root,
-    script: await currentScript(root),
+    script: await ownScript(root),
     query,
     variables,
+    anyVariable: false,
     version,
     vintages: earlier(ledger, version, variables, vintages),
   }
@@ -33,12 +38,16 @@ export async function sourceOfStamp(ledger: Ledger, path: string, vintages: numb
     script,
     query,
     variables,
+    anyVariable: true,
     version,
     vintages: earlier(ledger, version, variables, vintages),
   }
 }
 
-/** Versions that brought points before this one, and before what the query sees at most: evenly among them, the last with them. */
+/**
+ * So many of the versions before this one, and before what the query sees at most, that brought something (merges and
+ * redatings take files away): evenly among them, the last with them.
+ */
 function earlier(
   ledger: Ledger,
   version: number,
@@ -47,7 +56,7 @@ function earlier(
 ): StressSource['vintages'] {
   const until = (typeof seen === 'string' ? parseMicros(seen) : undefined) ?? Infinity
   const told = heldVersions(ledger).filter(
-    (one) => one.version < version && one.points_added > 0 && one.committed_at < until,
+    (one) => one.version < version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
   )
   const count = Math.min(wanted, told.length)
   const places = Array.from({ length: count }, (_, i) => Math.floor(((i + 1) * told.length) / count) - 1)

@@ -53,21 +53,17 @@ export function isFallen(figure: number | null, before: number | null, within: n
 export function judge(
   runs: readonly StressRun[],
   figure: number,
-  edge: number | null,
+  borne: number | null,
   shares: readonly MetricShare[],
 ): Verdict {
   const fallen = runs.find(({ kind, falls }) => falls && kind !== 'version')
   if (fallen === undefined) return { verdict: 'holds', reason: null }
+  const gone = fallen.figure === null ? 'nothing' : brief(fallen.figure)
   const [first] = shares
-  const from = `the figure goes from ${brief(figure)} to ${fallen.figure === null ? 'nothing' : brief(fallen.figure)} ${inWords(fallen)}`
-  const whose = first === undefined || first.share === 0 ? '' : ` of ${first.metric}`
-  const lives =
-    edge === null
-      ? whose === ''
-        ? ''
-        : `; it lives on those${whose}`
-      : `; it lives on ${formatDuration(edge)}${whose}`
-  return { verdict: 'falls', reason: `${from}${lives}` }
+  const lag = borne === null ? [] : [borne === 0 ? 'less than a minute' : formatDuration(borne)]
+  const whose = first === undefined || first.share === 0 ? [] : [first.metric]
+  const lives = lag.length + whose.length === 0 ? '' : `; it lives on ${[...lag, ...whose].join(' of ')}`
+  return { verdict: 'falls', reason: `the figure goes from ${brief(figure)} to ${gone} ${inWords(fallen)}${lives}` }
 }
 
 /** What a run tries, in words. */
@@ -84,26 +80,23 @@ export function brief(value: number): string {
 }
 
 /**
- * The shortest added lag with which the figure falls, to a minute or a twentieth: between the longest that it bore and the
- * first that it did not. Null where it bore all.
+ * The longest added lag, in seconds, that a figure bears which falls with a longer one: to a minute, or a twentieth, between
+ * the longest that was borne and the first that was not. Null where none of those tried made it fall.
  */
-export async function edgeOf(
+export async function longestBorne(
   runs: readonly StressRun[],
-  tryLag: (seconds: number) => Promise<StressRun>,
+  falls: (seconds: number) => Promise<boolean>,
 ): Promise<number | null> {
-  const added = runs.flatMap(({ kind, seconds, falls }) =>
-    kind === 'lag' && seconds !== null ? [{ seconds, falls }] : [],
-  )
-  const first = added.find(({ falls }) => falls)
+  const added = runs.flatMap((run) => (run.kind === 'lag' && run.seconds !== null ? [{ ...run, by: run.seconds }] : []))
+  const first = added.find((run) => run.falls)
   if (first === undefined) return null
-  let borne = Math.max(0, ...added.filter(({ seconds }) => seconds < first.seconds).map(({ seconds }) => seconds))
-  let edge = first.seconds
-  while (edge - borne > Math.max(60, borne / 20)) {
-    const middle = Math.round((borne + edge) / 2 / 60) * 60
-    if (middle <= borne || middle >= edge) break
-    const { falls } = await tryLag(middle)
-    if (falls) edge = middle
+  let borne = Math.max(0, ...added.filter(({ by }) => by < first.by).map(({ by }) => by))
+  let fallen = first.by
+  while (fallen - borne > Math.max(60, borne / 20)) {
+    const middle = Math.round((borne + fallen) / 120) * 60
+    if (middle <= borne || middle >= fallen) break
+    if (await falls(middle)) fallen = middle
     else borne = middle
   }
-  return edge
+  return borne
 }

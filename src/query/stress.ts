@@ -1,13 +1,20 @@
-import { LakeError } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import { microsOf, parseMicros } from '../time.ts'
-import { alteredScript } from '../views/altered.ts'
+import { openAltered } from './altered.ts'
 import { namedMetrics } from './lookahead-states.ts'
 import { openQuery, type Setting } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import { asLateAs, type Delay, delayedPoints, laterBy, type Quantile, type SeenLags } from './stress-delays.ts'
 import { figureOf, keepRows, rowsApart } from './stress-figure.ts'
-import { edgeOf, isFallen, judge, type MetricShare, type StressRun, shareOf, type Verdict } from './stress-verdict.ts'
+import {
+  isFallen,
+  judge,
+  longestBorne,
+  type MetricShare,
+  type StressRun,
+  shareOf,
+  type Verdict,
+} from './stress-verdict.ts'
 
 /** What is run: a query over a lake as one of its versions told it. */
 export interface StressSource {
@@ -17,6 +24,8 @@ export interface StressSource {
   readonly script: string
   readonly query: string
   readonly variables: Readonly<Record<string, Setting>>
+  /** Whether any variable may be set: those of a stamped result. */
+  readonly anyVariable: boolean
   /** Earlier versions to try, and the instants at which they were committed, ISO. */
   readonly vintages: readonly { readonly version: number; readonly at: string }[]
 }
@@ -44,8 +53,8 @@ export interface Stressed extends Verdict {
   /** The delay under which each metric was tried alone, and what it did. */
   readonly delay: { readonly kind: Delay['kind']; readonly name: string } | null
   readonly metrics: readonly MetricShare[]
-  /** The shortest added lag, in seconds, with which the figure falls apart; null where none of the tried ones does that. */
-  readonly edge_seconds: number | null
+  /** The longest added lag that the figure bears, to a minute or a twentieth; null where none of those tried made it fall. */
+  readonly bears_seconds: number | null
   readonly notes: readonly string[]
 }
 
@@ -64,7 +73,9 @@ interface Ran extends Disposable {
   readonly rows: number
 }
 
-const none = { runs: [], delay: null, metrics: [], edge_seconds: null }
+const none = { runs: [], delay: null, metrics: [], bears_seconds: null }
+/** Changes nothing, and is opened sooner than the views whole. */
+const unchanged = laterBy('lag', 0)
 /** More metrics than these are not tried one by one. */
 const mostMetrics = 24
 
@@ -79,7 +90,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   const known = { figure: base.figure, rows: base.rows }
   if (base.figure === null)
     return { ...undecided('the figure is no number on the lake as it is'), ...known, ...none, notes: [] }
-  const control = await heldAgainst(trial, base, { delay: laterBy('lag', 0) })
+  const control = await heldAgainst(trial, base, { delay: unchanged })
   if (control.changed > 0 || control.figure !== base.figure)
     return { ...undecided('two runs on the same lake differ: it is not deterministic'), ...known, ...none, notes: [] }
   const metrics = await namedMetrics(base.session, source.query)
@@ -90,23 +101,23 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   const worst = worstOf(runs, delays)
   const read = metrics.length > 0 ? metrics : await allMetrics(base.session)
   const shares = worst === undefined || read.length > mostMetrics ? [] : await alone(trial, base, worst, read)
-  const edge = await edgeOf(runs, async (seconds) => await delayed(trial, base, laterBy('lag', seconds)))
+  const borne = await longestBorne(runs, async (seconds) => (await delayed(trial, base, laterBy('lag', seconds))).falls)
   if (delays.length > 0 && runs.every(({ kind, changed }) => kind === 'version' || changed === 0)) notes.push(unmoved)
   if (worst !== undefined && read.length > mostMetrics)
     notes.push(`the query names no metric, and there are ${read.length}: none was tried alone`)
   return {
-    ...judge(runs, base.figure, edge, shares),
+    ...judge(runs, base.figure, borne, shares),
     ...known,
     runs,
     delay: shares.length > 0 && worst !== undefined ? { kind: worst.kind, name: worst.name } : null,
     metrics: shares,
-    edge_seconds: edge,
+    bears_seconds: borne,
     notes,
   }
 }
 
 const unmoved =
-  'no delay changes a row: the query decides long after its points are known, or does not ask when they were (pitlake lookahead tells)'
+  'no delay changes a row: the query decides later than these after its points are known, or does not ask when they were (pitlake lookahead tells)'
 
 function undecided(reason: string): Verdict {
   return { verdict: 'undecided', reason }
@@ -127,14 +138,9 @@ async function delaysOf(
 ): Promise<{ delays: readonly Delay[]; notes: string[] }> {
   const wanted = lags.filter((lag) => typeof lag !== 'number')
   const told = wanted.length === 0 ? [] : await seen(metrics)
-  const silent = told.filter(({ max }) => max === null).map(({ metric, interval }) => `${metric} ${interval}`)
+  const silent = told.filter(({ max }) => max === null)
   const heard = told.length > silent.length
-  const notes =
-    wanted.length === 0 || silent.length === 0
-      ? []
-      : [
-          `no arrival is known of ${silent.join(', ')}: ${heard ? 'they stay' : 'all stays'} as the rule says under ${wanted.join(', ')}`,
-        ]
+  const notes = silent.length === 0 ? [] : [silence(silent, heard, wanted)]
   const audited = heard ? wanted.map((quantile) => asLateAs(quantile, told)) : []
   const ascending = (all: readonly number[]): number[] =>
     [...new Set(all)].filter((s) => s > 0).toSorted((a, b) => a - b)
@@ -148,6 +154,12 @@ async function delaysOf(
   }
 }
 
+function silence(silent: readonly SeenLags[], heard: boolean, wanted: readonly Quantile[]): string {
+  const names = silent.map(({ metric, interval }) => `${metric} ${interval}`)
+  const some = names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
+  return `no arrival is known of ${some}: ${heard ? 'they stay' : 'all stays'} as the rule says under ${wanted.join(', ')}`
+}
+
 async function allMetrics(session: Engine): Promise<string[]> {
   const rows = await session.rows<{ metric: string }>('SELECT DISTINCT metric FROM points ORDER BY 1')
   return rows.map(({ metric }) => metric)
@@ -156,22 +168,18 @@ async function allMetrics(session: Engine): Promise<string[]> {
 /** Runs the query and its figure under conditions; what its script makes lives and ends with the session. */
 async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<Ran> {
   const { source, input, run } = trial
-  const script = delay === undefined ? source.script : alteredScript(source.script, delayedPoints(delay, metrics))
-  if (script === undefined)
-    throw new LakeError('usage', {
-      subject: 'the views of the lake',
-      expected: 'those of this program',
-      got: 'others',
-      next: 'run pitlake views',
-    })
   const clocks = {
     ...(asOf !== undefined && { as_of: asOf }),
     ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
   }
   const set = { ...source.variables, ...clocks }
-  const session = await openQuery(source.root, { script, threads: 1, query: source.query, anyVariable: true, set })
+  const { root, script, query, anyVariable } = source
+  const options = { script, threads: 1, query, anyVariable, set }
+  const session = await (delay === undefined
+    ? openQuery(root, options)
+    : openAltered(root, delayedPoints(delay, metrics), options))
   try {
-    const rows = await keepRows(session, source.query, run)
+    const rows = await keepRows(session, query, run)
     const figure = await figureOf(session, input.figure, run)
     trial.done++
     input.onRun?.(trial.done)
@@ -187,9 +195,10 @@ async function heldAgainst(
   trial: Trial,
   base: Ran,
   conditions: Conditions,
-): Promise<Omit<Ran, 'session'> & { changed: number }> {
+): Promise<Pick<Ran, 'figure' | 'rows'> & { readonly changed: number }> {
   using ran = await runUnder(trial, conditions)
-  return { ...ran, changed: await rowsApart(base.session, ran.session) }
+  const { figure, rows } = ran
+  return { figure, rows, changed: await rowsApart(base.session, ran.session) }
 }
 
 async function delayed(trial: Trial, base: Ran, delay: Delay): Promise<StressRun> {
@@ -203,8 +212,8 @@ async function delayed(trial: Trial, base: Ran, delay: Delay): Promise<StressRun
 async function vintage(trial: Trial, version: number, at: string): Promise<StressRun> {
   const { as_of: own } = trial.source.variables
   const asOf = typeof own === 'string' && (parseMicros(own) ?? Infinity) < microsOf(at) ? own : at
-  using now = await runUnder(trial, { asOf })
-  const { figure, rows, changed } = await heldAgainst(trial, now, { asOf, observedAsOf: at })
+  using now = await runUnder(trial, { asOf, delay: unchanged })
+  const { figure, rows, changed } = await heldAgainst(trial, now, { asOf, observedAsOf: at, delay: unchanged })
   return {
     kind: 'version',
     name: String(version),

@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stressed } from '../../src/query/stress.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
+import { fastStrategy, makeStressLake, slowStrategy, stressMetrics } from '../helpers/stress-lake.ts'
+
+let lake: Awaited<ReturnType<typeof makeStressLake>>
+beforeAll(async () => {
+  lake = await makeStressLake()
+})
+afterAll(() => lake.remove())
+
+const sharpe = 'avg(r) / stddev(r)'
+const home = (): string => join(lake.root, '..')
+
+async function stressed(sql: string, ...options: readonly string[]): Promise<Ended> {
+  writeFileSync(join(home(), 'q.sql'), sql)
+  return await pitlake(home(), ['stress', 'q.sql', '--data', lake.root, ...options])
+}
+
+async function told(sql: string, ...options: readonly string[]): Promise<Stressed & { readonly code: number }> {
+  const { code, out, message } = await stressed(sql, '--json', ...options)
+  if (out === '') throw new Error(message)
+  return { ...(JSON.parse(out) as Stressed), code }
+}
+
+async function rowsOf(sql: string, ...options: readonly string[]): Promise<string> {
+  const { out, code } = await pitlake(home(), [
+    'sql',
+    sql,
+    '--data',
+    lake.root,
+    '--format',
+    'json',
+    '--out',
+    'x.json',
+    ...options,
+  ])
+  expect([code, out]).toEqual([0, ''])
+  return readFileSync(join(home(), 'x.json'), 'utf8')
+}
+
+/** The figure as SQL gives it at those clocks, by no part of the command. */
+async function figure(sql: string, ...options: readonly string[]): Promise<number> {
+  const rows = JSON.parse(await rowsOf(`SELECT ${sharpe} AS f FROM (${sql})`, ...options)) as readonly {
+    readonly f: number
+  }[]
+  return rows[0]?.f ?? Number.NaN
+}
+
+/** Every file of the lake but its locks, by what is in it. */
+function contents(): readonly string[] {
+  const names = readdirSync(lake.root, { recursive: true }).map(String).toSorted()
+  return names.flatMap((name) => {
+    const path = join(lake.root, name)
+    return statSync(path).isFile() && !/sqlite-(?:shm|wal)$/.test(name)
+      ? [`${name} ${createHash('sha256').update(readFileSync(path)).digest('hex')}`]
+      : []
+  })
+}
+
+test('a strategy that lives on twenty minutes is named, with its metric; nothing in the lake changes', async () => {
+  const before = contents()
+  const done = await told(fastStrategy, '--figure', sharpe, '--lag', '10m,30m,1h', '--latency', '15m,45m')
+  expect([done.code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])
+  expect(done.reason).toBe(
+    `the figure goes from 3.581 to -0.007677 with points 30m later; it lives on 20m of ${stressMetrics.signal}`,
+  )
+  expect(done.figure).toBe(await figure(fastStrategy))
+  const fates = done.runs.map(({ kind, name, falls }) => `${kind} ${name} ${falls}`)
+  expect(fates).toEqual([
+    'lag 10m false',
+    'lag 30m true',
+    'lag 1h true',
+    'latency 15m false',
+    'latency 45m true',
+    'version 1 false',
+  ])
+  expect(done.delay).toEqual({ kind: 'lag', name: '30m' })
+  expect(done.metrics.map(({ metric, share }) => [metric, share])).toEqual([
+    [stressMetrics.signal, 1],
+    [stressMetrics.hourly, 0],
+    [stressMetrics.wave, 0],
+  ])
+  expect(contents()).toEqual(before)
+})
+
+test('an honest slow one is not named, though a day moves it', async () => {
+  const done = await told(slowStrategy, '--figure', sharpe, '--lag', '0,30m,1h,1d', '--vintages', '0')
+  expect([done.code, done.verdict, done.reason, done.bears_seconds]).toEqual([0, 'holds', null, null])
+  expect(done.runs.map(({ name, changed }) => [name, changed > 0])).toEqual([
+    ['30m', false],
+    ['1h', false],
+    ['1d', true],
+  ])
+  expect(done.metrics[0]).toMatchObject({ metric: stressMetrics.wave, share: 1 })
+})
+
+test('lags as they were seen: where no arrival is known that is said, and nothing is promised', async () => {
+  const early = fastStrategy.replaceAll('01:22', '01:05').replace('82 MINUTES', '65 MINUTES')
+  const done = await told(early, '--figure', sharpe, '--lag', 'p50,max', '--vintages', '0')
+  expect(done.runs.map(({ name, falls }) => [name, falls])).toEqual([
+    ['p50', false],
+    ['max', true],
+  ])
+  expect(done.reason).toMatch(/ with points as late as the latest of their metric; it lives on indicators\//)
+  expect(done.notes).toEqual([
+    expect.stringMatching(/^no arrival is known of .*: they stay as the rule says under p50, max$/),
+  ])
+  const silent = await told(slowStrategy, '--figure', sharpe, '--lag', 'p95', '--vintages', '0')
+  expect([silent.runs, silent.notes]).toEqual([[], [expect.stringMatching(/: all stays as the rule says under p95$/)]])
+})
+
+test('an earlier version answers as it did then, beside what is known now of then', async () => {
+  const { runs } = await told(fastStrategy, '--figure', sharpe, '--lag', '5m', '--vintages', '5')
+  const then = '2025-03-01T00:00:00Z'
+  const version = runs.find(({ kind }) => kind === 'version')
+  expect(version).toMatchObject({ name: '1', at: '2025-03-01T00:00:00.000000Z', changed: 504 })
+  expect(version?.figure).toBe(await figure(fastStrategy, '--as-of', then, '--observed-as-of', then))
+  expect(version?.before).toBe(await figure(fastStrategy, '--as-of', then))
+})
+
+test('a stamped result is tried over the version that it was made from', async () => {
+  writeFileSync(join(home(), 's.sql'), fastStrategy)
+  const at = ['--observed-as-of', '2025-03-01T12:00:00Z']
+  const stamped = await pitlake(home(), ['stamp', 's.sql', '--data', lake.root, '--out', 'r.parquet', ...at])
+  expect([stamped.code, stamped.message]).toEqual([0, ''])
+  const run = ['stress', 'r.parquet', '--data', lake.root, '--figure', sharpe, '--lag', '20m,21m', '--json']
+  const { code, out } = await pitlake(home(), run)
+  const done = JSON.parse(out) as Stressed
+  expect([code, done.verdict, done.figure, done.rows]).toEqual([4, 'falls', await figure(fastStrategy, ...at), 191])
+  expect((await pitlake(home(), [...run, '--as-of', '2024-01-01'])).message).toMatch(
+    /a stamped result with its own variables/,
+  )
+  writeFileSync(join(home(), 'r.parquet'), readFileSync(join(home(), 'r.parquet')).with(300, 1))
+  expect((await pitlake(home(), run)).code).toBe(4)
+})
+
+test('people get tables and bars, and a picture if they ask', async () => {
+  const { out, message, code } = await stressed(fastStrategy, '--figure', sharpe, '--lag', '20m,21m', '--plot', 'p.svg')
+  expect([code, message]).toEqual([
+    4,
+    expect.stringMatching(/^q\.sql falls apart: got the figure goes from 3\.581 to /),
+  ])
+  expect(out).toMatch(/^q\.sql: falls apart, the figure goes from 3\.581 to -0\.007677 with points 21m later; /)
+  expect(out).toMatch(/^as it is +3\.581 +of 695 +█{30}$/m)
+  expect(out).toMatch(/^21m later +-0\.007677 +-100 % +346 +▒$/m)
+  expect(out).toMatch(/^of each metric alone, with points 21m later:$/m)
+  expect(out).toMatch(/^1 +2025-03-01 00:00Z +3\.708 +3\.581 +3\.5 % +504 +█{30}$/m)
+  const svg = readFileSync(join(home(), 'p.svg'), 'utf8')
+  expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" /)
+  expect([...svg.matchAll(/<rect x=/g)]).toHaveLength(4)
+  expect(svg).toContain('fill="#bf4f3a"')
+})
+
+test('what cannot be judged is undecided, and says why', async () => {
+  const grid = `SELECT ts FROM calendar('2024-01-01', '2024-01-09', '1 day')`
+  const drawn = await stressed(`SELECT random() AS r FROM (${grid})`, '--figure', 'avg(r)')
+  expect([drawn.code, drawn.message]).toEqual([
+    6,
+    expect.stringMatching(/^q\.sql is undecided: got two runs .* not deterministic; /),
+  ])
+  const none = await stressed(
+    `SELECT CAST(NULL AS DOUBLE) AS r FROM (${grid})`,
+    '--figure',
+    'SELECT avg(r) FROM result',
+  )
+  expect([none.code, none.message]).toEqual([
+    6,
+    expect.stringMatching(/the figure is no number on the lake as it is; mend/),
+  ])
+  const still = await told(`SELECT 1 AS r FROM (${grid})`, '--figure', 'sum(r)', '--lag', '1d')
+  expect([still.code, still.notes]).toEqual([0, [expect.stringMatching(/^no delay changes a row: .*lookahead/)]])
+})
+
+test.each([
+  [['--lag', '1h'], /^--figure: expected SQL of one number .*, got nothing$/],
+  [['--figure', 'SELECT 1, 2'], /^--figure: expected SQL of one number, got SELECT of 2 columns/],
+  [['--figure', 'r'], /^--figure: expected SQL of one number, got several rows/],
+  [['--figure', 'SELECT r FROM result WHERE false'], /got no row/],
+  [['--figure', 'DROP TABLE result'], /^--figure: expected SQL of one number, got DROP/],
+  [['--figure', "SELECT count(*) FROM read_csv('/etc/passwd')"], /expected files of the lake/],
+  [['--figure', 'avg(nope)'], /nope/],
+  [
+    ['--figure', 'avg(r)', '--lag', 'soon'],
+    /^--lag: expected times such as 30m or 1d, or p50, p95, p99, max, got "soon"$/,
+  ],
+  [['--figure', 'avg(r)', '--latency', 'p95'], /^--latency: expected times such as 30m or 1d, got "p95"$/],
+  [['--figure', 'avg(r)', '--lag', '500d'], /^--lag: expected /],
+  [['--figure', 'avg(r)', '--within', 'half'], /^--within: expected a number such as 0\.5, got half$/],
+  [['--figure', 'avg(r)', '--set', 'strange=1'], /strange/],
+])('%j is refused', async (options, words) => {
+  const { code, message } = await stressed('SELECT unnest([1, 2]) AS r', ...options)
+  expect([code, message]).toEqual([2, expect.stringMatching(words)])
+})
