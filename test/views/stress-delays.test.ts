@@ -73,7 +73,10 @@ test('floors hold back only what came sooner than they say, of their endpoint an
   const sql =
     'SELECT metric, CAST(t AS VARCHAR) AS t, "interval", available_at, computed_at, basis, v FROM points ORDER BY 1, 3, epoch_us(points.t)'
   const [told, real] = [await answered('stress', sql, delay), await answered('stress', sql)]
-  const text = (row: Row | undefined, column: string): string => String(row?.[column])
+  const text = (row: Row | undefined, column: string): string => {
+    const value = row?.[column]
+    return typeof value === 'string' ? value : ''
+  }
   let moved = 0
   for (const [i, row] of real.entries()) {
     const end = micros(text(row, 't').replace(' ', 'T').replace('+00', 'Z')) + 3_600_000_000
