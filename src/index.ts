@@ -4,12 +4,25 @@ import type { Table } from 'apache-arrow'
 import { type Engine, quoteName } from './store/engine.ts'
 import type { Parameters } from './store/parameters.ts'
 import { arrowTable, look } from './query/arrow.ts'
+import type { Proof } from './query/lookahead.ts'
+import type { Replayed, Stamped } from './query/stamp.ts'
 import { type Explained, explainChange as explain, type ExplainInput } from './query/explain-change.ts'
+import {
+  type Calendar,
+  calendarSql,
+  historySql,
+  type Join,
+  joinSpec,
+  joinSql,
+  metricsSql,
+  statusSql,
+  type Windowed,
+} from './query/joined.ts'
 import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './query/doubts.ts'
 import { type Empty, Filled } from './query/filled.ts'
 import { type Moment, openQuery, type QueryOptions, setMoment } from './query/lake.ts'
 import { notesOn } from './query/notes.ts'
-import { checkDecisions, type Panel, panelSql, specOf } from './query/panel.ts'
+import { checkDecisions, type Panel, type PanelSpec, type PanelSql, panelSql, specOf } from './query/panel.ts'
 import { pointsSql, type PointsFilter, standardsOf } from './query/points.ts'
 import { guarded, runScript, type RunDeps } from './query/run.ts'
 import { ownNames, refuseStrange, unasked } from './query/variables.ts'
@@ -17,6 +30,9 @@ import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 export { LakeError } from './errors.ts'
 export type { Parameters } from './store/parameters.ts'
 export type { Explained } from './query/explain-change.ts'
+export type { Calendar, Join, Windowed } from './query/joined.ts'
+export type { Proof } from './query/lookahead.ts'
+export type { Replayed, Stamped } from './query/stamp.ts'
 export type { Moment, QueryOptions, Setting } from './query/lake.ts'
 export type { Decision, Instant, Panel, PanelField } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
@@ -35,12 +51,46 @@ export interface Lake {
   points(filter: PointsFilter, options?: CallOptions): Promise<Table>
   /** A row for each decision in their order, a column for each metric: the latest value knowable at `ts`. */
   panel(panel: Panel, options?: CallOptions): Promise<Table>
+  /** Each decision with `t, available_at, v, o, age` of the point of a metric that was knowable at `ts`. */
+  pitJoin(join: Join, options?: CallOptions): Promise<Table>
+  /** Each decision with the last `n` points that were knowable at `ts`, a row each; `place` 1 is the newest. */
+  window(join: Windowed, options?: CallOptions): Promise<Table>
+  /** A grid of decisions, UTC. */
+  calendar(calendar: Calendar, options?: CallOptions): Promise<Table>
+  /** Every version ever known of the records of a registry resource, such as `products`. */
+  history(resource: string, options?: CallOptions): Promise<Table>
+  /** The catalogue: every metric with its value sets, defaults and availability rule. */
+  metrics(options?: CallOptions): Promise<Table>
+  /** One row: which lake and version this is, what it holds, and what is wrong with it. */
+  status(options?: CallOptions): Promise<Table>
+  /** Runs a query and pins everything that its result, the Parquet file `out`, was made from; as the command does. */
+  stamp(query: string, out: string, options?: CallOptions): Promise<Stamped>
+  /** Runs a stamped result again, and says whether it is the same bit for bit. */
+  replay(file: string, options?: CallOptions): Promise<Replayed>
+  /** Proves or disproves that a query looks ahead. */
+  lookahead(query: string, options?: CallOptions & LookaheadOptions): Promise<Proof>
+  /** Where the lake is. */
+  readonly folder: string
+  /** The version at which every answer stands. */
+  version(): Promise<number>
+  /** Moves on to the newest version, and says which that is. */
+  refresh(): Promise<number>
   /** Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake. */
   universe(at?: Moment, options?: CallOptions): Promise<Table>
   /** What should be known of the last answer although it was not asked: why it may hold nothing, and what may have been meant. */
   readonly notes: readonly string[]
   /** Lets go of the lake; calls that are under way come to their end first. */
   close(): Promise<void>
+}
+
+/** What a look for look-ahead is told. */
+export interface LookaheadOptions {
+  /** The column with the instant of each row: `ts`. */
+  readonly ts?: string
+  /** Columns that may look ahead: what a model is to learn. */
+  readonly labels?: readonly string[]
+  /** How many times the query runs without a part of the future: 50. */
+  readonly cutoffs?: number
 }
 
 /**
@@ -50,23 +100,105 @@ export interface Lake {
 export async function openLake(folder: string, options: QueryOptions = {}): Promise<Lake> {
   const path = resolve(folder)
   const engine = await openQuery(path, options)
-  const seat: Seat = { engine, notes: [], waiting: ownNames(Object.keys(options.set ?? {})) }
+  const seat: Seat = { path, options, engine, notes: [], waiting: ownNames(Object.keys(options.set ?? {})) }
   const inTurn = turns()
-  const call = async <T>(work: (run: RunDeps) => Promise<T>, { signal }: CallOptions = {}): Promise<T> =>
+  const call: Call = async (work, { signal } = {}) =>
     inTurn(async () => {
       seat.notes = []
       return await work({ folder: path, signal, sleep: setTimeout })
     })
   return {
-    sql: async (query, parameters, own) => call(async (run) => askSql(seat, query, parameters, run), own),
-    points: async (filter, own) => call(async (run) => askPoints(seat, filter, run), own),
-    panel: async (panel, own) => call(async (run) => askPanel(seat, panel, run), own),
-    universe: async (at, own) => call(async (run) => askUniverse(seat, at, run), own),
+    folder: path,
     get notes() {
       return seat.notes
     },
-    close: async () => inTurn(async () => engine.close()),
+    ...questions(seat, call),
+    ...commands(seat),
+    version: async () => call(async () => versionOf(seat.engine)),
+    refresh: async () => call(async () => refreshed(seat)),
+    close: async () => inTurn(async () => seat.engine.close()),
   }
+}
+
+/** Does one piece of work after those before it. */
+type Call = <T>(work: (run: RunDeps) => Promise<T>, options?: CallOptions) => Promise<T>
+
+type Questions =
+  | 'sql'
+  | 'points'
+  | 'panel'
+  | 'pitJoin'
+  | 'window'
+  | 'calendar'
+  | 'universe'
+  | 'history'
+  | 'metrics'
+  | 'status'
+
+function questions(seat: Seat, call: Call): Pick<Lake, Questions> {
+  return {
+    sql: async (query, parameters, own) => call(async (run) => askSql(seat, query, parameters, run), own),
+    points: async (filter, own) => call(async (run) => askPoints(seat, filter, run), own),
+    panel: async (panel, own) => call(async (run) => askPanel(seat, panel, run), own),
+    pitJoin: async (join, own) => call(async (run) => askJoin(seat, join, undefined, run), own),
+    window: async ({ n, ...join }, own) => call(async (run) => askJoin(seat, join, n, run), own),
+    calendar: async (grid, own) => call(async (run) => ask(seat, calendarSql(grid), undefined, run), own),
+    universe: async (at, own) => call(async (run) => askUniverse(seat, at, run), own),
+    history: async (resource, own) => call(async (run) => askSql(seat, historySql(resource), undefined, run), own),
+    metrics: async (own) => call(async (run) => askSql(seat, metricsSql, undefined, run), own),
+    status: async (own) => call(async (run) => ask(seat, statusSql, undefined, run), own),
+  }
+}
+
+/** What the command line answers, run in this process. */
+function commands({ path, options }: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
+  const library = async () => import('./commands/library.ts')
+  const asking = (signal: AbortSignal | undefined, ...ends: number[]) => ({
+    folder: path,
+    ends,
+    signal: signal ?? new AbortController().signal,
+    sleep: async (ms: number, own?: AbortSignal) =>
+      setTimeout(ms, undefined, own ? { signal: own } : {}).catch(() => undefined),
+  })
+  return {
+    stamp: async (query, out, { signal } = {}) =>
+      (await library()).askAbout<Stamped>(['stamp', '--out', resolve(out), ...flagsOf(options)], query, asking(signal)),
+    replay: async (file, { signal } = {}) =>
+      (await library()).askCommand<Replayed>(['replay', resolve(file)], asking(signal, 4)),
+    lookahead: async (query, { signal, ts = 'ts', labels = [], cutoffs = 50 } = {}) => {
+      const own = [
+        '--ts',
+        ts,
+        '--cutoffs',
+        String(cutoffs),
+        ...(labels.length > 0 ? ['--labels', labels.join(',')] : []),
+      ]
+      return (await library()).askAbout<Proof>(['lookahead', ...own], query, asking(signal, 4, 6))
+    },
+  }
+}
+
+/** The state of knowledge of a lake as `stamp` is told it. */
+function flagsOf({ asOf, observedAsOf, backfill, registryBackfill, set }: QueryOptions): string[] {
+  const text = (moment: Moment): string => (moment instanceof Date ? moment.toISOString() : moment)
+  const variables = { ...(backfill && { backfill }), ...(registryBackfill && { registry_backfill: true }), ...set }
+  return [
+    ...(asOf === undefined ? [] : ['--as-of', text(asOf)]),
+    ...(observedAsOf === undefined ? [] : ['--observed-as-of', text(observedAsOf)]),
+    ...Object.entries(variables).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
+  ]
+}
+
+async function versionOf(engine: Engine): Promise<number> {
+  const [row] = await engine.rows('SELECT version FROM lake_info')
+  return Number(row?.['version'])
+}
+
+async function refreshed(seat: Seat): Promise<number> {
+  const engine = await openQuery(seat.path, seat.options)
+  seat.engine.close()
+  seat.engine = engine
+  return versionOf(engine)
 }
 
 /**
@@ -84,7 +216,9 @@ export async function explainChange(
 
 /** What the calls on one lake share. */
 interface Seat {
-  readonly engine: Engine
+  readonly path: string
+  readonly options: QueryOptions
+  engine: Engine
   notes: readonly string[]
   /** Variables that were set and for which no query has asked yet. */
   waiting: readonly string[]
@@ -126,19 +260,47 @@ async function askPoints(seat: Seat, filter: PointsFilter, run: RunDeps): Promis
   return table
 }
 
-/** The table of the decisions has a name of its own and does not outlive the call. */
 async function askPanel(seat: Seat, panel: Panel, run: RunDeps): Promise<Table> {
+  const spec = specOf(panel)
+  await checkDecisions(seat.engine, spec, run)
+  const answer = await askDecided(seat, (table) => panelSql(spec, table), run)
+  await doubt(seat, spec, answer, run)
+  return answer
+}
+
+async function askJoin(seat: Seat, join: Join, n: number | undefined, run: RunDeps): Promise<Table> {
+  const spec = joinSpec(join)
+  const answer = await askDecided(seat, (table) => joinSql(spec, n, table), run)
+  const empty = emptyIn(answer, 'asset').filter(({ column }) => column === 't')
+  await doubt(
+    seat,
+    { ...spec, fields: ['v'] },
+    answer,
+    run,
+    empty.map((one) => ({ ...one, column: join.metric })),
+  )
+  return answer
+}
+
+/** Notes why metrics may have told nothing of some assets. */
+async function doubt(
+  seat: Seat,
+  spec: PanelSpec,
+  answer: Table,
+  run: RunDeps,
+  empty: readonly Empty[] = emptyIn(answer, 'asset'),
+): Promise<void> {
+  const { engine } = seat
+  seat.notes = await guarded(engine, '', run, async () => doubtsOfPanel(engine, spec, { rows: answer.numRows, empty }))
+}
+
+/** The table of the decisions has a name of its own and does not outlive the call. */
+async function askDecided(seat: Seat, sql: (table: string) => PanelSql, run: RunDeps): Promise<Table> {
   const { engine } = seat
   const table = await freeName(engine, '_pit_panel')
-  const spec = specOf(panel)
-  const { decisions, query } = panelSql(spec, table)
-  await checkDecisions(engine, spec, run)
+  const { decisions, query } = sql(table)
   try {
-    const answer = await ask(seat, `${decisions};\n${query}`, undefined, { ...run, generated: true })
-    seat.notes = await guarded(engine, query, run, async () =>
-      doubtsOfPanel(engine, spec, { rows: answer.numRows, empty: emptyIn(answer, 'asset') }),
-    )
-    return answer
+    return await ask(seat, `${decisions};\n${query}`, undefined, { ...run, generated: true })
   } finally {
     await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`)
   }

@@ -127,11 +127,6 @@ class Lake:
         """Of the last answer: why it may hold nothing, and what may have been meant."""
         return self._open().notes
 
-    @property
-    def pinned(self) -> bool:
-        """Whether vacuum is kept away; a folder that cannot be written holds no pin, `vacuum --keep` is its time."""
-        return self._open().pin.held
-
     def refresh(self) -> int:
         """Moves on to the newest version, and says which that is. Answers that were given before stay as they are."""
         self._open()
@@ -272,7 +267,7 @@ class Lake:
         grid = f"SELECT ts FROM calendar({quote(moment_text(since))}, {quote(moment_text(until))}, {span_sql('step', step)})"
         if assets is None:
             return self._answer(self._open().cursor(), f"{grid} ORDER BY ts", keys=("ts",), portable=True)
-        crossed = f"SELECT ts, asset FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
+        crossed = f"SELECT asset, ts FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
         return self._answer(self._open().cursor(), crossed, keys=("ts", "asset"), portable=True)
 
     def universe(self, at: Moment | None = None) -> Result:
@@ -305,11 +300,10 @@ class Lake:
     def stamp(self, query: str | Path, out: str | Path) -> dict[str, Any]:
         """Runs a query by the command line and pins everything that its result, the Parquet file `out`, was made from."""
         seat = self._open()
-        given = {name: seat.variables.get(name) for name in VARIABLES}
         flags = {"as_of": "--as-of", "observed_as_of": "--observed-as-of"}
         options = ["--out", str(Path(out).resolve())]
-        for name, value in given.items():
-            if value not in (None, False):
+        for name, value in seat.variables.items():
+            if value is not None:
                 options += [flags[name], str(value)] if name in flags else ["--set", f"{name}={_word(value)}"]
         said = program.asked_about(query, seat.folder, "stamp", options)
         if said.get("version") != seat.version:
@@ -325,6 +319,11 @@ class Lake:
         own = [labels] if isinstance(labels, str) else list(labels)
         options = ["--ts", ts, "--cutoffs", str(cutoffs), *(["--labels", ",".join(own)] if own else [])]
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
+
+    def explain_change(self, file: str | Path, to: str | Path | None = None) -> dict[str, Any]:
+        """Which commit and which points changed a stamped result, by the command line; against another one, or the lake as it stands."""
+        files = [str(Path(one).resolve()) for one in (file, to) if one is not None]
+        return program.asked(self._open().folder, ["explain-change", *files], (0, 4))
 
     def _open(self) -> Seat:
         if self._seat is None:

@@ -72,6 +72,9 @@ export interface PanelSpec {
 export const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
 export type PanelField = (typeof panelFields)[number]
 
+/** The options of the joins. */
+export type JoinOptions = Omit<PanelSpec, 'decisions' | 'universe' | 'metrics' | 'interval' | 'fields'>
+
 /** The statements behind a panel: the first makes the table of decisions, the second is the query. */
 export interface PanelSql {
   readonly decisions: string
@@ -79,7 +82,7 @@ export interface PanelSql {
 }
 
 /** Numbers the decisions; names that begin like this are taken by the joins. */
-const key = '_pit_decision'
+export const key = '_pit_decision'
 
 /** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
 export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
@@ -94,14 +97,7 @@ export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
     ({ metric, field, name }) =>
       `    any_value(${field}) FILTER (WHERE metric = ${quote(metric)}) AS ${quoteName(name)}`,
   )
-  const named = ['currency', 'exchange', 'network', 'component'] as const
-  const options = [
-    ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
-    ...(spec.maxAgeSeconds === undefined ? [] : [`max_age := ${seconds(spec.maxAgeSeconds)}`]),
-    ...(spec.latencySeconds === undefined ? [] : [`latency := ${seconds(spec.latencySeconds)}`]),
-    ...(spec.skipNulls === true ? ['skip_nulls := true'] : []),
-  ]
-  const given = ['asked', quoteList(metrics), quote(spec.interval), ...options].join(', ')
+  const given = ['asked', quoteList(metrics), quote(spec.interval), ...optionsSql(spec)].join(', ')
   const decisions = quoteName(table)
   const query = [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${decisions}),`,
@@ -115,11 +111,27 @@ export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
     `FROM ${decisions} AS own JOIN wide USING (${key})`,
     `ORDER BY ${key}`,
   ].join('\n')
-  return { decisions: `CREATE OR REPLACE TEMP TABLE ${decisions} AS\n${decidedSql(spec, source(spec))}`, query }
+  return { decisions: tableSql(spec, table), query }
+}
+
+/** The statement that makes the table of the decisions. */
+export function tableSql(spec: Pick<PanelSpec, 'decisions' | 'universe'>, table: string): string {
+  return `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, source(spec))}`
+}
+
+/** What is said to a join beside metric and interval. */
+export function optionsSql(spec: JoinOptions): readonly string[] {
+  const named = ['currency', 'exchange', 'network', 'component'] as const
+  return [
+    ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
+    ...(spec.maxAgeSeconds === undefined ? [] : [`max_age := ${seconds(spec.maxAgeSeconds)}`]),
+    ...(spec.latencySeconds === undefined ? [] : [`latency := ${seconds(spec.latencySeconds)}`]),
+    ...(spec.skipNulls === true ? ['skip_nulls := true'] : []),
+  ]
 }
 
 /** The decisions that a relation of them stands for: itself, or what its instants are about. */
-function decidedSql({ universe }: PanelSpec, moments: string): string {
+function decidedSql({ universe }: Pick<PanelSpec, 'universe'>, moments: string): string {
   return universe === undefined ? moments : membersSql(moments, universe, key)
 }
 
@@ -133,10 +145,16 @@ function cellsOf({ metrics, fields = ['v'] }: PanelSpec): { metric: string; fiel
 /** The columns of the decisions come back beside those of the panel: no name may stand twice. */
 function checkNames(where: string, names: readonly string[], spec: PanelSpec): void {
   const members = spec.universe === undefined ? [] : memberColumns
-  const added = new Set([...members, ...cellsOf(spec).map(({ name }) => name.toLowerCase())])
-  const clash = names.find((name) => added.has(name.toLowerCase()) || name.toLowerCase() === key)
+  refuseAdded(where, names, [...members, ...cellsOf(spec).map(({ name }) => name)])
+}
+
+/** Refuses decisions with a column that is added to them. */
+export function refuseAdded(where: string, names: readonly string[], columns: readonly string[]): void {
+  const added = new Set([...columns.map((name) => name.toLowerCase()), key])
+  const clash = names.find((name) => added.has(name.toLowerCase()))
   if (clash === undefined) return
-  throw usage(where, { expected: 'decisions without a column that the panel adds', got: clash, next: 'rename it' })
+  const expected = `decisions without a column that the ${where === 'panel' || where.startsWith('--') ? 'panel' : 'join'} adds`
+  throw usage(where, { expected, got: clash, next: 'rename it' })
 }
 
 function seconds(count: number): string {
@@ -144,7 +162,7 @@ function seconds(count: number): string {
 }
 
 /** The decisions as they were given; where there is a universe they name no assets. */
-function source({ decisions, universe }: PanelSpec): string {
+function source({ decisions, universe }: Pick<PanelSpec, 'decisions' | 'universe'>): string {
   if (decisions.kind === 'file') {
     const asset = universe === undefined ? 'CAST(asset AS VARCHAR) AS asset, ' : ''
     return `SELECT row_number() OVER () AS ${key},

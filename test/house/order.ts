@@ -30,10 +30,10 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/publish/': 10,
   'src/report/': 11,
   'src/watch/': 12,
-  'src/index.ts': 13,
+  'src/index.ts': 15,
   'src/sandbox/': 3,
   'src/commands/': 14,
-  'src/main.ts': 15,
+  'src/main.ts': 16,
 }
 
 /** The room of a file: its folder in `src/`, or the file itself where it stands alone. */

@@ -131,7 +131,7 @@ def test_notes_are_those_of_the_last_answer(lake):
 def test_panel_is_that_of_the_command_line(notebooks, tmp_path):
     """Row for row, doubles by their 64 bits."""
     metrics = ["addresses/active_count_pit", "price_usd", "supply/current_pit", "indicators/sopr_adjusted_pit",
-               "addresses/supply_distribution_relative_pit#/above_100k"]
+               "addresses/supply_distribution_relative_pit#/0.1-1"]
     for number, (flags, options) in enumerate([
         ([], {}),
         (["--latency", "15m", "--max-age", "2d", "--fields", "v,t,available_at"],

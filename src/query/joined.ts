@@ -1,0 +1,80 @@
+import { usage } from '../errors.ts'
+import { quote, quoteList, quoteName } from '../store/engine.ts'
+import { intervals, isInterval } from '../time.ts'
+import { key, optionsSql, type Panel, type PanelSpec, type PanelSql, refuseAdded, specOf, tableSql } from './panel.ts'
+
+/** One metric beside each decision, with the instants behind it; the options are those of a panel. */
+export interface Join extends Omit<Panel, 'metrics' | 'fields' | 'universe'> {
+  /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
+  readonly metric: string
+}
+
+/** The last `n` points of a metric beside each decision, a row each. */
+export interface Windowed extends Join {
+  readonly n: number
+}
+
+/** A grid of decisions; without assets of instants alone. */
+export interface Calendar {
+  readonly since: string
+  /** Exclusive. */
+  readonly until: string
+  /** As DuckDB spells an interval: `1 day`, `1 month`, `15 minutes`. */
+  readonly step: string
+  readonly assets?: readonly string[]
+}
+
+const told = ['t', 'available_at', 'v', 'o', 'age']
+
+/** What a join asks, as a panel of one metric would say it. */
+export function joinSpec({ metric, ...rest }: Join): PanelSpec {
+  return specOf({ ...rest, metrics: [metric] })
+}
+
+/** The SQL of `pit_join`, or of `pit_window` where it is said how many points, over a table of that name. */
+export function joinSql(spec: PanelSpec, n: number | undefined, table: string): PanelSql {
+  const { metrics, interval, decisions } = spec
+  if (!isInterval(interval)) throw usage('interval', { expected: intervals.join(', '), got: JSON.stringify(interval) })
+  if (n !== undefined && (!Number.isInteger(n) || n < 1))
+    throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })
+  const added = n === undefined ? told : [...told, 'place']
+  if (decisions.kind === 'list') refuseAdded('decisions', Object.keys(decisions.types), added)
+  const numbers = n === undefined ? [] : [String(n)]
+  const given = ['asked', quote(metrics[0] ?? ''), quote(interval), ...numbers, ...optionsSql(spec)].join(', ')
+  const query = [
+    `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${quoteName(table)}),`,
+    `told AS (SELECT ${key}, ${added.join(', ')} FROM ${n === undefined ? 'pit_join' : 'pit_window'}(${given}))`,
+    `SELECT own.* EXCLUDE (${key}), told.* EXCLUDE (${key})`,
+    `FROM ${quoteName(table)} AS own JOIN told USING (${key})`,
+    `ORDER BY ${key}${n === undefined ? '' : ', place'}`,
+  ].join('\n')
+  return { decisions: tableSql(spec, table), query }
+}
+
+/** The query for a calendar. */
+export function calendarSql({ since, until, step, assets }: Calendar): string {
+  const instants = `calendar(${quote(since)}, ${quote(until)}, CAST(${quote(step)} AS INTERVAL))`
+  if (assets === undefined) return `SELECT ts FROM ${instants} ORDER BY ts`
+  return `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset) ORDER BY ts, asset`
+}
+
+/** The query for every version ever known of the records of a registry resource. */
+export function historySql(resource: string): string {
+  if (!/^[a-z_]+$/.test(resource))
+    throw usage('history', { expected: 'a resource of the registry, such as products', got: JSON.stringify(resource) })
+  return `SELECT * FROM history.${quoteName(resource)} ORDER BY id, valid_from`
+}
+
+/** The query for the catalogue. */
+export const metricsSql = 'SELECT * FROM endpoints ORDER BY metric'
+
+/** The query for one row: which lake and version this is, what it holds, and what is wrong with it. */
+export const statusSql = `SELECT lake, version, committed_at, provider, synthetic, folder,
+  (SELECT count(*) FROM series) AS series,
+  (SELECT CAST(coalesce(sum(points), 0) AS BIGINT) FROM series) AS points,
+  (SELECT max(last_available_at) FROM series) AS last_available_at,
+  (SELECT count(*) FROM coverage WHERE state = 'failed') AS failed_windows,
+  (SELECT count(*) FROM gaps) AS gaps,
+  (SELECT count(*) FROM violations) AS violations,
+  (SELECT min(known_since) FROM registry_start) AS registry_since
+FROM lake_info`

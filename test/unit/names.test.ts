@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '../..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const all = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, name = '']) => name).toSorted()
+
+const typescript = read('src/index.ts')
+const python = read('python/pitlake/lake.py')
+const lakeInTypescript = /export interface Lake \{\n([\s\S]*?)\n\}/.exec(typescript)?.[1] ?? ''
+const lakeInPython = /\nclass Lake:\n([\s\S]*?)\n\n\nSTATUS/.exec(python)?.[1] ?? ''
+
+/** What a lake answers, in TypeScript and in Python. */
+const named = {
+  typescript: [
+    ...all(lakeInTypescript, /^ {2}(?:readonly )?(\w+)[(:]/gm),
+    ...all(typescript, /^export async function (\w+)/gm).filter((name) => name !== 'openLake'),
+  ]
+    .map(snake)
+    .toSorted(),
+  python: all(lakeInPython, /^ {4}def ([a-z]\w*)\(/gm),
+}
+
+test('a lake has the same names in TypeScript and in Python', () => {
+  expect(named.typescript.length).toBeGreaterThan(15)
+  expect(named.python).toEqual(named.typescript)
+})
+
+test('so have the options with which it is opened; a progress bar is for people at a notebook', () => {
+  const options = /interface QueryOptions \{\n([\s\S]*?)\n\}/.exec(read('src/query/lake.ts'))?.[1] ?? ''
+  const signature = /\ndef open\(([\s\S]*?)\) -> Lake/.exec(python)?.[1] ?? ''
+  const given = all(signature, /(\w+): /g).filter((name) => !['path', 'progress'].includes(name))
+  expect(given).toEqual(
+    all(options, /^ {2}readonly (\w+)\?/gm)
+      .map(snake)
+      .toSorted(),
+  )
+})
+
+test.each([
+  ['joins', /def pit_join\(([\s\S]*?)\) -> Result/],
+  ['panels', /def panel\(([\s\S]*?)\) -> Result/],
+] as const)('so have the options of %s', (_, pattern) => {
+  const text = read('src/query/panel.ts')
+  const spec = /export interface PanelSpec \{\n([\s\S]*?)\n\}/.exec(text)?.[1] ?? ''
+  const own = ['decisions', 'metrics', 'interval', 'fields', 'universe']
+  const shared = (name: string): boolean => !own.includes(name) && name !== 'metric' && name !== 'self'
+  const ours = all(pattern.exec(python)?.[1] ?? '', /(\w+): /g).filter(shared)
+  expect(ours.length).toBe(7)
+  expect(ours).toEqual(
+    all(spec, /^ {2}readonly (\w+)/gm)
+      .map((name) => snake(name.replace('Seconds', '')))
+      .filter(shared)
+      .toSorted(),
+  )
+})
+
+test('both pages name each of them', () => {
+  const [own, other] = [read('docs/python.md'), read('docs/typescript.md')]
+  const lost = (page: string, names: readonly string[]): string[] =>
+    names.filter((name) => !new RegExp(`\`[^\`]*\\b${name}\\b[^\`]*\``).test(page))
+  expect(lost(own, named.python)).toEqual([])
+  const camel = named.typescript.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()))
+  expect(lost(other, camel)).toEqual([])
+})

@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LakeError, openLake } from '../../src/index.ts'
+import { plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { makeViews } from '../helpers/views.ts'
+
+let days: Awaited<ReturnType<typeof threeDays>>
+beforeAll(async () => (days = await threeDays((day) => [point(plain, day, { v: day })])))
+afterAll(async () => days.remove())
+
+const decisions = [
+  { asset: 'BTC', ts: '2024-03-04T00:10:00Z', why: 'late' },
+  { asset: 'BTC', ts: '2024-03-03', why: 'early' },
+  { asset: 'none', ts: '2024-03-04', why: 'unknown' },
+]
+
+test('a join gives each decision in its order, with the instants behind the value', async () => {
+  const { lake } = days
+  const table = await lake.pitJoin({ decisions, metric: supply })
+  expect(table.schema.fields.map(({ name }) => name)).toEqual([
+    'asset',
+    'ts',
+    'why',
+    't',
+    'available_at',
+    'v',
+    'o',
+    'age',
+  ])
+  expect(table.toArray().map((row) => [row?.why, row?.v])).toEqual([
+    ['late', 3],
+    ['early', 1],
+    ['unknown', null],
+  ])
+  expect(lake.notes.join()).toMatch(/nothing is held of 'supply\/current_pit' for asset 'none'/)
+  const asked = await lake.pitJoin({ decisions, metric: supply, latency: '1m', currency: 'usd', maxAge: '2d' })
+  expect(asked.toArray().map((row) => row?.v)).toEqual([200, 100, null])
+  await expect(lake.pitJoin({ decisions: [{ asset: 'BTC', ts: null, v: 1 }], metric: supply })).rejects.toThrow(
+    /the join adds.*rename it/,
+  )
+})
+
+test('a window gives the last points, the newest first', async () => {
+  const table = await days.lake.window({ decisions: decisions.slice(0, 2), metric: supply, n: 2 })
+  expect(table.toArray().map((row) => [row?.why, Number(row?.place), row?.v])).toEqual([
+    ['late', 1, 3],
+    ['late', 2, 2],
+    ['early', 1, 1],
+  ])
+  await expect(days.lake.window({ decisions, metric: supply, n: 0 })).rejects.toThrow(LakeError)
+})
+
+test('calendars, history, the catalogue and the status', async () => {
+  const { lake, root } = days
+  const grid = await lake.calendar({
+    since: '2024-01-31',
+    until: '2024-04-01',
+    step: '1 month',
+    assets: ['BTC', 'ETH'],
+  })
+  expect(grid.toArray().map((row) => `${row?.asset} ${new Date(row?.ts).toISOString().slice(0, 10)}`)).toEqual([
+    'BTC 2024-01-31',
+    'ETH 2024-01-31',
+    'BTC 2024-02-29',
+    'ETH 2024-02-29',
+    'BTC 2024-03-31',
+    'ETH 2024-03-31',
+  ])
+  expect(
+    (await lake.calendar({ since: '2024-01-01', until: '2024-01-03', step: '1 day' })).schema.fields.map(
+      ({ name }) => name,
+    ),
+  ).toEqual(['ts'])
+  expect((await lake.history('products')).numRows).toBe(30)
+  await expect(lake.history('products; DROP')).rejects.toThrow(/such as products/)
+  expect((await lake.metrics()).numRows).toBe(112)
+  const row = (await lake.status()).get(0)
+  expect([row?.folder, Number(row?.version), Number(row?.points)]).toEqual([root, 1, 12])
+  expect(lake.folder).toBe(root)
+})
+
+test('what the commands answer, asked of a lake', async () => {
+  const lake = await openLake(days.root, { asOf: '2024-03-03' })
+  const out = join(days.root, 'stamped.parquet')
+  const query = `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-03', '2024-03-06', '1 day'))
+    SELECT ts, v FROM pit_join('d', '${supply}', '24h') ORDER BY ts`
+  const stamped = await lake.stamp(query, out)
+  expect([stamped.rows, stamped.version, stamped.variables['as_of']]).toEqual([3, 1, '2024-03-03'])
+  expect((await lake.replay(out)).same).toBe(true)
+  expect((await lake.lookahead(query, { cutoffs: 2 })).verdict).toBe('clean')
+  await expect(lake.stamp('SELECT nope FROM points', out)).rejects.toThrow(/nope/)
+  await lake.close()
+})
+
+test('a lake stands at its version until it is refreshed', async () => {
+  const lake = await openLake(days.root)
+  const before = await lake.version()
+  await makeViews(days.root)
+  expect(await lake.version()).toBe(before)
+  expect(await lake.refresh()).toBeGreaterThanOrEqual(before)
+  expect((await lake.points({ metrics: supply })).numRows).toBe(3)
+  await lake.close()
+})
