@@ -171,6 +171,19 @@ test('a page says whether more follows, and then from where', () => {
   expect(page(event, {})).toBe('a page of the feed without has_more')
 })
 
+test('a whole state may stand within its body, and events beside other records', () => {
+  for (const within of ['data', 'snapshot', null]) {
+    const whole = { issuers: [{ id: 'i' }] }
+    const body = { cursor: 'c', ...(within === null ? whole : { [within]: whole }) }
+    const read = readSnapshot(Buffer.from(JSON.stringify(body)), resources)
+    expect(read.ok && [...(read.value.records.get('issuers')?.keys() ?? [])]).toEqual(['i'])
+  }
+  expect(page(event, { has_more: false, notes: [{ text: 'no event' }] })).toBe('i')
+  const text = JSON.stringify({ notes: [{ text: 'no event' }], data: [event], has_more: false })
+  const read = readPage(Buffer.from(text), resources)
+  expect(read.ok && read.value.events.map(({ id }) => id)).toEqual(['i'])
+})
+
 test('a deployment in two places may say less in one, but nothing else', () => {
   const disagreeing = (own: object, embedded: object): unknown => {
     const deployments = [{ id: 'd', product_id: 'p', ...own }]
