@@ -51,8 +51,8 @@ const listed = (patterns: readonly string[]): readonly string[] => globSync([...
 
 /** Judges a sample of a room: by its quick tests, and what survives these by its dear ones, where it has any. */
 async function judgeRoom(name: string, room: Room, count: number, seed: number): Promise<Report> {
-  const place: Place = { tree: join(cache, name, 'tree'), work: join(cache, name), say }
-  const mutants = sample(await instrument(root, place.tree, room.files), count, seed)
+  const [work, tree] = [join(cache, name), join(cache, name, 'tree')]
+  const mutants = sample(await instrument(root, tree, room.files), count, seed)
   const file = join(cache, `${name}.json`)
   const before = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : undefined
   const known = new Map((before?.mutants ?? []).map((one) => [one.key, one]))
@@ -66,10 +66,15 @@ async function judgeRoom(name: string, room: Room, count: number, seed: number):
   say(`${name}: ${mutants.length} mutants; ${killed.size} were killed before by tests that did not change`)
   const rests = new Map<string, string[]>(mutants.map(({ id }) => [id, []]))
   let seen: Seen = before?.seen ?? {}
+  const place: Place = { tree, work, say, keep: () => void save(verdicts(mutants, killed, new Map())) }
   const all: Line[] = []
   const unsure = new Set<string>()
+  // What is proved to change nothing is not tried.
+  const proved = verdicts(mutants, new Map(), new Map()).flatMap(({ status, only }, n) =>
+    status === 'equivalent' || only !== undefined ? [mutants[n]?.id] : [],
+  )
   for (const [stage, tests] of [listed(room.tests), listed(room.dear ?? [])].entries()) {
-    const open = mutants.filter(({ id }) => !killed.has(id))
+    const open = mutants.filter(({ id }) => !killed.has(id) && !proved.includes(id))
     if (open.length === 0 || tests.length === 0) continue
     seen = await look(place, room, tests, seen)
     const lines = tests.flatMap((test) => seen[test]?.lines ?? [])
@@ -82,8 +87,6 @@ async function judgeRoom(name: string, room: Room, count: number, seed: number):
     all.push(...lines)
     for (const { id } of fresh) unsure.add(id)
     await tryTogether(place, [...unsure], concern, killed)
-    // Were it ended here, what was killed so far would not be tried again.
-    save(verdicts(mutants, killed, new Map()))
   }
   await tryAlone(place, [...unsure], concernOf(all), killed)
   say(`  ${killed.size} of ${mutants.length} killed`)
@@ -97,7 +100,7 @@ async function judgeRoom(name: string, room: Room, count: number, seed: number):
 }
 
 /** What the tests come by; those are not run again that neither changed themselves nor in what they stand on. */
-async function look(place: Place, room: Room, tests: readonly string[], seen: Seen): Promise<Seen> {
+async function look(place: Omit<Place, 'keep'>, room: Room, tests: readonly string[], seen: Seen): Promise<Seen> {
   const ground = listed(['test/helpers/**/*.ts', ...room.files])
   const of = (file: string): string => digestOf([...ground, file])
   const files = tests.filter((file) => seen[file]?.of !== of(file))

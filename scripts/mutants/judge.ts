@@ -13,6 +13,8 @@ export interface Place {
   readonly tree: string
   readonly work: string
   readonly say: (text: string) => void
+  /** Writes down what is known by now: a run that is ended goes on from there. */
+  readonly keep: () => void
 }
 
 /** A mutant is first tried by the three quickest tests that come by it, then by more of them. */
@@ -72,23 +74,26 @@ const patient = { testTimeout: 120_000, silence: 600_000 }
 
 /** Runs a job to its end: what hangs or takes the process down is killed by that, and the rest goes on without it. */
 async function tryJob(place: Place, given: Job, times: ReadonlyMap<string, number>, killed: Killed): Promise<void> {
-  let job = given
-  for (let turn = 0; turn < 200 && Object.keys(job).length > 0; turn++) {
-    const files = Object.keys(job).toSorted((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0))
-    const file = join(place.work, 'job.json')
-    writeFileSync(file, JSON.stringify(job))
-    const before: Line[] = [{ killed: [...killed.keys()], file: '', test: '' }]
-    const env = { PITLAKE_MUTANTS_JOB: file }
-    const { lines, hung } = await run({ ...place, todo: { files }, env, ...patient, before })
-    for (const line of lines) {
-      if (!('killed' in line)) continue
-      for (const id of line.killed) killed.set(id, { by: `${line.file}: ${line.test}`, timeout: false })
+  const files = Object.keys(given).toSorted((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0))
+  for (const file of files) {
+    let job: Job = { [file]: given[file] ?? {} }
+    for (let turn = 0; turn < 200 && Object.keys(job).length > 0; turn++) {
+      const todo = join(place.work, 'job.json')
+      writeFileSync(todo, JSON.stringify(job))
+      const before: Line[] = [{ killed: [...killed.keys()], file: '', test: '' }]
+      const env = { PITLAKE_MUTANTS_JOB: todo }
+      const { lines, hung } = await run({ ...place, todo: { files: [file] }, env, ...patient, before })
+      for (const line of lines) {
+        if (!('killed' in line)) continue
+        for (const id of line.killed) killed.set(id, { by: `${line.file}: ${line.test}`, timeout: false })
+      }
+      const last = lines.at(-1)
+      const stuck = last !== undefined && 'started' in last ? last : undefined
+      if (stuck !== undefined) killed.set(stuck.started, { by: `${stuck.file}: ${stuck.test}`, timeout: true })
+      // A machine with much else to do may not even have begun.
+      job = rest(job, lines, hung || stuck !== undefined)
     }
-    const last = lines.at(-1)
-    const stuck = last !== undefined && 'started' in last ? last : undefined
-    if (stuck !== undefined) killed.set(stuck.started, { by: `${stuck.file}: ${stuck.test}`, timeout: true })
-    // A machine with much else to do may not even have begun.
-    job = rest(job, lines, hung || stuck !== undefined)
+    place.keep()
   }
 }
 
@@ -126,6 +131,7 @@ export async function tryAlone(place: Place, ids: readonly string[], concern: Co
       judged.add(id)
       if (by !== undefined) killed.set(id, { by, timeout: false })
     }
+    place.keep()
     const last = lines.at(-1)
     if (last !== undefined && 'started' in last) {
       killed.set(last.started, { by: 'no end', timeout: true })
