@@ -2,6 +2,7 @@ import { LakeError, usage } from '../errors.ts'
 import { openQuery } from '../query/lake.ts'
 import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
+import { statementsOf } from '../query/statements.ts'
 import { countOption, readContext } from './context.ts'
 import { readGiven } from './given.ts'
 import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
@@ -37,6 +38,7 @@ deterministic.`,
       async (threads) => await openQuery(settings.data, threads === undefined ? {} : { threads }),
       {
         sql,
+        before: text.slice(0, statementsOf(text).at(-1)?.offset ?? 0),
         ts: textOption(input, 'ts') ?? 'ts',
         labels: listOption(input, 'labels') ?? [],
         cutoffs: countOption(input, 'cutoffs') ?? 50,
@@ -108,10 +110,16 @@ function inWords(proof: Proof, file: string, whole: boolean): string {
 }
 
 function argued({ verdict, proved, chain, unproved }: Proof, whole: boolean): readonly string[] {
-  if (!proved) return verdict === 'clean' && unproved ? [`tested, not proved: ${unproved.what}: ${unproved.why}`] : []
+  if (!proved)
+    return verdict === 'clean' && unproved ? [`tested, not proved: ${placed(unproved)}: ${unproved.why}`] : []
   const left = whole ? 0 : Math.max(0, chain.length - short)
   const shown = chain.slice(0, chain.length - left).map((line) => `  ${line}`)
   return ['because', ...shown, ...(left === 0 ? [] : [`  and ${left} more (--explain)`])]
+}
+
+/** What stands in the way, with its place where it is known. */
+function placed({ what, line, column }: NonNullable<Proof['unproved']>): string {
+  return line === null ? what : `line ${line} column ${column}, ${what}`
 }
 
 function text(value: unknown): string {

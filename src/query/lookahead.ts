@@ -14,7 +14,8 @@ import {
   unmovedStates,
 } from './lookahead-holes.ts'
 import { chooseStates, instantsOf, numberStates, type States } from './lookahead-states.ts'
-import { type Argument, argueFromPlan } from './proof/prove.ts'
+import { placeOf } from './proof/place.ts'
+import { type Argument, argueFromPlan, type Placed } from './proof/prove.ts'
 import { historyTables } from './registry-objects.ts'
 import { fileRead, parsed, tablesIn } from './tree.ts'
 import { type Bags, bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
@@ -23,6 +24,8 @@ import { type Bags, bagDifference, type ColumnSpec, isRounding, matchRows } from
 export interface ProofInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
+  /** What stands before it in the text of its author: lines and columns are those of that text. */
+  readonly before?: string
   /** The column with the instant of each row. */
   readonly ts: string
   /** Columns that may look ahead: what a model is to learn. */
@@ -62,8 +65,16 @@ export interface Proof {
   readonly proved: boolean
   /** The reasons of the plan, a line each. */
   readonly chain: readonly string[]
-  /** What stands in the way of a proof from the plan: the expression, and why. */
-  readonly unproved: { readonly what: string; readonly why: string } | null
+  /** What stands in the way of a proof from the plan: the expression, and why; its place, counted from 1, where it is known. */
+  readonly unproved: Unproved | null
+}
+
+/** An expression that stands in the way of a proof. */
+interface Unproved {
+  readonly what: string
+  readonly why: string
+  readonly line: number | null
+  readonly column: number | null
 }
 
 /** What running the query tells. */
@@ -100,13 +111,35 @@ export async function proveNoLookahead(
   const tested = await testNoLookahead(open, input, guard)
   const none = { proved: false, chain: [], unproved: null }
   if (tested.verdict === 'undecided')
-    return { ...tested, ...none, unproved: { what: 'the query', why: tested.reason ?? 'it is undecided' } }
+    return { ...tested, ...none, unproved: await whyUndecided(open, input, tested.reason) }
   using session = await open(undefined)
-  const argument = await guard(session, input.sql, async () => await argueFromPlan(session, input))
+  const { unproved, ...found } = await guard(session, input.sql, async () => await argueFromPlan(session, input))
+  const argument = { ...found, unproved: unproved && inText(input, unproved) }
   if (tested.verdict === 'clean') return { ...tested, ...argument }
   const broken =
     'the plan says that it looks nowhere ahead: one of the two is a mistake of this program, please report it'
   return { ...tested, ...argument, proved: false, notes: argument.proved ? [...tested.notes, broken] : tested.notes }
+}
+
+/** Of what is undecided: the table or function at fault, where the reason names one that stands in the text. */
+async function whyUndecided(
+  open: (threads: number | undefined) => Promise<Engine>,
+  input: ProofInput,
+  reason: string | null,
+): Promise<Unproved> {
+  const why = reason ?? 'it is undecided'
+  const what = /^it reads (?:files directly \()?(\w+)/.exec(why)?.[1]
+  if (what === undefined) return { what: 'the query', why, line: null, column: null }
+  using session = await open(undefined)
+  const tree = await parsed(session, input.sql)
+  const at = 'error' in tree ? null : placeOf(input.sql, tree.statements, { what, why })
+  return inText(input, { what, why, at })
+}
+
+/** The place of an obstacle in its author's text. */
+function inText({ sql, before = '' }: ProofInput, { what, why, at }: Placed): Unproved {
+  const lines = at === null ? null : `${before}${sql.slice(0, at)}`.split('\n')
+  return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }
 }
 
 /** Runs and compares. A query that differs from itself is run on one thread before it is given up. */

@@ -88,7 +88,8 @@ function piece(sql: string, begin: number, end: number): Statement {
   return { text: raw.trim(), offset: begin + (raw.length - raw.trimStart().length) }
 }
 
-function* tokens(sql: string): Generator<Token> {
+/** The words, texts and signs of SQL without spaces and comments, each with where it begins. */
+export function* tokens(sql: string): Generator<Token> {
   let at = 0
   while (at < sql.length) {
     const end = Math.min(endOfToken(sql, at), sql.length)

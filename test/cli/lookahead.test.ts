@@ -40,3 +40,17 @@ test('columns of whole numbers differ as numbers, as text beyond 2^53', async ()
   }
   expect((await proved(sql)).out).toMatch(/differs in beyond\n {2}with the future {5}"?90071992547409\d\d"?\n/)
 })
+
+test('what stands in the way is told with its line and column in the file', async () => {
+  const select = `${grid}\nSELECT ts, v,\n  lead(t) OVER (PARTITION BY asset ORDER BY ts) IS NULL AS last FROM pit_join('d', '${trustMetric}', '24h') WHERE ts < '2024-02-02'`
+  const sql = `-- a note\nSET VARIABLE mine = 1; ${select};`
+  const ended = JSON.parse((await proved(sql, '--json')).out) as { readonly unproved: object | null }
+  expect(ended.unproved).toMatchObject({ what: expect.stringMatching(/^lead\(t\)/), line: 4, column: 3 })
+  expect((await proved(sql, '--labels', 'nothing')).out).toMatch(/undecided/)
+  const own = JSON.parse(
+    (await proved('SELECT ts,\n n FROM (SELECT now() AS ts, count(*) AS n\nFROM coverage)', '--json')).out,
+  ) as typeof ended
+  expect(own.unproved).toMatchObject({ what: 'coverage', line: 3, column: 6 })
+  const chance = `${grid} SELECT ts,\n v + 0 * random() AS v FROM pit_join('d', '${trustMetric}', '24h')`
+  expect((await proved(chance)).out).toMatch(/tested, not proved: line 2 column 10, random\(\): /)
+})

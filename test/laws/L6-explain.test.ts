@@ -165,7 +165,17 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
+/** What was asked before: each answer is looked at from several sides. */
+const asked = new Map<string, Promise<Explained>>()
+
 async function explain(name: Name, to: string | null = null): Promise<Explained> {
+  const key = `${name} ${to ?? ''}`
+  const answer = asked.get(key) ?? explainFresh(name, to)
+  asked.set(key, answer)
+  return await answer
+}
+
+async function explainFresh(name: Name, to: string | null): Promise<Explained> {
   return await explainChange({ root, from: file(name), to, program }, run)
 }
 

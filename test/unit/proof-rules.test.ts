@@ -3,7 +3,7 @@ import { type Argument, argueFromPlan } from '../../src/query/proof/prove.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 import { groupRules } from '../helpers/proof-rules-groups.ts'
-import { proofRules } from '../helpers/proof-rules.ts'
+import { grid, onGrid, proofRules } from '../helpers/proof-rules.ts'
 
 let lake: Engine
 beforeAll(async () => {
@@ -11,13 +11,9 @@ beforeAll(async () => {
 })
 afterAll(() => lake.close())
 
-const grid = `WITH d AS (SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY), (VALUES ('BTC'), ('ETH')) a (asset)),
-  j AS (FROM pit_join('d', 'm', '24h')),
-  n AS (SELECT ts, CASE WHEN v > 1 THEN asset END AS asset, v FROM j)`
-
 async function argued(sql: string, labels: readonly string[] = []): Promise<Argument> {
   return await argueFromPlan(lake, {
-    sql: /^(?:SELECT|FROM) .*\b[djn]\b/s.test(sql) ? `${grid} ${sql}` : sql,
+    sql: onGrid(sql),
     ts: 'ts',
     labels,
   })

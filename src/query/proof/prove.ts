@@ -3,9 +3,16 @@ import { callsIn, parsed } from '../tree.ts'
 import { isPure } from './functions.ts'
 import { type Node, parts, word } from './nodes.ts'
 import { relationOf } from './operators.ts'
+import { placeOf, wholeRow } from './place.ts'
 import { boundOf, named, nameOf, type Reading } from './relations.ts'
 import { openShadow } from './shadow.ts'
 import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
+
+/** What stands in the way of a proof, and where. */
+export interface Placed extends Obstacle {
+  /** Characters from the beginning of the query; null where it is not known which part of its text is meant. */
+  readonly at: number | null
+}
 
 /** What the plan of a query says about its look-ahead. */
 export interface Argument {
@@ -13,8 +20,7 @@ export interface Argument {
   readonly proved: boolean
   /** The reasons in the order of the plan, a line each. */
   readonly chain: readonly string[]
-  /** What stands in the way of a proof. */
-  readonly unproved: Obstacle | null
+  readonly unproved: Placed | null
 }
 
 /** A query, the column with the instant of each row, and those that may look ahead. */
@@ -28,7 +34,13 @@ interface Claim {
 export async function argueFromPlan(session: Engine, claim: Claim): Promise<Argument> {
   const tree = await parsed(session, claim.sql)
   if ('error' in tree) return stopped({ what: 'the query', why: 'its text is not one SELECT' })
-  const strange = [...callsIn(tree.statements)].find(({ name }) => !isPure(name))
+  const { proved, chain, unproved } = await argueParsed(session, claim, tree.statements)
+  const at = unproved && placeOf(claim.sql, tree.statements, unproved, claim.ts)
+  return { proved, chain, unproved: unproved && { ...unproved, at } }
+}
+
+async function argueParsed(session: Engine, claim: Claim, statements: readonly Node[]): Promise<Argument> {
+  const strange = [...callsIn(statements)].find(({ name }) => !isPure(name))
   if (strange !== undefined)
     return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
   const shadow = await openShadow(session)
@@ -60,7 +72,7 @@ export async function planOf(
 }
 
 function stopped(unproved: Obstacle): Argument {
-  return { proved: false, chain: [], unproved }
+  return { proved: false, chain: [], unproved: { ...unproved, at: null } }
 }
 
 /** Whether the rows of a plan, and all of their columns but the labels, are known at their instant. */
@@ -79,10 +91,10 @@ export function argue(plan: Node, names: readonly string[], { ts, labels }: Omit
     return stopped({ what: ts, why: 'no column of this name has the instant of a row' })
   if (!isInstant(valueOf(reading.values, at).type)) return stopped({ what: ts, why: 'it is not an instant or a date' })
   const compared = all.columns.filter((_, n) => !labels.includes(names[n] ?? ''))
-  const later = lateness(reading, all.facts, allOf(all.rows), at, `a row of the result`)
+  const later = lateness(reading, all.facts, allOf(all.rows), at, wholeRow)
   const columns = compared.map((id) => lateness(reading, all.facts, boundOf(reading, [id]), at, nameOf(reading, id)))
   const unproved = [later, ...columns].find((one) => one !== undefined)
-  if (unproved !== undefined) return { proved: false, chain: [...reading.reasons], unproved }
+  if (unproved !== undefined) return { proved: false, chain: [...reading.reasons], unproved: { ...unproved, at: null } }
   const assumed = [...reading.choices].map(
     (one) => `assumed: ${one} takes one of equal values, or its rows in one order`,
   )

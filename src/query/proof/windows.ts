@@ -101,12 +101,16 @@ function looksBack(reading: Reading, node: Node, scope: Scope, first: Id): boole
 
 function frameWords(reading: Reading, node: Node, partition: readonly Id[], order: readonly Id[]): string {
   const list = (ids: readonly Id[]): string => ids.map((id) => nameOf(reading, id)).join(', ')
-  const end = word(node, 'end')
-    .replace(/_(?:ROWS|RANGE|GROUPS)$/, '')
-    .replaceAll('_', ' ')
   const said = [
     partition.length > 0 ? `PARTITION BY ${list(partition)}` : '',
-    order.length > 0 ? `ORDER BY ${list(order)} to ${end}` : '',
+    order.length > 0 ? `ORDER BY ${list(order)} to ${endOf(node)}` : '',
   ]
   return said.filter((words) => words !== '').join(' ')
+}
+
+/** Where the frame of a window ends, in words. */
+export function endOf(node: Node): string {
+  return word(node, 'end')
+    .replace(/_(?:ROWS|RANGE|GROUPS)$/, '')
+    .replaceAll('_', ' ')
 }
