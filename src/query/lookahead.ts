@@ -248,7 +248,7 @@ async function tryCutoffs(
       await runHoles(probe, { every, run })
       told(trial)
     }
-    for (const suspect of await suspectStates(session, states.count, input.cutoffs - trial.runs))
+    for (const suspect of await suspectStates(session, states.count, Math.max(0, input.cutoffs - trial.runs)))
       if (trial.stories.length === 0) await cutAt(trial, [suspect])
     safe = await unmovedStates(session, states.count)
   }

@@ -52,5 +52,6 @@ test('what stands in the way is told with its line and column in the file', asyn
   ) as typeof ended
   expect(own.unproved).toMatchObject({ what: 'coverage', line: 3, column: 6 })
   const chance = `${grid} SELECT ts,\n v + 0 * random() AS v FROM pit_join('d', '${trustMetric}', '24h')`
+
   expect((await proved(chance)).out).toMatch(/tested, not proved: line 2 column 10, random\(\): /)
 })
