@@ -1,4 +1,4 @@
-import { readBytes } from '../store/files.ts'
+import { readBytes, sizeNow } from '../store/files.ts'
 import { type Disk, namesIn, statOf } from '../store/disk.ts'
 import type { CoverageRow, Json, RequestRow, Verified } from './entry.ts'
 import type { Micros } from '../time.ts'
@@ -65,7 +65,7 @@ export async function readFacts(
     if (!name.endsWith('.jsonl')) continue
     const path = inLake(root, `${places.runs}/${name}`)
     const from = offsets.get(name) ?? 0
-    if (((await statOf(path))?.size ?? 0) <= from) continue
+    if (sizeNow(path) <= from) continue
     const bytes = (await readBytes(path)).subarray(from)
     placed.push(...linesOf(name, bytes, from))
   }

@@ -109,6 +109,11 @@ export function openBlocks(path: string): BlockFile {
   }
 }
 
+/** How many bytes a file has now, 0 where there is none; at once, because a turn of waiting costs more than the look does. */
+export function sizeNow(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
 /** How many bytes a file has. */
 export async function sizeOf(path: string): Promise<number> {
   return (await stat(path)).size
