@@ -24,6 +24,8 @@ export interface Life {
   /** Its exit code; null where it was killed, undefined while it lives. */
   code: number | null | undefined
   stopped: boolean
+  /** Whether it has taken a SIGTERM. */
+  told: boolean
   readonly sleeping: Map<number, number>
 }
 
@@ -75,15 +77,20 @@ export class Lives {
       said: () => text,
       code: undefined,
       stopped: false,
+      told: false,
       sleeping: new Map(),
     }
-    child.on('message', (message: { asleep?: number; until?: number; awake?: number } & Partial<Holds>) => {
-      const { asleep, until = 0, awake, resident, used = 0 } = message
-      if (asleep !== undefined) life.sleeping.set(asleep, until)
-      if (awake !== undefined) life.sleeping.delete(awake)
-      if (resident !== undefined) holds.push({ at: this.now, resident, used })
-      this.#heard.emit('news')
-    })
+    child.on(
+      'message',
+      (message: { asleep?: number; until?: number; awake?: number; told?: true } & Partial<Holds>) => {
+        const { asleep, until = 0, awake, told = false, resident, used = 0 } = message
+        life.told ||= told
+        if (asleep !== undefined) life.sleeping.set(asleep, until)
+        if (awake !== undefined) life.sleeping.delete(awake)
+        if (resident !== undefined) holds.push({ at: this.now, resident, used })
+        this.#heard.emit('news')
+      },
+    )
     child.on('close', (code) => {
       life.code = code
       this.#heard.emit('news')
@@ -120,6 +127,12 @@ export class Lives {
   wake(life: Life): void {
     life.stopped = false
     life.child.kill('SIGCONT')
+  }
+
+  /** Sends SIGTERM and waits until it is taken: no time passes before that, however slow the machine is. */
+  async interrupt(life: Life): Promise<void> {
+    life.child.kill('SIGTERM')
+    while (!life.told && life.code === undefined) await once(this.#heard, 'news')
   }
 
   /** Waits for the end of one; the others, and the clock, stand still. */

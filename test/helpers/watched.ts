@@ -50,7 +50,10 @@ function memory(): { resident?: number; used?: number } {
 }
 
 const stop = new AbortController()
-process.on('SIGTERM', () => stop.abort())
+process.on('SIGTERM', () => {
+  stop.abort()
+  tell({ told: true })
+})
 try {
   process.exitCode =
     (await dispatch(argv, {

@@ -5,7 +5,7 @@ import { readManifest } from '../../src/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'
 import { unlike } from '../helpers/delta.ts'
 import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
-import { type Life } from '../helpers/lives.ts'
+import type { Life } from '../helpers/lives.ts'
 import { begun, finished, type Soak, young } from '../helpers/soaking.ts'
 import {
   begin,
@@ -73,8 +73,8 @@ function chance(): () => number {
   return () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
 }
 
-/** Runs one watch after the other through the days. */
-async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<Life> {
+/** Runs one watch after the other through the days; every tenth and at the end what is promised of them is looked at. */
+async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<void> {
   const { lives } = soak
   const random = chance()
   const anew = (): Life => {
@@ -86,7 +86,7 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<Life
     return soak.run(['watch', '--credits-per-day', String(credits), ...publishing])
   }
   let life = anew()
-  let [today, next] = [begin, begin + 2 * hour]
+  let [today, next, looked] = [begin, begin + 2 * hour, Math.min(end, begin + 10 * day)]
   let struck: Blow | null = null
   bench.onRequest(async ({ url }) => {
     if (struck === null || url.includes('/metadata/')) return
@@ -98,31 +98,30 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<Life
     await lives.ended(life)
   })
   weather(bench, today, diary)
-  while (lives.now < end) {
+  while (looked <= end) {
     await lives.quiet()
     if (lives.now >= today + day) weather(bench, (today += day), diary)
+    // The last hours before a look are for what was missed.
+    const late = looked - 3 * hour
     if (life.stopped) {
-      lives.now = Math.min(end, lives.now + (random() < 0.1 ? 20 : 3) * random() * hour)
+      lives.now = Math.max(lives.now, Math.min(late, lives.now + (random() < 0.1 ? 20 : 3) * random() * hour))
       lives.wake(life)
-      continue
-    }
-    if (life.code !== undefined) {
+    } else if (life.code !== undefined) {
       expect(life.code, life.said()).toBe(null)
       life = anew()
-      continue
-    }
-    if (lives.now >= next) {
+    } else if (lives.now >= looked) {
+      await stopped(soak, life)
+      await expectPromises(bench, soak, diary)
+      looked = looked < end ? Math.min(end, looked + 10 * day) : Infinity
+      if (looked <= end) life = anew()
+    } else if (lives.now >= next && lives.now < late) {
       next = lives.now + (2 + 12 * random()) * hour
       const blow = blows[Math.floor(random() * blows.length)] ?? 'kill'
       diary.done.push(blow)
       if (blow.endsWith('in a request')) struck = blow
       else life = await strike(blow, { soak, life, diary, anew })
-      continue
-    }
-    lives.pass(Math.min(end, next, today + day))
+    } else lives.pass(Math.min(looked, lives.now < late ? Math.max(next, lives.now) : looked, today + day))
   }
-  bench.onRequest(() => undefined)
-  return life
 }
 
 interface Struck {
@@ -155,7 +154,7 @@ async function strike(blow: Blow, { soak, life, diary, anew }: Struck): Promise<
 /** SIGTERM ends a watch within seconds of its clock, with everything committed and the views made. */
 async function stopped(soak: Soak, life: Life): Promise<void> {
   const told = soak.lives.now
-  life.child.kill('SIGTERM')
+  await soak.lives.interrupt(life)
   expect([0, 4], life.said()).toContain(await finished(soak, life))
   expect(soak.lives.now - told).toBeLessThanOrEqual(60)
   using ledger = await Ledger.openToRead(soak.data)
@@ -179,8 +178,8 @@ function expectSharp(bench: Bench, points: readonly Sighted[], diary: Diary): vo
   }
 }
 
-/** What the points cost: of series whose lag is learnt, and of the one that was begun lately until ten have come. */
-function expectCheap(bench: Bench, points: readonly Sighted[], diary: Diary): void {
+/** What the points cost in requests: of series whose lag is learnt, and of the one that was begun lately until ten have come. */
+function expectCheap(bench: Bench, points: readonly Sighted[], diary: Diary): object {
   const learning = points
     .filter(({ metric }) => young.paths.includes(metric))
     .toSorted((a, b) => a.observed - b.observed)
@@ -192,10 +191,11 @@ function expectCheap(bench: Bench, points: readonly Sighted[], diary: Diary): vo
     young.paths.some((path) => series.startsWith(path)) && at <= tenth + 60
   const few = learning.filter(({ observed }) => observed <= tenth)
   expect(few.length).toBeGreaterThan(0)
-  expect(answered.filter(isYoung).length / few.length).toBeLessThanOrEqual(4)
-  const rest = answered.filter((request) => !isYoung(request)).length / (points.length - few.length)
-  process.stderr.write(`requests a point: ${rest}, while learning ${answered.filter(isYoung).length / few.length}\n`)
-  expect(rest).toBeLessThanOrEqual(1.5)
+  const learnt = answered.filter((request) => !isYoung(request)).length / (points.length - few.length)
+  const whileLearning = answered.filter(isYoung).length / few.length
+  expect(whileLearning).toBeLessThanOrEqual(4)
+  expect(learnt).toBeLessThanOrEqual(1.5)
+  return { learnt, whileLearning }
 }
 
 /** Of requests the sandbox and the lake think alike: no day is dearer than its watches were told. */
@@ -203,10 +203,74 @@ async function expectWithin(bench: Bench, soak: Soak, diary: Diary): Promise<voi
   using ledger = await Ledger.openToRead(soak.data)
   const answered = pointRequests(bench).filter(({ status, at }) => status === 200 && !brokenOff(diary, at))
   for (const [from, credits] of diary.budgets) {
-    if (from > end) continue
+    if (from > soak.lives.now) continue
     expect(requestTotals(ledger, (from + day) * 1_000_000).day_credits, instant(from)).toBeLessThanOrEqual(credits)
     expect(answered.filter(({ at }) => dayOf(at) === from).length, instant(from)).toBeLessThanOrEqual(credits)
   }
+}
+
+/** Of all days so far: every point, as soon as it was asked for, at the price and the pace that were promised. */
+async function expectPromises(bench: Bench, soak: Soak, diary: Diary): Promise<void> {
+  const { now } = soak.lives
+  const past = (now - begin) / day
+  // Everything that was published well before now.
+  const truth = [daily, hourly, young]
+    .flatMap((selection) => bench.truth(selection))
+    .filter((line) => Number(line.split(' ')[7]) < now - 1.5 * hour)
+  const held = new Set((await storedPoints(soak.data)).map(keyOf))
+  expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
+  const shown = new Map(
+    Array.from({ length: days }, (_, nth) => latePoint(begin + nth * day)).map((late) => [late.t, late.shown]),
+  )
+  const fresh = (await sightings(soak.data, 0))
+    .filter(({ observed }) => observed >= begin + 30)
+    .map((point) => {
+      const late = lineOf(point) === 'supply/current_pit ETH 24h' ? (shown.get(point.t) ?? null) : null
+      return { ...point, shown: late }
+    })
+  expect(fresh.length).toBeGreaterThan(25 * past)
+  expectSharp(bench, fresh, diary)
+  const cost = expectCheap(bench, fresh, diary)
+  await expectWithin(bench, soak, diary)
+  expectPolite(bench, diary, past)
+  await expectCommits(soak, diary)
+  const world = { now: () => now * 1000 }
+  const checked = await pitlake(bench.root, ['doctor', '--data', soak.data], {}, world)
+  expect([checked.code, checked.message]).toEqual([0, ''])
+  const published = `${bench.root}/published`
+  const told = await pitlake(bench.root, ['publish', published, '--data', soak.data], {}, world)
+  expect([told.code, told.message]).toEqual([0, ''])
+  expect(await unlike(soak.data, published)).toEqual([])
+  const [blows, lives] = [diary.done.length, diary.begun.length]
+  process.stderr.write(`${JSON.stringify({ days: past, points: fresh.length, cost, blows, lives })}\n`)
+}
+
+/** Refused is only what the spent quota refused, once each time; nobody is asked in vain every minute while nobody answers. */
+function expectPolite(bench: Bench, diary: Diary, past: number): void {
+  const all = bench.sandbox.requests()
+  const refused = all.filter(({ status }) => status === 429)
+  expect(refused.filter(({ at }) => !diary.quotas.some(([from, until]) => at >= from && at < until))).toEqual([])
+  expect(refused.length).toBeLessThanOrEqual(diary.quotas.length)
+  const vain = pointRequests(bench).filter(({ status, at }) => status === 0 && !brokenOff(diary, at))
+  expect(vain.length).toBeLessThanOrEqual(150 * past)
+  const registry = all.filter(
+    ({ api, path, status }) => api === 'registry' && path.endsWith('/changes') && status === 200,
+  )
+  expect(registry.length).toBeGreaterThanOrEqual(10 * past)
+  expect(registry.length).toBeLessThanOrEqual(50 * past)
+}
+
+/** At most one commit a minute, as far as one and the same watch made them. */
+async function expectCommits(soak: Soak, diary: Diary): Promise<void> {
+  const commits = (await commitTimes(soak.data)).filter((at) => at > begin + 120)
+  let runs = 0
+  for (const [i, at] of commits.entries()) {
+    const tenth = commits[i + 10]
+    if (tenth === undefined || diary.begun.some((from) => from >= at - 60 && from <= tenth)) continue
+    runs++
+    expect(tenth - at).toBeGreaterThan(9 * 60)
+  }
+  expect(runs).toBeGreaterThan(0)
 }
 
 test(
@@ -214,62 +278,8 @@ test(
   async () =>
     await withBench(begin, async (bench) => {
       const soak = await begun(bench)
-      using lives = soak.lives
-      const diary: Diary = { broken: [], begun: [], budgets: new Map(), quotas: [], done: [] }
-      const life = await soakThrough(bench, soak, diary)
-      await lives.quiet()
-      if (life.stopped) lives.wake(life)
-      if (life.code === undefined) await stopped(soak, life)
-      process.stderr.write(`${JSON.stringify({ blows: diary.done.length, lives: diary.begun.length })}\n`)
-
-      // Everything that was published well before the end, and was not late.
-      const last = diary.broken.at(-1) ?? 0
-      const truth = [daily, hourly, young]
-        .flatMap((selection) => bench.truth(selection))
-        .filter((line) => Number(line.split(' ')[7]) < end - 1.5 * hour)
-      const held = new Set((await storedPoints(soak.data)).map(keyOf))
-      expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
-      const shown = new Map(
-        Array.from({ length: days }, (_, nth) => latePoint(begin + nth * day)).map((late) => [late.t, late.shown]),
-      )
-      const fresh = (await sightings(soak.data, 0))
-        .filter(({ observed }) => observed >= begin + 30)
-        .map((point) => {
-          const late = lineOf(point) === 'supply/current_pit ETH 24h' ? (shown.get(point.t) ?? null) : null
-          return { ...point, shown: late }
-        })
-      expect(fresh.length).toBeGreaterThan(25 * days)
-      expectSharp(bench, fresh, diary)
-      expectCheap(bench, fresh, diary)
-      await expectWithin(bench, soak, diary)
-
-      // Refused is only what the spent quota refused, once each time.
-      const refused = bench.sandbox.requests().filter(({ status }) => status === 429)
-      expect(refused.filter(({ at }) => !diary.quotas.some(([from, until]) => at >= from && at < until))).toEqual([])
-      expect(refused.length).toBeLessThanOrEqual(diary.quotas.length)
-      // Nobody is asked in vain every minute while nobody answers.
-      const vain = pointRequests(bench).filter(({ status, at }) => status === 0 && !brokenOff(diary, at))
-      expect(vain.length).toBeLessThanOrEqual(150 * days)
-
-      const commits = (await commitTimes(soak.data)).filter((at) => at > begin + 120)
-      for (const [i, at] of commits.entries()) {
-        const tenth = commits[i + 10]
-        const isOne = !diary.begun.some((from) => from >= at - 60 && from <= (tenth ?? 0))
-        if (tenth !== undefined && isOne) expect(tenth - at).toBeGreaterThan(9 * 60)
-      }
-      const registry = bench.sandbox
-        .requests()
-        .filter(({ api, path, status }) => api === 'registry' && path.endsWith('/changes') && status === 200)
-      expect(registry.length).toBeGreaterThanOrEqual(10 * days)
-      expect(registry.length).toBeLessThanOrEqual(50 * days)
-      expect(last).toBeGreaterThan(0)
-
-      const checked = await pitlake(bench.root, ['doctor', '--data', soak.data], {}, { now: () => lives.now * 1000 })
-      expect([checked.code, checked.message]).toEqual([0, ''])
-      const published = `${bench.root}/published`
-      const told = await pitlake(bench.root, ['publish', published, '--data', soak.data])
-      expect([told.code, told.message]).toEqual([0, ''])
-      expect(await unlike(soak.data, published)).toEqual([])
+      using _ = soak.lives
+      await soakThrough(bench, soak, { broken: [], begun: [], budgets: new Map(), quotas: [], done: [] })
     }),
   300_000 + days * 600_000,
 )
