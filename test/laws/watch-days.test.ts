@@ -73,8 +73,8 @@ function chance(): () => number {
   return () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
 }
 
-/** Runs one watch after the other through the days; every tenth and at the end what is promised of them is looked at. */
-async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<void> {
+/** Runs one watch after the other through the days; every tenth and at the end what is promised of them is looked at: how often it was. */
+async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<number> {
   const { lives } = soak
   const random = chance()
   const anew = (): Life => {
@@ -87,7 +87,7 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<void
   }
   let life = anew()
   let [today, next, looked] = [begin, begin + 2 * hour, Math.min(end, begin + 10 * day)]
-  let struck: Blow | null = null
+  let [struck, looks]: [Blow | null, number] = [null, 0]
   bench.onRequest(async ({ url }) => {
     if (struck === null || url.includes('/metadata/')) return
     const how = struck
@@ -112,6 +112,7 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<void
     } else if (lives.now >= looked) {
       await stopped(soak, life)
       await expectPromises(bench, soak, diary)
+      looks++
       looked = looked < end ? Math.min(end, looked + 10 * day) : Infinity
       if (looked <= end) life = anew()
     } else if (lives.now >= next && lives.now < late) {
@@ -122,6 +123,7 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<void
       else life = await strike(blow, { soak, life, diary, anew })
     } else lives.pass(Math.min(looked, lives.now < late ? Math.max(next, lives.now) : looked, today + day))
   }
+  return looks
 }
 
 interface Struck {
@@ -279,7 +281,8 @@ test(
     await withBench(begin, async (bench) => {
       const soak = await begun(bench)
       using _ = soak.lives
-      await soakThrough(bench, soak, { broken: [], begun: [], budgets: new Map(), quotas: [], done: [] })
+      const diary: Diary = { broken: [], begun: [], budgets: new Map(), quotas: [], done: [] }
+      expect(await soakThrough(bench, soak, diary)).toBe(Math.ceil(days / 10))
     }),
   300_000 + days * 600_000,
 )
