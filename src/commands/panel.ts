@@ -10,8 +10,9 @@ import {
   type PanelSpec,
   panelSql,
 } from '../query/panel.ts'
+import { calendarOf } from '../query/panel-calendar.ts'
 import { runScript } from '../query/run.ts'
-import { isInterval, intervals, parseDuration, parseInstant } from '../time.ts'
+import { isInterval, intervals } from '../time.ts'
 import { timeOption } from './context.ts'
 import { lakeFolder, queryOptions } from './query.ts'
 import { writeAnswer } from './sql.ts'
@@ -109,30 +110,12 @@ function decisionsOf(input: Input, deps: Deps): Decisions {
     return { kind: 'file', path }
   }
   const parts = (calendar ?? '').split(',').map((part) => part.trim())
-  const [since = '', until = '', step = ''] = parts
-  const [from, to] = [parseInstant(since), parseInstant(until)]
-  if (parts.length !== 3 || from === undefined || to === undefined || from >= to) {
-    throw usage('--calendar', {
-      expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d',
-      got: `"${calendar ?? ''}"`,
-    })
-  }
+  const grid = calendarOf('--calendar', parts.length === 3 ? parts : [calendar ?? ''])
   const assets = listOption(input, 'assets')
   const universe = textOption(input, 'universe')
   if ((assets === undefined) === (universe === undefined)) {
     const got = assets === undefined ? 'neither' : 'both'
     throw usage('--calendar', { expected: '--assets LIST or --universe CONDITION beside it', got })
   }
-  return { kind: 'calendar', since, until, step: stepOf(step), ...(assets && { assets }) }
-}
-
-/** `15m`, `1h`, `1d`, `1w`, and calendar months: `1month`, `3months`. */
-function stepOf(text: string): string {
-  const months = /^([1-9]\d{0,3})\s*months?$/.exec(text)?.[1]
-  if (months !== undefined) return `${months} months`
-  const seconds = parseDuration(text)
-  if (seconds === undefined || seconds === 0) {
-    throw usage('--calendar', { expected: 'a step such as 1h, 1d, 1w or 1month', got: `"${text}"` })
-  }
-  return `${seconds} seconds`
+  return { ...grid, ...(assets && { assets }) }
 }

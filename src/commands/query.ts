@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { tmpdir, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
-import { LakeError, usage } from '../errors.ts'
+import { usage } from '../errors.ts'
 import { type OutFile, outFile } from '../store/output.ts'
 import type { SessionOptions, Setting } from '../query/lake.ts'
+import { limited } from '../query/limited.ts'
 import type { RunDeps } from '../query/run.ts'
 import { endings, type Format, formatOf, formats, type Sink } from '../query/write.ts'
 import { visibleLines } from '../visible.ts'
@@ -40,7 +41,7 @@ export function sessionOptions(input: Input): SessionOptions {
     asOf: textOption(input, 'asOf'),
     observedAsOf: textOption(input, 'observedAsOf'),
     set: variablesOf(input),
-    threads: whole(input, 'threads'),
+    threads: threadsOption(input),
     memoryLimit: textOption(input, 'memory'),
   }
 }
@@ -66,10 +67,11 @@ function settingOf(text: string): Setting {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
-function whole(input: Input, name: string): number | undefined {
-  const text = textOption(input, name)
+/** The threads that DuckDB may use; undefined: as many as there are cores. */
+export function threadsOption(input: Input): number | undefined {
+  const text = textOption(input, 'threads')
   if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw usage(`--${name}`, { expected: 'a whole number above 0', got: `"${text}"` })
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw usage('--threads', { expected: 'a whole number above 0', got: `"${text}"` })
   return Number(text)
 }
 
@@ -163,26 +165,16 @@ export async function withLimit<T>(
 ): Promise<T> {
   const limit = timeOption(input, 'timeout', '90s or 10m')
   if (limit === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
-  const over = new AbortController()
-  const done = new AbortController()
-  if (limit !== undefined) {
-    void expire(deps, limit, over, done.signal)
-  }
-  const signal = AbortSignal.any([deps.signal, over.signal])
-  const unwatch = watch(deps, memoryBound(textOption(input, 'memory')), signal)
-  try {
-    return await work({ folder, signal, sleep: deps.sleep })
-  } catch (error) {
-    if (!over.signal.aborted) throw error
-    throw new LakeError('stopped', {
-      subject: `the query took longer than ${textOption(input, 'timeout')}`,
-      next: 'raise --timeout',
-      cause: error,
-    })
-  } finally {
-    unwatch()
-    done.abort()
-  }
+  const told = textOption(input, 'timeout') ?? ''
+  const means = { seconds: limit, told, next: 'raise --timeout', signal: deps.signal, sleep: deps.sleep }
+  return await limited(means, async (signal) => {
+    const unwatch = watch(deps, memoryBound(textOption(input, 'memory')), signal)
+    try {
+      return await work({ folder, signal, sleep: deps.sleep })
+    } finally {
+      unwatch()
+    }
+  })
 }
 
 /** Milliseconds between two looks, and those that a cancelled query has to end. */
@@ -192,7 +184,7 @@ const grace = 2000
 const slack = 512 * 2 ** 20
 
 /** Bytes that the process may hold: what `--memory` says and some more, else nearly all that the machine has. */
-function memoryBound(text: string | undefined): number {
+export function memoryBound(text: string | undefined): number {
   const [, figure, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])i?b?\s*$/i.exec(text ?? '') ?? []
   if (figure !== undefined) return Number(figure) * 1024 ** ('kmgt'.indexOf(unit.toLowerCase()) + 1) + slack
   return 0.95 * (process.constrainedMemory() || totalmem())
@@ -205,15 +197,20 @@ function watch(deps: Deps, bound: number, cancelled: AbortSignal): () => void {
     deps.stderr(`error: ${words}\n`)
     leave(5)
   }
-  const timer = setInterval(() => {
-    if (process.memoryUsage.rss() >= bound)
-      end('the query took more memory than it may; raise --memory, or ask for less at once')
-    if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
-  }, look)
-  return () => clearInterval(timer)
+  return watchMemory(
+    bound,
+    () => end('the query took more memory than it may; raise --memory, or ask for less at once'),
+    () => {
+      if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
+    },
+  )
 }
 
-async function expire(deps: Deps, seconds: number, over: AbortController, done: AbortSignal): Promise<void> {
-  await deps.sleep(seconds * 1000, done)
-  if (!done.aborted) over.abort()
+/** Looks again and again whether the process holds more memory than it may; gives how to stop that. */
+export function watchMemory(bound: number, tooMuch: () => void, alsoLook = (): void => undefined): () => void {
+  const timer = setInterval(() => {
+    if (process.memoryUsage.rss() >= bound) tooMuch()
+    alsoLook()
+  }, look)
+  return () => clearInterval(timer)
 }

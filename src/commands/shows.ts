@@ -8,7 +8,7 @@ import { statusPage } from '../report/page/page.ts'
 import { readPage } from '../report/status-page.ts'
 import { readStanding, type StatusInput } from '../report/status.ts'
 import { json } from './print.ts'
-import type { Shown, Shows } from './listen.ts'
+import type { Shown, Shows } from '../door/listen.ts'
 import type { Deps } from './spec.ts'
 import { programName } from './world.ts'
 

@@ -33,6 +33,8 @@ export const commandTable: readonly CommandEntry[] = [
   entry('doctor', 'find what is wrong with a lake and say the remedy', async () => import('./doctor.ts')),
   entry('sql', 'one query, a script, or a session on the lake', async () => import('./sql.ts')),
   entry('panel', 'decisions × metrics, one column each', async () => import('./panel.ts')),
+  entry('mcp', 'answer an agent over standard input and output', async () => import('./mcp.ts')),
+  entry('serve', 'answer queries and panels over HTTP, read-only', async () => import('./serve.ts')),
   entry('stamp', 'run a query and pin all that its result was made from', async () => import('./stamp.ts')),
   entry('replay', 'run a stamped result again, bit for bit', async () => import('./stamp.ts')),
   entry(

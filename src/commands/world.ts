@@ -16,8 +16,13 @@ import type { Deps } from './spec.ts'
 
 /** The program's name and version, as entries and footers name it. */
 export function programName(): string {
+  return `pitlake ${programVersion()}`
+}
+
+/** The program's version. */
+export function programVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return `pitlake ${(JSON.parse(text) as { version: string }).version}`
+  return (JSON.parse(text) as { version: string }).version
 }
 
 /** The real world behind a job that writes to a lake and asks nobody. */

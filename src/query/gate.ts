@@ -6,7 +6,7 @@ import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
 import { opening, openingWords } from './statements.ts'
-import { type Call, callsIn, comparedOptions, constantText, filesNamed, nodesOf, parsed } from './tree.ts'
+import { type Call, callsIn, comparedOptions, constantText, fileRead, filesNamed, nodesOf, parsed } from './tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
 export interface Ready {
@@ -15,18 +15,26 @@ export interface Ready {
   readonly columns: Prepared['columns']
 }
 
+/** What the words of a statement may name: the files of the lake, too, or its views and nothing past them. */
+export type Reach = 'lake' | 'views'
+
 /**
  * Lets one statement pass that only reads the lake, or makes temporary things of the session; everything else is refused.
  * First the engine's parser shows which functions the words call, and nothing is bound until these are known to read;
  * then its plan shows what views and macros made of them. What neither shows is refused.
  */
-export async function admit(engine: Engine, statement: string, parameters?: Parameters): Promise<Ready> {
+export async function admit(
+  engine: Engine,
+  statement: string,
+  parameters?: Parameters,
+  reach: Reach = 'lake',
+): Promise<Ready> {
   if (statement.includes('\0')) throw refused('a NUL sign')
   const text = statement.slice(opening(statement) ?? 0)
   const explains = explainHead.exec(text)
-  if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters)
+  if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters, reach)
   const form = formOf(text)
-  for (const probe of form.probes) await judgeWords(engine, statement, probe)
+  for (const probe of form.probes) await judgeWords(engine, statement, probe, reach)
   const prepared = await engine.prepared(statement)
   if (!form.kinds.includes(prepared.kind)) throw refused(openingWords(text, 1)[0] ?? prepared.kind)
   if (form.planned) await judgePlan(engine, statement, parameters)
@@ -37,15 +45,21 @@ const explainHead =
   /^EXPLAIN(?:[ \t\r\n]+ANALY[SZ]E(?![\w$])|[ \t\r\n]*\([ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+)(?:[ \t\r\n]*,[ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+))*[ \t\r\n]*\))?(?=[\s("]|--|\/\*|$)/i
 
 /** An EXPLAIN runs its statement where it says ANALYZE: that one must pass by itself. */
-async function explanation(engine: Engine, whole: string, inner: string, parameters?: Parameters): Promise<Ready> {
-  if (opening(inner) !== undefined) await admit(engine, inner, parameters)
+async function explanation(
+  engine: Engine,
+  whole: string,
+  inner: string,
+  parameters: Parameters | undefined,
+  reach: Reach,
+): Promise<Ready> {
+  if (opening(inner) !== undefined) await admit(engine, inner, parameters, reach)
   const { kind, columns } = await engine.prepared(whole)
   if (kind !== 'EXPLAIN') throw refused('EXPLAIN')
   return { text: whole, kind, columns }
 }
 
 /** The statement's words as the engine's parser takes them: one SELECT, and functions that read. */
-async function judgeWords(engine: Engine, statement: string, probe: string): Promise<void> {
+async function judgeWords(engine: Engine, statement: string, probe: string, reach: Reach): Promise<void> {
   const tree = await parsed(engine, probe)
   if ('error' in tree) {
     const whole = probe === statement ? tree : await parsed(engine, statement)
@@ -59,6 +73,8 @@ async function judgeWords(engine: Engine, statement: string, probe: string): Pro
     if (timeMacros.has(call.name)) judgeOptions(call)
     if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
   }
+  const past = reach === 'views' ? await fileRead(engine, tree.statements) : undefined
+  if (past !== undefined) throw refused(past, pastViews)
   const { names, computed } = filesNamed(tree.statements)
   if (computed) throw refused('a computed name of a file')
   const { spill } = engine
@@ -113,13 +129,14 @@ function plain(name: string): string {
 }
 
 /** The refusal of a statement, of one of its functions, or of a step of its plan. */
-export function refused(what: string): LakeError {
+export function refused(what: string, next = remedies[what] ?? temporaryOnly): LakeError {
   if (['SET', 'RESET', 'PRAGMA', 'USE'].includes(what)) {
     return usage('SQL', { expected: 'SET VARIABLE only', got: what, next: settingsFixed })
   }
-  return usage('SQL', { expected: 'a query that only reads', got: what, next: remedies[what] ?? temporaryOnly })
+  return usage('SQL', { expected: 'a query that only reads', got: what, next })
 }
 
+const pastViews = 'only the views and macros of the lake are read here: they obey as_of, files do not'
 const written = 'write a result with `--out FILE`, in a session with `.out FILE`'
 const remedies: Readonly<Record<string, string>> = {
   COPY: written,

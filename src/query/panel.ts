@@ -56,7 +56,7 @@ export interface PanelSpec {
   readonly metrics: readonly string[]
   readonly interval: string
   /** Of each metric; `v` alone is named like the metric, the others `metric.field`. */
-  readonly fields?: readonly PanelField[]
+  readonly fields?: readonly PanelField[] | undefined
   readonly latencySeconds?: number | undefined
   readonly maxAgeSeconds?: number | undefined
   readonly currency?: string | undefined

@@ -1,7 +1,7 @@
 import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
-import { admit, type Ready } from './gate.ts'
+import { admit, type Reach, type Ready } from './gate.ts'
 import { metricsOf } from './metric-names.ts'
 import { refusal, unknownMetricIn } from './refusal.ts'
 import { type Statement, statementsOf } from './statements.ts'
@@ -11,6 +11,8 @@ export interface RunDeps {
   readonly folder: string
   /** Whether the program wrote the SQL: places in it tell a person nothing. */
   readonly generated?: boolean
+  /** What the words may name; with `views` a script is one statement. */
+  readonly reach?: Reach
   /** Cancels the statement that runs. */
   readonly signal?: AbortSignal | undefined
   /** Waits; used to repeat a cancel that came before DuckDB had begun. */
@@ -24,6 +26,8 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   const statements = statementsOf(sql)
   const last = statements.at(-1)
   if (last === undefined) throw usage('SQL', { expected: 'a statement', got: 'nothing' })
+  if (deps.reach === 'views' && statements.length > 1)
+    throw usage('SQL', { expected: 'one SELECT', got: 'several statements' })
   for (const statement of statements.slice(0, -1)) {
     const ready = await checked(engine, statement, sql, deps)
     await guarded(engine, ready.text, deps, async () => engine.run(ready.text), { script: sql, statement })
@@ -75,5 +79,5 @@ async function checked(
   parameters?: Parameters,
 ): Promise<Ready> {
   const { text } = statement
-  return guarded(engine, text, deps, async () => admit(engine, text, parameters), { script, statement })
+  return guarded(engine, text, deps, async () => admit(engine, text, parameters, deps.reach), { script, statement })
 }

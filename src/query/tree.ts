@@ -73,20 +73,35 @@ const fileReader = /^(?:read_|parquet_|sniff_|glob$)/
 /** Macros and functions whose first argument names a table. */
 const namesTable = /^(?:pit_\w+|query_table)$/
 
-/** What of a statement reads files by their own names, past the views; undefined where nothing does. */
+/**
+ * What of a statement reads files by their own names, past the views; undefined where nothing does. A name with a dot or a
+ * slash may be a file's wherever a CTE of that name does not reach, so no CTE excuses it.
+ */
 export async function fileRead(engine: Engine, root: unknown): Promise<string | undefined> {
   const calls = [...callsIn(root)]
-  const reader = calls.find(({ name }) => fileReader.test(name))
-  if (reader !== undefined) return reader.name
-  const named = calls.flatMap(({ name, arguments: [first] }) =>
-    namesTable.test(name) ? [constantText(first)?.toLowerCase() ?? columnName(first)] : [],
+  const reader = calls.find(
+    ({ name, arguments: [first] }) => fileReader.test(name) || (namesTable.test(name) && !named(first)),
   )
+  if (reader !== undefined) return reader.name
+  const tables = calls.flatMap(({ name, arguments: [first] }) => (namesTable.test(name) ? (named(first) ?? []) : []))
   const rows = await engine.rows<{ name: string }>(
     `SELECT lower(v.view_name) AS name FROM system.main.duckdb_views() AS v
      UNION SELECT lower(t.table_name) FROM system.main.duckdb_tables() AS t`,
   )
-  const known = new Set([...rows.map(({ name }) => name), ...ctesIn(root)])
-  return [...tablesIn(root), ...named].find((name) => name !== undefined && !known.has(name))
+  const own = ctesIn(root).filter((name) => !/[./\\]/.test(name))
+  const known = new Set([...rows.map(({ name }) => name), ...own])
+  return [...tablesIn(root), ...tables].find((name) => !known.has(name))
+}
+
+/** The tables that an argument names, in small letters: a text, a list of some, a name without quotes; undefined for others. */
+function named(node: unknown): readonly string[] | undefined {
+  const { function_name: name, children } = (node ?? {}) as Node
+  if (name === 'list_value' && Array.isArray(children)) {
+    const texts = children.map(constantText).filter((text) => text !== undefined)
+    return texts.length === children.length ? texts.map((text) => text.toLowerCase()) : undefined
+  }
+  const text = constantText(node)?.toLowerCase() ?? columnName(node)
+  return text === undefined ? undefined : [text]
 }
 
 /** What a statement names of files of its own: texts anywhere, tables by name, and the function that computes a name. */
@@ -102,10 +117,7 @@ export function filesNamed(root: unknown): { readonly names: readonly string[]; 
 
 /** Whether a name of a file, or a list of some, stands there as it is. */
 function isWritten(node: unknown): boolean {
-  const { function_name: name, children } = (node ?? {}) as Node
-  if (name === 'list_value' && Array.isArray(children))
-    return children.every((child) => constantText(child) !== undefined)
-  return constantText(node) !== undefined
+  return columnName(node) === undefined && named(node) !== undefined
 }
 
 /** A name without quotes stands as a column where a text is expected. */

@@ -26,6 +26,8 @@ export interface WriteOptions {
   readonly compat?: boolean
   /** CSV for spreadsheets: no text that one would run as a formula, no control signs. */
   readonly safe?: boolean
+  /** Memory of whoever writes Parquet, as DuckDB spells it; that of the session unless said. */
+  readonly memory?: string
   /** Places on a line of a table. */
   readonly width: number
   /** Rows of a table to show; the rest is told, not shown. */
@@ -172,7 +174,8 @@ async function toParquet({ engine, ready, options }: Answer, { path }: OutFile):
     `SELECT current_setting('memory_limit') AS memory, CAST(current_setting('threads') AS BIGINT) AS threads`,
   )
   const { memory = '', threads = 1n } = means ?? {}
-  using writer = await Engine.open(':memory:', { memoryLimit: memory, threads: Number(threads), privateSpill: true })
+  const memoryLimit = options.memory ?? memory
+  using writer = await Engine.open(':memory:', { memoryLimit, threads: Number(threads), privateSpill: true })
   const rows = await carry(engine, sql, writer, 'answer')
   await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
   return { rows, more: false, empty: await emptyIn(writer, options.by) }

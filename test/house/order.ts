@@ -30,6 +30,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/publish/': 10,
   'src/report/': 11,
   'src/watch/': 12,
+  'src/door/': 13,
   'src/index.ts': 15,
   'src/sandbox/': 3,
   'src/commands/': 14,

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import { Desk } from '../door/desk.ts'
+import { usage } from '../errors.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { check } from '../report/check.ts'
+import { readStanding } from '../report/status.ts'
+import { type Context, timeOption } from './context.ts'
+import { leave } from './leave.ts'
+import { memoryBound, threadsOption, watchMemory } from './query.ts'
+import { type Deps, type Input, type OptionSpec, textOption } from './spec.ts'
+
+/** The options of every command that answers many questions. */
+export function deskOptions(timeout: string): readonly OptionSpec[] {
+  return [
+    { flags: '--timeout TIME', about: 'cancel an answer that takes longer: 90s, 10m', default: timeout },
+    { flags: '--memory SIZE', about: 'memory of DuckDB, for all answers together', default: '2GB' },
+    { flags: '--threads N', about: 'threads of DuckDB (default: all cores)' },
+  ]
+}
+
+/** A desk at a lake, with what else its command needs. */
+export interface OpenDesk extends Disposable {
+  readonly desk: Desk
+  readonly elapsed: () => number
+  readonly draw: () => string
+}
+
+/**
+ * Opens the desk of a command; a lake that cannot be opened is told before anybody asks. `beside`: bytes that the command
+ * needs beside the answers' own.
+ */
+export async function openDesk(input: Input, deps: Deps, folder: string, beside = 0): Promise<OpenDesk> {
+  const told = textOption(input, 'timeout') ?? ''
+  const seconds = timeOption(input, 'timeout', '90s or 10m') ?? 0
+  if (seconds === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
+  const memory = textOption(input, 'memory') ?? ''
+  const end = (words: string): void => {
+    deps.stderr(`error: ${words}\n`)
+    leave(5)
+  }
+  // Whoever asked is told before the process ends: nothing else stops a single call of a function in the engine.
+  const stuck = (): void => void deps.sleep(lastWords).then(() => end('a cancelled query did not end by itself'))
+  const means = { folder, memory, threads: threadsOption(input), seconds, told }
+  const desk = new Desk(means, { signal: deps.signal, sleep: deps.sleep, stuck })
+  const bound = memoryBound(memory) + beside
+  const unwatch = watchMemory(bound, () => end('the answers took more memory than they may; raise --memory'))
+  const close = (): void => {
+    unwatch()
+    desk[Symbol.dispose]()
+  }
+  try {
+    using _seat = await desk.sit({})
+  } catch (error) {
+    close()
+    throw error
+  }
+  return { desk, elapsed: deps.elapsed, draw: randomUUID, [Symbol.dispose]: close }
+}
+
+/** Milliseconds for the last answer to go out. */
+const lastWords = 500
+
+/** The standing of the lake now, with the line of `status --check`. */
+export async function standingNow({ settings, catalogue }: Context, deps: Deps): Promise<object> {
+  using ledger = await Ledger.openToRead(settings.data)
+  const now = Math.floor(deps.now() / 1000)
+  const { standing } = await readStanding(ledger, { settings, catalogue, now, arrivals: false })
+  return { check: check(standing).line.trim(), ...standing }
+}

@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { listen, listenAt } from '../door/listen.ts'
+import { pathsOf, posts, writerMemory } from '../door/paths.ts'
+import { usage } from '../errors.ts'
+import { readContext } from './context.ts'
+import { deskOptions, openDesk } from './desk.ts'
+import { withScratch } from './query.ts'
+import { showsOf } from './shows.ts'
+import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
+
+/** `serve`: the lake for whatever speaks HTTP. */
+export const serveCommand: CommandSpec = {
+  name: 'serve',
+  ends: [4, 5],
+  summary: 'Answer queries and panels over HTTP until stopped; only reads.',
+  options: [
+    {
+      flags: '--listen ADDRESS',
+      about: 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
+    },
+    ...deskOptions('5m'),
+  ],
+  details: [
+    '/query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of',
+    '/panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON',
+    "/metrics  the catalogue's metrics; numbers for Prometheus are at `pitlake status --listen`",
+    '/healthz  the judgement of `status --check`',
+    '',
+    'JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON: docs/serve.md. Each answer bears version and',
+    'digest of the lake in its head. A question names no files and sets nothing.',
+    '',
+    "Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'",
+  ].join('\n'),
+  run,
+}
+
+/** So many readers are let in; most of them wait. */
+const readers = 512
+/** So many answers are made at once, each of which may write Parquet. */
+const writers = 3
+
+async function run(input: Input, deps: Deps): Promise<void> {
+  const address = textOption(input, 'listen')
+  if (address === undefined)
+    throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
+  const { settings, catalogue } = readContext(input, deps)
+  const at = listenAt(address, settings)
+  await withScratch(async (scratch) => {
+    using opened = await openDesk(input, deps, settings.data, writers * writerMemory.bytes)
+    const { desk, draw } = opened
+    const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
+    const shows = { ...pathsOf({ desk, scratch, draw }), ...(healthz && { '/healthz': healthz }) }
+    await using door = await listen(at, settings, shows, { readers, posts })
+    deps.stderr(`listening at ${door.url}\n`)
+    if (!deps.signal.aborted) await once(deps.signal, 'abort')
+  })
+}

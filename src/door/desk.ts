@@ -1,0 +1,185 @@
+import pLimit from 'p-limit'
+import { LakeError, usage } from '../errors.ts'
+import { openQuery, type QueryOptions, setVariables } from '../query/lake.ts'
+import { limited } from '../query/limited.ts'
+import type { RunDeps } from '../query/run.ts'
+import { statOf } from '../store/disk.ts'
+import type { Engine } from '../store/engine.ts'
+import { inLake, places } from '../store/layout.ts'
+
+/** The state of knowledge in which something is asked. */
+export type Knowledge = Pick<QueryOptions, 'asOf' | 'observedAsOf' | 'backfill' | 'registryBackfill'>
+
+/** Which lake answered, and where it stood: equal digests are equal lakes. */
+export interface LakeFacts {
+  readonly lake: string
+  readonly version: number
+  readonly digest: string
+  /** Whether the data are made up. */
+  readonly synthetic: boolean
+}
+
+/** A session of its own on one version of the lake, which stays that version for as long as it is held. */
+export interface Seat extends Disposable {
+  readonly engine: Engine
+  readonly facts: LakeFacts
+}
+
+/** What a desk may use. */
+export interface DeskMeans {
+  readonly folder: string
+  /** As DuckDB spells it: all sessions of a version share it. */
+  readonly memory: string
+  readonly threads?: number | undefined
+  /** How long one answer may take, and how that was said. */
+  readonly seconds: number
+  readonly told: string
+}
+
+/** What reaches a desk from the outside world. */
+export interface DeskDeps {
+  readonly signal: AbortSignal
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  /** Called when a cancelled query did not end: nothing but the end of the process frees what it holds. */
+  readonly stuck: () => void
+}
+
+/** So many questions are answered at once, each on all cores; one thread of the system's pool is left for files. */
+const atOnce = 3
+/** Milliseconds that a cancelled query has to end: the engine hears a cancel between chunks only. */
+const grace = 2000
+
+interface Opened {
+  readonly engine: Engine
+  readonly facts: LakeFacts
+  readonly stamp: string
+  users: number
+  left: boolean
+}
+
+/**
+ * A lake that many ask at the same time. They share one engine for each version, so that all of them together use the
+ * memory of one; each has a session of its own, which sees the newest version at its beginning and keeps it. Reading takes
+ * no lock: commits go on meanwhile.
+ */
+export class Desk implements Disposable {
+  readonly means: DeskMeans
+  readonly #deps: DeskDeps
+  readonly #turns = pLimit(atOnce)
+  #last: Promise<unknown> = Promise.resolve()
+  #held: Opened | undefined
+
+  constructor(means: DeskMeans, deps: DeskDeps) {
+    this.means = means
+    this.#deps = deps
+  }
+
+  /** Takes a seat on the newest version, in a state of knowledge. */
+  async sit(knowledge: Knowledge): Promise<Seat> {
+    // One after the other, so that a new version is opened once for all who ask.
+    const mine = this.#last.then(async () => this.#newest())
+    this.#last = mine.catch(() => undefined)
+    const opened = await mine
+    let engine: Engine | undefined
+    let gone = false
+    const leave = (): void => {
+      if (gone) return
+      gone = true
+      engine?.close()
+      opened.users--
+      closeIfLeft(opened)
+    }
+    try {
+      engine = await opened.engine.session()
+      await setVariables(engine, knowledge)
+      return { engine, facts: opened.facts, [Symbol.dispose]: leave }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  /** Does work when it is its turn, within the time limit; whoever asked may go away, which cancels it. */
+  async turn<T>(gone: AbortSignal, work: (run: RunDeps) => Promise<T>): Promise<T> {
+    const { sleep, stuck } = this.#deps
+    const { folder, seconds, told } = this.means
+    const signal = AbortSignal.any([gone, this.#deps.signal])
+    const next = 'ask for less at once, or start it with a longer --timeout'
+    return await this.#turns(async () =>
+      limited({ seconds, told, next, signal, sleep }, async (limit) => {
+        if (limit.aborted) throw new LakeError('stopped', { subject: 'the query was cancelled' })
+        const ended = new AbortController()
+        const late = new Promise<never>((_, reject) => {
+          const wait = async (): Promise<void> => {
+            await sleep(grace, ended.signal)
+            if (ended.signal.aborted) return
+            reject(new LakeError('stopped', { subject: 'the query was cancelled and did not end by itself' }))
+            stuck()
+          }
+          limit.addEventListener('abort', () => void wait(), { once: true })
+        })
+        try {
+          return await Promise.race([work({ folder, reach: 'views', signal: limit, sleep }), late])
+        } finally {
+          ended.abort()
+        }
+      }),
+    )
+  }
+
+  /** Lets go of the lake. */
+  [Symbol.dispose](): void {
+    this.#leave()
+  }
+
+  async #newest(): Promise<Opened> {
+    const { folder, memory, threads } = this.means
+    const stamp = await stampOf(folder)
+    if (this.#held?.stamp !== stamp) {
+      const engine = await openQuery(folder, { memoryLimit: memory, threads })
+      const opened = { engine, facts: await factsOf(engine, folder), stamp, users: 0, left: false }
+      this.#leave()
+      this.#held = opened
+    }
+    const held = this.#held
+    if (held === undefined) throw new RangeError('no lake is open')
+    held.users++
+    return held
+  }
+
+  #leave(): void {
+    const held = this.#held
+    this.#held = undefined
+    if (held === undefined) return
+    held.left = true
+    closeIfLeft(held)
+  }
+}
+
+function closeIfLeft({ engine, left, users }: Opened): void {
+  if (left && users === 0) engine.close()
+}
+
+/** What changes when the views are made anew: they are put in their place as a whole. */
+async function stampOf(folder: string): Promise<string> {
+  const stats = await Promise.all(
+    [places.database, places.script].map(async (place) => await statOf(inLake(folder, place))),
+  )
+  return stats.map((stat) => `${stat?.ino} ${stat?.mtimeMs} ${stat?.size}`).join(', ')
+}
+
+async function factsOf(engine: Engine, folder: string): Promise<LakeFacts> {
+  try {
+    const [row] = await engine.rows('SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info')
+    const { lake, version, synthetic, digest } = row ?? {}
+    return { lake: String(lake), version: Number(version), digest: String(digest), synthetic: synthetic === true }
+  } catch (cause) {
+    engine.close()
+    throw usage(`lake ${folder}`, {
+      expected: 'views of this program',
+      got: 'older ones',
+      next: 'run `pitlake views`',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,227 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { isLoopback, type Settings } from '../config/settings.ts'
+import { usage } from '../errors.ts'
+import { redact } from '../secrets/secrets.ts'
+import { readStream } from '../store/files.ts'
+
+/** Where to listen: a host as the system takes it, and a port (0: a free one). */
+export interface ListenAt {
+  readonly host: string
+  readonly port: number
+}
+
+/** A file that is sent as an answer, and let go of afterwards. */
+export interface SentFile extends AsyncDisposable {
+  readonly path: string
+  readonly bytes: number
+}
+
+/** An answer as it goes out; made anew for each request, or shared by several. */
+export interface Shown {
+  readonly status: number
+  readonly type: string
+  readonly body: string | SentFile
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** What a reader asks for. */
+export interface Asked {
+  readonly method: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  /** The body as text; it is not read before. */
+  readonly body: () => Promise<string>
+  /** Aborted when the reader goes away. */
+  readonly gone: AbortSignal
+}
+
+/** What is shown at which path. */
+export type Shows = Readonly<Record<string, (asked: Asked) => Promise<Shown>>>
+
+/** How readers are let in. */
+export interface Manner {
+  /** So many at once; what comes beside is hung up on. */
+  readonly readers: number
+  /** The paths that also take a POST, and may think for long. */
+  readonly posts: readonly string[]
+}
+
+/** A door that is open. */
+export interface Door extends AsyncDisposable {
+  readonly url: string
+}
+
+/** A page and some numbers are looked at by few. */
+const few: Manner = { readers: 32, posts: [] }
+/** Milliseconds that a head may take to come, a body with it, and a part of an answer to be taken. */
+const patience = { head: 5000, body: 30_000, answer: 30_000 }
+/** Bytes of a body. */
+const longest = 1 << 20
+
+/** Reads `--listen`; off loopback only where a token is set. */
+export function listenAt(text: string, { token }: Pick<Settings, 'token'>): ListenAt {
+  const [, host = '', digits = ''] = /^([\w.:-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/.exec(text) ?? []
+  const port = Number(digits)
+  const url = `http://${host}`
+  if (host === '' || (host.includes(':') && !host.startsWith('[')) || port > 65_535 || !URL.canParse(url))
+    throw usage('--listen', { expected: 'an address and a port, such as 127.0.0.1:9464', got: `"${text}"` })
+  if (token === null && !isLoopback(url))
+    throw usage('--listen', {
+      expected: 'an address of this machine alone, such as 127.0.0.1',
+      got: host,
+      next: 'set PITLAKE_TOKEN to listen elsewhere: readers have to know it',
+    })
+  return { host: new URL(url).hostname.replace(/^\[|\]$/g, ''), port }
+}
+
+/** Opens the door; an address that cannot be had is a mistake of the call. */
+export async function listen(
+  { host, port }: ListenAt,
+  { token, secrets }: Pick<Settings, 'token' | 'secrets'>,
+  shows: Shows,
+  manner: Manner = few,
+): Promise<Door> {
+  const requestTimeout = manner.posts.length === 0 ? patience.head : patience.body
+  const limits = { headersTimeout: patience.head, requestTimeout, keepAliveTimeout: patience.head }
+  const server = createServer(
+    { ...limits, connectionsCheckingInterval: 1000, maxHeaderSize: 8192 },
+    (request, response) => {
+      const url = URL.canParse(request.url ?? '', 'http://here') ? new URL(request.url ?? '', 'http://here') : null
+      const posted = url !== null && manner.posts.includes(url.pathname)
+      if (posted) response.setTimeout(0)
+      else request.resume()
+      const asking = { url, allowed: allows(request, url, token), posted, secrets, gone: goneOf(response) }
+      void answerTo(request, asking, shows).then(async (answer) => await send(request, response, answer))
+    },
+  )
+  server.maxConnections = manner.readers
+  server.timeout = patience.answer
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const got = told[code ?? ''] ?? code ?? String(cause)
+    throw usage(`--listen ${host}:${port}`, { expected: 'a free port of an address of this machine', got, cause })
+  }
+  const address = server.address()
+  const open = typeof address === 'object' && address !== null ? address.port : port
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${open}`
+  return { url, [Symbol.asyncDispose]: async () => await close(server) }
+}
+
+const told: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'a port in use',
+  EADDRNOTAVAIL: 'an address of another',
+  ENOTFOUND: 'a name that nobody knows',
+  EACCES: 'a port that this user may not take',
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeAllConnections()
+  await closed
+}
+
+/** Aborted when the reader goes away before it has its answer. */
+function goneOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
+/**
+ * Whether this reader may read. Without a token only who asks this machine by its own name, and no page of another: a page
+ * in a browser that was told that a name of its own is 127.0.0.1 asks under that name.
+ */
+function allows({ headers }: IncomingMessage, url: URL | null, token: string | null): boolean {
+  const { host, origin, authorization = '' } = headers
+  if (token === null) return host !== undefined && isOwnName(host) && (origin === undefined || isOwnOrigin(origin))
+  const shown = /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? url?.searchParams.get('token') ?? null
+  return shown !== null && timingSafeEqual(digest(shown), digest(token))
+}
+
+const isOwnName = (host: string): boolean => URL.canParse(`http://${host}`) && isLoopback(`http://${host}`)
+const isOwnOrigin = (origin: string): boolean => URL.canParse(origin) && isLoopback(origin)
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+interface Asking {
+  readonly url: URL | null
+  readonly allowed: boolean
+  readonly posted: boolean
+  readonly secrets: readonly string[]
+  readonly gone: AbortSignal
+}
+
+async function answerTo(request: IncomingMessage, asking: Asking, shows: Shows): Promise<Shown> {
+  const { url, allowed, posted, secrets, gone } = asking
+  const { method = '', headers } = request
+  if (!allowed) return plain(401, 'not authorised: PITLAKE_TOKEN as `Authorization: Bearer …` or `?token=…`')
+  const allow = posted ? 'GET, POST' : 'GET, HEAD'
+  if (!allow.split(', ').includes(method))
+    return { ...plain(405, `${allow.replace(',', ' and')} only`), headers: { allow } }
+  const path = url?.pathname ?? null
+  const show = path !== null && Object.hasOwn(shows, path) ? shows[path] : undefined
+  if (show === undefined) return plain(404, `nothing here; ${Object.keys(shows).join(', ')}`)
+  try {
+    const query = new URLSearchParams(url?.searchParams)
+    query.delete('token')
+    const shown = await show({ method, query, headers, gone, body: async () => await bodyOf(request) })
+    return { ...shown, body: typeof shown.body === 'string' ? redact(shown.body, secrets) : shown.body }
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error)
+    return plain(503, redact(words, secrets))
+  }
+}
+
+/** The body of a request as text, if it is not too long. */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes > longest) throw usage('the body', { expected: `at most ${longest} bytes`, got: 'more' })
+    parts.push(part)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts))
+  } catch (cause) {
+    throw usage('the body', { expected: 'UTF-8', got: 'other bytes', cause })
+  }
+}
+
+const plain = (status: number, words: string): Shown => ({ status, type: 'text/plain', body: `${words}\n` })
+
+async function send(request: IncomingMessage, response: ServerResponse, shown: Shown): Promise<void> {
+  const { status, type, body, headers } = shown
+  response.setTimeout(patience.answer)
+  response.writeHead(status, {
+    'content-type': typeof body === 'string' ? `${type}; charset=utf-8` : type,
+    'content-length': typeof body === 'string' ? Buffer.byteLength(body) : body.bytes,
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    // What was not read of a body is not read for the next question.
+    ...(!request.complete && { connection: 'close' }),
+    // A page that stays open shows how the lake is.
+    ...(type === 'text/html' && { refresh: '60' }),
+    ...headers,
+  })
+  if (typeof body === 'string') return void response.end(request.method === 'HEAD' ? undefined : body)
+  await using file = body
+  await pipeline(readStream(file.path), response).catch(() => undefined)
+}

@@ -1,0 +1,77 @@
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { McpServer } from '@modelcontextprotocol/server'
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { redact } from '../secrets/secrets.ts'
+import { namesIn } from '../store/disk.ts'
+import { readText } from '../store/files.ts'
+import type { Tool } from './tools.ts'
+
+/** What an agent finds behind the door. */
+export interface McpInput {
+  readonly tools: readonly Tool[]
+  readonly version: string
+  readonly secrets: readonly string[]
+  readonly input: Readable
+  readonly output: Writable
+  /** Told what went wrong with the connection itself. */
+  readonly note: (text: string) => void
+}
+
+const instructions = `pitlake: a research data lake of point-in-time crypto metrics and a registry of tokenized assets.
+Every question about data names an instant (as_of, or ts in the decisions), and the answer holds only what was knowable then.
+A point describes the interval that begins at t and is knowable from available_at on, which is later: never join on t.
+Use pit_join, pit_long, pit_window and panel, and prove a query of your own with lookahead. Every answer names the version
+and digest of the lake and the SQL that ran. The pages are resources; begin with pitlake://docs/cookbook and pitlake://docs/joins.`
+
+const docs = fileURLToPath(new URL('../../docs/', import.meta.url))
+
+/** Serves the tools and the pages over a pair of streams, by the official SDK; gives how to end that. */
+export async function serveMcp(given: McpInput): Promise<() => Promise<void>> {
+  const pages = await pagesIn(docs)
+  const { close } = serveStdio(() => serverOf(given, pages), {
+    transport: new StdioServerTransport(given.input, given.output),
+    onerror: (error) => given.note(redact(error.message, given.secrets)),
+  })
+  return close
+}
+
+interface DocPage {
+  readonly name: string
+  readonly title: string
+  readonly path: string
+}
+
+function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocPage[]): McpServer {
+  const server = new McpServer({ name: 'pitlake', version }, { instructions })
+  for (const { name, about, input, call } of tools) {
+    const annotations = { readOnlyHint: true, openWorldHint: false }
+    server.registerTool(name, { description: about, inputSchema: input, annotations }, async (args, { mcpReq }) => {
+      const text = (words: string) => ({ type: 'text' as const, text: redact(words, secrets) })
+      try {
+        return { content: (await call(args, mcpReq.signal)).map(text) }
+      } catch (error) {
+        return { isError: true, content: [text(error instanceof Error ? error.message : String(error))] }
+      }
+    })
+  }
+  for (const { name, title, path } of pages) {
+    const about = { title, mimeType: 'text/markdown' }
+    server.registerResource(name, `pitlake://docs/${name}`, about, async (uri) => ({
+      contents: [{ uri: uri.href, mimeType: 'text/markdown', text: await readText(path) }],
+    }))
+  }
+  return server
+}
+
+/** The pages of a folder with their headings. */
+async function pagesIn(folder: string): Promise<readonly DocPage[]> {
+  const names = (await namesIn(folder)).filter((name) => name.endsWith('.md')).toSorted()
+  return await Promise.all(
+    names.map(async (file) => {
+      const path = `${folder}${file}`
+      const name = file.slice(0, -'.md'.length)
+      return { name, path, title: /^# (.+)$/m.exec(await readText(path))?.[1] ?? name }
+    }),
+  )
+}

@@ -1,0 +1,213 @@
+import { usage } from '../errors.ts'
+import { quoteName, typeIds } from '../store/engine.ts'
+import { Filled } from '../query/filled.ts'
+import type { Ready } from '../query/gate.ts'
+import { jsonLines } from '../query/json-lines.ts'
+import { guarded, type RunDeps } from '../query/run.ts'
+import { distinctNames } from '../query/text-forms.ts'
+import type { Desk, LakeFacts, Seat } from './desk.ts'
+import { type Prepared, prepare, type Question } from './question.ts'
+
+/** How much of an answer is told at once. */
+export interface PageLimits {
+  readonly rows: number
+  /** Of the rows' text. */
+  readonly bytes: number
+}
+
+/** A part of an answer: rows as JSON objects, a text each. */
+export interface Page {
+  readonly facts: LakeFacts
+  readonly sql: string
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly rows: readonly string[]
+  /** Asks for what follows, of the same version; null at the end. */
+  readonly cursor: string | null
+  readonly notes: readonly string[]
+}
+
+/** Bytes that the values of one row may have: the engine hands over two thousand rows at a time. */
+export const longestRow = 65_536
+/** So many answers are kept open for what is still to be asked of them, and so long, in milliseconds. */
+const mostOpen = 8
+const patience = 600_000
+
+/** An answer of which a part was told. */
+interface Open {
+  readonly question: string
+  readonly prepared: Prepared
+  readonly seat: Seat
+  readonly lines: AsyncIterator<readonly string[]>
+  readonly filled: Filled
+  /** Rows that were read and not told yet. */
+  waiting: readonly string[]
+  told: number
+  page: number
+  used: number
+}
+
+/** What reaches pages from the outside world. */
+export interface PagesDeps {
+  /** Milliseconds that only go on. */
+  readonly elapsed: () => number
+  /** A name that nobody guesses. */
+  readonly draw: () => string
+}
+
+/**
+ * Answers told page by page. An answer that goes on stays open with its session: what follows is of the same version and
+ * in the same order, whatever is committed meanwhile. One that was put away is said to be over, never answered anew.
+ */
+export class Pages implements Disposable {
+  readonly #desk: Desk
+  readonly #deps: PagesDeps
+  readonly #open = new Map<string, Open>()
+
+  constructor(desk: Desk, deps: PagesDeps) {
+    this.#desk = desk
+    this.#deps = deps
+  }
+
+  /** The first page of an answer. */
+  async first(question: Question, limits: PageLimits, gone: AbortSignal): Promise<Page> {
+    return await this.#desk.turn(gone, async (run) => {
+      const seat = await this.#desk.sit(question.knowledge)
+      try {
+        return await this.#tell(await begin(question, seat, run), limits, run)
+      } catch (error) {
+        seat[Symbol.dispose]()
+        throw error
+      }
+    })
+  }
+
+  /** What follows, for whoever asks the same question with the cursor that came last. */
+  async next(question: Question, cursor: string, limits: PageLimits, gone: AbortSignal): Promise<Page> {
+    const [id = '', page = ''] = cursor.split('.')
+    const open = this.#open.get(id)
+    const over = { next: 'ask again without a cursor' }
+    if (open === undefined)
+      throw usage('cursor', {
+        expected: 'one of an answer that is still open',
+        got: 'one that is over or unknown',
+        ...over,
+      })
+    if (open.question !== JSON.stringify(question))
+      throw usage('cursor', { expected: 'the question that it came with', got: 'another one', ...over })
+    if (page !== String(open.page))
+      throw usage('cursor', { expected: 'the one that came last', got: 'one that was used', ...over })
+    // Out of the others' reach while it is read: one that fails is over.
+    this.#open.delete(id)
+    try {
+      return await this.#desk.turn(gone, async (run) => await this.#tell(open, limits, run))
+    } catch (error) {
+      putAway(open)
+      throw error
+    }
+  }
+
+  /** Puts all answers away. */
+  [Symbol.dispose](): void {
+    for (const id of this.#open.keys()) this.#drop(id)
+  }
+
+  async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<Page> {
+    const { seat, prepared, filled } = open
+    const { sql, ready } = prepared
+    const rows = await guarded(seat.engine, sql, run, async () => await take(open, limits))
+    const names = distinctNames(ready.columns.map(({ name }) => name))
+    const columns = ready.columns.map(({ type }, k) => ({ name: names[k] ?? '', type: type.alias ?? String(type) }))
+    const first = open.told === 0
+    open.told += rows.length
+    const page = { facts: seat.facts, sql, columns, rows, notes: first ? prepared.notes : [] }
+    if (open.waiting.length > 0) return { ...page, cursor: this.#keep(open) }
+    const doubts = await prepared.doubts({ rows: filled.rows, empty: filled.empty() })
+    seat[Symbol.dispose]()
+    return { ...page, cursor: null, notes: [...page.notes, ...doubts] }
+  }
+
+  #keep(open: Open): string {
+    const id = this.#deps.draw()
+    open.page++
+    open.used = this.#deps.elapsed()
+    this.#open.set(id, open)
+    // An older version holds memory of its own: only the newest two are kept.
+    const versions = [...new Set([...this.#open.values()].map(({ seat }) => seat.facts.version))].toSorted(
+      (a, b) => b - a,
+    )
+    const oldest = versions[1] ?? versions[0] ?? 0
+    for (const [other, { seat, used }] of this.#open)
+      if (this.#open.size > mostOpen || seat.facts.version < oldest || this.#deps.elapsed() - used > patience)
+        this.#drop(other)
+    return `${id}.${open.page}`
+  }
+
+  #drop(id: string): void {
+    const open = this.#open.get(id)
+    this.#open.delete(id)
+    if (open !== undefined) putAway(open)
+  }
+}
+
+async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open> {
+  const prepared = await prepare(question, seat, run)
+  const { ready } = prepared
+  const names = distinctNames(ready.columns.map(({ name }) => name))
+  const filled = new Filled(names, prepared.by)
+  const keys = names.map((name) => JSON.stringify(name))
+  const lines = await guarded(seat.engine, prepared.sql, run, async () =>
+    jsonLines(seat.engine, boundedRows(ready), ready.columns, keys, filled),
+  )
+  const asked = { question: JSON.stringify(question), prepared, seat, filled }
+  return { ...asked, lines: lines[Symbol.asyncIterator](), waiting: [], told: 0, page: 1, used: 0 }
+}
+
+/** As many rows as may be told at once; at least one. What is left waits, so that it is known whether there is more. */
+async function take(open: Open, limits: PageLimits): Promise<readonly string[]> {
+  const rows: string[] = []
+  let bytes = 0
+  for (;;) {
+    while (open.waiting.length === 0) {
+      const { done, value } = await open.lines.next()
+      if (done === true) return rows
+      open.waiting = value
+    }
+    let count = 0
+    for (const row of open.waiting) {
+      const more = bytes + Buffer.byteLength(row)
+      if (rows.length + count === limits.rows || (rows.length + count > 0 && more > limits.bytes)) break
+      bytes = more
+      count++
+    }
+    rows.push(...open.waiting.slice(0, count))
+    open.waiting = open.waiting.slice(count)
+    if (open.waiting.length > 0) return rows
+  }
+}
+
+function putAway({ lines, seat }: Open): void {
+  const done = (): void => seat[Symbol.dispose]()
+  void Promise.resolve(lines.return?.()).then(done, done)
+}
+
+/** Types of which a value has a few bytes. */
+const short: ReadonlySet<number> = new Set(
+  `BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT UHUGEINT FLOAT DOUBLE DECIMAL DATE
+  TIME TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS TIMESTAMP_TZ TIME_TZ INTERVAL UUID`
+    .split(/\s+/)
+    .map((name) => typeIds[name as keyof typeof typeIds]),
+)
+
+/** The statement, which fails at a row that is too long before anybody else holds it. */
+function boundedRows({ text, columns }: Ready): string {
+  const names = columns.map((_, k) => quoteName(`c${k}`))
+  const long = names.filter((_, k) => !short.has(columns[k]?.type.typeId ?? -1))
+  const [first] = long
+  if (first === undefined) return text
+  const length = long.map((name) => `coalesce(strlen(CAST(${name} AS VARCHAR)), 0)`).join(' + ')
+  const words = `'a row of ' || (${length}) || ' bytes is longer than the ${longestRow} that are told: name fewer columns, or cut texts with left(x, 1000)'`
+  const parts = names.map((name) =>
+    name === first ? `CASE WHEN ${length} > ${longestRow} THEN error(${words}) ELSE ${name} END AS ${name}` : name,
+  )
+  return `SELECT ${parts.join(', ')} FROM (${text}\n) AS answer(${names.join(', ')})`
+}

@@ -1,0 +1,180 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { LakeError, usage } from '../errors.ts'
+import { panelSql, specOf } from '../query/panel.ts'
+import { type Format, writeFile } from '../query/write.ts'
+import { realDisk } from '../store/disk.ts'
+import { sizeOf } from '../store/files.ts'
+import { outFile } from '../store/output.ts'
+import type { Desk, LakeFacts } from './desk.ts'
+import type { Asked, SentFile, Shown, Shows } from './listen.ts'
+import { prepare, type Question } from './question.ts'
+import { knowledgeOf, knowledgeShape, panelOf, panelShape, readAsked } from './shapes.ts'
+
+/** What the paths answer from. */
+export interface PathsInput {
+  readonly desk: Desk
+  /** A folder for answers on their way. */
+  readonly scratch: string
+  /** A name that nobody else takes. */
+  readonly draw: () => string
+}
+
+/** The paths that also take a POST. */
+export const posts: readonly string[] = ['/query', '/panel']
+/** Memory of whoever writes one Parquet file. */
+export const writerMemory = { told: '512MB', bytes: 512 * 2 ** 20 }
+
+const forms = {
+  jsonl: { types: ['application/x-ndjson', 'application/jsonl'], ending: '.jsonl' },
+  arrow: { types: ['application/vnd.apache.arrow.stream'], ending: '.arrows' },
+  parquet: { types: ['application/vnd.apache.parquet'], ending: '.parquet' },
+  csv: { types: ['text/csv'], ending: '.csv' },
+  json: { types: ['application/json'], ending: '.json' },
+} as const satisfies Partial<Record<Format, unknown>>
+type Form = keyof typeof forms
+const formNames = Object.keys(forms) as readonly Form[]
+
+const format = z.enum(['jsonl', 'arrow', 'parquet', 'csv', 'json']).optional()
+const queryShape = z.strictObject({ sql: z.string().min(1), ...knowledgeShape, format })
+const askedPanel = z.strictObject({ ...panelShape, ...knowledgeShape, format, explain: z.boolean().optional() })
+
+/** Queries, panels and the catalogue's metrics over HTTP; an answer begins when it is whole, so that no half one is sent. */
+export function pathsOf(input: PathsInput): Shows {
+  const told = (answer: (asked: Asked) => Promise<Shown>) => async (asked: Asked) =>
+    await answer(asked).catch((error: unknown) => refusalOf(error))
+  return {
+    '/query': told(async (asked) => {
+      const { sql, format, ...rest } = readAsked(queryShape, await given(asked))
+      return await shown(input, { knowledge: knowledgeOf(rest), sql }, formOf(asked, format), asked.gone)
+    }),
+    '/panel': told(async (asked) => {
+      const read = readAsked(askedPanel, await given(asked))
+      const { format, explain, as_of, observed_as_of, backfill, registry_backfill, ...rest } = read
+      const panel = panelOf(rest)
+      if (explain === true) {
+        const { decisions, query } = panelSql(specOf(panel))
+        return { status: 200, type: 'text/plain', body: `${decisions};\n${query};\n` }
+      }
+      const knowledge = knowledgeOf({ as_of, observed_as_of, backfill, registry_backfill })
+      return await shown(input, { knowledge, panel }, formOf(asked, format), asked.gone)
+    }),
+    '/metrics': told(async (asked) => {
+      const { format: named } = readAsked(z.strictObject({ format }), Object.fromEntries(asked.query))
+      const sql = 'SELECT * FROM endpoints ORDER BY metric'
+      return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, named), asked.gone)
+    }),
+  }
+}
+
+/** What was asked as one record: the address, and a body that is a JSON object, or SQL. */
+async function given(asked: Asked): Promise<unknown> {
+  const named = fromAddress(asked.query)
+  if (asked.method !== 'POST') return named
+  const body = await asked.body()
+  if (!/^application\/json\b/i.test(asked.headers['content-type'] ?? '')) return { ...named, sql: body }
+  try {
+    const parsed: unknown = JSON.parse(body)
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? { ...named, ...parsed } : parsed
+  } catch (cause) {
+    throw usage('the body', { expected: 'a JSON object', got: 'a text that is none', cause })
+  }
+}
+
+const lists: ReadonlySet<string> = new Set(['assets', 'metrics', 'fields'])
+const switches: ReadonlySet<string> = new Set(['registry_backfill', 'skip_nulls', 'explain'])
+
+/** The parts of an address: lists by comma, a calendar as `SINCE,UNTIL,STEP`. */
+function fromAddress(query: URLSearchParams): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    [...query].map(([name, text]) => {
+      const parts = text.split(',').map((part) => part.trim())
+      if (lists.has(name)) return [name, parts]
+      if (switches.has(name) && (text === 'true' || text === 'false')) return [name, text === 'true']
+      if (name !== 'calendar') return [name, text]
+      const [since, until, step] = parts
+      return [name, parts.length === 3 ? { since, until, step } : text]
+    }),
+  )
+}
+
+/** The form that is named, else the one that is liked best of those that there are. */
+function formOf({ headers }: Asked, named: Form | undefined): Form {
+  if (named !== undefined) return named
+  const liked = (headers.accept ?? '*/*')
+    .split(',')
+    .map((one) => {
+      const [type = '', ...parameters] = one.split(';').map((part) => part.trim().toLowerCase())
+      const [, weight = '1'] = /^q=([\d.]+)$/.exec(parameters.find((part) => part.startsWith('q=')) ?? '') ?? []
+      return { type, weight: Number(weight) }
+    })
+    .filter(({ weight }) => weight > 0)
+    .toSorted((a, b) => b.weight - a.weight)
+  for (const { type } of liked) {
+    const found = formNames.find((name) => forms[name].types.some((own) => own === type))
+    if (found !== undefined) return found
+    if (type === '*/*' || type === 'application/*') return 'jsonl'
+    if (type === 'text/*') return 'csv'
+  }
+  throw usage('accept', {
+    expected: formNames.map((name) => forms[name].types[0]).join(', '),
+    got: headers.accept,
+    next: 'numbers for Prometheus are at `pitlake status --listen`',
+  })
+}
+
+async function shown(
+  { desk, scratch, draw }: PathsInput,
+  question: Question,
+  form: Form,
+  gone: AbortSignal,
+): Promise<Shown> {
+  const path = join(scratch, `${draw()}${forms[form].ending}`)
+  try {
+    const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
+      using seat = await desk.sit(question.knowledge)
+      const { sql, ready, by, notes, doubts } = await prepare(question, seat, run)
+      const options = { format: form, width: 80, rows: Infinity, by, memory: writerMemory.told }
+      const written = await writeFile({ engine: seat.engine, ready, options, deps: run }, outFile(path, null), path)
+      return { facts: seat.facts, sql, rows: written.rows, notes: [...notes, ...(await doubts(written))] }
+    })
+    const body: SentFile = { path, bytes: await sizeOf(path), [Symbol.asyncDispose]: () => realDisk.remove(path) }
+    return { status: 200, type: forms[form].types[0], body, headers: headersOf(facts, sql, rows, notes) }
+  } catch (error) {
+    await realDisk.remove(path)
+    throw error
+  }
+}
+
+/** Bytes of SQL and notes that a head has room for. */
+const roomy = 4000
+
+function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly string[]): Record<string, string> {
+  const fitting = (name: string, text: string): Record<string, string> =>
+    text === '' || text.length > roomy ? {} : { [name]: text }
+  return {
+    'pitlake-lake': facts.lake,
+    'pitlake-version': String(facts.version),
+    'pitlake-digest': facts.digest,
+    'pitlake-synthetic': String(facts.synthetic),
+    'pitlake-rows': String(rows),
+    ...fitting('pitlake-sql', encodeURIComponent(sql)),
+    ...fitting('pitlake-notes', notes.map((note) => encodeURIComponent(note)).join(' ')),
+  }
+}
+
+const statuses = {
+  usage: 400,
+  stopped: 504,
+  incomplete: 507,
+  busy: 503,
+  unauthorised: 500,
+  integrity: 500,
+  unexpected: 500,
+}
+
+function refusalOf(error: unknown): Shown {
+  const full = ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
+  const status = full ? 507 : error instanceof LakeError ? statuses[error.kind] : 500
+  return { status, type: 'text/plain', body: `${error instanceof Error ? error.message : String(error)}\n` }
+}

@@ -1,0 +1,209 @@
+import { z } from 'zod'
+import { usage } from '../errors.ts'
+import { openQuery } from '../query/lake.ts'
+import { proveNoLookahead } from '../query/lookahead.ts'
+import { metricsOf } from '../query/metric-names.ts'
+import { guarded } from '../query/run.ts'
+import { quote } from '../store/engine.ts'
+import { didYouMean, nearPaths } from '../suggestion.ts'
+import type { Desk } from './desk.ts'
+import type { Page, Pages } from './pages.ts'
+import { prepare, type Question } from './question.ts'
+import { besideAsOf, instant, knowledgeOf, knowledgeShape, panelOf, panelShape, readAsked } from './shapes.ts'
+
+/** One tool for agents. */
+export interface Tool {
+  readonly name: string
+  readonly about: string
+  readonly input: z.ZodObject
+  /** Documents as JSON text; `gone` is aborted when nobody waits any more. */
+  readonly call: (args: unknown, gone: AbortSignal) => Promise<readonly string[]>
+}
+
+/** What tools answer from. */
+export interface ToolsInput {
+  readonly desk: Desk
+  readonly pages: Pages
+  /** The standing of the lake now, as `status --json` tells it. */
+  readonly standing: () => Promise<object>
+}
+
+/** Rows of a page: as many as are told where nothing is said, and at most; and the bytes of their text. */
+export const pageRows = { usual: 200, most: 2000 }
+const pageBytes = 200_000
+
+const paging = {
+  rows: z.int().min(1).max(pageRows.most).optional().describe(`rows of a page, ${pageRows.usual} unless said`),
+  cursor: z
+    .string()
+    .optional()
+    .describe('that of the page before, with the same arguments: goes on in the same version of the lake'),
+}
+const asOf = instant.describe('required: the answer holds only what was knowable at this instant')
+
+/** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
+export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] {
+  const page = async (
+    question: Question,
+    { rows = pageRows.usual, cursor }: { readonly rows?: number | undefined; readonly cursor?: string | undefined },
+    gone: AbortSignal,
+  ): Promise<string> => {
+    const limits = { rows, bytes: pageBytes }
+    return told(
+      question,
+      cursor === undefined
+        ? await pages.first(question, limits, gone)
+        : await pages.next(question, cursor, limits, gone),
+    )
+  }
+  return [
+    tool(
+      'metrics',
+      'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
+      { match: z.string().optional().describe('only paths and meanings with this text'), ...paging },
+      async ({ match, ...paged }, gone) => [
+        await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
+      ],
+    ),
+    tool(
+      'describe',
+      'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
+      {
+        name: z.string().min(1).describe('a metric, or a view such as points or history.products, or a macro'),
+        as_of: asOf,
+      },
+      async ({ name, as_of }, gone) => {
+        const ask = async (sql: string): Promise<string> =>
+          page({ knowledge: { asOf: as_of }, sql, generated: true }, { rows: pageRows.most }, gone)
+        if (await isKnown(desk, endpointSql(name), gone))
+          return [await ask(endpointSql(name)), await ask(seriesSql(name))]
+        if (await isKnown(desk, objectSql(name), gone)) return [await ask(objectSql(name))]
+        throw await unknown(desk, name)
+      },
+    ),
+    tool(
+      'query',
+      'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
+      { sql: z.string().min(1), as_of: asOf, ...besideAsOf, ...paging },
+      async ({ sql, rows, cursor, ...rest }, gone) => [
+        await page({ knowledge: knowledgeOf(rest), sql }, { rows, cursor }, gone),
+      ],
+    ),
+    tool(
+      'panel',
+      'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
+      { ...panelShape, ...knowledgeShape, ...paging },
+      async ({ rows, cursor, as_of, observed_as_of, backfill, registry_backfill, ...asked }, gone) => {
+        const knowledge = knowledgeOf({ as_of, observed_as_of, backfill, registry_backfill })
+        return [await page({ knowledge, panel: panelOf(asked) }, { rows, cursor }, gone)]
+      },
+    ),
+    tool(
+      'universe',
+      'The tokenized products with issuer, asset and status, as known at ts; retired ones included.',
+      { ts: instant, condition: z.string().min(1).optional().describe("on its columns: status = 'active'"), ...paging },
+      async ({ ts, condition, ...paged }, gone) => {
+        const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
+        const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
+        return [await page({ knowledge: { asOf: ts }, sql }, paged, gone)]
+      },
+    ),
+    tool(
+      'lookahead',
+      'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
+      {
+        sql: z.string().min(1).describe('one SELECT'),
+        ts: z.string().min(1).default('ts').describe('the column with the instant of each row'),
+        labels: z
+          .array(z.string().min(1))
+          .default([])
+          .describe('columns that may look ahead: what a model is to learn'),
+        cutoffs: z.int().min(1).max(200).default(20).describe('how many times it runs without a part of the future'),
+      },
+      async (asked, gone) => [await lookahead(desk, asked, gone)],
+    ),
+    tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
+      using seat = await desk.sit({})
+      return [document({ lake: seat.facts, ...(await standing()) })]
+    }),
+  ]
+}
+
+function tool<Shape extends z.ZodRawShape>(
+  name: string,
+  about: string,
+  shape: Shape,
+  answer: (args: z.output<z.ZodObject<Shape, z.core.$strict>>, gone: AbortSignal) => Promise<readonly string[]>,
+): Tool {
+  const input = z.strictObject(shape)
+  return { name, about, input, call: async (args, gone) => await answer(readAsked(input, args), gone) }
+}
+
+/** A page as one JSON document; its rows stand at the end, a line each. */
+function told({ knowledge }: Question, { facts, sql, columns, rows, cursor, notes }: Page): string {
+  const { asOf: as_of = null, observedAsOf: observed_as_of = null, ...settings } = knowledge
+  const head = { lake: facts, as_of, observed_as_of, ...settings, sql, columns, notes, row_count: rows.length, cursor }
+  return `${JSON.stringify(head).slice(0, -1)},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
+}
+
+const document = (value: unknown): string =>
+  JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
+
+function metricsSql(match = ''): string {
+  const like = quote(match)
+  return `SELECT metric, about, default_interval, default_currency, default_exchange, default_network, rule, basis
+FROM endpoints
+WHERE contains(lower(metric), lower(${like})) OR contains(lower(about), lower(${like}))
+ORDER BY metric`
+}
+
+const endpointSql = (name: string): string => `SELECT * FROM endpoints WHERE metric = ${quote(name)}`
+const seriesSql = (name: string): string => `SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`
+
+function objectSql(name: string): string {
+  const said = quote(name)
+  return `SELECT column_name AS name, data_type AS type, comment FROM duckdb_columns()
+WHERE NOT internal AND ${said} IN (table_name, schema_name || '.' || table_name)
+UNION ALL SELECT function_name, 'macro(' || array_to_string(parameters, ', ') || ')', comment FROM duckdb_functions()
+WHERE NOT internal AND function_name = ${said}`
+}
+
+async function isKnown(desk: Desk, sql: string, gone: AbortSignal): Promise<boolean> {
+  return await desk.turn(gone, async (run) => {
+    using seat = await desk.sit({})
+    return (await guarded(seat.engine, sql, run, async () => seat.engine.rows(sql))).length > 0
+  })
+}
+
+async function unknown(desk: Desk, name: string) {
+  using seat = await desk.sit({})
+  const near = nearPaths(name, await metricsOf(seat.engine))
+  return usage(name, {
+    expected: 'a metric, a view or a macro',
+    got: 'an unknown name',
+    next: didYouMean(near, 'metrics lists them'),
+  })
+}
+
+interface LookaheadAsked {
+  readonly sql: string
+  readonly ts: string
+  readonly labels: readonly string[]
+  readonly cutoffs: number
+}
+
+async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): Promise<string> {
+  const { folder, memory } = desk.means
+  return await desk.turn(gone, async (run) => {
+    using seat = await desk.sit({})
+    const { sql } = await prepare({ knowledge: {}, sql: asked.sql }, seat, run)
+    const proof = await proveNoLookahead(
+      // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
+      async (threads) =>
+        threads === undefined ? await seat.engine.session() : await openQuery(folder, { memoryLimit: memory, threads }),
+      { ...asked, sql, tolerance: 0 },
+      async (engine, statement, work) => await guarded(engine, statement, run, work),
+    )
+    return document({ lake: seat.facts, sql, ...proof })
+  })
+}

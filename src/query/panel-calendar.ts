@@ -1,0 +1,27 @@
+import { usage } from '../errors.ts'
+import { parseDuration, parseInstant } from '../time.ts'
+import type { Decisions } from './panel.ts'
+
+/** A grid of decisions as a person types it: two instants, and a step such as `15m`, `1h`, `1d`, `1w` or `3months`. */
+export function calendarOf(
+  subject: string,
+  given: readonly string[],
+): Omit<Extract<Decisions, { kind: 'calendar' }>, 'assets'> {
+  const [since = '', until = '', step = ''] = given
+  const [from, to] = [parseInstant(since), parseInstant(until)]
+  if (from === undefined || to === undefined || from >= to)
+    throw usage(subject, {
+      expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d',
+      got: `"${given.join(',')}"`,
+    })
+  return { kind: 'calendar', since, until, step: stepOf(subject, step) }
+}
+
+function stepOf(subject: string, text: string): string {
+  const months = /^([1-9]\d{0,3})\s*months?$/.exec(text)?.[1]
+  if (months !== undefined) return `${months} months`
+  const seconds = parseDuration(text)
+  if (seconds === undefined || seconds === 0)
+    throw usage(subject, { expected: 'a step such as 1h, 1d, 1w or 1month', got: `"${text}"` })
+  return `${seconds} seconds`
+}

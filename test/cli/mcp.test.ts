@@ -1,0 +1,371 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pitlake } from '../helpers/command.ts'
+import { until } from '../helpers/processes.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const asOf = '2024-03-01'
+
+/** What stands in an answer; a column may be anything. */
+interface Document {
+  readonly lake: { readonly lake: string; readonly version: number; readonly digest: string }
+  readonly as_of: string | null
+  readonly sql: string
+  readonly columns: readonly { readonly name: string }[]
+  readonly row_count: number
+  readonly cursor: string | null
+  readonly notes: readonly string[]
+  readonly rows: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** An agent: the SDK's own client, and the program as that starts it. */
+class Agent implements AsyncDisposable {
+  readonly client = new Client({ name: 'test', version: '1' })
+  said = ''
+  pid = 0
+
+  static async at(folder: string, ...flags: readonly string[]): Promise<Agent> {
+    const agent = new Agent()
+    const args = [main, 'mcp', '--data', folder, ...flags]
+    const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'pipe' })
+    transport.stderr?.on('data', (part: Buffer) => (agent.said += part.toString()))
+    await agent.client.connect(transport)
+    agent.pid = transport.pid ?? 0
+    return agent
+  }
+
+  /** The texts of a tool's answer, or of its refusal. */
+  async ask(
+    name: string,
+    given: Record<string, unknown>,
+    signal?: AbortSignal,
+  ): Promise<{ texts: string[]; refused: boolean }> {
+    const { content, isError } = await this.client.callTool({ name, arguments: given }, signal && { signal })
+    return { texts: (content as { text: string }[]).map(({ text }) => text), refused: isError === true }
+  }
+
+  /** The documents of an answer. */
+  async all(name: string, given: Record<string, unknown>): Promise<Document[]> {
+    const { texts, refused } = await this.ask(name, given)
+    if (refused) throw new Error(texts.join('\n'))
+    return texts.map((text) => JSON.parse(text) as Document)
+  }
+
+  async one(name: string, given: Record<string, unknown>): Promise<Document> {
+    const [document] = await this.all(name, given)
+    if (document === undefined) throw new Error('no answer')
+    return document
+  }
+
+  async refusal(name: string, given: Record<string, unknown>): Promise<string> {
+    const { texts, refused } = await this.ask(name, given)
+    if (!refused) throw new Error(`answered: ${texts.join('\n')}`)
+    return texts.join('\n')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close()
+  }
+}
+
+let folder = ''
+let remove = async (): Promise<void> => undefined
+let agent: Agent
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+  agent = await Agent.at(folder)
+})
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]()
+  await remove()
+})
+
+/** The rows of the command line's own answer. */
+async function typed(...argv: readonly string[]): Promise<unknown[]> {
+  const { out } = await pitlake(folder, [...argv, '--data', folder, '--format', 'json', '--out', `${folder}.json`])
+  expect(out).toBe('')
+  return JSON.parse(readFileSync(`${folder}.json`, 'utf8')) as unknown[]
+}
+
+describe('what an agent finds', () => {
+  test('the tools, each with an instant where it tells data, and the pages', async () => {
+    const { tools } = await agent.client.listTools()
+    const needs = tools.map(({ name, inputSchema: { required = [] } }) => `${name}: ${required.join(' ')}`)
+    expect(needs).toEqual([
+      'metrics: ',
+      'describe: name as_of',
+      'query: sql as_of',
+      'panel: metrics',
+      'universe: ts',
+      'lookahead: sql',
+      'status: ',
+    ])
+    expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true)
+    expect(agent.client.getInstructions()).toContain('as_of')
+    const { resources } = await agent.client.listResources()
+    expect(resources.map(({ uri }) => uri)).toEqual(
+      expect.arrayContaining(['pitlake://docs/cookbook', 'pitlake://docs/joins', 'pitlake://docs/time']),
+    )
+    const { contents } = await agent.client.readResource({ uri: 'pitlake://docs/cookbook' })
+    expect(contents[0]).toMatchObject({
+      mimeType: 'text/markdown',
+      text: expect.stringMatching(/^# .*\n[\s\S]*pit_join/),
+    })
+  })
+
+  test('a query as known at its instant: the rows of the command line, with version, digest and SQL', async () => {
+    const sql = `SELECT metric, asset, max(t) AS last, count(*) AS n, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL`
+    const answer = await agent.one('query', { sql, as_of: asOf })
+    expect(answer).toMatchObject({ as_of: asOf, sql, row_count: 4, cursor: null, notes: [] })
+    expect(answer.rows).toEqual(await typed('sql', '--as-of', asOf, sql))
+    expect(answer.rows[0]).toMatchObject({ last: '2024-02-28T00:00:00.000000Z', n: 59 })
+    expect(answer.columns.map(({ name }) => name)).toEqual(['metric', 'asset', 'last', 'n', 'v'])
+    const [lake] = await typed('sql', 'SELECT lake, version, lake_digest() AS digest FROM lake_info')
+    expect(answer.lake).toEqual({ ...(lake as object), synthetic: false })
+    const later = await agent.one('query', { sql, as_of: '2024-03-02T00:10:00Z' })
+    expect(later.rows[0]).toMatchObject({ n: 61 })
+  })
+
+  test('panel, universe, metrics, describe, lookahead, status', async () => {
+    const calendar = { since: '2024-01-02', until: '2024-01-09', step: '12h' }
+    const asked = { calendar, assets: ['BTC', 'ETH'], metrics: ['supply/current_pit', 'indicators/one'] }
+    const panel = await agent.one('panel', asked)
+    const grid = ['--calendar', '2024-01-02,2024-01-09,12h', '--assets', 'BTC,ETH']
+    expect(panel.rows).toEqual(await typed('panel', ...grid, '--metrics', 'supply/current_pit,indicators/one'))
+    expect(panel.rows).toHaveLength(28)
+    expect(panel.sql).toMatch(/calendar\('2024-01-02'[\s\S]*pit_long/)
+    const decisions = [{ ts: '2024-01-05', asset: 'BTC', id: 7 }]
+    const one = await agent.one('panel', { decisions, metrics: ['supply/current_pit'], fields: ['v', 't'] })
+    expect(one.rows).toEqual([
+      {
+        asset: 'BTC',
+        ts: '2024-01-05T00:00:00.000000Z',
+        id: 7,
+        'supply/current_pit': 1002,
+        'supply/current_pit.t': '2024-01-03T00:00:00.000000Z',
+      },
+    ])
+    const cut = await agent.one('panel', { decisions, metrics: ['supply/current_pit'], as_of: '2024-01-03' })
+    expect(cut.rows[0]).toMatchObject({ 'supply/current_pit': 1000 })
+
+    const products = await typed('sql', '--as-of', '2024-03-01', 'SELECT * FROM universe ORDER BY product_id')
+    expect(products.length).toBeGreaterThan(0)
+    expect((await agent.one('universe', { ts: '2024-03-01' })).rows).toEqual(products)
+    expect(await agent.one('universe', { ts: '2024-03-01', condition: "status = 'nothing'" })).toMatchObject({
+      rows: [],
+    })
+    const before = await agent.one('universe', { ts: '2024-01-01' })
+    expect([before.rows, before.notes[0]]).toEqual([
+      [],
+      expect.stringContaining('the registry is not known at this as_of'),
+    ])
+
+    const metrics = await agent.one('metrics', { match: 'one' })
+    expect(metrics.rows.map(({ metric }) => metric)).toContain('indicators/one')
+    const [endpoint, series] = await agent.all('describe', { name: 'supply/current_pit', as_of: '2024-01-11' })
+    expect(endpoint?.rows).toMatchObject([{ metric: 'supply/current_pit', default_interval: '24h' }])
+    expect(series?.rows).toMatchObject([
+      { asset: 'BTC', points: 9, last_t: '2024-01-09T00:00:00.000000Z' },
+      { asset: 'ETH', points: 9 },
+    ])
+    const [view] = await agent.all('describe', { name: 'history.products', as_of: asOf })
+    expect(view?.rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['id', 'valid_from', 'valid_to']))
+    expect(await agent.refusal('describe', { name: 'supply/curent_pit', as_of: asOf })).toContain(
+      'did you mean `supply/current_pit`',
+    )
+
+    const proof = await agent.all('lookahead', { sql: 'SELECT t AS ts, v FROM points', cutoffs: 3 })
+    expect(proof).toMatchObject([{ verdict: 'leak', lake: { version: 2 } }])
+    expect(await agent.all('status', {})).toMatchObject([
+      { check: expect.stringMatching(/^stale: /), points: 400, lake: { version: 2 } },
+    ])
+  })
+})
+
+describe('an instant is mandatory', () => {
+  test.each([
+    ['query', { sql: 'SELECT 1' }, /as_of/],
+    ['query', { sql: 'SELECT 1', as_of: '' }, /as_of: expected an instant/],
+    ['query', { sql: 'SELECT 1', as_of: 'infinity' }, /as_of: expected an instant/],
+    ['query', { sql: 'SELECT 1', as_of: '1709251200' }, /as_of: expected an instant/],
+    ['query', { sql: 'SELECT 1', as_of: null }, /as_of/],
+    ['query', { sql: 'SELECT 1', asof: asOf, as_of: asOf }, /asof/],
+    ['describe', { name: 'points' }, /as_of/],
+    ['universe', {}, /ts/],
+    ['panel', { metrics: ['supply/current_pit'], decisions: [{ asset: 'BTC' }] }, /decisions.0.ts/],
+    ['panel', { metrics: ['supply/current_pit'], decisions: [{ asset: 'BTC', ts: null }] }, /decisions.0.ts/],
+    ['panel', { metrics: ['supply/current_pit'], decisions: [] }, /decisions/],
+    ['panel', { metrics: ['supply/current_pit'] }, /calendar or decisions, got neither/],
+    ['panel', { metrics: ['supply/current_pit'], decisions: [{ ts: asOf }] }, /an asset in each/],
+  ])('%s %j', async (name, given, words) => {
+    expect(await agent.refusal(name, given)).toMatch(words)
+  })
+})
+
+describe('one SELECT over the views, and nothing else', () => {
+  test.each([
+    ['SELECT 1; SELECT 2', /one SELECT, got several statements/],
+    ["COPY points TO '/tmp/never.csv'", /one SELECT, got COPY/],
+    ["ATTACH '/tmp/never.db'", /one SELECT, got ATTACH/],
+    ['PRAGMA database_list', /PRAGMA/],
+    ["SET VARIABLE as_of = '2030-01-01'", /one SELECT, got SET/],
+    ['CREATE TEMP TABLE x AS SELECT 1', /one SELECT, got CREATE/],
+    ['EXPLAIN ANALYZE SELECT 1', /one SELECT, got EXPLAIN/],
+    ["SELECT * FROM read_csv('/etc/hostname')", /got read_csv; only the views/],
+    ["SELECT * FROM glob('/**')", /got glob/],
+    ['SELECT FROM', /syntax error/],
+    ["WITH d AS (SELECT 'BTC' AS asset, now() AS ts) FROM pit_join('d', 'supply/curent_pit', '24h')", /did you mean/],
+    ["SELECT repeat('x', 5000000) AS big", /a row of 5000000 bytes is longer than the 65536/],
+  ])('%s', async (sql, words) => {
+    expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(words)
+  })
+
+  test.each([
+    ['universe', { ts: asOf, condition: 'true); SELECT 1 WHERE (true' }],
+    ['universe', { ts: asOf, condition: "EXISTS (SELECT 1 FROM read_text('/etc/hostname'))" }],
+    ['panel', { universe: "name IN (SELECT filename FROM read_text('/etc/hostname'))" }],
+    ['panel', { universe: 'true); SELECT 1 WHERE (true' }],
+  ])('a condition of %s: %j', async (name, given) => {
+    const calendar = { since: '2024-03-01', until: '2024-03-02', step: '1d' }
+    const whole = name === 'panel' ? { calendar, metrics: ['supply/current_pit'], ...given } : given
+    expect(await agent.refusal(name, whole)).toMatch(/got (?:several statements|read_text)/)
+  })
+
+  test('a question about the lookahead of a query is no way round', async () => {
+    for (const sql of ["SELECT * FROM read_text('/etc/hostname')", 'SELECT 1; SELECT 2'])
+      expect(await agent.refusal('lookahead', { sql })).toMatch(/got (?:several statements|read_text)/)
+  })
+})
+
+describe('pages', () => {
+  const sql = 'SELECT metric, asset, t, v FROM points ORDER BY metric, asset, t'
+  const question = { sql, as_of: '2024-04-09T01:00:00Z', rows: 99 }
+
+  test('all rows, once each, in their order; a cap is exact, and nothing follows the last row', async () => {
+    const rows: unknown[] = []
+    const counts: number[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page: Document = await agent.one('query', cursor === '' ? question : { ...question, cursor })
+      counts.push(page.row_count)
+      rows.push(...page.rows)
+      ;({ cursor } = page)
+    }
+    expect(counts).toEqual([99, 99, 99, 99])
+    expect(rows).toEqual(await typed('sql', '--as-of', question.as_of, sql))
+    expect(await agent.one('query', { ...question, rows: 396 })).toMatchObject({ row_count: 396, cursor: null })
+    expect(await agent.one('query', { ...question, rows: 395 })).toMatchObject({
+      row_count: 395,
+      cursor: expect.any(String),
+    })
+    expect(await agent.refusal('query', { ...question, rows: 2001 })).toContain('rows')
+    expect(await agent.refusal('query', { ...question, rows: 0 })).toContain('rows')
+  })
+
+  test('long rows make short pages, and each is told', async () => {
+    const wide = { sql: "SELECT i, repeat('x', 60000) AS x FROM range(9) AS r(i)", as_of: asOf }
+    const first = await agent.one('query', wide)
+    expect([first.row_count, typeof first.cursor]).toEqual([3, 'string'])
+    const next = await agent.one('query', { ...wide, cursor: first.cursor })
+    expect(next.rows.map(({ i }) => i)).toEqual([3, 4, 5])
+  })
+
+  test('a cursor of another question, one that was used, one that nobody gave', async () => {
+    const { cursor } = await agent.one('query', question)
+    expect(await agent.refusal('query', { ...question, sql: 'SELECT 1', cursor })).toMatch(
+      /the question that it came with/,
+    )
+    expect(await agent.refusal('query', { ...question, as_of: asOf, cursor })).toMatch(/the question that it came with/)
+    expect(await agent.refusal('universe', { ts: asOf, cursor })).toMatch(/the question that it came with/)
+    expect(await agent.one('query', { ...question, cursor })).toMatchObject({ row_count: 99 })
+    expect(await agent.refusal('query', { ...question, cursor })).toMatch(/over or unknown; ask again without a cursor/)
+    expect(await agent.refusal('query', { ...question, cursor: 'mine.2' })).toMatch(/over or unknown/)
+  })
+
+  test('answers that nobody goes on with are put away, the oldest first', async () => {
+    const cursors: (string | null)[] = []
+    for (let n = 0; n < 10; n++) cursors.push((await agent.one('query', { ...question, rows: n + 1 })).cursor)
+    const goesOn = async (n: number): Promise<boolean> =>
+      !(await agent.ask('query', { ...question, rows: n + 1, cursor: cursors[n] })).refused
+    expect([await goesOn(0), await goesOn(1), await goesOn(2), await goesOn(9)]).toEqual([false, false, true, true])
+  })
+})
+
+test('a lake that goes on meanwhile: a page to come is of its own version, a new question of the new one', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'pitlake-mcp-'))
+  const day = (n: number): string => new Date(Date.UTC(2024, 0, n)).toISOString()
+  const points = (from: number, count: number): PointRow[] =>
+    Array.from({ length: count }, (_, n) => {
+      const [t, available_at] = [day(from + n), day(from + n + 1)]
+      return {
+        metric: 'supply/current_pit',
+        asset: 'BTC',
+        interval: '24h',
+        currency: 'native',
+        t,
+        available_at,
+        v: from + n,
+      }
+    })
+  const grow = async (at: string, rows: PointRow[]): Promise<void> => {
+    await makeLake(root, [{ at, points: rows }])
+    await makeViews(root)
+  }
+  try {
+    await grow('2024-02-01T00:00:00Z', points(1, 10))
+    await using own = await Agent.at(root)
+    const question = { sql: 'SELECT v FROM points ORDER BY t', as_of: '2024-12-01', rows: 4 }
+    const first = await own.one('query', question)
+    // A question is open and holds its files; the commit does not wait for it.
+    await grow('2024-02-02T00:00:00Z', points(11, 5))
+    const second = await own.one('query', { ...question, cursor: first.cursor })
+    expect([first.lake.version, second.lake]).toEqual([1, first.lake])
+    const anew = await own.one('query', { ...question, rows: 5 })
+    expect([anew.lake.version, anew.lake.digest === first.lake.digest]).toEqual([2, false])
+    const last = await own.one('query', { ...question, cursor: second.cursor })
+    expect([...first.rows, ...second.rows, ...last.rows].map(({ v }) => v)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    expect(last.cursor).toBe(null)
+    // Two versions are held at most: what is older is over, in words.
+    const old = await own.one('query', { ...question, rows: 6 })
+    await grow('2024-02-03T00:00:00Z', points(16, 5))
+    expect(await own.one('query', { ...question, rows: 7 })).toMatchObject({ lake: { version: 3 } })
+    expect(await own.one('query', { ...question, rows: 6, cursor: old.cursor })).toMatchObject({ lake: { version: 2 } })
+    await grow('2024-02-04T00:00:00Z', points(21, 5))
+    expect(await own.one('query', { ...question, rows: 8 })).toMatchObject({ lake: { version: 4 } })
+    expect(await own.refusal('query', { ...question, rows: 5, cursor: anew.cursor })).toMatch(/over or unknown/)
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
+})
+
+const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'
+
+test('a query that never ends is ended by its time, or by whoever asked; the next one is answered', async () => {
+  await using own = await Agent.at(folder, '--timeout', '1s')
+  expect(await own.refusal('query', { sql: endless, as_of: asOf })).toMatch(/took longer than 1s/)
+  expect(await own.one('query', { sql: 'SELECT 1 AS one', as_of: asOf })).toMatchObject({ rows: [{ one: 1 }] })
+  const gone = new AbortController()
+  const asked = [1, 2, 3].map(async () => await agent.ask('query', { sql: endless, as_of: asOf }, gone.signal))
+  const failed = Promise.allSettled(asked)
+  gone.abort()
+  expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  expect(await agent.one('query', { sql: 'SELECT 2 AS two', as_of: asOf })).toMatchObject({ rows: [{ two: 2 }] })
+})
+
+test('a call that hears no cancel: whoever asked is told, then the program ends', async () => {
+  const own = await Agent.at(folder, '--timeout', '1s')
+  const deaf =
+    "SELECT levenshtein(repeat('ab', 60000), repeat('ba', 60000) || CAST(i AS VARCHAR)) FROM range(50) AS r(i)"
+  expect(await own.refusal('query', { sql: deaf, as_of: asOf })).toMatch(/longer than 1s|did not end by itself/)
+  await until(
+    () => own.said.includes('a cancelled query did not end by itself') || own.client.transport === undefined,
+    'its end',
+  )
+  await own[Symbol.asyncDispose]()
+})

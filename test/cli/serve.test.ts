@@ -1,0 +1,290 @@
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { tableFromIPC } from 'apache-arrow'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Deps } from '../../src/commands/spec.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
+import { type Ended, pitlake } from '../helpers/command.ts'
+import { until } from '../helpers/processes.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+
+const token = 'a-token-of-the-server'
+const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'
+
+interface Open {
+  readonly url: string
+  readonly stop: () => Promise<Ended>
+}
+
+/** The server in this process; it has said where it listens. */
+async function serve(env: Deps['env'] = {}, flags: readonly string[] = [], world: Partial<Deps> = {}): Promise<Open> {
+  const halt = new AbortController()
+  let said = ''
+  const ended = pitlake(folder, ['serve', '--data', folder, '--listen', '127.0.0.1:0', ...flags], env, {
+    sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+    signal: halt.signal,
+    stderr: (text) => void (said += text),
+    ...world,
+  })
+  await until(() => said.includes('http://'), 'where it listens')
+  const url = /http:\/\/[\d.:]+/.exec(said)?.[0] ?? ''
+  const stop = async (): Promise<Ended> => {
+    halt.abort()
+    return await ended
+  }
+  return { url, stop }
+}
+
+let folder = ''
+let remove = async (): Promise<void> => undefined
+let door: Open
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+  door = await serve()
+})
+afterAll(async () => {
+  expect(await door.stop()).toMatchObject({ code: 0, out: '' })
+  await remove()
+})
+
+async function query(sql: string, params: Record<string, string> = {}, init: RequestInit = {}): Promise<Response> {
+  return await fetch(`${door.url}/query?${new URLSearchParams({ sql, ...params }).toString()}`, init)
+}
+
+/** What the command line writes into a file. */
+async function typed(name: string, ...argv: readonly string[]): Promise<Buffer> {
+  const out = join(folder, '..', name)
+  expect(await pitlake(folder, [...argv, '--data', folder, '--out', out])).toMatchObject({ message: '' })
+  return readFileSync(out)
+}
+
+describe('what is answered', () => {
+  const sql = 'SELECT metric, asset, t, available_at, v FROM points ORDER BY metric, asset, t'
+  const asOf = '2024-03-01'
+
+  test('JSON lines, CSV, JSON, an Arrow stream, Parquet by Accept: the bytes of the command line', async () => {
+    const ways = [
+      ['application/x-ndjson', 'a.jsonl'],
+      ['text/csv', 'a.csv'],
+      ['text/html, application/json;q=0.9, */*;q=0.1', 'a.json'],
+      ['application/vnd.apache.arrow.stream', 'a.arrows'],
+    ]
+    for (const [accept = '', name = ''] of ways) {
+      const answer = await query(sql, { as_of: asOf }, { headers: { accept } })
+      expect(answer.status).toBe(200)
+      expect(Buffer.from(await answer.arrayBuffer()).equals(await typed(name, 'sql', '--as-of', asOf, sql)), name).toBe(
+        true,
+      )
+    }
+    const parquet = await query(sql, { as_of: asOf, format: 'parquet' })
+    const path = join(folder, '..', 'b.parquet')
+    writeFileSync(path, Buffer.from(await parquet.arrayBuffer()))
+    using engine = await Engine.open()
+    const other = join(folder, '..', 'c.jsonl')
+    writeFileSync(other, await (await query(sql, { as_of: asOf })).text())
+    const [differ] = await engine.rows(
+      `SELECT count(*) AS n FROM (SELECT metric, asset, epoch_us(t), v FROM read_parquet(${quote(path)})
+       EXCEPT SELECT metric, asset, epoch_us(CAST(t AS TIMESTAMPTZ)), v FROM read_json(${quote(other)}))`,
+    )
+    expect(differ?.['n']).toBe(0n)
+    const empty = await query('SELECT 1 AS a WHERE false', { format: 'arrow' })
+    expect(tableFromIPC(new Uint8Array(await empty.arrayBuffer())).schema.fields.map(({ name }) => name)).toEqual(['a'])
+    const none = await query(sql, {}, { headers: { accept: 'image/png' } })
+    expect([none.status, await none.text()]).toEqual([400, expect.stringContaining('application/vnd.apache.parquet')])
+  })
+
+  test('SQL in a body, plain or JSON; version, digest, rows and SQL in the head', async () => {
+    const plain = await fetch(`${door.url}/query?as_of=${asOf}`, {
+      method: 'POST',
+      body: 'SELECT count(*) AS n FROM points',
+    })
+    expect(await plain.text()).toBe('{"n":236}\n')
+    const json = await fetch(`${door.url}/query`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ sql: "SELECT count(*) AS n FROM points WHERE asset = 'BTC'", as_of: asOf }),
+    })
+    expect(await json.text()).toBe('{"n":118}\n')
+    const [lake] = JSON.parse(
+      (
+        await typed(
+          'lake.json',
+          'sql',
+          'SELECT lake, CAST(version AS VARCHAR) AS version, lake_digest() AS digest FROM lake_info',
+        )
+      ).toString(),
+    ) as Record<string, string>[]
+    const head = (name: string): string | null => json.headers.get(`pitlake-${name}`)
+    expect(['lake', 'version', 'digest'].map(head)).toEqual([lake?.['lake'], lake?.['version'], lake?.['digest']])
+    expect([head('rows'), head('synthetic'), decodeURIComponent(head('sql') ?? '')]).toEqual([
+      '1',
+      'false',
+      "SELECT count(*) AS n FROM points WHERE asset = 'BTC'",
+    ])
+    const lost = await query("SELECT * FROM points WHERE asset = 'btc'")
+    expect(decodeURIComponent(lost.headers.get('pitlake-notes') ?? '')).toContain('BTC')
+  })
+
+  test('panels: those of the command line, by address and by body; the catalogue; the judgement', async () => {
+    const grid = 'calendar=2024-01-02,2024-01-09,12h&assets=BTC,ETH&metrics=supply/current_pit,indicators/one'
+    const panel = await (await fetch(`${door.url}/panel?${grid}`)).text()
+    const flags = ['--calendar', '2024-01-02,2024-01-09,12h', '--assets', 'BTC,ETH']
+    expect(panel).toBe(
+      (await typed('p.jsonl', 'panel', ...flags, '--metrics', 'supply/current_pit,indicators/one')).toString(),
+    )
+    const body = {
+      decisions: [{ ts: '2024-01-05', asset: 'BTC' }],
+      metrics: ['supply/current_pit'],
+      as_of: '2024-01-03',
+    }
+    const headers = { 'content-type': 'application/json' }
+    const post = async (given: object): Promise<Response> =>
+      await fetch(`${door.url}/panel`, { method: 'POST', headers, body: JSON.stringify(given) })
+    expect(await (await post(body)).json()).toMatchObject({ 'supply/current_pit': 1000 })
+    expect(await (await fetch(`${door.url}/panel?${grid}&explain=true`)).text()).toMatch(/calendar\([\s\S]*pit_long\(/)
+    const metrics = (await (await fetch(`${door.url}/metrics`)).text()).split('\n')
+    expect(metrics.length).toBeGreaterThan(100)
+    expect(JSON.parse(metrics[0] ?? '')).toHaveProperty('default_interval')
+    expect((await fetch(`${door.url}/healthz`)).status).toBe(503)
+  })
+})
+
+describe('what is not', () => {
+  test.each([
+    ['SELECT 1; SELECT 2', {}, /one SELECT, got several/],
+    ["COPY points TO '/tmp/never.csv'", {}, /got COPY/],
+    ["SELECT * FROM read_text('/etc/hostname')", {}, /got read_text/],
+    ['SELECT 1', { as_of: 'infinity' }, /as_of: expected an instant/],
+    ['SELECT 1', { asof: '2024-01-01' }, /asof/],
+    ['SELECT 1', { format: 'xlsx' }, /format/],
+    ['', {}, /sql/],
+  ])('%s %j', async (sql, params, words) => {
+    const answer = await query(sql, params)
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringMatching(words)])
+  })
+
+  test.each([
+    { universe: "name IN (SELECT filename FROM read_text('/etc/hostname'))" },
+    { universe: 'true); SELECT 1 WHERE (true' },
+    { assets: 'BTC', metrics: 'supply/curent_pit' },
+    { assets: 'BTC', calendar: '2024-01-01' },
+  ])('a panel %j', async (changes) => {
+    const given = { calendar: '2024-03-01,2024-03-02,1d', metrics: 'supply/current_pit', ...changes }
+    const answer = await fetch(`${door.url}/panel?${new URLSearchParams(given).toString()}`)
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringMatching(/got (?:several statements|read_text)|did you mean|calendar/),
+    ])
+  })
+
+  test('bodies that are too long, of other signs, no object; methods and paths', async () => {
+    const post = async (body: string | Uint8Array<ArrayBuffer>, type = 'text/plain'): Promise<number> =>
+      (await fetch(`${door.url}/query`, { method: 'POST', body, headers: { 'content-type': type } })).status
+    expect(await post(`SELECT '${'x'.repeat(1 << 20)}'`)).toBe(400)
+    expect(await post(`SELECT length('${'x'.repeat(1 << 19)}')`)).toBe(200)
+    expect(await post(new Uint8Array([0xff, 0xfe]))).toBe(400)
+    for (const body of ['{', '[]', '1', 'null', '{"sql": 1}'])
+      expect(await post(body, 'application/json'), body).toBe(400)
+    expect((await fetch(`${door.url}/query`, { method: 'HEAD' })).status).toBe(405)
+    expect((await fetch(`${door.url}/metrics`, { method: 'POST' })).status).toBe(405)
+    expect((await fetch(`${door.url}/else`)).status).toBe(404)
+  })
+})
+
+/** The status of an answer to a request that bears this head. */
+async function statusWith(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const request = httpRequest(url, { headers })
+  request.end()
+  const [response] = (await once(request, 'response')) as [{ statusCode?: number; resume: () => void }]
+  response.resume()
+  return response.statusCode
+}
+
+test('who may ask: with a token who knows it; without one this machine by its name, and no page of another', async () => {
+  const { port } = new URL(door.url)
+  const path = '/query?sql=SELECT+1'
+  expect(await statusWith(`${door.url}${path}`, { host: `localhost:${port}` })).toBe(200)
+  expect(await statusWith(`${door.url}${path}`, { host: `rebound.example:${port}` })).toBe(401)
+  expect(await statusWith(`${door.url}${path}`, { origin: 'https://elsewhere.example' })).toBe(401)
+  expect(await statusWith(`${door.url}${path}`, { origin: 'null' })).toBe(401)
+  const guarded = await serve({ PITLAKE_TOKEN: token })
+  const status = async (url: string, authorization?: string): Promise<number> =>
+    (await fetch(`${guarded.url}${url}`, authorization === undefined ? {} : { headers: { authorization } })).status
+  for (const each of ['/query?sql=SELECT+1', '/panel', '/metrics', '/healthz', '/else']) {
+    const more = each.includes('?') ? '&' : '?'
+    for (const wrong of ['', `${more}token=`, `${more}token=${token}x`, `${more}token=${token.slice(1)}`])
+      expect(await status(`${each}${wrong}`), each + wrong).toBe(401)
+    expect(await status(each, `Bearer ${token}x`)).toBe(401)
+    expect(await status(each, `Bearer ${token}`), each).not.toBe(401)
+  }
+  expect(await status(`/query?sql=SELECT+1&token=${token}`)).toBe(200)
+  await guarded.stop()
+  const outside = await pitlake(folder, ['serve', '--data', folder, '--listen', '0.0.0.0:0'])
+  expect([outside.code, outside.message]).toEqual([2, expect.stringContaining('PITLAKE_TOKEN')])
+})
+
+describe('many at once', () => {
+  test('200 requests at the same time: the same answer for all', async () => {
+    const sql = 'SELECT metric, asset, count(*) AS n, sum(v ORDER BY t) AS v FROM points GROUP BY ALL ORDER BY ALL'
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, async (_, n) => {
+        const answer = await query(sql, { format: n % 5 === 0 ? 'csv' : 'jsonl' })
+        return `${answer.status} ${await answer.text()}`
+      }),
+    )
+    expect(new Set(answers).size).toBe(2)
+    expect(answers.every((text) => text.startsWith('200 '))).toBe(true)
+  })
+
+  test('who goes away takes his query along, also one that waits; who does not read holds up nobody', async () => {
+    const gone = new AbortController()
+    const left = Array.from({ length: 12 }, async () => await query(endless, {}, { signal: gone.signal }))
+    const ends = Promise.allSettled(left)
+    gone.abort()
+    expect((await ends).every(({ status }) => status === 'rejected')).toBe(true)
+    const idle = await Promise.all(
+      Array.from({ length: 8 }, async () => await unread(`/query?sql=${encodeURIComponent('FROM range(2000000)')}`)),
+    )
+    expect(await (await query('SELECT 3 AS three')).text()).toBe('{"three":3}\n')
+    for (const socket of idle) socket.destroy()
+  })
+
+  test('a query that takes too long is ended, and the lake goes on', async () => {
+    const hasty = await serve({}, ['--timeout', '1s'])
+    const late = await fetch(`${hasty.url}/query?sql=${encodeURIComponent(endless)}`)
+    expect([late.status, await late.text()]).toEqual([504, expect.stringContaining('took longer than 1s')])
+    expect((await fetch(`${hasty.url}/query?sql=SELECT+1`)).status).toBe(200)
+    expect(await hasty.stop()).toMatchObject({ code: 0 })
+  })
+
+  test('a stop ends what is under way, and nothing of it is left', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'pitlake-serve-'))
+    const before = process.env['TMPDIR']
+    process.env['TMPDIR'] = home
+    try {
+      const own = await serve()
+      const asked = fetch(`${own.url}/query?sql=${encodeURIComponent(endless)}`).catch((error: unknown) => error)
+      await until(() => readdirSync(home).length > 0, 'its folder')
+      expect(await own.stop()).toMatchObject({ code: 0 })
+      await asked
+      expect(readdirSync(home)).toEqual([])
+    } finally {
+      process.env['TMPDIR'] = before
+      rmSync(home, { recursive: true, force: true })
+    }
+  })
+})
+
+/** Asks, waits for the head of the answer and reads no further. */
+async function unread(path: string): Promise<Socket> {
+  const { hostname, port } = new URL(door.url)
+  const socket = connect(Number(port), hostname)
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n\r\n`)
+  await once(socket, 'readable')
+  return socket
+}
