@@ -36,7 +36,7 @@ export async function openDesk(input: Input, deps: Deps, folder: string, beside 
   const memory = textOption(input, 'memory') ?? ''
   const end = (words: string): void => {
     deps.stderr(`error: ${words}\n`)
-    leave(5)
+    leave(1)
   }
   // Whoever asked is told before the process ends: nothing else stops a single call of a function in the engine.
   const stuck = (): void => void deps.sleep(lastWords).then(() => end('a cancelled query did not end by itself'))

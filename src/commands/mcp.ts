@@ -10,7 +10,7 @@ import { programVersion } from './world.ts'
 /** `mcp`: the lake for agents, over standard input and output. */
 export const mcpCommand: CommandSpec = {
   name: 'mcp',
-  ends: [4, 5],
+  ends: [4],
   summary: 'Answer an agent by the Model Context Protocol, over standard input and output.',
   options: deskOptions('60s'),
   details: [
@@ -28,6 +28,7 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const context = readContext(input, deps)
   using opened = await openDesk(input, deps, context.settings.data)
   const { desk, elapsed, draw } = opened
+  if (deps.signal.aborted) return
   using pages = new Pages(desk, { elapsed, draw })
   const close = await serveMcp({
     tools: toolsOf({ desk, pages, standing: async () => await standingNow(context, deps) }),

@@ -11,7 +11,7 @@ import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 /** `serve`: the lake for whatever speaks HTTP. */
 export const serveCommand: CommandSpec = {
   name: 'serve',
-  ends: [4, 5],
+  ends: [4],
   summary: 'Answer queries and panels over HTTP until stopped; only reads.',
   options: [
     {

@@ -7,10 +7,10 @@ import { withoutAsOf } from './without-as-of.ts'
 
 /** What a reader of the answer should know although the query did not ask: one line each. */
 export async function notesOn(engine: Engine, sql: string): Promise<readonly string[]> {
-  const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
-  if ('error' in tree || !(await readsRegistry(engine, tree.statements))) return []
   const asOf = await asOfMicros(engine)
   if (asOf === undefined) return []
+  const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
+  if ('error' in tree || !(await readsRegistry(engine, tree.statements))) return []
   const start = await registryStart(engine)
   if (start !== undefined && asOf >= start.micros) return []
   const since = start === undefined ? 'it holds no snapshot known by then' : `it is known since ${start.text}`

@@ -16,6 +16,9 @@ import { makeQueryLake } from '../helpers/query-lake.ts'
 const token = 'a-token-of-the-server'
 const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'
 
+/** More than the system keeps for a reader that does not read. */
+const long = "SELECT repeat('x', 100000) FROM range(200)"
+
 interface Open {
   readonly url: string
   readonly stop: () => Promise<Ended>
@@ -230,7 +233,7 @@ test('who may ask: with a token who knows it; without one this machine by its na
 
 describe('many at once', () => {
   test('200 requests at the same time: the same answer for all', async () => {
-    const sql = 'SELECT metric, asset, count(*) AS n, sum(v ORDER BY t) AS v FROM points GROUP BY ALL ORDER BY ALL'
+    const sql = 'SELECT metric, asset, t, v FROM points ORDER BY ALL'
     const answers = await Promise.all(
       Array.from({ length: 200 }, async (_, n) => {
         const answer = await query(sql, { format: n % 5 === 0 ? 'csv' : 'jsonl' })
@@ -243,12 +246,12 @@ describe('many at once', () => {
 
   test('who goes away takes his query along, also one that waits; who does not read holds up nobody', async () => {
     const gone = new AbortController()
-    const left = Array.from({ length: 12 }, async () => await query(endless, {}, { signal: gone.signal }))
+    const left = Array.from({ length: 6 }, async () => await query(endless, {}, { signal: gone.signal }))
     const ends = Promise.allSettled(left)
     gone.abort()
     expect((await ends).every(({ status }) => status === 'rejected')).toBe(true)
     const idle = await Promise.all(
-      Array.from({ length: 8 }, async () => await unread(`/query?sql=${encodeURIComponent('FROM range(2000000)')}`)),
+      Array.from({ length: 4 }, async () => await unread(`/query?sql=${encodeURIComponent(long)}`)),
     )
     expect(await (await query('SELECT 3 AS three')).text()).toBe('{"three":3}\n')
     for (const socket of idle) socket.destroy()

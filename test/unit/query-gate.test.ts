@@ -351,3 +351,49 @@ describe('no path that SQL can name is writable', () => {
     expect(bytes.subarray(0, 4).toString()).toBe('PAR1')
   })
 })
+
+describe('where only the views may be read', () => {
+  const narrow = async (sql: string): Promise<unknown> => {
+    const { text } = await runScript(engine, sql, { folder, sleep: setTimeout, reach: 'views' })
+    return engine.rows(text)
+  }
+  const file = (): string => join(folder, 'points', ofPoints())
+
+  test.each([
+    ['a file', `FROM '@@'`],
+    ['one that is quoted as a name', `SELECT * FROM "@@" LIMIT 1`],
+    ['one that is summarized', `SUMMARIZE '@@'`],
+    ['one that is described', `SELECT * FROM (DESCRIBE '@@')`],
+    ['one in a list of tables', `FROM query_table(['@@'])`],
+    ['one among views in a list', `SELECT t FROM query_table(['points', '@@'])`],
+    ['one that a join is given', `FROM pit_join('@@', 'supply/current_pit', '24h')`],
+    ['one whose name is computed', `FROM pit_join('@@' || '', 'supply/current_pit', '24h')`],
+    ['one whose name is a variable', `FROM pit_window(getvariable('x'), 'supply/current_pit', '24h', 3)`],
+    [
+      'one behind a CTE of its name',
+      `SELECT * FROM '@@' WHERE 1 = (WITH "@@" AS (SELECT 1) SELECT count(*) FROM "@@")`,
+    ],
+    ['a function over files', `FROM read_parquet('@@')`],
+    ['a function in a condition', `FROM points WHERE EXISTS (FROM read_blob('@@'))`],
+    ['footers', `FROM parquet_kv_metadata('@@')`],
+    ['names of files', `FROM glob('@@')`],
+    ['two statements', `SELECT 1; SELECT 2`],
+    ['a file in an EXPLAIN', `EXPLAIN ANALYZE SELECT * FROM '@@'`],
+  ])('%s is refused', async (_, sql) => {
+    const error: unknown = await narrow(sql.replaceAll('@@', file())).catch((caught: unknown) => caught)
+    expect(error, sql).toBeInstanceOf(LakeError)
+    expect((error as LakeError).message, sql).toMatch(/^SQL: expected (?:a query that only reads|one SELECT), got /)
+  })
+
+  test('views, macros, CTEs and lists are read', async () => {
+    for (const sql of [
+      `SELECT count(*) FROM points`,
+      `FROM history.products LIMIT 1`,
+      `DESCRIBE points`,
+      `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-02', '2024-01-03', '6h')) FROM pit_join('d', 'supply/current_pit', '24h')`,
+      `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-02', '2024-01-03', '6h')) FROM pit_join(d, 'supply/current_pit', '24h')`,
+      `SELECT * FROM range(3), unnest([1, 2])`,
+    ])
+      expect(await narrow(sql), sql).toBeInstanceOf(Array)
+  })
+})
