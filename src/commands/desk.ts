@@ -49,7 +49,8 @@ export async function openDesk(input: Input, deps: Deps, folder: string, beside 
     desk[Symbol.dispose]()
   }
   try {
-    using _seat = await desk.sit({})
+    const seat = await desk.sit({})
+    seat[Symbol.dispose]()
   } catch (error) {
     close()
     throw error

@@ -170,9 +170,11 @@ async function stampOf(folder: string): Promise<string> {
 
 async function factsOf(engine: Engine, folder: string): Promise<LakeFacts> {
   try {
-    const [row] = await engine.rows('SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info')
-    const { lake, version, synthetic, digest } = row ?? {}
-    return { lake: String(lake), version: Number(version), digest: String(digest), synthetic: synthetic === true }
+    const [row] = await engine.rows<{ lake: string; version: bigint; synthetic: boolean | null; digest: string }>(
+      'SELECT lake, version, synthetic, lake_digest() AS digest FROM lake_info',
+    )
+    if (row === undefined) throw new RangeError('lake_info has no row')
+    return { ...row, version: Number(row.version), synthetic: row.synthetic === true }
   } catch (cause) {
     engine.close()
     throw usage(`lake ${folder}`, {

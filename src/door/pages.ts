@@ -101,7 +101,7 @@ export class Pages implements Disposable {
     try {
       return await this.#desk.turn(gone, async (run) => await this.#tell(open, limits, run))
     } catch (error) {
-      putAway(open)
+      await putAway(open)
       throw error
     }
   }
@@ -145,7 +145,7 @@ export class Pages implements Disposable {
   #drop(id: string): void {
     const open = this.#open.get(id)
     this.#open.delete(id)
-    if (open !== undefined) putAway(open)
+    if (open !== undefined) void putAway(open)
   }
 }
 
@@ -168,9 +168,9 @@ async function take(open: Open, limits: PageLimits): Promise<readonly string[]> 
   let bytes = 0
   for (;;) {
     while (open.waiting.length === 0) {
-      const { done, value } = await open.lines.next()
-      if (done === true) return rows
-      open.waiting = value
+      const next = await open.lines.next()
+      if (next.done === true) return rows
+      open.waiting = next.value
     }
     let count = 0
     for (const row of open.waiting) {
@@ -185,9 +185,15 @@ async function take(open: Open, limits: PageLimits): Promise<readonly string[]> 
   }
 }
 
-function putAway({ lines, seat }: Open): void {
-  const done = (): void => seat[Symbol.dispose]()
-  void Promise.resolve(lines.return?.()).then(done, done)
+/** Ends the stream, then its session. */
+async function putAway({ lines, seat }: Open): Promise<void> {
+  try {
+    await lines.return?.()
+  } catch {
+    // What it still had to say is asked for by nobody.
+  } finally {
+    seat[Symbol.dispose]()
+  }
 }
 
 /** Types of which a value has a few bytes. */

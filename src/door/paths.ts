@@ -87,7 +87,7 @@ const switches: ReadonlySet<string> = new Set(['registry_backfill', 'skip_nulls'
 /** The parts of an address: lists by comma, a calendar as `SINCE,UNTIL,STEP`. */
 function fromAddress(query: URLSearchParams): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
-    [...query].map(([name, text]) => {
+    [...query].map(([name, text]): [string, unknown] => {
       const parts = text.split(',').map((part) => part.trim())
       if (lists.has(name)) return [name, parts]
       if (switches.has(name) && (text === 'true' || text === 'false')) return [name, text === 'true']

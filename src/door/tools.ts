@@ -41,92 +41,113 @@ const paging = {
 }
 const asOf = instant.describe('required: the answer holds only what was knowable at this instant')
 
+/** Asks for a page of an answer and gives its document. */
+type AskPage = (question: Question, paged: Paged, gone: AbortSignal) => Promise<string>
+interface Paged {
+  readonly rows?: number | undefined
+  readonly cursor?: string | undefined
+}
+
 /** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
 export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] {
-  const page = async (
-    question: Question,
-    { rows = pageRows.usual, cursor }: { readonly rows?: number | undefined; readonly cursor?: string | undefined },
-    gone: AbortSignal,
-  ): Promise<string> => {
+  const page: AskPage = async (question, { rows = pageRows.usual, cursor }, gone) => {
     const limits = { rows, bytes: pageBytes }
-    return told(
-      question,
-      cursor === undefined
-        ? await pages.first(question, limits, gone)
-        : await pages.next(question, cursor, limits, gone),
-    )
+    const told = cursor === undefined ? pages.first(question, limits, gone) : pages.next(question, cursor, limits, gone)
+    return documentOf(question, await told)
   }
   return [
-    tool(
-      'metrics',
-      'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
-      { match: z.string().optional().describe('only paths and meanings with this text'), ...paging },
-      async ({ match, ...paged }, gone) => [
-        await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
-      ],
-    ),
-    tool(
-      'describe',
-      'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
-      {
-        name: z.string().min(1).describe('a metric, or a view such as points or history.products, or a macro'),
-        as_of: asOf,
-      },
-      async ({ name, as_of }, gone) => {
-        const ask = async (sql: string): Promise<string> =>
-          page({ knowledge: { asOf: as_of }, sql, generated: true }, { rows: pageRows.most }, gone)
-        if (await isKnown(desk, endpointSql(name), gone))
-          return [await ask(endpointSql(name)), await ask(seriesSql(name))]
-        if (await isKnown(desk, objectSql(name), gone)) return [await ask(objectSql(name))]
-        throw await unknown(desk, name)
-      },
-    ),
-    tool(
-      'query',
-      'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
-      { sql: z.string().min(1), as_of: asOf, ...besideAsOf, ...paging },
-      async ({ sql, rows, cursor, ...rest }, gone) => [
-        await page({ knowledge: knowledgeOf(rest), sql }, { rows, cursor }, gone),
-      ],
-    ),
-    tool(
-      'panel',
-      'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
-      { ...panelShape, ...knowledgeShape, ...paging },
-      async ({ rows, cursor, as_of, observed_as_of, backfill, registry_backfill, ...asked }, gone) => {
-        const knowledge = knowledgeOf({ as_of, observed_as_of, backfill, registry_backfill })
-        return [await page({ knowledge, panel: panelOf(asked) }, { rows, cursor }, gone)]
-      },
-    ),
-    tool(
-      'universe',
-      'The tokenized products with issuer, asset and status, as known at ts; retired ones included.',
-      { ts: instant, condition: z.string().min(1).optional().describe("on its columns: status = 'active'"), ...paging },
-      async ({ ts, condition, ...paged }, gone) => {
-        const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
-        const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
-        return [await page({ knowledge: { asOf: ts }, sql }, paged, gone)]
-      },
-    ),
-    tool(
-      'lookahead',
-      'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
-      {
-        sql: z.string().min(1).describe('one SELECT'),
-        ts: z.string().min(1).default('ts').describe('the column with the instant of each row'),
-        labels: z
-          .array(z.string().min(1))
-          .default([])
-          .describe('columns that may look ahead: what a model is to learn'),
-        cutoffs: z.int().min(1).max(200).default(20).describe('how many times it runs without a part of the future'),
-      },
-      async (asked, gone) => [await lookahead(desk, asked, gone)],
-    ),
+    metricsTool(page),
+    describeTool(page, desk),
+    queryTool(page),
+    panelTool(page),
+    universeTool(page),
+    lookaheadTool(desk),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
       using seat = await desk.sit({})
       return [document({ lake: seat.facts, ...(await standing()) })]
     }),
   ]
+}
+
+function metricsTool(page: AskPage): Tool {
+  return tool(
+    'metrics',
+    'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
+    { match: z.string().optional().describe('only paths and meanings with this text'), ...paging },
+    async ({ match, ...paged }, gone) => [
+      await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
+    ],
+  )
+}
+
+function describeTool(page: AskPage, desk: Desk): Tool {
+  return tool(
+    'describe',
+    'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
+    {
+      name: z.string().min(1).describe('a metric, or a view such as points or history.products, or a macro'),
+      as_of: asOf,
+    },
+    async ({ name, as_of }, gone) => {
+      const ask = async (sql: string): Promise<string> =>
+        page({ knowledge: { asOf: as_of }, sql, generated: true }, { rows: pageRows.most }, gone)
+      const endpoint = `SELECT * FROM endpoints WHERE metric = ${quote(name)}`
+      const series = `SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`
+      if (await isKnown(desk, endpoint, gone)) return [await ask(endpoint), await ask(series)]
+      if (await isKnown(desk, objectSql(name), gone)) return [await ask(objectSql(name))]
+      throw await unknown(desk, name)
+    },
+  )
+}
+
+function queryTool(page: AskPage): Tool {
+  return tool(
+    'query',
+    'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
+    { sql: z.string().min(1), as_of: asOf, ...besideAsOf, ...paging },
+    async ({ sql, rows, cursor, ...rest }, gone) => [
+      await page({ knowledge: knowledgeOf(rest), sql }, { rows, cursor }, gone),
+    ],
+  )
+}
+
+function panelTool(page: AskPage): Tool {
+  return tool(
+    'panel',
+    'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
+    { ...panelShape, ...knowledgeShape, ...paging },
+    async ({ rows, cursor, as_of, observed_as_of, backfill, registry_backfill, ...asked }, gone) => {
+      const knowledge = knowledgeOf({ as_of, observed_as_of, backfill, registry_backfill })
+      return [await page({ knowledge, panel: panelOf(asked) }, { rows, cursor }, gone)]
+    },
+  )
+}
+
+function universeTool(page: AskPage): Tool {
+  return tool(
+    'universe',
+    'The tokenized products with issuer, asset and status, as known at ts; retired ones included.',
+    { ts: instant, condition: z.string().min(1).optional().describe("on its columns: status = 'active'"), ...paging },
+    async ({ ts, condition, ...paged }, gone) => {
+      const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
+      const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
+      return [await page({ knowledge: { asOf: ts }, sql }, paged, gone)]
+    },
+  )
+}
+
+function lookaheadTool(desk: Desk): Tool {
+  return tool(
+    'lookahead',
+    'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
+    {
+      sql: z.string().min(1).describe('one SELECT'),
+      ts: z.string().min(1).default('ts').describe('the column with the instant of each row'),
+      labels: z.array(z.string().min(1)).default([]).describe('columns that may look ahead: what a model is to learn'),
+      cutoffs: z.int().min(1).max(200).default(20).describe('how many times it runs without a part of the future'),
+    },
+    async (asked, gone) => [await lookahead(desk, asked, gone)],
+  )
 }
 
 function tool<Shape extends z.ZodRawShape>(
@@ -140,7 +161,7 @@ function tool<Shape extends z.ZodRawShape>(
 }
 
 /** A page as one JSON document; its rows stand at the end, a line each. */
-function told({ knowledge }: Question, { facts, sql, columns, rows, cursor, notes }: Page): string {
+function documentOf({ knowledge }: Question, { facts, sql, columns, rows, cursor, notes }: Page): string {
   const { asOf: as_of = null, observedAsOf: observed_as_of = null, ...settings } = knowledge
   const head = { lake: facts, as_of, observed_as_of, ...settings, sql, columns, notes, row_count: rows.length, cursor }
   return `${JSON.stringify(head).slice(0, -1)},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
@@ -156,9 +177,6 @@ FROM endpoints
 WHERE contains(lower(metric), lower(${like})) OR contains(lower(about), lower(${like}))
 ORDER BY metric`
 }
-
-const endpointSql = (name: string): string => `SELECT * FROM endpoints WHERE metric = ${quote(name)}`
-const seriesSql = (name: string): string => `SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`
 
 function objectSql(name: string): string {
   const said = quote(name)

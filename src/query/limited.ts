@@ -18,10 +18,11 @@ export async function limited<T>(limit: Limit, work: (signal: AbortSignal) => Pr
   const { seconds, told, next, signal, sleep } = limit
   const over = new AbortController()
   const done = new AbortController()
-  if (seconds !== undefined)
-    void sleep(seconds * 1000, done.signal).then(() => {
-      if (!done.signal.aborted) over.abort()
-    })
+  const expire = async (ms: number): Promise<void> => {
+    await sleep(ms, done.signal)
+    if (!done.signal.aborted) over.abort()
+  }
+  if (seconds !== undefined) void expire(seconds * 1000)
   try {
     return await work(AbortSignal.any([signal, over.signal]))
   } catch (cause) {
