@@ -1,6 +1,7 @@
 import { LakeError, usage } from '../errors.ts'
 import { openQuery } from '../query/lake.ts'
-import { type Proof, proveNoLookahead } from '../query/lookahead.ts'
+import { openWorlds } from '../query/lookahead-world.ts'
+import { type Difference, type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
 import { statementsOf } from '../query/statements.ts'
 import { countOption, readContext } from './context.ts'
@@ -24,7 +25,9 @@ export const lookahead: CommandSpec = {
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
 must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
 that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
-reasons; otherwise the expression that stands in the way is named. Exit 0: clean. Exit 4: a row or value that was not
+reasons; otherwise the expression that stands in the way is named, and the query also runs with another future: later
+points with larger or smaller values, or some of them missing. Of a leak it is said whether it turns on the values of
+later points, on their existence, or on the registry. Exit 0: clean. Exit 4: a row or value that was not
 knowable, with its instant and both values. Exit 6: undecided, because the query has no instant, too few rows, or is not
 deterministic.`,
   answer: async (input, deps) => {
@@ -35,7 +38,7 @@ deterministic.`,
     const run = { folder: settings.data, signal, sleep: deps.sleep }
     const sql = await singleQuery(settings.data, text, run)
     const proof = await proveNoLookahead(
-      async (threads) => await openQuery(settings.data, threads === undefined ? {} : { threads }),
+      async (threads) => await openWorlds(settings.data, { threads }),
       {
         sql,
         before: text.slice(0, statementsOf(text).at(-1)?.offset ?? 0),
@@ -91,20 +94,35 @@ function toleranceOf(input: Input): number {
 /** So many reasons are told without being asked for. */
 const short = 6
 
+const sides: Readonly<Record<Difference['future'], string>> = {
+  cut: 'as it was knowable  ',
+  'other values': 'had other values come  ',
+  'other points': 'had other points come  ',
+}
+
+const turns: Readonly<Record<Proof['depends_on'][number], string>> = {
+  values: 'the values of later points',
+  existence: 'whether later points are there',
+  registry: 'what the registry said later',
+}
+
 function inWords(proof: Proof, file: string, whole: boolean): string {
-  const { verdict, reason, cutoffs, rows, differing, differences, notes, proved } = proof
+  const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved } = proof
   const said = proved ? `${verdict}, proved for every lake and every instant` : verdict
   const lines = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`]
-  if (verdict !== 'undecided') lines.push(`${rows} rows tried in ${cutoffs} runs, ${differing} rows differ`)
+  const others = changed === 0 ? '' : ` and ${changed} with another future`
+  if (verdict !== 'undecided') lines.push(`${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`)
+  if (proof.depends_on.length > 0)
+    lines.push(`it turns on ${proof.depends_on.map((one) => turns[one]).join(', and on ')}`)
   for (const note of notes) lines.push(`note: ${note}`)
   lines.push(...argued(proof, whole))
-  for (const { as_of, row, column, full, truncated } of differences) {
+  for (const { as_of, row, column, full, truncated, future } of differences) {
     const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
     const what = column === null ? 'the whole row' : column
     lines.push('', `as of ${as_of}`, `  row        ${key.join(' ')}`, `  differs in ${what}`)
     const said = (value: unknown): string =>
       column !== null ? text(value) : value === null ? 'no such row' : 'the row is there'
-    lines.push(`  with the future     ${said(full)}`, `  as it was knowable  ${said(truncated)}`)
+    lines.push(`  with the future     ${said(full)}`, `  ${sides[future]}${said(truncated)}`)
   }
   return `${lines.join('\n')}\n`
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Engine } from '../store/engine.ts'
 import { readText } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
-import { alteredScript } from '../views/altered.ts'
+import { alteredScript, realPoints } from '../views/altered.ts'
 import { refuseChanged } from './changed.ts'
 import { movedScript, openQuery, type SessionOptions } from './lake.ts'
 
@@ -37,6 +37,11 @@ export async function openAltered(dataFolder: string, points: string, options: S
     engine.close()
     throw error
   }
+}
+
+/** Whether the views of a lake are those that this program makes. */
+export async function isAlterable(dataFolder: string): Promise<boolean> {
+  return alteredScript(await ownScript(resolve(dataFolder)), `SELECT * FROM ${realPoints}`) !== undefined
 }
 
 /** Makes a database file in which anyone's DuckDB finds the lake of this folder with those points. */

@@ -2,6 +2,8 @@
 export interface CutStory {
   /** Milliseconds since 1970. */
   readonly cutoff: number
+  /** The same as ISO text with microseconds. */
+  readonly at: string
   /** The instant of the first row on the whole lake. */
   readonly first: number
   readonly differing: number

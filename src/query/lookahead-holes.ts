@@ -1,5 +1,6 @@
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { ColumnSpec } from './lookahead-rows.ts'
+import type { Subject, World } from './lookahead-world.ts'
 
 /*
  * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.
@@ -8,30 +9,25 @@ import type { ColumnSpec } from './lookahead-rows.ts'
  * With m runs each state has stood right before a hole once.
  */
 
-/** How the holes lie: one behind each state that leaves `run` when divided by `every`. */
+/** How the holes lie, one behind each state that leaves `run` when divided by `every`, and what is done to them. */
 interface Comb {
   readonly every: number
   readonly run: number
+  /** What its run is called where several combs are tried. */
+  readonly label?: number
+  /** The world with what lies in these edges hidden, or changed. */
+  readonly world: (edges: string) => World
 }
 
-/** Whether the lake's views can be read with holes; those of an older program cannot. */
-export async function canHide(session: Engine): Promise<boolean> {
-  const rows = await session.rows(
-    `SELECT v.view_name FROM system.main.duckdb_views() AS v WHERE v.view_name = 'points' AND contains(v.sql, 'proof_hidden')`,
-  )
-  return rows.length > 0
-}
-
-/** A query that runs again and again in a session, its columns, and the SQL of a row's instant. */
+/** What runs again and again, its columns, and the SQL of a row's instant. */
 export interface Probe {
-  readonly session: Engine
-  readonly query: string
+  readonly subject: Subject
   readonly columns: readonly ColumnSpec[]
   readonly at: string
 }
 
 /** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
-export async function prepareHoles({ session, columns, at }: Probe): Promise<void> {
+export async function prepareHoles({ subject: { session }, columns, at }: Probe): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
   await session.run('CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT)')
 }
@@ -50,29 +46,30 @@ function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): str
  * How many states behind a hole the query remembers what was in it: measured with one hole in the middle. States
  * before it that move are noted.
  */
-export async function measureMemory(probe: Probe, count: number): Promise<number> {
+export async function measureMemory(probe: Probe, count: number, world: Comb['world']): Promise<number> {
   const middle = Math.floor(count / 2)
-  await runHoles(probe, { every: count, run: middle })
-  const [row] = await probe.session.rows<{ n: bigint | null }>(`SELECT max(n) - ${middle} AS n FROM proof_moved`)
+  await runHoles(probe, { every: count, run: middle, world })
+  const [row] = await probe.subject.session.rows<{ n: bigint | null }>(
+    `SELECT max(n) - ${middle} AS n FROM proof_moved`,
+  )
   return Math.max(1, Number(row?.n ?? 1))
 }
 
 /** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
-export async function runHoles({ session, query, columns, at }: Probe, { every, run }: Comb): Promise<void> {
+export async function runHoles(
+  { subject, columns, at }: Probe,
+  { every, run, label = run, world }: Comb,
+): Promise<void> {
+  const { session } = subject
   const [row] = await session.rows<{ edges: string }>(
     `SELECT CAST(list(edge) AS VARCHAR) AS edges FROM (
        SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n), 9223372036854775807)]) AS edge, n
        FROM (SELECT n, min(instant) AS first, any_value(last) AS last FROM proof_state GROUP BY n))
      WHERE n % ${every} = ${run}`,
   )
-  await session.run(`SET VARIABLE proof_hidden = CAST(${row?.edges ?? '[]'} AS BIGINT[])`)
-  try {
-    await session.run(`CREATE OR REPLACE TEMP TABLE proof_cut AS ${query}`)
-  } finally {
-    await session.run('SET VARIABLE proof_hidden = NULL')
-  }
+  await subject.fill('proof_cut', world(row?.edges ?? '[]'))
   await session.run(
-    `INSERT INTO proof_moved SELECT DISTINCT ${run}, n, (n - ${run} + ${every}) % ${every}
+    `INSERT INTO proof_moved SELECT DISTINCT ${label}, n, (n - ${run} + ${every}) % ${every}
      FROM proof_sums AS whole LEFT JOIN (${sumsSql('proof_cut', columns, at)}) AS holed USING (instant) JOIN proof_state USING (instant)
      WHERE (whole.rows, whole.digest) IS DISTINCT FROM (holed.rows, holed.digest)`,
   )

@@ -1,27 +1,27 @@
-import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
-import { historyTables, readsRegistry } from './registry-objects.ts'
-import { ctesIn, parsed, tablesIn } from './tree.ts'
+import type { Engine } from '../store/engine.ts'
+import { emptyArrivals, lateArrivals, pointsRead, pollsOf } from './lookahead-read.ts'
+import type { Subject } from './lookahead-world.ts'
 
 /** The temporary table of the states: `instant` (each of the result), `n`, and `last` (the last instant of its state). */
 const states = 'proof_state'
 
 /**
  * The instants of a result by what was known at them: between two instants of one state nothing arrived of what the
- * query names, so that one cut-off, at the last of them, tries them all.
+ * query reads, so that one cut-off, at the last of them, tries them all.
  */
 export interface States {
   readonly count: number
   /** SQL of the registry's polls, which then count too; null where points alone tell the states apart. */
   readonly polls: string | null
-  /** The FROM and WHERE of the points of the metrics that the query names. */
+  /** The FROM and WHERE of the points that it reads. */
   readonly known: string
 }
 
 /** Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant. */
-export async function numberStates(session: Engine, sql: string, at: string): Promise<States> {
-  const metrics = await namedMetrics(session, sql)
-  const known = `FROM points WHERE ${metrics.length > 0 ? `metric IN (SELECT unnest(${quoteList(metrics)}))` : 'true'}`
-  const polls = await pollsOf(session, sql)
+export async function numberStates(subject: Subject, at: string): Promise<States> {
+  const { session } = subject
+  const known = await pointsRead(subject)
+  const polls = await pollsOf(subject)
   const own = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
   const numbered =
     polls === null
@@ -33,34 +33,6 @@ export async function numberStates(session: Engine, sql: string, at: string): Pr
   )
   const [row] = await session.rows<{ n: bigint }>(`SELECT max(n) + 1 AS n FROM ${states}`)
   return { count: Number(row?.n ?? 0), polls, known }
-}
-
-/** What tells of points alone. */
-const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series', 'price_usd', 'endpoints'])
-
-/** The polls that changed what a query reads of the registry: of the tables that it names, else all; null where it reads none. */
-async function pollsOf(session: Engine, sql: string): Promise<string | null> {
-  const tree = await parsed(session, sql)
-  const trees = 'error' in tree ? [] : tree.statements
-  const ctes = new Set(ctesIn(trees))
-  const read = tablesIn(trees).filter((name) => !ctes.has(name))
-  if (!('error' in tree) && read.every((name) => ofPoints.has(name)) && !(await readsRegistry(session, trees)))
-    return null
-  const tables = await historyTables(session)
-  const named = tables.filter((table) => read.includes(table))
-  const polls = (named.length > 0 ? named : tables).map(
-    (table) => `SELECT valid_from AS moment FROM history.${quoteName(table)}`,
-  )
-  return polls.join(' UNION ')
-}
-
-/** The metrics whose names the query says; none where it says none, which means all. */
-export async function namedMetrics(session: Engine, sql: string): Promise<string[]> {
-  const rows = await session.rows<{ metric: string }>(
-    `SELECT metric FROM endpoints WHERE contains(${quote(sql)}, metric) ORDER BY metric`,
-  )
-  const priced = /\bprice_usd\b/i.test(sql) ? ['supply/current_pit'] : []
-  return [...new Set([...rows.map(({ metric }) => metric), ...priced])]
 }
 
 /** What makes a state a good place to look for a leak. */
@@ -84,7 +56,7 @@ export async function chooseStates(
 ): Promise<number[]> {
   if (all <= count) return Array.from({ length: all }, (_, n) => n)
   const sources: Source[] = [
-    { sql: `SELECT available_at AS moment ${known} AND v IS NULL AND o IS NULL`, share: 0.1 },
+    { sql: emptyArrivals(known), share: 0.1 },
     { sql: lateArrivals(known), share: 0.06 },
     { sql: insidePeriods(), share: 0.06 },
   ]
@@ -119,6 +91,26 @@ export async function instantsOf(session: Engine, chosen: readonly number[]): Pr
   return rows.map(({ last }) => last)
 }
 
+/**
+ * Instants right before an arrival at whose knowledge the result has no row: one that would be there, had nothing come, is
+ * met there alone. Up to `most`, evenly over time, ISO text.
+ */
+export async function rowlessInstants(
+  session: Engine,
+  { known, polls }: States,
+  most: number,
+): Promise<readonly string[]> {
+  if (polls !== null || most < 1) return []
+  const rows = await session.rows<{ moment: string }>(
+    `SELECT arrived - INTERVAL 1 MICROSECOND AS moment FROM (
+       SELECT arrived, lag(arrived) OVER (ORDER BY arrived) AS before FROM (SELECT DISTINCT available_at AS arrived ${known}))
+     ASOF JOIN (SELECT DISTINCT instant FROM ${states}) AS own ON own.instant < arrived
+     WHERE own.instant < before AND arrived <= (SELECT max(instant) FROM ${states}) ORDER BY moment`,
+  )
+  const moments = rows.map(({ moment }) => moment)
+  return spread(moments, most)
+}
+
 /** States in an order that has no rhythm but goes through the days of the month, its end being one, time and again. */
 async function byDay(session: Engine): Promise<number[]> {
   const rows = await session.rows<{ n: bigint }>(
@@ -129,21 +121,13 @@ async function byDay(session: Engine): Promise<number[]> {
   return rows.map((row) => Number(row.n))
 }
 
-/** Instants at which a point arrived after a newer one. */
-function lateArrivals(known: string): string {
-  return `SELECT available_at AS moment FROM (
-    SELECT available_at, t < max(t) OVER (PARTITION BY metric, asset, interval, currency, exchange, network
-      ORDER BY available_at, t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS late ${known})
-    WHERE late`
-}
-
 /** The middle of weeks and of months, and their last days. */
 function insidePeriods(): string {
   return `SELECT instant AS moment FROM ${states} WHERE isodow(instant) = 4 OR dayofmonth(instant) IN (15, 28)`
 }
 
 /** Up to `most` of these, evenly over their order, first and last included. */
-function spread(all: readonly number[], most: number): readonly number[] {
+function spread<T>(all: readonly T[], most: number): readonly T[] {
   if (all.length <= most) return all
-  return Array.from({ length: most }, (_, i) => all[Math.round((i * (all.length - 1)) / Math.max(1, most - 1))] ?? 0)
+  return Array.from({ length: most }, (_, i) => all[Math.round((i * (all.length - 1)) / Math.max(1, most - 1))] as T)
 }

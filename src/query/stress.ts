@@ -1,7 +1,7 @@
 import type { Engine } from '../store/engine.ts'
 import { microsOf, parseMicros } from '../time.ts'
 import { openAltered } from './altered.ts'
-import { namedMetrics } from './lookahead-states.ts'
+import { namedMetrics } from './lookahead-read.ts'
 import { openQuery, type Setting } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import { asLateAs, type Delay, delayedPoints, laterBy, type Quantile, type SeenLags } from './stress-delays.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openQuery } from '../../src/query/lake.ts'
+import { openWorlds } from '../../src/query/lookahead-world.ts'
 import { type Proof, type ProofInput, proveNoLookahead } from '../../src/query/lookahead.ts'
 import { shareOf } from '../helpers/shares.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
@@ -14,7 +14,7 @@ afterAll(() => lake.remove())
 
 async function prove(sql: string, more: Partial<ProofInput> = {}): Promise<Proof> {
   return await proveNoLookahead(
-    async (threads) => await openQuery(lake.root, threads === undefined ? {} : { threads }),
+    async (threads) => await openWorlds(lake.root, { threads }),
     { sql, ts: 'ts', labels: [], cutoffs: 14, tolerance: 0, ...more },
     async (_session, _sql, work) => await work(),
   )

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
-  canHide,
   measureMemory,
   prepareHoles,
   type Probe,
@@ -9,6 +8,7 @@ import {
   unmovedStates,
 } from '../../src/query/lookahead-holes.ts'
 import { chooseStates, instantsOf, numberStates, type States } from '../../src/query/lookahead-states.ts'
+import { hiddenWorld, querySubject, seesWorlds } from '../../src/query/lookahead-world.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 /*
@@ -64,7 +64,7 @@ describe('states', () => {
   test('those between two arrivals of what the query names are one, and an arrival counts at its own instant', async () => {
     await store([...[10, 12, 12, 15].map((h) => ({ available: hour(h) })), { metric: 'm/b', available: hour(13) }])
     await decide([hour(9), hour(10), hour(11), hour(12), hour(14), hour(14), null, hour(15), hour(16)])
-    expect(await numberStates(session, `FROM points WHERE metric = 'm/a'`, 'ts')).toMatchObject({
+    expect(await numberStates(querySubject(session, `FROM points WHERE metric = 'm/a'`), 'ts')).toMatchObject({
       count: 4,
       polls: null,
     })
@@ -85,7 +85,7 @@ describe('states', () => {
     )
     expect(await instantsOf(session, [2, 1])).toEqual([hour(11), hour(14)].map((at) => at.replace('Z', '.000000Z')))
     // Where no metric is named, all are.
-    expect(await numberStates(session, 'FROM points', 'ts')).toMatchObject({ count: 5, polls: null })
+    expect(await numberStates(querySubject(session, 'FROM points'), 'ts')).toMatchObject({ count: 5, polls: null })
   })
 
   test('where the registry is read, each instant is a state of its own, in their order', async () => {
@@ -101,14 +101,14 @@ describe('states', () => {
     const every =
       'SELECT valid_from AS moment FROM history."issuers" UNION SELECT valid_from AS moment FROM history."products"'
     for (const sql of ['FROM universe', `FROM pit_universe(1)`])
-      expect(await numberStates(session, sql, 'ts')).toMatchObject({ count: 4, polls: every })
+      expect(await numberStates(querySubject(session, sql), 'ts')).toMatchObject({ count: 4, polls: every })
     const rows = await session.rows('SELECT instant, n FROM proof_state ORDER BY instant')
     expect(rows.map(({ n }) => Number(n))).toEqual([0, 1, 2, 3])
-    expect(await numberStates(session, 'FROM history.products', 'ts')).toMatchObject({
+    expect(await numberStates(querySubject(session, 'FROM history.products'), 'ts')).toMatchObject({
       polls: 'SELECT valid_from AS moment FROM history."products"',
     })
     for (const sql of ['FROM points', 'WITH products AS (FROM points) FROM products'])
-      expect(await numberStates(session, sql, 'ts')).toMatchObject({ polls: null })
+      expect(await numberStates(querySubject(session, sql), 'ts')).toMatchObject({ polls: null })
   })
 })
 
@@ -125,7 +125,7 @@ async function hundred(middle: string, besides: Readonly<Record<number, Point>> 
   await decide(places)
   await store(places.flatMap((available, n) => (besides[n] ? [] : [{ available }])))
   await store(Object.entries(besides).map(([n, point]) => ({ ...point, available: places[Number(n)] ?? '' })))
-  return { places, states: await numberStates(session, `FROM points WHERE metric = 'm/a'`, 'ts') }
+  return { places, states: await numberStates(querySubject(session, `FROM points WHERE metric = 'm/a'`), 'ts') }
 }
 
 const chosen = async (states: States, order: 'even' | 'days' = 'even'): Promise<readonly number[]> =>
@@ -189,7 +189,7 @@ describe('choice', () => {
     const days = Array.from({ length: 366 }, (_, n) => new Date(Date.UTC(2024, 0, 1 + n)).toISOString())
     await decide(days)
     await store(days.map((available) => ({ available })))
-    const states = await numberStates(session, 'FROM points', 'ts')
+    const states = await numberStates(querySubject(session, 'FROM points'), 'ts')
     const found = await chooseStates(session, states, 60, 'days')
     const dates = found.map((n) => new Date(Date.UTC(2024, 0, 1 + n)))
     const isLast = (date: Date): boolean => new Date(date.getTime() + 86_400_000).getUTCDate() === 1
@@ -205,9 +205,9 @@ async function forty(value: string): Promise<Probe> {
   await session.run(`CREATE TABLE d AS SELECT unnest([${hours.map((at) => `TIMESTAMPTZ '${at}'`).join(', ')}]) AS ts`)
   const query = `SELECT d.ts, (SELECT ${value} AS v FROM points AS p WHERE p.available_at <= d.ts) AS v FROM d`
   await session.run(`CREATE TEMP TABLE proof_full AS ${query}`)
-  await numberStates(session, query, 'ts')
+  await numberStates(querySubject(session, query), 'ts')
   const columns = ['ts', 'v'].map((name) => ({ name, type: '', label: false, ts: name === 'ts' }))
-  const probe = { session, query, columns, at: 'ts' }
+  const probe = { subject: querySubject(session, query), columns, at: 'ts' }
   await prepareHoles(probe)
   return probe
 }
@@ -221,21 +221,21 @@ describe('holes', () => {
   const lastThree = 'sum(p.v) FILTER (p.available_at > d.ts - INTERVAL 3 HOUR)'
 
   test('views without the word for it cannot hide anything', async () => {
-    expect(await canHide(session)).toBe(true)
+    expect(await seesWorlds(session)).toEqual({ hidden: true, changed: false })
     await session.run('CREATE OR REPLACE VIEW points AS FROM stored')
-    expect(await canHide(session)).toBe(false)
+    expect(await seesWorlds(session)).toEqual({ hidden: false, changed: false })
   })
 
   test('an honest query moves behind each hole for as long as it remembers, and nowhere else', async () => {
     const probe = await forty(lastThree)
-    await runHoles(probe, { every: 10, run: 4 })
+    await runHoles(probe, { every: 10, run: 4, world: hiddenWorld })
     expect(await moved()).toEqual([4, 14, 24, 34].flatMap((at) => [1, 2, 3].map((p) => [4, at + p, p])))
     await prepareHoles(probe)
-    await runHoles(probe, { every: 10, run: 9 })
+    await runHoles(probe, { every: 10, run: 9, world: hiddenWorld })
     expect(await moved()).toEqual([9, 19, 29].flatMap((at) => [1, 2, 3].map((p) => [9, at + p, p])))
     expect(await session.rows(`SELECT getvariable('proof_hidden') AS hidden`)).toEqual([{ hidden: null }])
     await prepareHoles(probe)
-    expect(await measureMemory(probe, 40)).toBe(3)
+    expect(await measureMemory(probe, 40, hiddenWorld)).toBe(3)
     expect(await moved()).toEqual([1, 2, 3].map((p) => [20, 20 + p, p]))
   })
 
@@ -243,7 +243,7 @@ describe('holes', () => {
     const ahead = `max(p.v) + coalesce((SELECT max(v) FROM points AS q WHERE d.ts = '2024-03-01 14:00:00+00'
       AND q.available_at = d.ts + INTERVAL 1 HOUR), 0)`
     const probe = await forty(ahead)
-    for (const run of [3, 4]) await runHoles(probe, { every: 10, run })
+    for (const run of [3, 4]) await runHoles(probe, { every: 10, run, world: hiddenWorld })
     expect((await moved()).filter(([, , p]) => p === 0)).toEqual([[4, 14, 0]])
     expect([...(await unmovedStates(session, 16))]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15])
     expect(await suspectStates(session, 40, 5)).toEqual([14])

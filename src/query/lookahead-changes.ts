@@ -1,0 +1,110 @@
+import { microsOf } from '../time.ts'
+import { measureMemory, prepareHoles, runHoles, suspectStates } from './lookahead-holes.ts'
+import { chooseStates, instantsOf, type States } from './lookahead-states.ts'
+import { isSame, runAt, type Trial } from './lookahead-runs.ts'
+import { type Change, changedWorld, isCancel, seesWorlds, type World } from './lookahead-world.ts'
+
+/*
+ * The future changed instead of cut. A cut takes later points away with all that follows from it, and does not tell two
+ * leaks apart; and it misses a query that falls back, where nothing comes, on what it would have said anyway, such as the
+ * smaller of a value and the next one while values rise.
+ */
+
+/** What a leak turns on. */
+export type Dependence = 'values' | 'existence' | 'registry'
+
+/** Tries futures in which later points have larger values, then smaller ones, then every other one is missing. */
+export async function tryChanges(trial: Trial, states: States): Promise<void> {
+  if (!(await seesWorlds(trial.subject.session)).changed) return
+  const { session } = trial.subject
+  const most = trial.input.cutoffs
+  const combs = await combsFor(trial, states, most)
+  const room = combs === 0 ? 0 : Math.max(2, Math.round(most / 10))
+  const direct = Math.max(1, Math.floor((most - trial.changed - 2 * combs - room) / 3))
+  if (combs > 0) {
+    await prepareHoles(trial)
+    for (const [turn, change] of (['up', 'down'] as const).entries())
+      for (let run = 0; run < combs; run++)
+        await changedRun(trial, async () =>
+          runHoles(trial, {
+            every: combs,
+            run,
+            label: turn * combs + run,
+            world: (edges) => changedWorld(edges, change),
+          }),
+        )
+    for (const suspect of await suspectStates(session, states.count, room))
+      for (const change of ['up', 'down'] as const) await changeAt(trial, [suspect], change)
+  }
+  const chosen = await chooseStates(session, states, direct, 'even')
+  for (const change of ['up', 'down', 'half'] as const)
+    if (trial.stories.length === 0) await changeAt(trial, chosen, change)
+}
+
+/** With how many runs of combs each state is tried in each direction; 0 where there are few states, and where combs tell nothing. */
+async function combsFor(trial: Trial, { count, polls }: States, most: number): Promise<number> {
+  const all = Math.floor(most / 2)
+  if (count <= Math.floor(most / 3) || polls !== null || all < 6) return 0
+  await prepareHoles(trial)
+  const up = (edges: string): World => changedWorld(edges, 'up')
+  let memory = all
+  await changedRun(trial, async () => {
+    memory = await measureMemory(trial, count, up)
+  })
+  return memory + 2 > all / 2 ? 0 : Math.min(Math.floor(all / 2) + 2, Math.max(2 * memory + 2, Math.floor(all / 2)))
+}
+
+async function changeAt(trial: Trial, chosen: readonly number[], change: Change): Promise<void> {
+  for (const cutoff of await instantsOf(trial.subject.session, chosen)) {
+    if (trial.stories.length > 0) return
+    await changedRun(trial, async () =>
+      runAt(trial, cutoff, changedWorld(edgeAt(cutoff), change), change === 'half' ? 'other points' : 'other values'),
+    )
+  }
+}
+
+/** A run that fails because of values that never were tells nothing of the query. */
+async function changedRun(trial: Trial, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (isCancel(error) || !(error instanceof Error)) throw error
+    trial.complaints.push(error.message.split('\n')[0] ?? '')
+  }
+  trial.changed++
+}
+
+/** The edge behind which a cut-off leaves everything to be changed. */
+function edgeAt(cutoff: string): string {
+  return `[${microsOf(cutoff)}]`
+}
+
+/**
+ * What a leak turns on, asked at the first and the last cut-off at which it showed: on values where other ones change
+ * what is said, on existence where later points without a value make a difference to none at all, and on the registry
+ * where what is said hangs on the cut, but not on points.
+ */
+export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
+  if (!(await seesWorlds(trial.subject.session)).changed) return []
+  const cutoffs = trial.stories.filter(({ rounding }) => !rounding).map(({ at }) => at)
+  const found = new Set<Dependence>()
+  for (const cutoff of new Set([cutoffs[0] ?? '', cutoffs.at(-1) ?? ''])) {
+    const fill = async (table: string, change: Change): Promise<void> =>
+      trial.subject.fill(table, changedWorld(edgeAt(cutoff), change))
+    await changedRun(trial, async () => {
+      for (const change of ['up', 'down'] as const) {
+        if (found.has('values')) break
+        await fill('proof_cut', change)
+        if (!(await isSame(trial, cutoff, 'proof_full', 'proof_cut'))) found.add('values')
+      }
+    })
+    await changedRun(trial, async () => {
+      if (found.has('existence')) return
+      await fill('proof_empty', 'empty')
+      await fill('proof_cut', 'gone')
+      if (!(await isSame(trial, cutoff, 'proof_empty', 'proof_cut'))) found.add('existence')
+    })
+  }
+  if (found.size === 0 && trial.complaints.length === 0) found.add('registry')
+  return [...found].toSorted()
+}

@@ -1,0 +1,194 @@
+import { columnsOf } from '../store/parquet.ts'
+import { type Engine, quoteName } from '../store/engine.ts'
+import { likelyCause } from './lookahead-cause.ts'
+import { type Dependence, dependsOn, tryChanges } from './lookahead-changes.ts'
+import { measureMemory, type Probe, prepareHoles, runHoles, suspectStates, unmovedStates } from './lookahead-holes.ts'
+import { bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
+import { type Difference, fetched, runAt, type Trial, type TrialInput } from './lookahead-runs.ts'
+import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from './lookahead-states.ts'
+import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './lookahead-world.ts'
+import { historyTables } from './registry-objects.ts'
+
+/** What running it tells. */
+export interface Tested {
+  readonly verdict: 'clean' | 'leak' | 'undecided'
+  /** Why, in words; for a leak the likely cause. */
+  readonly reason: string | null
+  /** How many times it ran without a part of the future. */
+  readonly cutoffs: number
+  /** How many times it ran with another future. */
+  readonly changed: number
+  readonly rows: number
+  readonly differences: readonly Difference[]
+  /** Rows that differ, over all cut-offs. */
+  readonly differing: number
+  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry. */
+  readonly depends_on: readonly Dependence[]
+  readonly notes: readonly string[]
+}
+
+const roundingReason =
+  'only the last digits of doubles differ: sums in another order; aggregate with ORDER BY, or allow --tolerance 1e-12'
+
+/**
+ * Runs and compares: on the whole lake, twice, and without a part of the future; then with another one, unless `isProved`
+ * says that no future matters. `unsteady` where two runs on the same lake differ.
+ */
+export async function tryFutures(
+  subject: Subject,
+  input: TrialInput,
+  notes: readonly string[],
+  { alone, isProved }: { readonly alone: boolean; readonly isProved: () => Promise<boolean> },
+): Promise<Tested | 'unsteady'> {
+  const { session } = subject
+  await subject.fill('proof_full', wholeLake)
+  const columns = await describe(session, input)
+  const problem = unfit(columns, input)
+  if (problem !== undefined) return undecided(problem, 0, notes)
+  const [size] = await session.rows(`SELECT count(${quoteName(input.ts)}) AS n FROM proof_full`)
+  const rows = Number(size?.['n'])
+  if (rows < 2) return undecided(`too few rows: ${rows} with an instant`, rows, notes)
+  const again = await sameAgain(subject, input, columns)
+  if (again === 'rounding' && alone) return undecided(roundingReason, rows, notes)
+  if (again !== 'same') return 'unsteady'
+  const probe: Probe = { subject, columns, at: instant(columns, input.ts) }
+  const lists = { differences: [], stories: [], tried: new Set<number>(), complaints: [] }
+  const trial: Trial = { ...probe, ...lists, input, runs: 0, changed: 0 }
+  const states = await numberStates(subject, trial.at)
+  const safe = await tryCuts(trial, states)
+  if (trial.stories.length === 0 && !(await isProved())) await tryChanges(trial, states)
+  return await judge(trial, states, rows, notes, safe)
+}
+
+async function describe(session: Engine, input: TrialInput): Promise<ColumnSpec[]> {
+  const columns = await columnsOf(session, 'proof_full')
+  return columns.map((column) => ({
+    ...column,
+    label: input.labels.includes(column.name),
+    ts: column.name === input.ts,
+  }))
+}
+
+function unfit(columns: readonly ColumnSpec[], { ts, labels }: TrialInput): string | undefined {
+  const names = columns.map(({ name }) => name)
+  const unknown = labels.filter((label) => !names.includes(label))
+  if (unknown.length > 0) return `no column ${unknown.join(', ')} to be a label; there are ${names.join(', ')}`
+  const column = columns.find(({ name }) => name === ts)
+  if (!column) return `no column ${ts} with the instant of each row; name it with --ts (${names.join(', ')})`
+  if (!/^(TIMESTAMP|DATE)/.test(column.type)) return `column ${ts} is ${column.type}, not an instant or a date`
+  if (columns.every((other) => other.ts || other.label)) return 'no column to compare beside the instant and the labels'
+  return undefined
+}
+
+/** The row's instant as TIMESTAMPTZ; what has no zone is UTC. */
+function instant(columns: readonly ColumnSpec[], ts: string): string {
+  const name = quoteName(ts)
+  const type = columns.find((column) => column.name === ts)?.type ?? ''
+  return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
+}
+
+/** Whether it gives the same again, but for differences that count as none. */
+async function sameAgain(
+  subject: Subject,
+  input: TrialInput,
+  columns: readonly ColumnSpec[],
+): Promise<'same' | 'rounding' | 'other'> {
+  await subject.fill('proof_cut', wholeLake)
+  const found = matchRows(columns, await bagDifference(subject.session, columns, 'true', fetched), input.tolerance)
+  if (found.length === 0) return 'same'
+  return found.every(isRounding) ? 'rounding' : 'other'
+}
+
+/** A part of the runs is kept for what the others make suspicious. */
+const roomForDoubts = 0.1
+
+/** Tries it without the future at states of knowledge; gives those that holes tried. */
+async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number>> {
+  const { input } = trial
+  const { session } = trial.subject
+  const every = await holesFor(trial, states)
+  const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
+  const rowless = await rowlessInstants(session, states, Math.max(3, input.cutoffs - states.count))
+  const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(3, rowless.length))
+  await cutAt(trial, await chooseStates(session, states, exact, every === 0 ? 'days' : 'even'))
+  if (trial.stories.length === 0) await cutAtInstants(trial, rowless)
+  if (every === 0 || trial.stories.length > 0) return new Set()
+  for (let run = 0; run < every; run++) {
+    await runHoles(trial, { every, run, world: hiddenWorld })
+    told(trial)
+  }
+  for (const suspect of await suspectStates(session, states.count, input.cutoffs - trial.runs))
+    if (trial.stories.length === 0) await cutAt(trial, [suspect])
+  return await unmovedStates(session, states.count)
+}
+
+async function judge(
+  trial: Trial,
+  states: States,
+  rows: number,
+  notes: readonly string[],
+  safe: ReadonlySet<number>,
+): Promise<Tested> {
+  const { stories, differences, subject, input } = trial
+  const differing = stories.reduce((sum, story) => sum + story.differing, 0)
+  const ran = { cutoffs: trial.runs, changed: trial.changed, rows, differences, differing }
+  if (differing > 0 && stories.every((story) => story.rounding))
+    return { verdict: 'undecided', reason: roundingReason, ...ran, depends_on: [], notes }
+  if (differing > 0) {
+    const reason = likelyCause(subject.text, input.ts, stories, await historyTables(subject.session))
+    return { verdict: 'leak', reason, ...ran, depends_on: await dependsOn(trial), notes }
+  }
+  const chance = odds(trial.tried.union(safe).size, states.count, safe.size > 0)
+  const [complaint] = trial.complaints
+  const failed = `${trial.complaints.length} runs with another future ended in an error and tell nothing: ${complaint}`
+  const said = [...notes, ...(complaint === undefined ? [] : [failed]), chance]
+  return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
+}
+
+function told(trial: Trial): void {
+  trial.runs++
+  trial.input.onCutoff?.(trial.runs, trial.input.cutoffs)
+}
+
+/**
+ * With how many combs of holes each state is tried right before one; 0 where cut-offs reach all of them, where holes say
+ * nothing, and where the query remembers for too long.
+ */
+async function holesFor(trial: Trial, { count, polls }: States): Promise<number> {
+  const { subject, input } = trial
+  const most = Math.floor(input.cutoffs / 2)
+  if (count <= input.cutoffs || polls !== null || most < 3 || !(await seesWorlds(subject.session)).hidden) return 0
+  await prepareHoles(trial)
+  const memory = await measureMemory(trial, count, hiddenWorld)
+  told(trial)
+  await prepareHoles(trial)
+  return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, Math.min(32, Math.ceil(input.cutoffs / 3))))
+}
+
+/** Runs as of the last instants of these states and notes what differs up to them. */
+async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
+  await cutAtInstants(trial, await instantsOf(trial.subject.session, chosen))
+  for (const state of chosen) trial.tried.add(state)
+}
+
+async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<void> {
+  for (const cutoff of cutoffs) {
+    await runAt(trial, cutoff, cutWorld(cutoff), 'cut')
+    told(trial)
+  }
+}
+
+/** How rare a leak may be that touches one decision, by what the next step brings. */
+function odds(tried: number, states: number, holes: boolean): string {
+  const how = holes ? ', some as of themselves, the others without what came right after them' : ''
+  const said = `${tried} of ${states} states of knowledge were tried${how}`
+  if (tried >= states) return `${said}: a leak of one row would have been met`
+  const rare = Math.max(1, Math.floor(1 / (1 - 0.05 ** (1 / tried))))
+  return `${said}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`
+}
+
+/** What is said where nothing can be tried. */
+export function undecided(reason: string, rows: number, notes: readonly string[]): Tested {
+  const none = { cutoffs: 0, changed: 0, differences: [], differing: 0, depends_on: [] }
+  return { verdict: 'undecided', reason, rows, ...none, notes }
+}

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Tested, tryFutures } from '../../src/query/lookahead-trial.ts'
+import { openWorlds, querySubject } from '../../src/query/lookahead-world.ts'
+import type { Engine } from '../../src/store/engine.ts'
+import { honest, leaks, makeLeakLake } from '../helpers/leaks.ts'
+import { shareOf } from '../helpers/shares.ts'
+
+let lake: Awaited<ReturnType<typeof makeLeakLake>>
+let database: Engine
+
+beforeAll(async () => {
+  lake = await makeLeakLake()
+  database = await openWorlds(lake.root, { threads: 1 })
+})
+
+afterAll(() => {
+  database.close()
+  lake.remove()
+})
+
+/** What running tells, whatever the plan says. */
+async function run(sql: string): Promise<Tested | 'unsteady'> {
+  using session = await database.session()
+  const input = { ts: 'ts', labels: [], cutoffs: 50, tolerance: 1e-12 }
+  return await tryFutures(querySubject(session, sql), input, [], { alone: true, isProved: async () => false })
+}
+
+describe('recall', () => {
+  test('there are more than forty kinds of planted leaks', () => {
+    expect(new Set(leaks.map(([, sql]) => sql)).size).toBeGreaterThanOrEqual(40)
+  })
+
+  test.for(shareOf(leaks, 2))('finds %s', async ([what, sql, turns]) => {
+    const tested = await run(sql)
+    expect(tested, what).toMatchObject({ verdict: 'leak', depends_on: expect.arrayContaining([...turns]) })
+  })
+
+  /** Each runs a hundred times; with `PITLAKE_RECALL=1` all of them. */
+  const some = honest.filter((_, n) => process.env['PITLAKE_RECALL'] === '1' || n % 3 === 0)
+  test.for(shareOf(some, 1))('passes %s', async ([what, sql]) => {
+    const tested = await run(sql)
+    expect(tested, what).toMatchObject({ verdict: 'clean', differing: 0 })
+    if (tested !== 'unsteady') expect(tested.changed, what).toBeGreaterThan(20)
+  })
+})
