@@ -92,8 +92,8 @@ export async function instantsOf(session: Engine, chosen: readonly number[]): Pr
 }
 
 /**
- * Instants right before an arrival at whose knowledge the result has no row: one that would be there, had nothing come, is
- * met there alone. Up to `most`, evenly over time, ISO text.
+ * Instants right before an arrival at whose knowledge the result has no row, although half the time went by that lies
+ * between two arrivals: one that would be there, had nothing come, is met there alone. Up to `most`, evenly over time, ISO text.
  */
 export async function rowlessInstants(
   session: Engine,
@@ -103,9 +103,11 @@ export async function rowlessInstants(
   if (polls !== null || most < 1) return []
   const rows = await session.rows<{ moment: string }>(
     `SELECT arrived - INTERVAL 1 MICROSECOND AS moment FROM (
-       SELECT arrived, lag(arrived) OVER (ORDER BY arrived) AS before FROM (SELECT DISTINCT available_at AS arrived ${known}))
+       SELECT arrived, lag(arrived) OVER (ORDER BY arrived) AS before,
+         (max(arrived) OVER () - min(arrived) OVER ()) / greatest(1, 2 * count(*) OVER ()) AS least
+       FROM (SELECT DISTINCT available_at AS arrived ${known}))
      ASOF JOIN (SELECT DISTINCT instant FROM ${states}) AS own ON own.instant < arrived
-     WHERE own.instant < before AND arrived <= (SELECT max(instant) FROM ${states}) ORDER BY moment`,
+     WHERE own.instant < before AND arrived - before >= least AND arrived <= (SELECT max(instant) FROM ${states}) ORDER BY moment`,
   )
   const moments = rows.map(({ moment }) => moment)
   return spread(moments, most)
