@@ -108,8 +108,9 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   const { session } = trial.subject
   const every = await holesFor(trial, states)
   const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
-  const rowless = await rowlessInstants(session, states, Math.max(3, input.cutoffs - states.count))
-  const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(3, rowless.length))
+  const kept = Math.floor(input.cutoffs / 16)
+  const rowless = await rowlessInstants(session, states, Math.max(kept, input.cutoffs - states.count))
+  const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(kept, rowless.length))
   await cutAt(trial, await chooseStates(session, states, exact, every === 0 ? 'days' : 'even'))
   if (trial.stories.length === 0) await cutAtInstants(trial, rowless)
   if (every === 0 || trial.stories.length > 0) return new Set()
@@ -117,7 +118,7 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
     await runHoles(trial, { every, run, world: hiddenWorld })
     told(trial)
   }
-  for (const suspect of await suspectStates(session, states.count, input.cutoffs - trial.runs))
+  for (const suspect of await suspectStates(session, states.count, Math.max(0, input.cutoffs - trial.runs)))
     if (trial.stories.length === 0) await cutAt(trial, [suspect])
   return await unmovedStates(session, states.count)
 }
