@@ -1,6 +1,6 @@
 import type { Instant, Interval } from '../time.ts'
 import { type Rule, ruleFor } from './availability.ts'
-import type { Wire } from './wire.ts'
+import type { EnvelopeKey, Wire } from './wire.ts'
 
 /** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
 export const dimensions = [
@@ -70,6 +70,8 @@ export interface Resource {
   /** Embedded arrays of the record that are records of another resource: record key -> resource. */
   readonly holds: Readonly<Record<string, string>>
   readonly filters: readonly string[]
+  /** Names around its records where they are not the usual ones. */
+  readonly keys?: Readonly<Partial<Record<EnvelopeKey, string>>>
   /** Where it stands: `catalog/registry.yaml:16`. */
   readonly source: string
 }

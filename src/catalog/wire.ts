@@ -14,6 +14,20 @@ export const queryKeys = [
 ] as const
 export type QueryKey = (typeof queryKeys)[number]
 
+/** What stands around the records of the registry, by the usual names. */
+export const envelopeKeys = [
+  'data',
+  'as_of',
+  'cursor',
+  'next_cursor',
+  'has_more',
+  'entity_type',
+  'entity_id',
+  'op',
+  'record',
+] as const
+export type EnvelopeKey = (typeof envelopeKeys)[number]
+
 const word = z.string().min(1)
 
 /** Where the metadata of a path (`{path}`) stand, and the keys in them that planning reads. */

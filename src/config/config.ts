@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { globTest } from '../catalog/globs.ts'
 import { describeIssues, readYaml, type YamlText } from '../catalog/document.ts'
 import { duration, instant, isTimed, ruleTimeKeys, wrongTime } from '../catalog/schema.ts'
-import { metadataWire, queryKeys } from '../catalog/wire.ts'
+import { envelopeKeys, metadataWire, queryKeys } from '../catalog/wire.ts'
 import { type Complaint, LakeError } from '../errors.ts'
 import { type Interval, intervals, weekdays } from '../time.ts'
 
@@ -54,6 +54,7 @@ const registry = z.strictObject({
   page_limit: z.number().int().min(1).max(500).optional(),
   shrink_limit: z.number().min(0).max(1).optional(),
   raw_days: z.number().int().min(0).optional(),
+  keys: z.partialRecord(z.enum(envelopeKeys), word).optional(),
 })
 
 const selection = z

@@ -2,7 +2,7 @@ import { readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from '../catalog/availability.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
-import type { QueryKey, Wire } from '../catalog/wire.ts'
+import type { EnvelopeKey, QueryKey, Wire } from '../catalog/wire.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type PlacedRule, resolveRules } from '../catalog/rules.ts'
 import { isTimed, timeOf } from '../catalog/schema.ts'
@@ -52,6 +52,8 @@ export interface Settings {
     readonly pageLimit: number
     readonly shrinkLimit: number
     readonly rawDays: number
+    /** The provider's names around records by the usual ones. */
+    readonly keys: Partial<Readonly<Record<EnvelopeKey, string>>>
   }
   /** Whether the daily run takes away superseded files. */
   readonly daily: { readonly vacuum: boolean }
@@ -148,6 +150,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       pageLimit: number('registry.page_limit', config.registry?.page_limit, 500),
       shrinkLimit: number('registry.shrink_limit', config.registry?.shrink_limit, 0.2),
       rawDays: number('registry.raw_days', config.registry?.raw_days, 90),
+      keys: config.registry?.keys ?? {},
     },
     daily: { vacuum: config.daily?.vacuum ?? false },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
@@ -193,7 +196,9 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
     metadata:
       metadata === false || catalogue.wire.metadata === null ? null : { ...catalogue.wire.metadata, ...metadata },
   }
-  return { ...catalogue, endpoints, wire }
+  const { keys } = settings.registry
+  const resources = new Map([...catalogue.resources].map(([name, resource]) => [name, { ...resource, keys }]))
+  return { ...catalogue, endpoints, wire, resources }
 }
 
 /** Whether the address is on this machine. */

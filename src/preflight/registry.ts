@@ -13,7 +13,8 @@ import {
   registryUrl,
   snapshotAsk,
 } from '../registry/api.ts'
-import { canBeAsked, readHead, readSnapshot } from '../registry/bodies.ts'
+import { readHead, readSnapshot } from '../registry/bodies.ts'
+import { canBeAsked } from '../registry/envelope.ts'
 import { registryState } from '../registry/state.ts'
 import { inLake, places } from '../store/layout.ts'
 import { isThere } from '../store/files.ts'
@@ -95,7 +96,7 @@ async function conversation(
   const sandbox = list !== null && 'sandbox' in list.outcome ? list.outcome.sandbox : null
   const { cursor: own, held } = await standing(sandbox)
   const snapshot = own === null ? await ask(snapshotAsk) : null
-  const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk)) : null)
+  const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk), resources) : null)
   const changes = since === null ? null : await ask(changesAsk(since, pageLimit))
   const refused =
     changes?.outcome.kind === 'refused' &&
@@ -110,7 +111,7 @@ function cursorOf(snapshot: Heard | null, resources: Catalogue['resources']): st
   return read?.ok ? read.value.cursor : null
 }
 
-function headOf(head: Heard | null): string | null {
-  const read = head?.bytes ? readHead(head.bytes) : null
+function headOf(head: Heard | null, resources: Catalogue['resources']): string | null {
+  const read = head?.bytes ? readHead(head.bytes, resources) : null
   return read?.ok ? read.value : null
 }

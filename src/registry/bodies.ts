@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
-import { keyMark } from '../secrets/secrets.ts'
 import { cutBody, textStart } from './cut.ts'
+import { type Envelope, envelope, usually } from './envelope.ts'
 import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
 import {
   fieldText,
@@ -16,12 +16,6 @@ import {
 
 /** A body that could be read, or why not. */
 export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
-
-/** The parts of an envelope around records. */
-interface Envelope {
-  readonly as_of: string | null
-  readonly cursor: string | null
-}
 
 /** The whole registry at one moment: resource -> id -> record. */
 export type Records = ReadonlyMap<string, ReadonlyMap<string, Incoming>>
@@ -98,29 +92,6 @@ function objectOf(value: unknown): Fields {
   return value
 }
 
-function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
-  const inner = isFields(body['data']) ? body['data'] : {}
-  const find = (keys: readonly string[]): string | null => {
-    for (const key of keys)
-      for (const place of [body, inner]) {
-        const value = place[key]
-        if (typeof value === 'string' && value !== '') return value
-        if (typeof value === 'number') return String(value)
-      }
-    return null
-  }
-  const cursor = find(cursorKeys)
-  if (cursor !== null && !canBeAsked(cursor)) throw new BadBody('a cursor that cannot be asked for')
-  return { as_of: find(['as_of', 'asOf']), cursor }
-}
-
-const longestCursor = 4096
-
-/** Whether a cursor can be stored and sent back as it is: whole text of sensible length, without a key in it. */
-export function canBeAsked(cursor: string): boolean {
-  return cursor.length <= longestCursor && cursor.isWellFormed() && !cursor.includes(keyMark)
-}
-
 /**
  * Reads a snapshot: arrays by the names of the resources, at top level or under `data`; deployments in an array of
  * their own, inside the products, or both.
@@ -130,7 +101,7 @@ export function readSnapshot(bytes: Uint8Array, resources: Resources): Read<Snap
     const buffer = textBytes(bytes)
     return strictly(buffer, () => {
       const { frame, elements, finish } = cutBody(buffer)
-      const body = objectOf(frame)
+      const body = usually(objectOf(frame), resources)
       const arrays = arraysOf(body, resources, elements)
       const head = envelope(body, ['cursor', 'next_cursor'])
       if (head.cursor === null) throw new BadBody('a snapshot without a cursor')
@@ -293,7 +264,7 @@ function disagree(own: string, b: Fields): boolean {
 /** Reads one page of a list; `next_cursor` null or `has_more` false end it. */
 export function readList(bytes: Uint8Array, resource: Resource): Read<ListPage> {
   return guarded(() => {
-    const value = parse(bytes)
+    const value = usually(parse(bytes), resource)
     const records = value['data'] ?? value[resource.name]
     if (!Array.isArray(records)) throw new BadBody('a list without data')
     const head = envelope(value, ['next_cursor'])
@@ -305,7 +276,7 @@ export function readList(bytes: Uint8Array, resource: Resource): Read<ListPage> 
 /** Reads the answer of one record's own address. */
 export function readDetail(bytes: Uint8Array, resource: Resource): Read<Incoming> {
   return guarded(() => {
-    const value = parse(bytes)
+    const value = usually(parse(bytes), resource)
     return readRecord(resource, value['data'] ?? value[resource.entity] ?? null)
   })
 }
@@ -315,9 +286,9 @@ function more(body: Fields, cursor: string | null): boolean {
 }
 
 /** Reads the head of the feed. */
-export function readHead(bytes: Uint8Array): Read<string> {
+export function readHead(bytes: Uint8Array, resources: Resources): Read<string> {
   return guarded(() => {
-    const { cursor } = envelope(parse(bytes), ['cursor', 'head', 'head_cursor', 'next_cursor'])
+    const { cursor } = envelope(usually(parse(bytes), resources), ['cursor', 'head', 'head_cursor', 'next_cursor'])
     if (cursor === null) throw new BadBody('a head without a cursor')
     return cursor
   })
@@ -326,7 +297,7 @@ export function readHead(bytes: Uint8Array): Read<string> {
 /** Reads one page of the feed: its events are the only array of objects, under whatever name; an empty page may have none. */
 export function readPage(bytes: Uint8Array, resources: Resources): Read<FeedPage> {
   return guarded(() => {
-    const value = parse(bytes)
+    const value = usually(parse(bytes), resources)
     const head = envelope(value, ['next_cursor'])
     if (typeof value['has_more'] !== 'boolean') throw new BadBody('a page of the feed without has_more')
     if (value['has_more'] && head.cursor === null) throw new BadBody('has_more without a next_cursor')
@@ -345,7 +316,7 @@ function eventsOf(body: Fields): readonly Value[] {
 
 function readEvent(value: Value, resources: Resources): FeedEvent {
   if (!isFields(value)) throw new BadBody('an event that is no object')
-  const { entity_type: type, entity_id: given, op, record = null } = value
+  const { entity_type: type, entity_id: given, op, record = null } = usually(value, resources)
   if (typeof type !== 'string' || type === '') throw new BadBody('an event without entity_type')
   const id = given ?? (isFields(record) ? record['id'] : undefined)
   if (id === undefined || id === null || id === '') throw new BadBody(`${type}: an event without entity_id`)

@@ -49,7 +49,7 @@ async function readLists(
   pageLimit: number,
   limited: string,
 ): Promise<Whole | Stopped> {
-  const head = await askRegistry(asking, headAsk, readHead)
+  const head = await askRegistry(asking, headAsk, (body) => readHead(body, resources))
   if (head.kind === 'stopped') return head
   if (head.kind !== 'read') return failed(head.words)
   const arrays = new Map<string, Value[]>()

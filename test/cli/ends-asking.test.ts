@@ -1,6 +1,6 @@
 import { commandsThatAsk } from '../helpers/ends-asking.ts'
 import { playRows } from '../helpers/ends-play.ts'
-import { aLake } from '../helpers/ends-words.ts'
+import { aLake, followed } from '../helpers/ends-words.ts'
 import { long } from '../helpers/shares.ts'
 
-playRows(commandsThatAsk, [aLake], long)
+playRows(commandsThatAsk, [aLake, followed], long)

@@ -30,6 +30,7 @@ const providers: Readonly<Record<string, readonly string[]>> = {
   half: ['html@addresses/*'],
   rewritten: [rewritten],
   both: [rewritten, 'html@addresses/*'],
+  lying: ['silent-change:record=venues/cobalt-haven-perps,field=name'],
   spent: ['status-429:retry=12h'],
 }
 

@@ -42,6 +42,9 @@ export type Prepared = readonly [from: string, code: number, ...argv: string[]]
 /** A lake that lacks its last days. */
 export const aLake: Prepared = ['sound', 0, 'fetch', '--until', before]
 
+/** A lake that follows the registry. */
+export const followed: Prepared = ['sound', 0, 'registry', 'sync', '--data', 'followed']
+
 /** The lake in other places. */
 export const published: readonly Prepared[] = [
   ['sound', 0, 'publish', 'pub', '--lake'],
