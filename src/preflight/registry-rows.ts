@@ -1,7 +1,9 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { readLimits } from '../net/limits.ts'
 import { readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
-import { isFields } from '../registry/json.ts'
+import { usually } from '../registry/envelope.ts'
+import { type Fields, isFields } from '../registry/json.ts'
+import { eventKeys, pageKeys, snapshotKeys, yamlOf } from './registry-keys.ts'
 import { contradicted, type Finding, holds, type Judges, unknown } from './finding.ts'
 import { type Heard, isObject, whyNot } from './hear.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'
@@ -35,24 +37,26 @@ export const registryJudges: Judges<RegistrySeen> = {
         : holds(`${where.join(' and ')}${disagreeing.length === 0 ? '' : `; ${disagreeing.length} disagree`}`)
     }),
   events: eventsHold,
-  'cursor at the tail': ({ changes, unlimited }) =>
-    withPage(unlimited ?? changes, (body) => {
+  'cursor at the tail': (seen) =>
+    withPage(seen, (body) => {
+      const yaml = yamlOf(pageKeys(body), seen.resources)
       if (typeof body['has_more'] !== 'boolean')
-        return contradicted(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``)
+        return contradicted(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``, yaml)
       if (body['has_more']) return unknown('the feed goes on: its tail was not reached')
       const cursor = body['next_cursor']
       if (cursor === undefined && Object.keys(body).some((key) => /cursor|next/i.test(key)))
         return contradicted(
           `a cursor under ${Object.keys(body).find((key) => /cursor|next/i.test(key))} instead of \`next_cursor\``,
+          yaml,
         )
       return holds(
         typeof cursor === 'string' ? 'a cursor' : `${cursor === null ? 'null' : 'absent'}: the last one is kept`,
       )
     }),
   '`limit` of a page': limitHolds,
-  'entity types': ({ changes, unlimited, resources }) =>
-    withPage(unlimited ?? changes, (_, bytes) => {
-      const read = readPage(bytes, resources)
+  'entity types': (seen) =>
+    withPage(seen, (_, bytes) => {
+      const read = readPage(bytes, seen.resources)
       if (!read.ok) return unknown(read.reason)
       const types = new Map(read.value.events.map(({ type, resource }) => [type, resource]))
       if (types.size === 0) return unknown('no event came')
@@ -96,16 +100,22 @@ function withSnapshot(
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)
-  if (!read.ok || !isObject(snapshot.body)) {
-    const keys = isObject(snapshot.body) ? ` (it has ${Object.keys(snapshot.body).slice(0, 10).join(', ')})` : ''
-    return contradicted(`${read.ok ? 'no object' : read.reason}${keys}`)
-  }
-  return judge(read.value, snapshot.body)
+  if (!isFields(snapshot.body)) return contradicted('no object')
+  const body = usually(snapshot.body, resources)
+  if (read.ok) return judge(read.value, body)
+  const evidence = `${read.reason} (it has ${Object.keys(snapshot.body).slice(0, 10).join(', ')})`
+  return contradicted(evidence, yamlOf(snapshotKeys(body, resources), resources))
 }
 
-function withPage(page: Heard | null, judge: (body: Body, bytes: Uint8Array) => Finding): Finding {
+function withPage(
+  { changes, unlimited, resources }: RegistrySeen,
+  judge: (body: Fields, bytes: Uint8Array) => Finding,
+): Finding {
+  const page = unlimited ?? changes
   if (!page?.bytes) return unknown(whyNot(page))
-  return isObject(page.body) ? judge(page.body, page.bytes) : contradicted('a page that is no object')
+  return isFields(page.body)
+    ? judge(usually(page.body, resources), page.bytes)
+    : contradicted('a page that is no object')
 }
 
 /** The records of the list, or why there are none. */
@@ -114,8 +124,10 @@ function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Finding
   if (!list?.bytes || resource === undefined) return unknown(whyNot(list))
   const read = readList(list.bytes, resource)
   if (!read.ok) {
-    const keys = isObject(list.body) ? ` (the list has ${Object.keys(list.body).join(', ')})` : ''
-    return contradicted(`${read.reason}${keys}`)
+    if (!isFields(list.body)) return contradicted(read.reason)
+    const arrays = Object.entries(list.body).filter(([, value]) => Array.isArray(value))
+    const yaml = yamlOf(arrays.length === 1 ? [['data', arrays[0]?.[0] ?? '']] : [], resources)
+    return contradicted(`${read.reason} (the list has ${Object.keys(list.body).join(', ')})`, yaml)
   }
   const records = read.value.records.filter(isFields)
   return records.length === 0 ? unknown('the list is empty') : records
@@ -153,12 +165,16 @@ function lost({ name, fields }: Resource, array: unknown): string[] {
   )
 }
 
-function eventsHold({ changes, unlimited, resources }: RegistrySeen): Finding {
-  return withPage(unlimited ?? changes, (body, bytes) => {
+function eventsHold(seen: RegistrySeen): Finding {
+  const { resources } = seen
+  return withPage(seen, (body, bytes) => {
     const arrays = Object.entries(body).filter(([, value]) => Array.isArray(value))
     const names = arrays.map(([name]) => `\`${name}\``).join(', ')
     const read = readPage(bytes, resources)
-    if (!read.ok) return contradicted(`${read.reason} (the page has ${Object.keys(body).join(', ')})`)
+    if (!read.ok) {
+      const keys = [...pageKeys(body), ...eventKeys(body, resources)]
+      return contradicted(`${read.reason} (the page has ${Object.keys(body).join(', ')})`, yamlOf(keys, resources))
+    }
     if (read.value.events.length > 0) return holds(`${read.value.events.length} under ${names}`)
     const odd = Object.entries(body).find(([, value]) => isObject(value))
     if (arrays.length === 0 && odd !== undefined) return contradicted(`no array, but an object under \`${odd[0]}\``)

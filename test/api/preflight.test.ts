@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Otherwise, wednesday, withForeign } from '../helpers/preflight.ts'
+import { type Foreign, type Otherwise, wednesday, withForeign } from '../helpers/preflight.ts'
 
 const keys = 'query keys of the metrics API'
 const meaning = 'meaning of `t`'
@@ -80,6 +80,19 @@ const mended: readonly (readonly [string, Otherwise, readonly string[], string])
     'metrics:\n  requests_per_minute: 120\n',
   ],
   [
+    'a snapshot one level down',
+    { dialect: ['wrap=registry'] },
+    ['layout of a snapshot', 'references', 'deployments'],
+    'registry:\n  keys:\n    data: registry\n',
+  ],
+  [
+    'pages without has_more',
+    { dialect: ['body:has_more=more'] },
+    ['events', tail],
+    'registry:\n  keys:\n    has_more: more\n',
+  ],
+  ['another cursor', { dialect: ['body:next_cursor=next'] }, [tail], 'registry:\n  keys:\n    next_cursor: next\n'],
+  [
     'all at once',
     { dialect: ['query:s=start', 'query:u=end', 'timestamp=interval_end', 'week=saturday', 'body:min=from'] },
     [keys, meaning, week, metadata],
@@ -102,7 +115,7 @@ test.each(mended)('%s: it is found, and the YAML mends it', async (_, otherwise,
   }),
 )
 
-test.each([0, 5, 9])('with that YAML the provider is fetched as it is (%s)', async (which) => {
+test.each([0, 5, 12])('with that YAML the provider is fetched as it is (%s)', async (which) => {
   const [, otherwise, , yaml] = mended[which] ?? ['', {}, [], '']
   await withForeign(otherwise, async ({ config, run, cwd }) => {
     config(yaml)
@@ -113,7 +126,7 @@ test.each([0, 5, 9])('with that YAML the provider is fetched as it is (%s)', asy
     const { message } = await run('sql', '--format', 'csv', '--out', 'out.csv', query)
     expect(message).toBe('')
     // 62 days of which March 3 is the last that is over, and the weeks that begin and end among them.
-    const weeks = which === 9 ? '1w,Sat 03.01.,Sat 21.02.,8' : '1w,Mon 05.01.,Mon 23.02.,8'
+    const weeks = which === 12 ? '1w,Sat 03.01.,Sat 21.02.,8' : '1w,Mon 05.01.,Mon 23.02.,8'
     const out = readFileSync(join(cwd, 'out.csv'), 'utf8')
     expect(out.trim().split('\n').slice(1)).toEqual([weeks, '24h,Thu 01.01.,Tue 03.03.,62'])
   })
@@ -144,9 +157,6 @@ test.each<[string, Otherwise, string, RegExp]>([
   ['computed_at elsewhere', { dialect: ['body:computed_at=made'] }, '`computed_at`', /`made` looks like one/],
   ['two values of a point', { faults: ['duplicate-conflict@supply/*'] }, 'order, duplicates', /two values for one `t`/],
   ['an odd listing', { dialect: ['assets=map'] }, 'listing of assets', /nobody reads it/],
-  ['a snapshot one level down', { dialect: ['wrap=registry'] }, 'layout of a snapshot', /\(it has registry\)/],
-  ['pages without has_more', { dialect: ['body:has_more=more'] }, tail, /without `has_more`/],
-  ['another cursor', { dialect: ['body:next_cursor=next'] }, tail, /a cursor under next instead/],
   ['other references', { dialect: ['body:issuer_id=maker'] }, 'references', /no issuer_id in products/],
 ])('%s: it is found, and nothing adapts it', async (_, otherwise, assumption, evidence) =>
   withForeign(otherwise, async ({ ask }) => {
@@ -250,13 +260,50 @@ test('a lake that follows the feed shows events, and no snapshot is asked for', 
     expect(said.code).toBe(0)
   }))
 
-test('events whose type stands under another key are found', async () =>
-  withForeign({ dialect: ['body:entity_type=kind'] }, async ({ ask, run, clock }) => {
-    expect((await run('registry', 'snapshot')).code).toBe(0)
+test('a registry with other names around its records: found, pasted, and followed like the usual one', async () => {
+  const told: string[][] = []
+  const follow = async ({ run, clock, cwd }: Foreign, after: () => Promise<void>): Promise<void> => {
+    expect((await run('registry', 'snapshot')).message).toBe('')
     clock.now += 7 * 86_400
-    const said = await ask()
-    expect(said.row('events')).toMatch(/^contradicted: an event without entity_type .*; cannot be adapted$/)
-  }))
+    await after()
+    const synced = await run('registry', 'sync', '--json')
+    expect([synced.code, synced.message]).toEqual([0, ''])
+    const { events, opened, updated, closed } = JSON.parse(synced.out) as Record<string, number>
+    expect(events).toBeGreaterThan(20)
+    await run(
+      'sql',
+      'SELECT op, entity_type, entity_id FROM registry_events ORDER BY ALL',
+      '--format',
+      'csv',
+      '--out',
+      'events.csv',
+    )
+    told.push([[events, opened, updated, closed].join(' '), readFileSync(join(cwd, 'events.csv'), 'utf8')])
+  }
+  await withForeign({}, async (usual) => await follow(usual, async () => undefined))
+  const around = ['has_more=more', 'next_cursor=next', 'entity_type=kind', 'entity_id=about', 'op=what', 'record=now']
+  const dialect = ['wrap=registry', ...around.map((one) => `body:${one}`)]
+  await withForeign({ dialect }, async (foreign) => {
+    const { ask, config, run } = foreign
+    expect((await run('registry', 'snapshot')).code).toBe(6)
+    const before = await ask()
+    expect([before.code, readable(before.yaml)]).toEqual([
+      4,
+      readable('registry:\n  keys:\n    data: registry\n    has_more: more\n    next_cursor: next\n'),
+    ])
+    config(before.yaml ?? '')
+    expect((await ask()).code).toBe(0)
+    await follow(foreign, async () => {
+      const now = await ask()
+      expect(now.row('events')).toMatch(/^contradicted: an event without entity_type \(the page has /)
+      const all = [before.yaml ?? '', ...around.slice(2).map((one) => `    ${one.replace('=', ': ')}\n`)].join('')
+      expect(readable(now.yaml)).toEqual(readable(all))
+      config(now.yaml ?? '')
+      expect([(await ask()).code, (await ask()).against]).toEqual([0, []])
+    })
+  })
+  expect(told[1]).toEqual(told[0])
+})
 
 test.each<[string, Otherwise, number, RegExp]>([
   ['a refused key', { faults: ['status-401@metrics'] }, 3, /the provider refuses the key: .*check PITLAKE_METRICS_KEY/],
