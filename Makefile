@@ -14,7 +14,7 @@ LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-python wheel torture powercuts mutants check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-python test-engines wheel torture powercuts mutants check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -67,6 +67,9 @@ wheel: ## builds the Python package into python/dist
 
 test-python: $(INSTALLED) ## tests the Python package with the oldest and newest pandas, polars and duckdb
 	@scripts/python.sh test
+
+test-engines: $(INSTALLED) ## runs backtesting engines on the Python package (ENGINES="vectorbt …"), each where it can be had
+	@scripts/python.sh engines $(ENGINES)
 
 test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow on small lakes, each where its packages can be had
 	@scripts/recipes.sh

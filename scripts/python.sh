@@ -1,8 +1,25 @@
 #!/usr/bin/env bash
 # The package in python/: `scripts/python.sh wheel` builds it into python/dist; `scripts/python.sh test` builds it, installs
-# it beside the oldest and the newest pandas, polars and duckdb that it supports, and runs its tests there.
+# it beside the oldest and the newest pandas, polars and duckdb that it supports, and runs its tests there;
+# `scripts/python.sh engines [NAME…]` lets backtesting engines run on it, each in a venv of its own, where it can be had.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [ "${1:-wheel}" = engines ]; then
+  shift
+  [ $# -gt 0 ] || set -- vectorbt backtesting zipline nautilus qlib
+  scripts/notebook-lake.sh
+  failed=0
+  for name in "$@"; do
+    if python=$(timeout 900 scripts/peers.sh "engine-$name"); then
+      echo "$name"
+      "$python" -m pytest -q -p no:cacheprovider "test/python/engines/test_$name.py" || failed=1
+    else
+      echo "$name cannot be had here"
+    fi
+  done
+  exit "$failed"
+fi
 
 newest=$(scripts/peers.sh python-newest)
 rm -rf python/dist python/build python/*.egg-info

@@ -1,0 +1,47 @@
+"""zipline-reloaded: a pipeline loader that knows when each value became known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from zipline.lib.adjusted_array import AdjustedArray
+from zipline.pipeline.loaders.base import PipelineLoader
+
+from ..errors import refusal
+from ..text import Span
+from .bars import known_at
+
+if TYPE_CHECKING:
+    from ..lake import Lake
+
+
+class KnownLoader(PipelineLoader):  # type: ignore[misc]
+    """Loads columns of a data set, each from a metric, as they were knowable at the cut-off of each session.
+
+    The domain of the pipeline says when that is (`data_query_cutoff_for_sessions`). Rows of earlier sessions in a window
+    hold what was knowable at theirs.
+    """
+
+    def __init__(self, lake: Lake, metrics: Mapping[str, str], assets: Mapping[int, str], *, interval: str = "24h",
+                 latency: Span | None = None, **options: Any) -> None:
+        """`metrics`: column of the data set → metric; `assets`: sid → asset of the lake."""
+        self._lake, self._metrics, self._assets = lake, dict(metrics), dict(assets)
+        self._interval, self._latency, self._options = interval, latency, options
+
+    def load_adjusted_array(self, domain: Any, columns: Any, dates: Any, sids: Any, mask: Any) -> dict[Any, Any]:
+        lost = [column.name for column in columns if column.name not in self._metrics]
+        if lost:
+            raise refusal("KnownLoader", "a metric for each column", f"none for {lost[0]!r}")
+        cutoffs = domain.data_query_cutoff_for_sessions(dates)
+        names = [self._assets.get(int(sid), "") for sid in sids]
+        wanted = {column.name: self._metrics[column.name] for column in columns}
+        found = known_at(self._lake, cutoffs, sorted(set(names)), wanted, step=0, label="close", interval=self._interval,
+                         latency=self._latency, **self._options)
+        told = {}
+        for column in columns:
+            wide = found[column.name].unstack("asset").reindex(index=cutoffs, columns=names)
+            values = wide.to_numpy(dtype="float64", copy=True)
+            values[~mask] = float("nan")
+            told[column] = AdjustedArray(values, adjustments={}, missing_value=column.missing_value)
+        return told
