@@ -35,6 +35,8 @@ export interface TopUp {
   /** Days whose points are left out now, or brought as late arrivals. */
   readonly skip?: readonly number[]
   readonly late?: readonly number[]
+  /** Whether some of the provider's points bear further instants: computed earlier than they are known, or backfilled. */
+  readonly clocks?: boolean
   readonly more?: Partial<Draft>
 }
 
@@ -78,7 +80,7 @@ function nameOf({ version }: Ticket): string {
 }
 
 async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: TopUp, n: number): Promise<StagedFile> {
-  const { metric, since, days, assets = 2, skip = [], late = [] } = what
+  const { metric, since, days, assets = 2, skip = [], late = [], clocks = false } = what
   const name = `${nameOf(ticket)}-${n}`
   const temporary = `spool/top-up/${name}.parquet`
   const out = inLake(ledger.root, temporary)
@@ -95,7 +97,9 @@ async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: T
       make_timestamptz(${ticket.committed_at}::BIGINT) AS observed_at,
       CASE WHEN ${d} % 11 = 3 THEN '-0.0'::DOUBLE WHEN ${d} % 11 = 8 THEN 0 WHEN ${d} % 11 = 5 THEN NULL ELSE sin(a * 1000 + ${d}) END::DOUBLE AS v,
       CASE WHEN ${d} % 13 = 1 THEN '{"x":' || ${d} || '}' END AS o, '${basis}' AS basis, NULL::VARCHAR AS extra,
-      NULL::TIMESTAMPTZ AS computed_at, NULL::TIMESTAMPTZ AS available_rule_at, NULL::VARCHAR AS params
+      CASE WHEN ${clocks} AND ${d} % 5 = 2 THEN make_timestamptz((${known} - 60000000)::BIGINT) END AS computed_at,
+      CASE WHEN ${clocks} AND ${d} % 5 = 3 THEN make_timestamptz((${rule})::BIGINT) END AS available_rule_at,
+      NULL::VARCHAR AS params
       FROM range(${assets}) q(a)`
   }
   const list = (numbers: readonly number[]): string => `CAST([${numbers.join(', ')}] AS BIGINT[])`

@@ -5,15 +5,27 @@ import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { commit } from '../../src/ledger/commit.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine, type Row } from '../../src/store/engine.ts'
 import { heldRules, heldVersions, heldViolations, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { writeStamp } from '../../src/ledger/stamps.ts'
+import { readPoints } from '../../src/views/relations.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { withLag } from '../helpers/lags.ts'
-import { answers, day, metrics, pointsAt, provider, rewriteDeps, seriesId, start, topUp } from '../helpers/merging.ts'
+import {
+  answers,
+  day,
+  metrics,
+  pointsAt,
+  provider,
+  rewriteDeps,
+  seriesId,
+  start,
+  topUp,
+  topUps,
+} from '../helpers/merging.ts'
 
 const catalogue = loadCatalogue()
 const buildViews = (): Promise<void> => Promise.resolve()
@@ -163,6 +175,39 @@ describe('L4, L6: vacuum', () => {
     })
   })
 })
+
+describe('L6: every clock of a point', () => {
+  it.each(['own', 'recent'] as const)('is kept when its file is merged with others: %s', async (level) => {
+    await inFolder(async (root) => {
+      const deps = rewriteDeps()
+      using ledger = await Ledger.open(root)
+      for (let n = 0; n < 6; n++) {
+        deps.clock.now += 3600
+        const brought = metrics.map((metric) => ({ metric, since: n * 10, days: 10, clocks: metric !== metrics[0] }))
+        await topUps(ledger, deps, brought, level)
+      }
+      const before = await wholeRows(ledger)
+      for (const clock of ['available_at', 'observed_at', 'computed_at', 'available_rule_at'])
+        expect(new Set(before.map((row) => row[clock])).size, clock).toBeGreaterThan(5)
+      await mergeSmallFiles(ledger, deps)
+      expect(await wholeRows(ledger)).toEqual(before)
+      await compact(root, deps)
+      await ledger.catchUp()
+      expect(liveFiles(ledger, { table: 'points' })).toHaveLength(metrics.length)
+      expect(await wholeRows(ledger)).toEqual(before)
+    })
+  })
+})
+
+/** All points with all that files say of them. */
+async function wholeRows(ledger: Ledger): Promise<Row[]> {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const points = readPoints(ledger.root, liveFiles(ledger, { table: 'points' }))
+  return await engine.rows(
+    `SELECT metric, asset, t, v, o, basis, available_at, observed_at, computed_at, available_rule_at
+     FROM ${points} ORDER BY metric, asset, t`,
+  )
+}
 
 describe('L3: readers while files are exchanged', () => {
   it('see the same answers all the while', async () => {
