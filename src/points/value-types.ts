@@ -1,4 +1,4 @@
-import type { StagedFile } from '../ledger/draft.ts'
+import type { Draft, StagedFile } from '../ledger/draft.ts'
 import type { FileEntry, ValueType } from '../ledger/entry.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -57,9 +57,18 @@ export async function freshValueTypes(
   return await learn(engine, known, [...shownSql(ledger, fresh, metrics), ...held(others)], held)
 }
 
-/** What these files show, which hold all points of their metrics. */
-export async function valueTypesOf(ledger: Ledger, engine: Engine, files: readonly Shown[]): Promise<ValueType[]> {
-  return await learn(engine, [], shownSql(ledger, files, metricsOf(files)), () => [])
+/** What holds of types once files have other instants: all that is said of their metrics is said anew. */
+export async function valueTypesAnew(
+  ledger: Ledger,
+  engine: Engine,
+  { add, remove }: { readonly add: readonly StagedFile[]; readonly remove: readonly string[] },
+): Promise<Pick<Draft, 'retyped' | 'value_types'>> {
+  const fresh = add.map((file) => ({ ...file, path: file.temporary ?? file.path }))
+  const retyped = metricsOf(fresh)
+  const gone = new Set(remove)
+  const kept = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !gone.has(path))
+  const value_types = await learn(engine, [], shownSql(ledger, [...fresh, ...kept], retyped), () => [])
+  return { retyped, value_types }
 }
 
 function metricsOf(files: readonly Shown[]): string[] {

@@ -7,6 +7,7 @@ import { heldCoverage, heldSeries, heldVersions, liveFiles, storedInterval } fro
 import { places } from '../store/layout.ts'
 import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { valueTypesAnew } from '../points/value-types.ts'
 import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
@@ -83,6 +84,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
         const frame = { wrong, before: good?.committed_at, now: now + tolerated, ticket }
         const mending: Mending = { ...frame, nextFile: () => files++ }
         const points = await mendPoints(rewriting, mending)
+        const types = await valueTypesAnew(ledger, rewriting.engine, points)
         const registry = await mendRegistry(rewriting, mending, polls)
         const archive = await mendArchive(rewriting, mending)
         const datings = datingsBack(ledger, mending)
@@ -95,6 +97,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
           provider: providerOf(ledger),
           add: [...points.add, ...registry.add, ...archive.add, ...datings],
           remove: [...points.remove, ...registry.remove, ...archive.remove, ...datings.map(({ path }) => path)],
+          ...types,
           uncovered,
           coverage,
           findings: findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at),

@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf, redatedLabel } from '../ledger/datings.ts'
 import { busy } from '../store/lock.ts'
 import { isRecent } from '../points/files.ts'
-import { valueTypesOf } from '../points/value-types.ts'
+import { valueTypesAnew } from '../points/value-types.ts'
 import type { Interval, Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
 import { footerOf, replacement, type Rewriting, withRewriting } from './rewrite.ts'
@@ -107,28 +107,24 @@ async function redateAll(
   return { version: done.version, made: done.made, partitions, unknown: [...unknown].toSorted() }
 }
 
-async function draftOf(rewriting: Rewriting, catalogue: Catalogue, ticket: Ticket, made: readonly Dated[]) {
+async function draftOf(
+  { ledger, engine, run }: Rewriting,
+  catalogue: Catalogue,
+  ticket: Ticket,
+  made: readonly Dated[],
+) {
   const kept = made.flatMap(({ inputs }) => inputs.map((file) => asEarlier(file, ticket.committed_at)))
+  const add = made.flatMap(({ staged }) => (staged ? [staged] : []))
+  const remove = made.flatMap(({ inputs }) => inputs.map((file) => file.path))
   return {
     job: 'redate',
-    run: rewriting.run,
-    provider: providerOf(rewriting.ledger),
-    add: [...made.flatMap(({ staged }) => (staged ? [staged] : [])), ...kept],
-    remove: made.flatMap(({ inputs }) => inputs.map((file) => file.path)),
-    ...(await typesAnew(rewriting, made)),
+    run,
+    provider: providerOf(ledger),
+    ...(await valueTypesAnew(ledger, engine, { add, remove })),
+    add: [...add, ...kept],
+    remove,
     rules: rulesOf(catalogue),
   }
-}
-
-/** Since when the types of values are known, by the dates that their points have now. */
-async function typesAnew({ engine, ledger }: Rewriting, made: readonly Dated[]) {
-  const retyped = [...new Set(made.map(({ part }) => part.metric))]
-  const replaced = new Set(made.flatMap(({ inputs }) => inputs.map(({ path }) => path)))
-  const kept = liveFiles(ledger, { table: 'points' }).filter(
-    ({ metric, path }) => metric !== null && retyped.includes(metric) && !replaced.has(path),
-  )
-  const staged = made.flatMap((one) => (one.staged ? [{ ...one.staged, path: one.staged.temporary ?? '' }] : []))
-  return { retyped, value_types: await valueTypesOf(ledger, engine, [...staged, ...kept]) }
 }
 
 /** A file under the name of the table that keeps what its points were dated until then. */

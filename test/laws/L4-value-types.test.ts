@@ -6,8 +6,9 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { countValueChanges } from '../../src/ledger/value-types.ts'
-import { type Bench, withBench } from '../helpers/fetching.ts'
-import { isoOf, makeViews, withViews } from '../helpers/views.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
+import { type Bench, depsAt, withBench } from '../helpers/fetching.ts'
+import { isoOf, makeLake, makeViews, withViews } from '../helpers/views.ts'
 
 const nested = 'addresses/supply_distribution_relative_pit'
 const scalar = 'addresses/active_count_pit'
@@ -119,3 +120,29 @@ const listed = {
   digest: null,
   meta: {},
 } as const
+
+test('what a clock far ahead has dated is dated anew when doctor mends it', async () => {
+  await inFolder(async (root) => {
+    const now = Date.UTC(2026, 5, 1) / 1000
+    const far = isoOf((now + 50 * 365 * 86_400) * 1e6)
+    const point = { metric: 'supply/current_pit', asset: 'BTC', interval: '24h', currency: 'native' } as const
+    const first = { ...point, t: '2026-05-01T00:00:00Z', available_at: '2026-05-02T00:10:00Z', v: 1 }
+    const late = { ...point, t: '2026-05-02T00:00:00Z', available_at: far, o: '{"a":1}', basis: 'observed' }
+    await makeLake(root, [
+      { at: '2026-05-03T00:00:00Z', points: [first] },
+      { at: far, points: [late] },
+    ])
+    const deps = {
+      ...depsAt({ root, url: 'http://127.0.0.1:9', now: () => now }),
+      nowMicros: () => now * 1e6,
+      views: async () => await Promise.resolve(),
+      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+    }
+    await examine({ data: root, thorough: false, rebuildLedger: false, repair: true, forgetLost: false }, deps)
+    await makeViews(root)
+    const rows = await withViews(root, async (engine) =>
+      engine.rows('SELECT kind, value, epoch(first_seen)::BIGINT AS at FROM schema_changes'),
+    )
+    expect(rows).toEqual([{ kind: 'type', value: 'number to object', at: BigInt(now) }])
+  })
+})
