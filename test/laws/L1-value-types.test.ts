@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { Engine } from '../../src/store/engine.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { countValueChanges } from '../../src/ledger/value-types.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { arrivals, catalogue, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'
@@ -89,6 +91,12 @@ async function withEngine<T>(root: string, work: (engine: Engine) => Promise<T>)
   return await work(engine)
 }
 
+/** How many the ledger counts, for the status. */
+async function counted(root: string): Promise<number> {
+  using ledger = await Ledger.openToRead(root)
+  return countValueChanges(ledger)
+}
+
 test('under any as_of, observed_as_of and backfill the changes are those of the points, also when these are dated anew', async () => {
   await withFullLake(3, null, async (lake) => {
     const random = randomOf(11)
@@ -110,6 +118,7 @@ test('under any as_of, observed_as_of and backfill the changes are those of the 
       })
     expect(await compare()).toBeGreaterThan(cuts)
     const before = await withEngine(lake.root, told)
+    expect(await counted(lake.root)).toBe(before.length)
     expect(before.some((line) => line.includes('"key"'))).toBe(true)
     expect(before.filter((line) => line.includes('object to array') || line.includes('array to object'))).toHaveLength(
       2,
