@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
+import { folded } from '../query/folded.ts'
 import { openQuery } from '../query/lake.ts'
 import { openWorlds } from '../query/lookahead-world.ts'
 import { type Difference, type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
-import { statementsOf } from '../query/statements.ts'
+import { noteOf } from '../query/stamp.ts'
+import type { StampNote } from '../query/stamped.ts'
 import { countOption, readContext } from './context.ts'
 import { readGiven } from './given.ts'
 import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
@@ -13,7 +17,9 @@ export const lookahead: CommandSpec = {
   name: 'lookahead',
   ends: [4, 5, 6],
   summary: 'Prove or disprove that a query looks ahead.',
-  args: [{ name: 'file', about: 'the query, one SELECT; `-` reads standard input', required: true }],
+  args: [
+    { name: 'file', about: 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input', required: true },
+  ],
   options: [
     { flags: '--ts COL', about: 'the column with the instant of each row', default: 'ts' },
     { flags: '--labels LIST', about: 'columns that may look ahead, by comma: what a model is to learn' },
@@ -27,21 +33,25 @@ must be the same both ways. Some runs hide what arrived right after each of many
 that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
 reasons; otherwise the expression that stands in the way is named, and the query also runs with another future: later
 points with larger or smaller values, or some of them missing. Of a leak it is said whether it turns on the values of
-later points, on their existence, or on the registry. Exit 0: clean. Exit 4: a row or value that was not
+later points, on their existence, or on the registry. Statements before it may set variables and make temporary tables:
+what panel --explain prints is such a script. Exit 0: clean. Exit 4: a row or value that was not
 knowable, with its instant and both values. Exit 6: undecided, because the query has no instant, too few rows, or is not
 deterministic.`,
   answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
-    const text = readGiven(deps.cwd, file, 'a file with a query')
+    const { text, set } = await givenQuery(deps.cwd, file)
     const signal = AbortSignal.any([deps.signal, AbortSignal.timeout((countOption(input, 'timeout') ?? 600) * 1000)])
     const run = { folder: settings.data, signal, sleep: deps.sleep }
-    const sql = await singleQuery(settings.data, text, run)
+    const { sql, sets } = await singleQuery(settings.data, { text, set }, run)
     const proof = await proveNoLookahead(
-      async (threads) => await openWorlds(settings.data, { threads }),
+      async (threads) => {
+        const session = await openWorlds(settings.data, { threads, set })
+        for (const one of sets) await session.run(one)
+        return session
+      },
       {
         sql,
-        before: text.slice(0, statementsOf(text).at(-1)?.offset ?? 0),
         ts: textOption(input, 'ts') ?? 'ts',
         labels: listOption(input, 'labels') ?? [],
         cutoffs: countOption(input, 'cutoffs') ?? 50,
@@ -76,12 +86,44 @@ function judged({ verdict, reason }: Proof, file: string): LakeError | null {
   })
 }
 
-/** The file's one SELECT, proved to be readable by this lake and to write nothing. */
-async function singleQuery(folder: string, text: string, run: Parameters<typeof runScript>[2]): Promise<string> {
-  using engine = await openQuery(folder)
-  const ready = await runScript(engine, text, run)
-  if (ready.kind === 'SELECT') return ready.text
-  throw usage('SQL', { expected: 'one SELECT', got: ready.kind, next: 'a proof needs the rows of one query' })
+/** A query as it was written, and the variables that are set for it. */
+interface Given {
+  readonly text: string
+  readonly set: StampNote['variables']
+}
+
+/** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
+async function givenQuery(cwd: string, file: string): Promise<Given> {
+  if (!/\.(?:parquet|parq|pq)$/i.test(file)) return { text: readGiven(cwd, file, 'a file with a query'), set: {} }
+  const path = resolve(cwd, file)
+  if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+  const { query, variables } = await noteOf(path)
+  const set = Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of')
+  return { text: query, set: Object.fromEntries(set) }
+}
+
+/** The one SELECT that a text amounts to, proved to be readable by this lake and to write nothing; what sets its variables. */
+async function singleQuery(
+  folder: string,
+  { text, set }: Given,
+  run: Parameters<typeof runScript>[2],
+): Promise<{ sql: string; sets: readonly string[] }> {
+  const one = folded(text)
+  if (one === undefined)
+    throw usage('SQL', {
+      expected: 'one SELECT, behind SET VARIABLE and CREATE TEMP TABLE … AS',
+      got: 'other statements',
+      next: 'a proof needs the rows of one query',
+    })
+  using engine = await openQuery(folder, { set })
+  const sets = one.sets.filter((words) => !/^SET\s+VARIABLE\s+"?as_of\b/i.test(words))
+  for (const words of sets) {
+    const ready = await runScript(engine, words, run)
+    await guarded(engine, ready.text, run, async () => engine.run(ready.text))
+  }
+  const { kind } = await runScript(engine, one.sql, run)
+  if (kind === 'SELECT') return { sql: one.sql, sets }
+  throw usage('SQL', { expected: 'one SELECT', got: kind, next: 'a proof needs the rows of one query' })
 }
 
 function toleranceOf(input: Input): number {

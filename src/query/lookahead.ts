@@ -12,8 +12,6 @@ export type { Difference } from './lookahead-runs.ts'
 export interface ProofInput extends TrialInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
-  /** What stands before it in the text of its author: lines and columns are those of that text. */
-  readonly before?: string
 }
 
 /** What came of it: what running it tells, and what the plan says. */
@@ -122,7 +120,7 @@ function whyUndecided(input: ProofInput, tree: Parsed | undefined, reason: strin
 }
 
 /** The place of an obstacle in its author's text. */
-function inText({ sql, before = '' }: ProofInput, { what, why, at }: Placed): Unproved {
-  const lines = at === null ? null : `${before}${sql.slice(0, at)}`.split('\n')
+function inText({ sql }: ProofInput, { what, why, at }: Placed): Unproved {
+  const lines = at === null ? null : sql.slice(0, at).split('\n')
   return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }
 }

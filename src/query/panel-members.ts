@@ -37,7 +37,11 @@ FROM _pit_met`
 
 /** Refuses a condition that is none, and moments at which the registry was not known. */
 export async function checkMembers(engine: Engine, moments: string, condition: string, deps: RunDeps): Promise<void> {
-  await runScript(engine, `SELECT product_id FROM universe WHERE (\n${condition}\n)`, { ...deps, generated: false })
+  await runScript(engine, `SELECT product_id FROM universe WHERE (\n${condition}\n)`, {
+    ...deps,
+    generated: false,
+    above: 1,
+  })
   const [row] = await engine.rows<{ first: string; start: string | null }>(
     `SELECT CAST(min(ts) AS VARCHAR) AS "first", (SELECT CAST(known_since AS VARCHAR) FROM registry_start) AS start
      FROM (${moments})

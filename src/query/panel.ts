@@ -102,14 +102,15 @@ export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
   const query = [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${decisions}),`,
     'wide AS (',
-    `  SELECT ${key},`,
+    `  SELECT ${key}, ts,`,
     cells.join(',\n'),
     `  FROM pit_long(${given})`,
-    `  GROUP BY ${key}`,
+    // A decision has one instant: with it among the keys the plan tells that nothing of a group is known later.
+    `  GROUP BY ${key}, ts`,
     ')',
-    `SELECT own.* EXCLUDE (${key}), wide.* EXCLUDE (${key})`,
-    `FROM ${decisions} AS own JOIN wide USING (${key})`,
-    `ORDER BY ${key}`,
+    `SELECT own.* EXCLUDE (${key}), wide.* EXCLUDE (${key}, ts)`,
+    `FROM ${decisions} AS own JOIN wide ON wide.${key} = own.${key} AND wide.ts IS NOT DISTINCT FROM own.ts`,
+    `ORDER BY own.${key}`,
   ].join('\n')
   return { decisions: tableSql(spec, table), query }
 }

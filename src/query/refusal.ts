@@ -15,6 +15,8 @@ export interface Failure {
   readonly folder: string
   /** The SQL is the program's own: no line and column. */
   readonly generated?: boolean
+  /** How many lines of the program's own stand above a person's. */
+  readonly above?: number
   /** The metrics that there are: one that is not is answered with the nearest. */
   readonly metrics?: readonly string[]
 }
@@ -56,7 +58,7 @@ function place(message: string, failure: Failure): string {
   const column = found < 0 ? 0 : found + caret - (cut ? 3 : 0)
   const before = failure.script.slice(0, failure.offset).split('\n')
   const indent = line === 1 ? (before.at(-1)?.length ?? 0) : 0
-  return `line ${before.length - 1 + line} column ${column + indent + 1}`
+  return `line ${before.length - 1 + line - (failure.above ?? 0)} column ${column + indent + 1}`
 }
 
 /** A file that the views name is not where they say, or lies outside this folder: the lake was moved or copied. */

@@ -13,6 +13,8 @@ export interface RunDeps {
   readonly generated?: boolean
   /** What the words may name; with `views` a script is one statement. */
   readonly reach?: Reach
+  /** How many lines of the program's own stand above those that a person wrote. */
+  readonly above?: number
   /** Cancels the statement that runs. */
   readonly signal?: AbortSignal | undefined
   /** Waits; used to repeat a cancel that came before DuckDB had begun. */
@@ -60,7 +62,7 @@ export async function guarded<T>(
     const script = origin?.script ?? text
     const failure = { statement: text, script, offset: origin?.statement.offset ?? 0, folder: deps.folder }
     const metrics = unknownMetricIn(cause) === undefined ? [] : await metricsOf(engine)
-    throw refusal(cause, { ...failure, generated: deps.generated ?? false, metrics })
+    throw refusal(cause, { ...failure, generated: deps.generated ?? false, above: deps.above ?? 0, metrics })
   } finally {
     busy = false
     signal?.removeEventListener('abort', cancel)

@@ -214,7 +214,8 @@ export async function provedStamp(ledger: Ledger, path: string): Promise<{ note:
   return { note, script: text.replaceAll(folderMark, ledger.root) }
 }
 
-async function noteOf(path: string): Promise<StampNote> {
+/** The note of a stamped result; refuses what is none. */
+export async function noteOf(path: string): Promise<StampNote> {
   const note = await readNote(path).catch((cause: unknown) => {
     throw new LakeError('integrity', {
       subject: path,

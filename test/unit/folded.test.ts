@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { folded } from '../../src/query/folded.ts'
+import { panelSql, type PanelSpec } from '../../src/query/panel.ts'
+import { argueFromPlan } from '../../src/query/proof/prove.ts'
+import type { Engine } from '../../src/store/engine.ts'
+import { bareLake } from '../helpers/bare-lake.ts'
+
+let lake: Engine
+beforeAll(async () => {
+  lake = await bareLake()
+})
+afterAll(() => lake.close())
+
+test('temporary tables are folded into one SELECT in which every word keeps its place', async () => {
+  const script = `-- of two; tables
+SET VARIABLE mine = ';';
+CREATE OR REPLACE TEMP TABLE d AS -- the days
+  SELECT x AS a FROM range(3) r (x);
+CREATE TEMPORARY TABLE "e e" AS SELECT a + 1 AS b FROM d
+; WITH f AS (SELECT b * 10 AS c FROM "e e") SELECT c, 'x;y' AS t FROM f ORDER BY c;
+`
+  const { sql, sets } = folded(script) ?? { sql: '', sets: [] }
+  expect(sets).toEqual(["SET VARIABLE mine = ';'"])
+  expect(sql.split('\n')).toHaveLength(6)
+  for (const word of ['range(3)', 'a + 1', 'b * 10', "'x;y'", 'ORDER BY c'])
+    expect(sql.indexOf(word)).toBe(script.indexOf(word))
+  expect((await lake.rows(sql)).map(({ c }) => Number(c))).toEqual([10, 20, 30])
+})
+
+test.for([
+  ['CREATE TABLE x AS SELECT 1; SELECT 1'],
+  ['CREATE TEMP TABLE x AS SELECT 1; WITH RECURSIVE y AS (SELECT 1) FROM y'],
+  ['SELECT 1; SELECT 2'],
+  [''],
+])('not folded: %s', ([script]) => {
+  expect(folded(String(script))).toBeUndefined()
+})
+
+test('a script of one statement is itself', () => {
+  expect(folded('SELECT 1 AS a ;')).toEqual({ sql: 'SELECT 1 AS a', sets: [] })
+})
+
+const grid: PanelSpec = {
+  decisions: { kind: 'calendar', since: '2024-01-01', until: '2024-02-01', step: '1 day', assets: ['BTC', 'ETH'] },
+  metrics: ['supply/current_pit', 'price_usd'],
+  fields: ['v', 'age'],
+  interval: '24h',
+  latencySeconds: 900,
+}
+
+async function proved(spec: PanelSpec, change = (sql: string): string => sql) {
+  const { decisions, query } = panelSql(spec)
+  const { sql = '' } = folded(change(`${decisions};\n${query};\n`)) ?? {}
+  return await argueFromPlan(lake, { sql, ts: 'ts', labels: [] })
+}
+
+test('a panel is proved; one whose answers come from another instant is not', async () => {
+  expect(await proved(grid)).toMatchObject({ proved: true, unproved: null })
+  const list = JSON.stringify([{ asset: 'BTC', ts: '2024-01-01T00:00:00Z' }])
+  const given = { kind: 'list', text: list, types: { asset: 'VARCHAR', ts: 'VARCHAR' } } as const
+  expect((await proved({ ...grid, decisions: given })).proved).toBe(true)
+  const loose = (sql: string): string => sql.replace(' AND wide.ts IS NOT DISTINCT FROM own.ts', '')
+  const late = (sql: string): string =>
+    sql.replace('asset, ts FROM "decisions"', 'asset, ts + INTERVAL 1 DAY AS ts FROM "decisions"')
+  for (const change of [loose, (sql: string): string => late(loose(sql))]) {
+    const { proved: told, unproved } = await proved(grid, change)
+    expect(told).toBe(false)
+    expect(unproved?.why).toMatch(/nothing holds to be at or before ts|join/)
+  }
+})
