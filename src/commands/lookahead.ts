@@ -18,7 +18,11 @@ export const lookahead: CommandSpec = {
   ends: [4, 5, 6],
   summary: 'Prove or disprove that a query looks ahead.',
   args: [
-    { name: 'file', about: 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input', required: true },
+    {
+      name: 'file',
+      about: 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input',
+      required: true,
+    },
   ],
   options: [
     { flags: '--ts COL', about: 'the column with the instant of each row', default: 'ts' },

@@ -55,3 +55,27 @@ test('what stands in the way is told with its line and column in the file', asyn
 
   expect((await proved(chance)).out).toMatch(/tested, not proved: line 2 column 10, random\(\): /)
 })
+
+test('a panel is proved as panel --explain prints it, and as it was stamped', async () => {
+  const asked = ['--calendar', '2024-02-01,2024-03-01,1d', '--assets', 'BTC,ETH', '--metrics', trustMetric]
+  const { out: sql } = await pitlake(lake.root, ['panel', '--data', lake.root, ...asked, '--explain'])
+  const clean = await proved(sql, '--json')
+  expect(JSON.parse(clean.out)).toMatchObject({ verdict: 'clean', proved: true, rows: 58 })
+  const [from, to] = ['query.sql', 'panel.parquet'].map((name) => join(lake.root, '..', name))
+  await pitlake(lake.root, ['stamp', from ?? '', '--out', to ?? '', '--data', lake.root])
+  const stamped = await pitlake(lake.root, ['lookahead', to ?? '', '--data', lake.root, '--cutoffs', '6'])
+  expect([stamped.code, stamped.out]).toEqual([
+    0,
+    expect.stringMatching(/clean, proved for every lake and every instant/),
+  ])
+})
+
+test('variables that a script sets hold in every run; other statements are refused', async () => {
+  const set = `SET VARIABLE mine = 3; ${grid} SELECT ts, v * getvariable('mine') AS v FROM pit_join('d', '${trustMetric}', '24h')`
+  const whole = JSON.parse((await proved(`${set} WHERE getvariable('mine') = 3`, '--json')).out) as {
+    readonly rows: number
+  }
+  expect(whole.rows).toBeGreaterThan(100)
+  const refused = await proved('CREATE TEMP MACRO one() AS 1; SELECT 1 AS ts')
+  expect([refused.code, refused.message]).toEqual([2, expect.stringMatching(/SET VARIABLE and CREATE TEMP TABLE/)])
+})

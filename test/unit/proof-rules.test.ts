@@ -32,6 +32,21 @@ describe('a rule of the proof from the plan', () => {
     expect(`${wrong.unproved?.what ?? ''}: ${wrong.unproved?.why ?? ''}`).toMatch(obstacle)
   })
 
+  test.for([
+    ['SELECT ts, asset, v FROM j ORDER BY ts LIMIT 5', 'LIMIT'],
+    [
+      'SELECT ts, row_number() OVER (PARTITION BY ts ORDER BY v) AS place FROM j',
+      'row_number() OVER (PARTITION BY ts ORDER BY v to CURRENT ROW)',
+    ],
+    ['SELECT DISTINCT ON (ts) ts, asset FROM j ORDER BY ts, v', 'DISTINCT ON (ts)'],
+    ['SELECT ts, any_value(v) AS v FROM j GROUP BY ts', 'any_value(v)'],
+  ])('what the engine may choose among equals is told as assumed: %s', async ([sql = '', what = '']) => {
+    const { proved, chain } = await argued(sql)
+    expect(proved).toBe(true)
+    expect(chain).toContain(`assumed: ${what} takes one of equal values, or its rows in one order`)
+    expect((await argued('SELECT ts, v FROM j ORDER BY v')).chain.join()).not.toContain('assumed')
+  })
+
   test('labels may look ahead, what is beside them may not', async () => {
     const sql = 'SELECT ts, v, lead(v) OVER (PARTITION BY asset ORDER BY ts) AS reward FROM j'
     expect((await argued(sql)).proved).toBe(false)

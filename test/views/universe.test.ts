@@ -325,6 +325,8 @@ test('the command line: a grid or a file of instants; what it refuses, and what 
     code: 0,
     notes: "note: no product met --universe at any of the instants: status = 'sold'\n",
   })
+  const unbound = await run(...grid, '--universe', "status = 'active'\n  AND colour = 'red'")
+  expect(unbound.message).toMatch(/^SQL \(line 2 column 7\): .*colour/)
   expect(await run(...grid, '--universe', 'status =')).toMatchObject({
     code: 2,
     message: expect.stringMatching(/syntax error/i) as string,

@@ -68,5 +68,6 @@ export function distinct(reading: Reading, node: Node, child: Relation): Relatio
   const decided = [...keys, ...order, ...(on ? [] : child.columns)]
   const rows = told(reading, what, allOf(child.rows, boundOf(reading, decided)), scope, keys)
   if (isObstacle(rows)) return lost(rows, child.columns)
+  if (on) reading.choices.add(what)
   return { ...child, rows, facts: scope.facts, order: undefined, guard: undefined }
 }

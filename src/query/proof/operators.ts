@@ -151,6 +151,7 @@ function limited(reading: Reading, node: Node, child: Relation): Relation {
   )
   const share = word(part(node, 'limit_val'), 'type') === 'CONSTANT_PERCENTAGE'
   if (!fixed && !share) return lost({ what: 'LIMIT', why: 'how many rows it takes is computed' }, columns)
+  reading.choices.add('LIMIT')
   if (bound.size === 0) return { ...child, guard: undefined }
   const candidates = order?.forward === true && fixed ? order.ids.slice(0, 1) : []
   const rows = toldBy(reading, child.facts, bound, candidates, (uncovered) => ({

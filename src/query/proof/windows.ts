@@ -51,6 +51,8 @@ function frameBound(
     return { what: text, why: `${name}() is not known to follow from its rows alone` }
   const needed = allOf(child.rows, boundOf(reading, all))
   if (isObstacle(needed)) return needed
+  // Rows that share their place are numbered as the engine meets them.
+  if (word(node, 'type') === 'WINDOW_ROW_NUMBER') reading.choices.add(text)
   if (needed.size === 0) return needed
   const [first] = order
   const back = first !== undefined && isForward(node, child, first) && looksBack(reading, node, scope, first)
