@@ -1,8 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Table } from 'apache-arrow'
 import { type Engine, quoteName } from './store/engine.ts'
 import type { Parameters } from './store/parameters.ts'
+import { loadCatalogue } from './catalog/load.ts'
+import { Ledger } from './ledger/ledger.ts'
 import { arrowTable, look } from './query/arrow.ts'
 import type { Proof } from './query/lookahead.ts'
 import type { Replayed, Stamped } from './query/stamp.ts'
@@ -20,12 +23,16 @@ import {
 } from './query/joined.ts'
 import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './query/doubts.ts'
 import { type Empty, Filled } from './query/filled.ts'
-import { type Moment, openQuery, type QueryOptions, setMoment } from './query/lake.ts'
+import { type Moment, openQuery, type QueryOptions, type Setting, setMoment } from './query/lake.ts'
 import { notesOn } from './query/notes.ts'
 import { checkDecisions, type Panel, type PanelSpec, type PanelSql, panelSql, specOf } from './query/panel.ts'
 import { pointsSql, type PointsFilter, standardsOf } from './query/points.ts'
 import { guarded, runScript, type RunDeps } from './query/run.ts'
+import { stress as stressQuery, type Stressed } from './query/stress.ts'
+import { type Borne, quantiles, type SeenLags } from './query/stress-delays.ts'
+import { sourceOfQuery, sourceOfStamp } from './query/stress-source.ts'
 import { ownNames, refuseStrange, unasked } from './query/variables.ts'
+import { seenLags } from './report/seen-lags.ts'
 
 export { LakeError } from './errors.ts'
 export type { Parameters } from './store/parameters.ts'
@@ -36,6 +43,7 @@ export type { Replayed, Stamped } from './query/stamp.ts'
 export type { Moment, QueryOptions, Setting } from './query/lake.ts'
 export type { Decision, Instant, Panel, PanelField } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
+export type { Stressed } from './query/stress.ts'
 
 /** What a single call may carry. */
 export interface CallOptions {
@@ -212,6 +220,34 @@ export async function explainChange(
   { signal, ...own }: CallOptions & Pick<ExplainInput, 'tries' | 'onRun'> = {},
 ): Promise<Explained> {
   return await explain({ ...own, root: resolve(folder), from, to }, { signal, sleep: setTimeout })
+}
+
+/** What `stress` is to try. */
+export interface StressOptions extends Partial<Borne>, CallOptions {
+  /** SQL of one number over the table `result`, which holds the rows of the query. */
+  readonly figure: string
+  /** Session variables; `as_of` and `observed_as_of` among them. */
+  readonly set?: Readonly<Record<string, Setting>> | undefined
+  /** How many earlier versions to try (3). */
+  readonly vintages?: number | undefined
+  /** Catalogue files beside the built-in one. */
+  readonly catalogs?: readonly string[] | undefined
+}
+
+/**
+ * How far a figure over the rows of a query moves when points are known later, and which metric moves it. `query` is SQL,
+ * or the path of a stamped result as a file URL.
+ */
+export async function stress(folder: string, query: string | URL, options: StressOptions): Promise<Stressed> {
+  const { figure, lags = [...quantiles, 1800, 3600], latencies = [], within = 0.5, vintages = 3, set = {} } = options
+  using ledger = await Ledger.openToRead(resolve(folder))
+  const source = await (query instanceof URL
+    ? sourceOfStamp(ledger, fileURLToPath(query), vintages)
+    : sourceOfQuery(ledger, query, set, vintages))
+  const catalogue = loadCatalogue([...(options.catalogs ?? [])])
+  const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => seenLags(ledger, catalogue, metrics)
+  const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }
+  return await stressQuery(source, { figure, lags, latencies, within, seen }, run)
 }
 
 /** What the calls on one lake share. */

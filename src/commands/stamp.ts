@@ -10,6 +10,8 @@ import { readGiven } from './given.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 import { lakeWorld, programName, openedLake } from './world.ts'
 
+/** How the names of stamped files end. */
+export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 /** How long a command that runs stamped queries may take. */
 export const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' }
 
@@ -34,7 +36,7 @@ that sums repeat bit for bit.`,
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out')
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
-    checkEnding(out, ['.parquet', '.parq', '.pq'])
+    checkEnding(out, stampEndings)
     await openedLake(deps, settings.data)
     outFile(resolve(deps.cwd, out), settings.data).discard()
     const stamped = await stamp(

@@ -1,12 +1,13 @@
 import { usage } from '../errors.ts'
 import { instantOf } from '../time.ts'
-import { resolve } from 'node:path'
+import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../config/health.ts'
 import { check } from '../report/check.ts'
 import { type Judged, readStanding, type StatusInput } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
@@ -48,7 +49,13 @@ export const statusCommand: AnsweringSpec<Standing> = {
     const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000), ...arrivals }
     const judged = await readStanding(ledger, asked)
     if (file !== undefined) {
-      const page = await readPage(ledger, asked, judged, programName())
+      const page = await readPage(
+        ledger,
+        asked,
+        judged,
+        programName(),
+        stampsFrom(resolve(deps.cwd, file), settings.data),
+      )
       await putOut(resolve(deps.cwd, file), statusPage(page), settings.data, '--html')
     }
     const metrics = textOption(input, 'metrics')
@@ -102,6 +109,12 @@ function checkOf(input: Input, check: Check): Check {
     maxFailed: countOption(input, 'maxFailed', 0) ?? check.maxFailed,
     maxGaps: countOption(input, 'maxGaps', 0) ?? check.maxGaps,
   }
+}
+
+/** The address of the notes of stamped results, as a page in that file names it. */
+function stampsFrom(page: string, data: string): string {
+  const folder = relative(dirname(page), inLake(resolve(data), places.stamps))
+  return folder.split(sep).map(encodeURIComponent).join('/')
 }
 
 const verdicts: Readonly<Record<Standing['trust'], string>> = {

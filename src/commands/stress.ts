@@ -2,24 +2,27 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { formatDuration, parseDuration } from '../time.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { stamp } from '../query/stamp.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { seenLags } from '../report/seen-lags.ts'
 import { stressPicture } from '../report/page/stress.ts'
-import { putOut } from '../store/output.ts'
+import { outFile, putOut } from '../store/output.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from '../query/stress.ts'
 import { type Quantile, quantiles } from '../query/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../query/stress-source.ts'
 import { countOption, readContext } from './context.ts'
 import { readGiven } from './given.ts'
-import { allVariables, runOf, timeoutOption } from './stamp.ts'
+import { checkEnding } from './query.ts'
+import { allVariables, runOf, stampEndings, timeoutOption } from './stamp.ts'
 import { inWords } from './stress-words.ts'
 import { type CommandSpec, type Deps, type Input, listOption, textOption } from './spec.ts'
-import { openedLake } from './world.ts'
+import { lakeWorld, openedLake } from './world.ts'
 
 /** `stress Q.sql|R.parquet`: how far a figure moves when points are known later, and which metric moves it. */
 export const stressCommand: CommandSpec = {
   name: 'stress',
-  ends: [4, 5, 6],
+  ends: [4, 5, 6, 7],
   summary: 'Run a query again under longer lags, more latency and at earlier versions: how far a figure moves.',
   args: [
     {
@@ -41,12 +44,13 @@ export const stressCommand: CommandSpec = {
     { flags: '--as-of TIME', about: 'what was knowable at this instant' },
     { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
     { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
+    { flags: '--out FILE', about: 'also stamp the outcome into a Parquet file, which pitlake replay tries again' },
     { flags: '--plot FILE', about: 'also draw the figures, as SVG' },
     timeoutOption,
   ],
   details: `Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
 --within; the metric that moves it most is named, and the shortest lag that is enough. Exit 6: undecided, because the figure
-is no number, or the query is not deterministic. Earlier versions are told and do not judge. Nothing is written into the lake.
+is no number, or the query is not deterministic. Earlier versions are told and do not judge. Only --out writes: its file, and what pins the version beside the lake's stamps.
 
 Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
   answer: async (input, deps) => {
@@ -55,18 +59,15 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     const asked = inputOf(input)
     await openedLake(deps, settings.data)
     using ledger = await Ledger.openToRead(settings.data)
-    const source = await sourceOf(input, deps, ledger, file)
-    const run = { folder: settings.data, ...runOf(input, deps) }
-    const done = await stress(
-      source,
-      {
-        ...asked,
-        seen: async (metrics) => await seenLags(ledger, catalogue, metrics),
-        onRun: (runs) => {
-          if (deps.isTerminal) deps.live(`${runs} runs`)
-        },
-      },
-      run,
+    const live = {
+      ...asked,
+      seen: async (metrics: readonly string[]) => await seenLags(ledger, catalogue, metrics),
+      onRun: liveRuns(deps),
+    }
+    const out = textOption(input, 'out')
+    const done = await (out === undefined
+      ? stress(await sourceOf(input, deps, ledger, file), live, { folder: settings.data, ...runOf(input, deps) })
+      : stamped(input, deps, { root: settings.data, catalogue, file, out: resolve(deps.cwd, out), stress: live })
     ).finally(() => {
       if (deps.isTerminal) deps.live('')
     })
@@ -74,6 +75,38 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     if (plot !== undefined) await putOut(resolve(deps.cwd, plot), stressPicture(done, file), settings.data, '--plot')
     return { document: done, words: () => inWords(done, file), error: judged(done, file) }
   },
+}
+
+function liveRuns(deps: Deps): (done: number) => void {
+  return (done) => {
+    if (deps.isTerminal) deps.live(`${done} runs`)
+  }
+}
+
+/** Tries the figure over exactly the newest version, and pins what came of it. */
+async function stamped(
+  input: Input,
+  deps: Deps,
+  {
+    root,
+    catalogue,
+    file,
+    out,
+    stress: asked,
+  }: Readonly<{ root: string; catalogue: Catalogue; file: string; out: string; stress: StressInput }>,
+): Promise<Stressed> {
+  if (isStamped(file)) throw usage('--out', { expected: 'a query, whose outcome is then stamped', got: file })
+  checkEnding(out, stampEndings)
+  outFile(out, root).discard()
+  const query = readGiven(deps.cwd, file, 'a file with a query')
+  const variables = allVariables(input)
+  const made = await stamp(
+    { root, catalogue, query, out, variables, stress: { ...asked, vintages: vintagesOption(input) } },
+    runOf(input, deps),
+    lakeWorld(deps, 'stress'),
+  )
+  if (made.outcome === null) throw new RangeError('stamped without an outcome')
+  return made.outcome
 }
 
 function judged({ verdict, reason }: Stressed, file: string): LakeError | null {
@@ -92,9 +125,17 @@ function judged({ verdict, reason }: Stressed, file: string): LakeError | null {
   })
 }
 
+function vintagesOption(input: Input): number {
+  return countOption(input, 'vintages', 0) ?? 3
+}
+
+function isStamped(file: string): boolean {
+  return stampEndings.some((ending) => file.toLowerCase().endsWith(ending))
+}
+
 async function sourceOf(input: Input, deps: Deps, ledger: Ledger, file: string): Promise<StressSource> {
-  const vintages = countOption(input, 'vintages', 0) ?? 3
-  if (!/\.(?:parquet|parq|pq)$/i.test(file))
+  const vintages = vintagesOption(input)
+  if (!isStamped(file))
     return await sourceOfQuery(ledger, readGiven(deps.cwd, file, 'a file with a query'), allVariables(input), vintages)
   const path = resolve(deps.cwd, file)
   if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })

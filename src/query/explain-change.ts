@@ -10,7 +10,7 @@ import { type FirstRow, firstRow } from './explain-rows.ts'
 import { isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
 import { type ChangedText, changedText } from './explain-text.ts'
 import type { RunDeps } from './run.ts'
-import { changes, provedStamp } from './stamp.ts'
+import { changes, provedStamp, refuseOutcome } from './stamp.ts'
 import { bringStamped, engineVersion, sameRows, type StampNote } from './stamped.ts'
 
 /** Two results of one query, of which it is asked why they differ. */
@@ -120,6 +120,7 @@ function storyOf(from: Result, to: Result): Explained {
 
 async function stamped(ledger: Ledger, file: string): Promise<Result> {
   const { note, script } = await provedStamp(ledger, resolve(file))
+  refuseOutcome(note, file)
   return { file, version: note.version, note, script }
 }
 

@@ -18,6 +18,11 @@ import { readManifest } from '../views/manifest.ts'
 import { exportsOf } from '../views/proved.ts'
 import { openQuery } from './lake.ts'
 import type { RunDeps } from './run.ts'
+import { argueFromPlan } from './proof/prove.ts'
+import { statementsOf } from './statements.ts'
+import type { Stressed } from './stress.ts'
+import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
+import type { Engine } from '../store/engine.ts'
 import {
   bringStamped,
   engineVersion,
@@ -41,10 +46,21 @@ export interface StampInput {
   readonly out: string
   /** Session variables by name. */
   readonly variables: StampNote['variables']
+  /** Stamps, instead of the query's rows, how far a figure over them moves. */
+  readonly stress?: StressAsked | undefined
+}
+
+/** What is known of a stamped query: whether its plan proves that it looks nowhere ahead, or what its figure bears. */
+export interface StampVerdict {
+  readonly kind: 'lookahead' | 'stress'
+  readonly verdict: 'proved' | 'not proved' | Stressed['verdict']
 }
 
 /** A stamped result. */
 export interface Stamped extends StampNote {
+  readonly verdict: StampVerdict
+  /** The outcome of which the rows are told, where a figure was stamped. */
+  readonly outcome: Stressed | null
   readonly id: string
   /** SHA-256 of the result file. */
   readonly digest: string
@@ -72,17 +88,25 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const { root, query, variables } = input
     const script = pinned.text.replaceAll(folderMark, root)
     using session = await openQuery(root, { script, threads: 1, query, set: variables })
-    const made = await runStamped(session, query, { ...run, folder: root })
+    const own = { ...run, folder: root }
+    const source = { root, script, query, variables, anyVariable: false, version: pinned.note.version }
+    const tried = input.stress && (await tryFigure(ledger, source, input.stress, own))
+    const made = await runStamped(session, tried?.rows ?? query, own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
-    const note: StampNote = { ...pinned.note, ...made, ...facts }
+    const note: StampNote = { ...pinned.note, ...made, ...facts, ...(tried && { stress: tried.again }) }
+    const verdict: StampVerdict = tried
+      ? { kind: 'stress', verdict: tried.outcome.verdict }
+      : { kind: 'lookahead', verdict: (await isProved(session, query)) ? 'proved' : 'not proved' }
+    const said = { verdict, outcome: tried?.outcome ?? null }
     await writeStamped(session, temporary, note)
     await disk.sync(temporary)
     const digest = await sha256File(temporary)
     const stampId = digest.slice(0, 16)
-    await record(ledger, spool, { ...note, id: stampId, digest, out: input.out }, pinned.kept, deps)
+    const stamped: Stamped = { ...note, ...said, id: stampId, digest, out: input.out }
+    await record(ledger, spool, stamped, pinned.kept, deps)
     await disk.move(temporary, input.out)
     await disk.syncFolder(dirname(input.out))
-    return { ...note, id: stampId, digest, out: input.out }
+    return stamped
   } catch (error) {
     throw diskError(error, 'stamp')
   } finally {
@@ -90,6 +114,13 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     await spool.close()
     ledger.close()
   }
+}
+
+/** A script of one SELECT alone has a plan to ask; its rows are decided at `ts`. */
+async function isProved(session: Engine, query: string): Promise<boolean> {
+  const [statement, ...more] = statementsOf(query)
+  if (statement === undefined || more.length > 0) return false
+  return (await argueFromPlan(session, { sql: statement.text, ts: 'ts', labels: [] })).proved
 }
 
 interface Pinned {
@@ -170,7 +201,13 @@ async function record(
     at: Math.floor(deps.nowMicros()),
     program: deps.program,
     rules: heldRules(ledger, note.version)?.digest ?? null,
-    detail: { script: note.script, result: note.result, rows: note.rows, variables: note.variables },
+    detail: {
+      script: note.script,
+      result: note.result,
+      rows: note.rows,
+      variables: note.variables,
+      verdict: { ...note.verdict },
+    },
     files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
   }
   await writeStamp(deps.disk ?? realDisk, root, spool.file('stamp.json'), stampFile)
@@ -195,7 +232,17 @@ export async function replay(
   using ledger = await Ledger.openToRead(root)
   const { note, script } = await provedStamp(ledger, path)
   using session = await openQuery(root, { script, threads: 1, anyVariable: true, set: note.variables })
-  const again = await runStamped(session, note.query, { ...run, folder: root })
+  const own = { ...run, folder: root }
+  const source = {
+    root,
+    script,
+    query: note.query,
+    variables: note.variables,
+    anyVariable: true,
+    version: note.version,
+  }
+  const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
+  const again = await runStamped(session, tried ?? note.query, own)
   const notes = changes(note, await engineVersion(session), program)
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
   await bringStamped(session, path)
@@ -247,6 +294,12 @@ async function prove(ledger: Ledger, note: StampNote, path: string): Promise<voi
     got: 'a file that was changed since, or was never stamped here',
     next: 'put it back from a copy, or run pitlake stamp again',
   })
+}
+
+/** Refuses a stamped outcome of a figure where the rows of a query are asked for. */
+export function refuseOutcome({ stress }: StampNote, path: string): void {
+  if (stress === undefined) return
+  throw usage(path, { expected: 'a stamped result of a query', got: 'the outcome of pitlake stress' })
 }
 
 function lost(script: string, cause: unknown): LakeError {

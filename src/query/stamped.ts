@@ -4,6 +4,7 @@ import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
 import { carry } from './carry.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
+import type { StressAgain } from './stress-delays.ts'
 import { parsed } from './tree.ts'
 
 /** What a stamped result says about itself, in the footer of its Parquet file. */
@@ -20,6 +21,8 @@ export interface StampNote {
   readonly rows: number
   /** SHA-256 over all rows in their order, hex. */
   readonly result: string
+  /** Where the rows are not those of the query: what was tried with a figure over them. */
+  readonly stress?: StressAgain
 }
 
 /** The footer's key. */

@@ -15,6 +15,30 @@ export interface SeenLags extends Readonly<Record<Quantile, number | null>> {
   readonly interval: Interval
 }
 
+/** An earlier version, and when it was committed, ISO. */
+export interface Vintage {
+  readonly version: number
+  readonly at: string
+}
+
+/** What is to be borne. */
+export interface Borne {
+  /** SQL of one number over the table `result`, which holds the rows of the query. */
+  readonly figure: string
+  /** Lags that are added, in seconds, and quantiles of the lags that were seen. */
+  readonly lags: readonly (number | Quantile)[]
+  /** More time between knowing and acting, in seconds. */
+  readonly latencies: readonly number[]
+  /** By how much of itself the figure may move. */
+  readonly within: number
+}
+
+/** What is needed to try the same once more. */
+export interface StressAgain extends Borne {
+  readonly seen: readonly SeenLags[]
+  readonly vintages: readonly Vintage[]
+}
+
 /** An instant before which no point of an endpoint and interval is known: seconds after the end of its interval. */
 interface Floor {
   readonly metric: string

@@ -4,7 +4,16 @@ import { openAltered } from './altered.ts'
 import { namedMetrics } from './lookahead-read.ts'
 import { openQuery, type Setting } from './lake.ts'
 import type { RunDeps } from './run.ts'
-import { asLateAs, type Delay, delayedPoints, laterBy, type Quantile, type SeenLags } from './stress-delays.ts'
+import {
+  asLateAs,
+  type Borne,
+  type Delay,
+  delayedPoints,
+  laterBy,
+  type Quantile,
+  type SeenLags,
+  type Vintage,
+} from './stress-delays.ts'
 import { figureOf, keepRows, rowsApart } from './stress-figure.ts'
 import {
   isFallen,
@@ -26,23 +35,14 @@ export interface StressSource {
   readonly variables: Readonly<Record<string, Setting>>
   /** Whether any variable may be set: those of a stamped result. */
   readonly anyVariable: boolean
-  /** Earlier versions to try, and the instants at which they were committed, ISO. */
-  readonly vintages: readonly { readonly version: number; readonly at: string }[]
+  readonly vintages: readonly Vintage[]
 }
 
-/** What is to be borne. */
-export interface StressInput {
-  /** SQL of one number over the table `result`, which holds the rows of the query. */
-  readonly figure: string
-  /** Lags that are added, in seconds, and quantiles of the lags that were seen. */
-  readonly lags: readonly (number | Quantile)[]
-  /** More time between knowing and acting, in seconds. */
-  readonly latencies: readonly number[]
-  /** By how much of itself the figure may move. */
-  readonly within: number
+/** What is to be borne, and what is asked meanwhile. */
+export interface StressInput extends Borne {
   /** How late the points of these metrics were seen to come. */
   readonly seen: (metrics: readonly string[]) => Promise<readonly SeenLags[]>
-  readonly onRun?: (done: number) => void
+  readonly onRun?: ((done: number) => void) | undefined
 }
 
 /** What came of it. */

@@ -1,17 +1,23 @@
+import { z } from 'zod'
 import { availableAt, type Rule, ruleFor } from '../catalog/availability.ts'
 import { readableSeries } from '../catalog/series.ts'
-import { heldCoverage, heldSeries, heldVersions, heldViolations } from '../ledger/held.ts'
+import { heldCoverage, heldSeries, heldStamps, heldVersions, heldViolations } from '../ledger/held.ts'
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { EndpointFacts, Lag, LagBin, Page, Silent, ViolationFact } from './page/facts.ts'
+import type { EndpointFacts, Lag, LagBin, Page, Silent, StampFact, ViolationFact } from './page/facts.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
 import { countFresh, type Judged, runFact, type StatusInput } from './status.ts'
 
+const told = z.union([
+  z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
+  z.object({ kind: z.literal('stress'), verdict: z.enum(['holds', 'falls', 'undecided']) }),
+])
 const shownViolations = 200
 const shownRuns = 12
+const shownStamps = 40
 const shownVersions = 400
 
 /** Everything that the status page shows, from the ledger and the live files. */
@@ -20,6 +26,7 @@ export async function readPage(
   input: StatusInput,
   { standing, series, arrivals }: Judged,
   program: string,
+  stampsAt: string | null = null,
 ): Promise<Page> {
   const { now } = input
   const starts = series.flatMap((one) => (one.due === null ? [] : [one.due.since]))
@@ -40,6 +47,8 @@ export async function readPage(
     violations: violationsOf(ledger),
     runs: heldRuns(ledger, shownRuns).map(runFact),
     versions: heldVersions(ledger).slice(-shownVersions),
+    stamps: heldStamps(ledger).slice(-shownStamps).toReversed().map(stampFact),
+    stampsAt,
   }
 }
 
@@ -126,6 +135,14 @@ function violationsOf(ledger: Ledger): ViolationFact[] {
         offeredAt: v.offered_at / 1_000_000,
       }
     })
+}
+
+/** What its note says; those of an earlier program tell no verdict. */
+function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]): StampFact {
+  const { rows, verdict } = z
+    .object({ rows: z.number().nullable().catch(null), verdict: told.nullable().catch(null) })
+    .parse(detail)
+  return { id, version, at: at / 1_000_000, file: path ?? id, rows, verdict }
 }
 
 /** An endpoint stored in several intervals shows the one of which most arrivals are known. */

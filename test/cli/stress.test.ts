@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stress } from '../../src/index.ts'
+import { Engine } from '../../src/store/engine.ts'
 import type { Stressed } from '../../src/query/stress.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { fastStrategy, makeStressLake, slowStrategy, stressMetrics } from '../helpers/stress-lake.ts'
@@ -138,6 +140,16 @@ test('a stamped result is tried over the version that it was made from', async (
   expect((await pitlake(home(), run)).code).toBe(4)
 })
 
+test('the package does the same', async () => {
+  const root = lake.root
+  const done = await stress(root, slowStrategy, { figure: sharpe, lags: [86_400], vintages: 0 })
+  expect([done.verdict, done.figure]).toEqual(['holds', await figure(slowStrategy)])
+  expect(done.runs.map(({ kind, name }) => [kind, name])).toEqual([['lag', '1d']])
+  const set = { as_of: '2024-02-01' }
+  const early = await stress(root, slowStrategy, { figure: 'count(*)', lags: [], latencies: [60], vintages: 0, set })
+  expect([early.verdict, early.runs.length]).toEqual(['holds', 1])
+})
+
 test('people get tables and bars, and a picture if they ask', async () => {
   const { out, message, code } = await stressed(fastStrategy, '--figure', sharpe, '--lag', '20m,21m', '--plot', 'p.svg')
   expect([code, message]).toEqual([
@@ -194,4 +206,57 @@ test.each([
 ])('%j is refused', async (options, words) => {
   const { code, message } = await stressed('SELECT unnest([1, 2]) AS r', ...options)
   expect([code, message]).toEqual([2, expect.stringMatching(words)])
+})
+
+test('an outcome is stamped, and tried again by replay; it is no result of a query', async () => {
+  writeFileSync(join(home(), 'q.sql'), fastStrategy)
+  const lags = ['--lag', 'p95,20m,21m', '--latency', '1h', '--vintages', '1']
+  const run = [
+    'stress',
+    'q.sql',
+    '--data',
+    lake.root,
+    '--figure',
+    sharpe,
+    ...lags,
+    '--out',
+    'outcome.parquet',
+    '--json',
+  ]
+  const { code, out } = await pitlake(home(), run)
+  const done = JSON.parse(out) as Stressed
+  expect([code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])
+  const path = join(home(), 'outcome.parquet')
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const rows = await engine.rows(`SELECT kind, name, figure, falls FROM read_parquet('${path}')`)
+  expect(rows.map(({ kind, name, figure: value, falls }) => [kind, name, value, falls])).toEqual([
+    ['as it is', null, done.figure, null],
+    ...done.runs.map((one) => [one.kind, one.name, one.figure, one.falls]),
+    ...done.metrics.map((one) => ['metric', one.metric, one.figure, null]),
+    ['bears', 'seconds', 1200, null],
+    ['verdict', 'falls', null, null],
+  ])
+  const again = await pitlake(home(), ['replay', 'outcome.parquet', '--data', lake.root])
+  expect([again.code, again.out]).toEqual([0, `${rows.length} rows of version 2, the same bit for bit\n`])
+  for (const command of ['stress', 'explain-change']) {
+    const refused = await pitlake(home(), [
+      command,
+      'outcome.parquet',
+      '--data',
+      lake.root,
+      ...(command === 'stress' ? ['--figure', '1'] : []),
+    ])
+    expect([refused.code, refused.message]).toEqual([
+      2,
+      expect.stringMatching(/a stamped result of a query, got the outcome of pitlake stress/),
+    ])
+  }
+  const page = join(home(), 'page.html')
+  await pitlake(home(), ['stamp', 'q.sql', '--data', lake.root, '--out', 'plain.parquet'])
+  await pitlake(home(), ['status', '--data', lake.root, '--html', page])
+  const html = readFileSync(page, 'utf8')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+  expect(html).toMatch(/outcome\.parquet 2 \S+ \S+ UTC 11 falls apart/)
+  expect(html).toMatch(/plain\.parquet 2 \S+ \S+ UTC 695 look-ahead not proved/)
 })

@@ -202,6 +202,7 @@ export const commandsOfTheLake: readonly Row[] = [
     { verdict: 'falls', metrics: [{ metric: 'supply/current_pit', share: 1 }] },
     /^pitlake: clean\.sql falls apart: got the figure goes from \d+ to \d+ with 90d more to act; .*; decide later/,
   ],
+  ['stress', 'clean.sql --figure count(*) --lag 0 --vintages 0 --out o.parquet', waits, 7, busy, committing],
   ['stress', 'clean.sql --figure count(*)', stop, 5, stopped, cancelled],
   [
     'stress',

@@ -14,7 +14,11 @@ describe('the page as text', () => {
   test('is one file that refers to nothing outside itself', () => {
     expect(text.startsWith('<!doctype html>')).toBe(true)
     const refers = [...document.querySelectorAll('[src], [href], [srcset], [action], [data], [poster], [background]')]
-    expect(refers.map((element) => element.outerHTML)).toEqual(['<link rel="icon" href="data:,">'])
+    const [icon, ...links] = refers
+    expect(icon?.outerHTML).toBe('<link rel="icon" href="data:,">')
+    // A link opens nothing by itself.
+    const notes = ['abcdef0123456789', 'fedcba9876543210', '0123456789abcdef'].map((id) => ['A', `stamps/${id}.json`])
+    expect(links.map((link) => [link.tagName, link.getAttribute('href')])).toEqual(notes)
     const style = document.querySelector('style')?.textContent ?? ''
     expect(style).not.toMatch(/url\(|@import|@font-face/)
   })
@@ -58,6 +62,7 @@ describe('the page as text', () => {
     const shown = (id: string) =>
       document.querySelector(`[aria-labelledby="${id}-title"]`)?.textContent?.replaceAll(/\s+/g, ' ')
     expect(shown('violations')).toMatch(/1\.25 ?1\.5/)
+    expect(shown('stamps')).toMatch(/ UTC9falls apart r\.parquet11.* UTC1,000look-ahead proved old\.parquet3.* UTC $/)
     expect(shown('runs')).toContain('10 of 20')
     expect(shown('registry')).toContain('39 active and 3 retired products')
     expect(shown('registry')).toContain('1 created, 1 retired, 1 removed')

@@ -1,6 +1,7 @@
 import type { HeldVersion } from '../../ledger/held.ts'
 import type { UniverseStep } from '../../registry/universe.ts'
 import type { FreshCounts, RunFact, Standing } from './standing.ts'
+import type { StampVerdict } from '../../query/stamp.ts'
 
 /** Publication lag of the points whose arrival is known, in seconds after the end of their interval. */
 export interface Lag {
@@ -81,4 +82,21 @@ export interface Page {
   /** Newest first. */
   readonly runs: readonly RunFact[]
   readonly versions: readonly Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'points_added' | 'files_added'>[]
+  /** Newest first. */
+  readonly stamps: readonly StampFact[]
+  /** The address of the folder of their notes as seen from the page; null where nothing there can be opened. */
+  readonly stampsAt: string | null
+}
+
+/** A stamped result. */
+export interface StampFact {
+  readonly id: string
+  /** The name of its file. */
+  readonly file: string
+  readonly version: number
+  /** Unix seconds. */
+  readonly at: number
+  readonly rows: number | null
+  /** What is known of it; null where nothing was asked. */
+  readonly verdict: StampVerdict | null
 }

@@ -6,7 +6,7 @@ import { type Html, html, trusted } from './html.ts'
 import { lagSection } from './lag.ts'
 import { script } from './script.ts'
 import { style } from './style.ts'
-import { notesSection, runSection, versionSection, violationSection } from './tables.ts'
+import { notesSection, runSection, stampSection, versionSection, violationSection } from './tables.ts'
 import { universeSection } from './universe.ts'
 
 /**
@@ -38,6 +38,7 @@ ${section('registry', 'Registry universe', universeSection(page))}
 ${section('violations', 'Violations', violationSection(page))}
 ${section('runs', 'Runs, done of planned', runSection(page))}
 ${section('versions', 'Versions', versionSection(page))}
+${section('stamps', 'Stamped results', stampSection(page))}
 ${section('notes', 'How to read this page', notesSection(page))}
 </main>
 <script>${trusted(script)}</script>

@@ -1,5 +1,5 @@
 import { instantOf } from '../../time.ts'
-import type { Page, ViolationFact } from './facts.ts'
+import type { Page, StampFact, ViolationFact } from './facts.ts'
 import { type Html, html } from './html.ts'
 import type { RunFact } from './standing.ts'
 import { brief, instant, moment, several, span, whole } from './words.ts'
@@ -69,6 +69,24 @@ ${versions
   )}</tbody></table></div>`
 }
 
+/** The results that are kept so that they can be made again, and what is known of each. */
+export function stampSection({ stamps, stampsAt, standing }: Page): Html {
+  if (stamps.length === 0) return html`<p class="none">No result is stamped. <code>pitlake stamp</code> pins one.</p>`
+  const more = standing.stamps - stamps.length
+  return html`${more > 0 && html`<p>The newest ${whole(stamps.length)} of ${whole(standing.stamps)}.</p>`}<div class="scroll" tabindex="0"><table>
+<thead><tr><th scope="col">file</th><th scope="col" class="n">version</th><th scope="col">stamped</th><th scope="col" class="n">rows</th><th scope="col">verdict</th></tr></thead>
+<tbody>${stamps.map((one) => stamped(one, stampsAt))}</tbody></table></div>`
+}
+
+function stamped({ id, file, version, at, rows, verdict }: StampFact, place: string | null): Html {
+  const name = place === null ? file : html`<a href="${place}/${id}.json">${file}</a>`
+  const said = verdict?.kind === 'stress' && verdict.verdict === 'falls' ? 'falls apart' : verdict?.verdict
+  const words = verdict === null ? '' : verdict.kind === 'lookahead' ? `look-ahead ${said}` : said
+  const mark = said === 'falls apart' ? 'bad' : said === 'proved' || said === 'holds' ? 'ok' : ''
+  return html`<tr><td class="id">${name}</td><td class="n">${whole(version)}</td><td>${moment(at)}</td><td class="n">${rows === null ? '' : whole(rows)}</td><td class="${mark}">${words}</td></tr>
+`
+}
+
 /** What the page's colours and words mean. */
 export function notesSection({ silent }: Page): Html {
   return html`${silent.length > 0 && html`<details><summary>${several(silent.length, 'endpoint')} asked without a single point</summary><div class="scroll" tabindex="0"><table><tbody>${silent.map((s) => html`<tr><td class="id">${s.metric}</td><td>${s.state}</td><td>${s.reason}</td></tr>`)}</tbody></table></div></details>`}
@@ -77,5 +95,6 @@ export function notesSection({ silent }: Page): Html {
 <dt>fresh</dt><dd>The newest due point is held. <em>Awaited</em>: asked for, not there yet. <em>Behind</em>: due and not asked for. <em>Stopped</em>: asked in vain for longer than the endpoint’s tolerance.</dd>
 <dt>arrival</dt><dd>From the end of the interval to the instant at which the point could be known, as the provider’s clock or this lake saw it. Backfilled history is left out.</dd>
 <dt>violation</dt><dd>The provider now says something else than is stored. The stored value holds; both are kept.</dd>
+<dt>verdict</dt><dd>Of a stamped query: whether its plan proves that it looks nowhere ahead; one that is not proved may be clean all the same. Of a figure: whether it bears later points.</dd>
 </dl>`
 }

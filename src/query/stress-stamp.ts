@@ -1,0 +1,83 @@
+import type { Ledger } from '../ledger/ledger.ts'
+import { quote } from '../store/engine.ts'
+import type { RunDeps } from './run.ts'
+import type { SeenLags, StressAgain } from './stress-delays.ts'
+import { vintagesOf } from './vintages.ts'
+import { stress, type Stressed, type StressInput, type StressSource } from './stress.ts'
+
+/** A stress that is to be stamped, with so many earlier versions. */
+export interface StressAsked extends StressInput {
+  readonly vintages: number
+}
+
+/** Tries a figure over a pinned version: the outcome, its rows as SQL, and what is needed to try it once more. */
+export async function tryFigure(
+  ledger: Ledger,
+  source: Omit<StressSource, 'vintages'>,
+  { vintages: wanted, ...input }: StressAsked,
+  run: RunDeps,
+): Promise<{ readonly outcome: Stressed; readonly rows: string; readonly again: StressAgain }> {
+  const vintages = vintagesOf(ledger, source, wanted)
+  let told: readonly SeenLags[] = []
+  const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => (told = await input.seen(metrics))
+  const outcome = await stress({ ...source, vintages }, { ...input, seen }, run)
+  const { figure, lags, latencies, within } = input
+  return { outcome, rows: rowsSql(outcome), again: { figure, lags, latencies, within, seen: told, vintages } }
+}
+
+/** The rows of the same, tried once more. */
+export async function tryFigureAgain(
+  source: Omit<StressSource, 'vintages'>,
+  { seen, vintages, ...input }: StressAgain,
+  run: RunDeps,
+): Promise<string> {
+  return rowsSql(
+    await stress({ ...source, vintages }, { ...input, seen: async () => await Promise.resolve(seen) }, run),
+  )
+}
+
+const types = {
+  kind: 'VARCHAR',
+  name: 'VARCHAR',
+  rows: 'BIGINT',
+  changed: 'BIGINT',
+  figure: 'DOUBLE',
+  moved: 'DOUBLE',
+  falls: 'BOOLEAN',
+  share: 'DOUBLE',
+} as const
+
+type Told = Readonly<Partial<Record<keyof typeof types, string | number | boolean | null>>>
+
+/** An outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order. */
+function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
+  const told: Told[] = [
+    { kind: 'as it is', rows, figure },
+    ...runs.map(({ kind, name, rows: own, changed, figure: value, moved, falls }) => ({
+      kind,
+      name,
+      rows: own,
+      changed,
+      figure: value,
+      moved,
+      falls,
+    })),
+    ...metrics.map(({ metric, figure: value, moved, share }) => ({
+      kind: 'metric',
+      name: metric,
+      figure: value,
+      moved,
+      share,
+    })),
+    { kind: 'bears', name: 'seconds', figure: borne },
+    { kind: 'verdict', name: verdict },
+  ]
+  const cell = (value: Told[keyof Told], type: string): string =>
+    `CAST(${value === null || value === undefined ? 'NULL' : quote(String(value))} AS ${type})`
+  const lines = told.map((one, place) => {
+    const cells = Object.entries(types).map(([name, type]) => cell(one[name as keyof Told], type))
+    return `(${[place, ...cells].join(', ')})`
+  })
+  const names = Object.keys(types).join(', ')
+  return `SELECT ${names} FROM (VALUES ${lines.join(',\n ')}) AS told (place, ${names}) ORDER BY place`
+}
