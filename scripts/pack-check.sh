@@ -4,7 +4,8 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+began=()
+trap 'for pid in "${began[@]}"; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done; rm -rf "$folder"' EXIT
 
 cd "$root"
 npm pack --silent --pack-destination "$folder" >/dev/null
@@ -30,4 +31,44 @@ for page in README.md CHANGELOG.md ARCHITECTURE.md docs/trust.md docs/decisions/
 done
 expect usage node node_modules/pitlake/dist/launch.cjs --help
 expect openLake "$(npm root)/.bin/node" -p "Object.keys(require('pitlake')).join()"
+
+# A small lake from the sandbox, and what is behind its doors.
+spoken() {
+  local file=$1
+  for _ in $(seq 600); do [ -s "$file" ] && return; sleep 0.1; done
+  echo "pack check: $file stays empty" >&2
+  exit 1
+}
+node node_modules/pitlake/dist/launch.cjs sandbox >sandbox.json &
+began+=($!)
+spoken sandbox.json
+said() { node -p "JSON.parse(require('node:fs').readFileSync('sandbox.json', 'utf8')).$1"; }
+PITLAKE_METRICS_URL=$(said metrics_url) PITLAKE_METRICS_KEY=$(said metrics_key) \
+  expect points npx --no-install pitlake fetch --data lake --assets BTC --paths supply/current_pit --since 2024-01-01 --until 2024-02-01
+node node_modules/pitlake/dist/launch.cjs serve --data lake --listen 127.0.0.1:0 2>listening &
+began+=($!)
+spoken listening
+url=$(sed -n 's/^listening at //p' listening)
+expect '^{"n":31}$' node -e "fetch('$url/query?sql=SELECT+count(*)+AS+n+FROM+points').then((answer) => answer.text()).then(console.log)"
+cat >agent.cjs <<'JS'
+const { spawn } = require('node:child_process')
+const { createInterface } = require('node:readline')
+const program = spawn('npx', ['--no-install', 'pitlake', 'mcp', '--data', 'lake'], { stdio: ['pipe', 'pipe', 'inherit'] })
+const say = (message) => program.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+const capabilities = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'pack check', version: '1' } }
+const query = { sql: 'SELECT count(*) AS n FROM points', as_of: '2024-01-11T12:00:00Z' }
+say({ id: 1, method: 'initialize', params: capabilities })
+createInterface({ input: program.stdout }).on('line', (line) => {
+  const { id, result } = JSON.parse(line)
+  if (id === 1) {
+    say({ method: 'notifications/initialized' })
+    say({ id: 2, method: 'tools/call', params: { name: 'query', arguments: query } })
+  }
+  if (id !== 2) return
+  console.log(result.content[0].text)
+  program.stdin.end()
+})
+program.on('close', (code) => (process.exitCode = code))
+JS
+expect '^{"n":10}' node agent.cjs
 echo "pack check: the package works in an empty folder ($(du -h "$folder"/*.tgz | cut -f1), system node $(node --version))"
