@@ -19,7 +19,7 @@ export function deskOptions(timeout: string): readonly OptionSpec[] {
 }
 
 /** A desk at a lake, with what else its command needs. */
-export interface OpenDesk extends Disposable {
+export interface OpenDesk extends AsyncDisposable {
   readonly desk: Desk
   readonly elapsed: () => number
   readonly draw: () => string
@@ -44,18 +44,18 @@ export async function openDesk(input: Input, deps: Deps, folder: string, beside 
   const desk = new Desk(means, { signal: deps.signal, sleep: deps.sleep, stuck })
   const bound = memoryBound(memory) + beside
   const unwatch = watchMemory(bound, () => end('the answers took more memory than they may; raise --memory'))
-  const close = (): void => {
+  const close = async (): Promise<void> => {
+    await desk[Symbol.asyncDispose]()
     unwatch()
-    desk[Symbol.dispose]()
   }
   try {
     const seat = await desk.sit({})
     seat[Symbol.dispose]()
   } catch (error) {
-    close()
+    await close()
     throw error
   }
-  return { desk, elapsed: deps.elapsed, draw: randomUUID, [Symbol.dispose]: close }
+  return { desk, elapsed: deps.elapsed, draw: randomUUID, [Symbol.asyncDispose]: close }
 }
 
 /** Milliseconds for the last answer to go out. */

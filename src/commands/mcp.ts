@@ -26,7 +26,7 @@ export const mcpCommand: CommandSpec = {
 
 async function run(input: Input, deps: Deps): Promise<void> {
   const context = readContext(input, deps)
-  using opened = await openDesk(input, deps, context.settings.data)
+  await using opened = await openDesk(input, deps, context.settings.data)
   const { desk, elapsed, draw } = opened
   if (deps.signal.aborted) return
   using pages = new Pages(desk, { elapsed, draw })

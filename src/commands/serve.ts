@@ -46,7 +46,7 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const { settings, catalogue } = readContext(input, deps)
   const at = listenAt(address, settings)
   await withScratch(async (scratch) => {
-    using opened = await openDesk(input, deps, settings.data, writers * writerMemory.bytes)
+    await using opened = await openDesk(input, deps, settings.data, writers * writerMemory.bytes)
     const { desk, draw } = opened
     const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
     const shows = { ...pathsOf({ desk, scratch, draw }), ...(healthz && { '/healthz': healthz }) }

@@ -62,11 +62,12 @@ interface Opened {
  * memory of one; each has a session of its own, which sees the newest version at its beginning and keeps it. Reading takes
  * no lock: commits go on meanwhile.
  */
-export class Desk implements Disposable {
+export class Desk implements AsyncDisposable {
   readonly means: DeskMeans
   readonly #deps: DeskDeps
   readonly #turns = pLimit(atOnce)
   #last: Promise<unknown> = Promise.resolve()
+  readonly #atWork = new Set<Promise<unknown>>()
   #held: Opened | undefined
 
   constructor(means: DeskMeans, deps: DeskDeps) {
@@ -119,7 +120,7 @@ export class Desk implements Disposable {
           limit.addEventListener('abort', () => void wait(), { once: true })
         })
         try {
-          return await Promise.race([work({ folder, reach: 'views', signal: limit, sleep }), late])
+          return await Promise.race([this.#known(work({ folder, reach: 'views', signal: limit, sleep })), late])
         } finally {
           ended.abort()
         }
@@ -127,9 +128,19 @@ export class Desk implements Disposable {
     )
   }
 
-  /** Lets go of the lake. */
-  [Symbol.dispose](): void {
+  /** Lets go of the lake, once nothing is at work on it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled(this.#atWork)
     this.#leave()
+  }
+
+  async #known<T>(work: Promise<T>): Promise<T> {
+    this.#atWork.add(work)
+    try {
+      return await work
+    } finally {
+      this.#atWork.delete(work)
+    }
   }
 
   async #newest(): Promise<Opened> {

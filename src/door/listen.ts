@@ -51,7 +51,7 @@ export type Shows = Readonly<Record<string, (asked: Asked) => Promise<Shown>>>
 export interface Manner {
   /** So many at once; what comes beside is hung up on. */
   readonly readers: number
-  /** The paths that also take a POST, and may think for long. */
+  /** The paths that also take a POST; where there are some, an answer may be long in the making. */
   readonly posts: readonly string[]
 }
 
@@ -97,8 +97,8 @@ export async function listen(
     (request, response) => {
       const url = URL.canParse(request.url ?? '', 'http://here') ? new URL(request.url ?? '', 'http://here') : null
       const posted = url !== null && manner.posts.includes(url.pathname)
-      if (posted) response.setTimeout(0)
-      else request.resume()
+      if (manner.posts.length > 0) response.setTimeout(0)
+      if (!posted) request.resume()
       const asking = { url, allowed: allows(request, url, token), posted, secrets, gone: goneOf(response) }
       void answerTo(request, asking, shows).then(async (answer) => await send(request, response, answer))
     },

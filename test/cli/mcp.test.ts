@@ -80,7 +80,8 @@ let remove = async (): Promise<void> => undefined
 let agent: Agent
 beforeAll(async () => {
   ;({ folder, remove } = await makeQueryLake())
-  agent = await Agent.at(folder)
+  // Far beyond what a test may take: what is not cancelled is not mistaken for what ended in time.
+  agent = await Agent.at(folder, '--timeout', '1h')
 })
 afterAll(async () => {
   await agent[Symbol.asyncDispose]()

@@ -244,12 +244,28 @@ describe('many at once', () => {
     expect(answers.every((text) => text.startsWith('200 '))).toBe(true)
   })
 
-  test('who goes away takes his query along, also one that waits; who does not read holds up nobody', async () => {
-    const gone = new AbortController()
-    const left = Array.from({ length: 6 }, async () => await query(endless, {}, { signal: gone.signal }))
-    const ends = Promise.allSettled(left)
-    gone.abort()
-    expect((await ends).every(({ status }) => status === 'rejected')).toBe(true)
+  test('who goes away takes his query along, also one that waits; a stop ends what is under way; nothing is left', async () =>
+    await withOwnFolder(async (home) => {
+      const parts = (): number => readdirSync(home, { recursive: true, encoding: 'utf8' }).filter(isPart).length
+      // Far beyond what a test may take: what is not cancelled is not mistaken for what ended in time.
+      const own = await serve({}, ['--timeout', '1h'])
+      const never = `${own.url}/query?sql=${encodeURIComponent(endless)}`
+      const gone = new AbortController()
+      const left = Array.from({ length: 6 }, async () => await fetch(never, { signal: gone.signal }))
+      const ends = Promise.allSettled(left)
+      await until(() => parts() === 3, 'three answers at work')
+      gone.abort()
+      expect((await ends).every(({ status }) => status === 'rejected')).toBe(true)
+      expect(await (await fetch(`${own.url}/query?sql=SELECT+3+AS+three`)).text()).toBe('{"three":3}\n')
+      await until(() => parts() === 0, 'the end of the others')
+      const asked = Promise.allSettled([fetch(never)])
+      await until(() => parts() === 1, 'an answer at work')
+      expect(await own.stop()).toMatchObject({ code: 0 })
+      await asked
+      expect(readdirSync(home)).toEqual([])
+    }))
+
+  test('who does not read holds up nobody', async () => {
     const idle = await Promise.all(
       Array.from({ length: 4 }, async () => await unread(`/query?sql=${encodeURIComponent(long)}`)),
     )
@@ -264,24 +280,23 @@ describe('many at once', () => {
     expect((await fetch(`${hasty.url}/query?sql=SELECT+1`)).status).toBe(200)
     expect(await hasty.stop()).toMatchObject({ code: 0 })
   })
-
-  test('a stop ends what is under way, and nothing of it is left', async () => {
-    const home = mkdtempSync(join(tmpdir(), 'pitlake-serve-'))
-    const before = process.env['TMPDIR']
-    process.env['TMPDIR'] = home
-    try {
-      const own = await serve()
-      const asked = fetch(`${own.url}/query?sql=${encodeURIComponent(endless)}`).catch((error: unknown) => error)
-      await until(() => readdirSync(home).length > 0, 'its folder')
-      expect(await own.stop()).toMatchObject({ code: 0 })
-      await asked
-      expect(readdirSync(home)).toEqual([])
-    } finally {
-      process.env['TMPDIR'] = before
-      rmSync(home, { recursive: true, force: true })
-    }
-  })
 })
+
+const isPart = (name: string): boolean => name.endsWith('.part')
+
+/** Has the system's temporary folder be one of its own meanwhile. */
+async function withOwnFolder(work: (home: string) => Promise<void>): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'pitlake-serve-'))
+  const before = process.env['TMPDIR']
+  process.env['TMPDIR'] = home
+  try {
+    await work(home)
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+    rmSync(home, { recursive: true, force: true })
+  }
+}
 
 /** Asks, waits for the head of the answer and reads no further. */
 async function unread(path: string): Promise<Socket> {

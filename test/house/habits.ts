@@ -24,6 +24,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   dgram: [],
   undici: ['src/net/http.ts'],
   '@duckdb/node-api': ['src/store/engine.ts'],
+  '@modelcontextprotocol/server': ['src/door/mcp.ts'],
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
   timers: ['src/commands/cli.ts', 'src/index.ts', 'src/sandbox/'],
