@@ -41,7 +41,8 @@ const ofHistory: TableLabel = {
   present: ['id', 'valid_from', 'valid_to'],
 }
 
-function labelOf(schema: string, table: string): TableLabel | undefined {
+/** What is known of the rows of a table; undefined where its rows are dated for nobody. */
+export function labelOf(schema: string, table: string): TableLabel | undefined {
   if (schema === 'history') return ofHistory
   return schema === 'main' && Object.hasOwn(tableLabels, table) ? tableLabels[table] : undefined
 }

@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest'
+import { openShadow } from '../../src/query/proof/shadow.ts'
+import { labelOf, tableLabels, type TableLabel } from '../../src/query/proof/tables.ts'
+import { type Engine, quoteName } from '../../src/store/engine.ts'
+import { columnsOf } from '../../src/store/parquet.ts'
+import { arrivals, type FullLake, metrics, withFullLake } from '../helpers/full-lake.ts'
+import { times } from '../helpers/shares.ts'
+import { withViews } from '../helpers/views.ts'
+
+/*
+ * What a proof from the plan assumes of the lake's own views and macros, held against the real ones on a lake that has
+ * something in each: of no row more is known than its label says.
+ */
+
+const cuts = times('PITLAKE_LABEL_CUTS', 3, 12)
+
+/** Something of the lake, what the proof assumes of it, and the rows of it that it is about. */
+interface Assumed {
+  readonly name: string
+  readonly from: string
+  readonly label: TableLabel
+}
+
+const decisions = `(SELECT ts, asset FROM calendar('2026-02-01', '2026-03-20', '17 hours'), (VALUES ('BTC'), ('ETH')) AS a (asset))`
+const joins: Readonly<Record<string, string>> = {
+  pit_join: `pit_join('asked', '${metrics.supply}', '24h', max_age := '9 days')`,
+  pit_window: `pit_window('asked', '${metrics.plain}', '24h', 3)`,
+  pit_long: `pit_long('asked', ['${metrics.supply}', '${metrics.plain}', 'price_usd'], '24h', latency := '2 hours')`,
+}
+const universe = `pit_universe('asked')`
+const coarse = `resample('${metrics.everyInterval}', '10m', '1h')`
+
+async function assumed(lake: Engine): Promise<readonly Assumed[]> {
+  const histories = await lake.rows<{ name: string }>(
+    `SELECT view_name AS name FROM duckdb_views() WHERE schema_name = 'history' ORDER BY 1`,
+  )
+  const views = Object.entries(tableLabels).filter(([name]) => !name.startsWith('proof_'))
+  return [
+    ...views.map(([name, label]) => ({ name, from: name, label })),
+    ...histories.map(({ name }) => ({
+      name: `history.${name}`,
+      from: `history.${quoteName(name)}`,
+      label: labelOf('history', name) ?? { clock: null },
+    })),
+    { name: 'resample', from: coarse, label: tableLabels['proof_coarse'] ?? { clock: null } },
+  ]
+}
+
+/** The rows that a label calls known at an instant, as they are told: the end of a version as far as it is told by then. */
+function knownAt({ from, label }: Assumed, columns: readonly string[], at: string): string {
+  const { clock, until = [], later = [], guard } = label
+  const told = columns.flatMap((name) => {
+    if (later.includes(name)) return []
+    const own = quoteName(name)
+    return [until.includes(name) ? `CASE WHEN ${own} <= ${at} THEN ${own} END AS ${own}` : own]
+  })
+  const where = [clock === null ? 'true' : `${clock} <= ${at}`, guard ?? 'true']
+  return `SELECT ${told.join(', ')} FROM ${from} WHERE ${where.join(' AND ')}`
+}
+
+/** Rows that differ between the whole lake and the lake cut at an instant. */
+async function differing(lake: Engine, at: string, sql: string): Promise<number> {
+  const asked = (table: string): string => `CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`
+  await lake.run(asked('whole'))
+  await lake.run(`SET VARIABLE as_of = ${at}`)
+  await lake.run(asked('cut'))
+  await lake.run('SET VARIABLE as_of = NULL')
+  const [row] = await lake.rows(
+    `SELECT count(*) AS n FROM ((FROM whole EXCEPT ALL FROM cut) UNION ALL (FROM cut EXCEPT ALL FROM whole))`,
+  )
+  return Number(row?.['n'])
+}
+
+function instants(lake: FullLake): readonly string[] {
+  const all = arrivals(lake)
+  const polls = lake.commits.slice(2, 2 + cuts)
+  const drawn = Array.from({ length: cuts }, (_, n) => all[Math.floor(((n + 0.5) / cuts) * all.length)] ?? 0)
+  return [...polls, ...polls.map((at) => at - 1), ...drawn].map((at) => `make_timestamptz(${at}::BIGINT)`)
+}
+
+async function labelsHold(full: FullLake, lake: Engine): Promise<void> {
+  const all = await assumed(lake)
+  expect(all.length).toBeGreaterThan(12)
+  for (const one of all) {
+    const columns = (await columnsOf(lake, one.from)).map(({ name }) => name)
+    const nulls = (one.label.present ?? []).map((name) => `${quoteName(name)} IS NULL`)
+    const [row] = await lake.rows(
+      `SELECT count(*) AS n, count(*) FILTER (${nulls.join(' OR ') || 'false'}) AS nulls FROM ${one.from}`,
+    )
+    if (one.name !== 'registry_findings') expect(Number(row?.['n']), one.name).toBeGreaterThan(0)
+    expect(Number(row?.['nulls']), one.name).toBe(0)
+    for (const at of instants(full))
+      expect(await differing(lake, at, knownAt(one, columns, at)), `${one.name} as of ${at}`).toBe(0)
+  }
+}
+
+async function joinsHold(full: FullLake, lake: Engine): Promise<void> {
+  for (const [name, from] of Object.entries(joins)) {
+    const [row] = await lake.rows(`SELECT count(v) AS n, count(*) FILTER (available_at > ts) AS early FROM ${from}`)
+    expect([Number(row?.['n']) > 0, Number(row?.['early'])], name).toEqual([true, 0])
+    for (const at of instants(full))
+      expect(await differing(lake, at, `SELECT * FROM ${from} WHERE ts <= ${at}`), `${name} as of ${at}`).toBe(0)
+  }
+  const [met] = await lake.rows(`SELECT count(*) AS n, count(*) FILTER (valid_from > ts) AS early FROM ${universe}`)
+  expect([Number(met?.['n']) > 0, Number(met?.['early'])]).toEqual([true, 0])
+  const start = `(SELECT known_since FROM registry_start)`
+  for (const at of instants(full))
+    expect(await differing(lake, at, `SELECT * FROM ${universe} WHERE ts <= ${at} AND ts >= ${start}`), at).toBe(0)
+}
+
+async function macrosAgree(full: FullLake, lake: Engine): Promise<void> {
+  const shadow = await openShadow(lake)
+  try {
+    await shadow.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
+    for (const from of [...Object.values(joins), universe, coarse, `calendar('2026-02-01', '2026-03-01', '1 day')`]) {
+      const [real, own] = [await columnsOf(lake, from), await columnsOf(shadow, from)]
+      expect(
+        own.map(({ name }) => name),
+        from,
+      ).toEqual(real.map(({ name }) => name))
+      const instant = (type: string): boolean => /^(?:TIMESTAMP|DATE)/.test(type)
+      expect(
+        own.map(({ type }) => instant(type)),
+        from,
+      ).toEqual(real.map(({ type }) => instant(type)))
+    }
+    const days = `SELECT * FROM calendar('2026-02-01', '2026-03-01', '1 day')`
+    for (const at of instants(full)) expect(await differing(lake, at, days)).toBe(0)
+  } finally {
+    shadow.close()
+  }
+}
+
+test('what the proof assumes of views and macros is true of the real ones: labels, joins, columns', async () => {
+  await withFullLake(7, null, async (full) => {
+    await withViews(full.root, async (lake) => {
+      await lake.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
+      await labelsHold(full, lake)
+      await joinsHold(full, lake)
+      await macrosAgree(full, lake)
+    })
+  })
+})
