@@ -135,6 +135,7 @@ test('what the proof assumes of views and macros is true of the real ones: label
   await withFullLake(7, null, async (full) => {
     await withViews(full.root, async (lake) => {
       await lake.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
+      expect(instants(full).length).toBeGreaterThanOrEqual(3 * cuts)
       await labelsHold(full, lake)
       await joinsHold(full, lake)
       await macrosAgree(full, lake)
