@@ -231,3 +231,12 @@ test('what a commit replaces is gone from its instant on, and an acceptance is k
     for (const observed of [iso(9), null]) expect(await read(engine, observed)).toMatchObject(last)
   })
 })
+
+test('at the instant at which a window was asked it was', async () => {
+  await withViews(root, async (engine) => {
+    const window = async (at: string): Promise<string | undefined> =>
+      (await read(engine, at))['coverage']?.find((line) => line.includes(' 17-18 '))
+    expect(await window(`${iso(7)} 23:59:59.999999`)).toBe('A1 17-18 empty asked - verified -')
+    expect(await window(iso(8))).toBe('A1 17-18 empty asked 08 verified -')
+  })
+})
