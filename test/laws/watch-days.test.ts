@@ -217,10 +217,15 @@ function expectCheap(bench: Bench, points: readonly Sighted[], diary: Diary): ob
 async function expectWithin(bench: Bench, soak: Soak, diary: Diary): Promise<void> {
   using ledger = await Ledger.openToRead(soak.data)
   const answered = pointRequests(bench).filter(({ status, at }) => status === 200 && !brokenOff(diary, at))
+  const { now } = soak.lives
   for (const [from, credits] of diary.budgets) {
-    if (from > soak.lives.now) continue
-    expect(requestTotals(ledger, (from + day) * 1_000_000).day_credits, instant(from)).toBeLessThanOrEqual(credits)
-    expect(answered.filter(({ at }) => dayOf(at) === from).length, instant(from)).toBeLessThanOrEqual(credits)
+    const spent = answered.filter(({ at }) => dayOf(at) === from).length
+    expect(spent, instant(from)).toBeLessThanOrEqual(credits)
+    // The lake itself tells what was spent since an instant.
+    if (from !== dayOf(now)) continue
+    const { day_credits } = requestTotals(ledger, (from + day) * 1_000_000)
+    expect(day_credits, instant(from)).toBeLessThanOrEqual(credits)
+    expect(day_credits).toBeGreaterThanOrEqual(spent)
   }
 }
 
