@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { RequestRow } from '../../src/ledger/entry.ts'
 import type { Outcome } from '../../src/net/outcome.ts'
 import type { RegistryAsking } from '../../src/registry/asking.ts'
+import { ownNames } from '../../src/registry/columns.ts'
 import { readFeed, readPages, readWhole } from '../../src/registry/reading.ts'
 import { verdictOf } from '../../src/registry/summary.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -166,6 +167,11 @@ describe('a list', () => {
     expect(await read(() => listed([], 'c'))).toMatch(/pages without an end/)
   })
 
+  test('that is not there is no list, and says so', async () => {
+    const gone = { outcome: { kind: 'gone', status: 404, code: null, words: 'no such list' } as Partial<Outcome> }
+    expect(await read(() => gone)).toBe('/issuers: 404: no such list')
+  })
+
   test('has room for so many bytes and until an instant', async () => {
     const clock = { now: 5 }
     expect(await read((n) => listed([`i${n}`], n < 1 ? 'c' : null), { bytes: 1e6, until: 5 }, clock)).toEqual([
@@ -224,4 +230,11 @@ test.each([
   ['undecodable', 'incomplete'],
 ])('a run that was stopped by %s ends as %s', (stopped_by, kind) => {
   expect(verdictOf({ stopped_by, words: null, resume_at: null })?.kind ?? null).toBe(kind)
+})
+
+test('no resource of a catalogue may have the name of a table that is ours, nor a field that of a column', () => {
+  const tables = ['absorbed', 'schema_changes', 'registry_findings', 'snapshots', 'events', 'raw', 'history']
+  expect(ownNames.tables).toEqual(expect.arrayContaining(tables))
+  const columns = ['id', 'at', 'op', 'layer', 'entity', 'removed', 'record', 'superseded_at', 'hash']
+  expect(ownNames.columns).toEqual(expect.arrayContaining(columns))
 })

@@ -1,0 +1,81 @@
+import { mkdirSync, rmSync, truncateSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect, test } from 'vitest'
+import { liveFiles } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
+import { assetsFile, inLake, pointsFile, registryFile } from '../../src/store/layout.ts'
+import { adoptLost } from '../../src/upkeep/adopt.ts'
+import { readFound, writtenBy } from '../../src/upkeep/adopt-files.ts'
+import { lose } from '../helpers/adopting.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+test('a file without a journal is known by its place, its footer and its rows', () =>
+  inFolder(async (root) => {
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    const write = async (path: string, footer: string): Promise<void> => {
+      mkdirSync(dirname(inLake(root, path)), { recursive: true })
+      await engine.run(
+        `COPY (SELECT n AS a FROM range(3) r(n)) TO ${quote(inLake(root, path))} (FORMAT parquet${footer})`,
+      )
+    }
+    const find = async (path: string, lake = 'L') => await readFound({ engine, root }, path, lake)
+    const own = `, KV_METADATA {pitlake_lake: 'L', pitlake_version: '5'}`
+    const events = registryFile('events', '0000000003-x', null)
+    await write(events, own)
+    const found = { table: 'events', metric: null, interval: null, rows: 3, digest: null, datedAt: 0 }
+    expect(await find(events)).toMatchObject({ ...found, path: events, version: 5 })
+    // The later of what its name and its footer say.
+    const later = registryFile('events', '0000000007-x', null)
+    await write(later, own)
+    expect(await find(later)).toMatchObject({ version: 7 })
+    expect(await find(events, 'M')).toEqual({ path: events, why: 'it is of the lake L' })
+    await write(events, '')
+    expect(await find(events)).toEqual({ path: events, why: 'its footer names no lake' })
+    // The listing of assets never did.
+    const assets = assetsFile('0000000003-x')
+    await write(assets, '')
+    expect(await find(assets)).toMatchObject({ table: 'metric_assets', version: 3, rows: 3 })
+    await write(events, `, KV_METADATA {pitlake_lake: 'L', pitlake_digest: '7'}`)
+    expect(await find(events)).toEqual({ path: events, why: 'its digest does not hold' })
+    truncateSync(inLake(root, events), 60)
+    expect(await find(events)).toEqual({ path: events, why: 'it cannot be read' })
+    for (const path of ['registry/raw/0000000003-x.json.zst', 'other/0000000003-x.parquet'])
+      expect(await find(path)).toEqual({ path, why: 'bodies as received and files of unknown tables are not taken up' })
+  }))
+
+test('when a file was written, and whether by a change of rules, is told by its name', () => {
+  const named = (name: string) => writtenBy(pointsFile('m/x', '24h', name))
+  const at = Date.UTC(2026, 0, 2, 3, 4, 5, 678) * 1000
+  expect(named('0000000012-20260102t030405678z-99-x')).toEqual({ at, redate: false })
+  expect(named('0000000012-20260102t030405678z-99-redate-x')).toEqual({ at, redate: true })
+  expect(named('x')).toEqual({ at: 0, redate: false })
+})
+
+test('what is adopted is one version later than all that its files name, dated by the clock of the adopting', () =>
+  inFolder(async (root) => {
+    const deps = rewriteDeps()
+    const ledger = await Ledger.open(root)
+    await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 5 })
+    const { lake } = ledger.head()
+    const [file] = liveFiles(ledger)
+    ledger.close()
+    if (!file) throw new Error('no file')
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    const path = quote(inLake(root, file.path))
+    await engine.run(`CREATE TABLE held AS FROM read_parquet(${path}, hive_partitioning = false)`)
+    await engine.run(
+      `COPY held TO ${path} (FORMAT parquet, KV_METADATA {pitlake_lake: ${quote(lake ?? '')}, pitlake_version: '41'})`,
+    )
+    lose(root)
+    deps.clock.now += 86_400
+    await adoptLost(root, { catalogue, synthetic: true }, deps)
+    using adopted = await Ledger.open(root)
+    expect(adopted.head()).toMatchObject({ lake, version: 42, committed_at: deps.clock.now * 1_000_000 })
+    expect(liveFiles(adopted)).toMatchObject([
+      { path: file.path, rows: file.rows, min_t: file.min_t, max_t: file.max_t },
+    ])
+    rmSync(inLake(root, 'spool'), { recursive: true, force: true })
+  }))
