@@ -33,6 +33,11 @@ test('status --check judges by the limits that flags give: up to them it is trus
       '6 stale: 1 series lacks a point that was not to be so late: due for up to 12 h',
     )
     expect((await look('status --check --max-late soon')).code).toBe(2)
+    // One line asks for no more than it says: rules are not held against arrivals for it.
+    const rules = async (flags: string): Promise<unknown> =>
+      (JSON.parse((await look(`status --json${flags}`)).out) as { rules: unknown }).rules
+    expect(await rules('')).toEqual({ disproved: 0, imprecise: 0, imprecise_points: 0 })
+    expect(await rules(' --check')).toBeNull()
   }))
 
 test('status says what is refused, what was withdrawn, and which job is at work', () =>
