@@ -16,7 +16,8 @@ async function withLake(work: (look: (line: string) => Promise<Ended>, data: str
     using ledger = await Ledger.open(data)
     await commit(ledger, draftOf(data, 1), commitDeps())
     ledger.close()
-    const world = { now: () => 3.5 * day * 1000 }
+    // What goes on until it is told to stop is told so at once.
+    const world = { now: () => 3.5 * day * 1000, signal: AbortSignal.abort() }
     await work(async (line) => await pitlake(root, line.split(' '), {}, world), data)
   })
 }

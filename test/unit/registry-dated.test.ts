@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type { Fields } from '../../src/registry/json.ts'
+import { quoteList } from '../../src/store/engine.ts'
 import { withRegistryBench } from '../helpers/registry-bench.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -68,7 +70,19 @@ test('every date shows its own state: bases, deltas, removals, a new base, nothi
       const layers = '01 base, 02 base, 02 delta, 03 base, 03 delta, 04 base, 04 delta, 05 base, 06 base, 06 delta'
       expect((await layersOf(bench.root, 'provenance')).join(', ')).toBe(layers)
       await makeViews(bench.root)
+      const ledger = await Ledger.openToRead(bench.root)
+      const listed = [...new Set(liveFiles(ledger, { table: 'snapshots' }).map(({ path }) => join(bench.root, path)))]
+      ledger.close()
       await withViews(bench.root, async (engine) => {
+        // Only a whole layer says how many rows it has.
+        const counts = await engine.rows(
+          `SELECT resource, list(DISTINCT rows::INT) AS rows FROM read_parquet(${quoteList(listed)}) WHERE delta IS NULL
+             AND resource IN ('issuers', 'provenance') GROUP BY ALL ORDER BY ALL`,
+        )
+        expect(counts.map(({ resource, rows }) => `${String(resource)} ${String(rows)}`)).toEqual([
+          'issuers 30',
+          'provenance 40',
+        ])
         for (const [date, wanted] of truth) {
           const where = `WHERE snapshot_date = DATE '${date}'`
           for (const table of tables) {

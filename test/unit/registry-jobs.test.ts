@@ -6,6 +6,7 @@ import { registryStatus } from '../../src/registry/status.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { everyByte, contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { passingFacts } from '../../src/registry/state.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -97,7 +98,9 @@ test('a snapshot that loses much is held back until a person accepts it', async 
     await bench.sync()
     const before = await standing(bench.root)
     for (let n = 0; n < 12; n++) small.world.put('products', `p${n}`, null)
-    await expect(bench.snapshot()).rejects.toThrow(/held back.*products 20 -> 8, deployments 40 -> 16.*--accept-shrink/)
+    await expect(bench.snapshot()).rejects.toThrow(
+      /held back.*products 20 -> 8, deployments 40 -> 16 \(36 of 90 records gone\).*--accept-shrink/,
+    )
     expect(await standing(bench.root)).toEqual(before)
     small.broken.set('/snapshot', text('{"issuers":[],"cursor":"c"}'))
     await expect(bench.snapshot()).rejects.toThrow(/issuers 30 -> 0, products 20 -> missing/)
@@ -308,5 +311,28 @@ test('clocks more than an hour apart end a poll after its first answer; a sandbo
     const onEvent = (event: RegistryEvent): void => void (event.kind === 'note' && notes.push(event.text))
     await bench.sync({ deps: { now: () => ahead * 1000, nowMicros: () => ahead * 1_000_000, onEvent } })
     expect(notes.filter((text) => text.includes('clock'))).toHaveLength(1)
+  })
+})
+
+test('what an answer says of limits is kept for whoever asks next, and each 304 is counted', async () => {
+  await withSmall(async (small, bench) => {
+    const limits = {
+      'x-ratelimit-limit': '120;w=60',
+      'x-quota-daily-remaining': '7',
+      'x-ratelimit-reset': 'x'.repeat(100),
+    }
+    small.broken.set('/changes/head', () => Response.json({ cursor: 'e0.0' }, { headers: limits }))
+    small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
+    const facts = async () => {
+      using ledger = await Ledger.openToRead(bench.root)
+      return passingFacts(ledger)
+    }
+    await bench.snapshot()
+    const { 'x-ratelimit-reset': _, ...short } = limits
+    expect(await facts()).toMatchObject({ limits: short, notModified: 0 })
+    bench.clock.now += 7200
+    await bench.snapshot()
+    // One list of each resource.
+    expect((await facts()).notModified).toBe(6)
   })
 })
