@@ -43,16 +43,21 @@ test('a key is known since it was told first, and a change that is told again is
     `SELECT 'issuers' AS resource, '${path}' AS path, ${at(seconds)} AS "at", ${initial} AS initial, ${kind}::VARCHAR AS kind, ${value}::VARCHAR AS value`
   const changes = [
     [row('a', 100, true), row('a.b', 300, false), row('c', 300, false)].join(' UNION ALL '),
-    [row('a', 500, false), row('a.b', 200, false), row('c', 400, false, `'value'`, `'x'`)].join(' UNION ALL '),
+    [
+      row('a', 500, false),
+      row('a.b', 200, false),
+      row('c', 400, false, `'value'`, `'x'`),
+      row('c', 450, false, `'value'`, `'y'`),
+    ].join(' UNION ALL '),
   ]
   await withTables({ schema_changes: changes }, async (ledger, engine) => {
     const { top, told } = (await readKeys(ledger, engine)).get('issuers') ?? {}
     expect([top?.get('a')?.since, top?.get('a')?.below.get('b')?.since, top?.get('c')?.since]).toEqual(
       [100, 200, 300].map((seconds) => seconds * 1_000_000),
     )
-    expect([...(told ?? [])]).toHaveLength(1)
+    expect([...(told ?? [])]).toHaveLength(2)
     // What the first snapshot showed is no change, whatever was told of it later.
-    expect(await countSchemaChanges(ledger, engine)).toBe(3)
+    expect(await countSchemaChanges(ledger, engine)).toBe(4)
   })
 })
 
