@@ -1,10 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
+import { heldCoverage } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { passingFacts } from '../../src/registry/state.ts'
 import { inLake, places } from '../../src/store/layout.ts'
-import { checkClock, clockNote } from '../../src/upkeep/clock-ahead.ts'
-import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { checkClock, clockNote, mendClock } from '../../src/upkeep/clock-ahead.ts'
+import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
 
 const now = Date.UTC(2026, 0, 2) * 1000
 const [hour, year] = [3600 * 1e6, 365 * 86_400 * 1e6]
@@ -55,5 +57,31 @@ test('a run of the future that made no version is a notice, whatever of it was w
       expect(found()).toEqual([
         'notice clock_ahead journal: a run was at work at 2026-01-02T01:00:00Z, which has not come yet',
       ])
+    })
+})
+
+test('mending takes back what the future told: answers beyond an hour, and when the feed was read last', async () => {
+  const mended = now + 2 * hour
+  const seconds = mended / 1e6
+  const line = (value: number) => ({ after: 0, soft: { 'registry.polled': { at: now + year, value } } })
+  for (const [ahead, polled] of [
+    // Rather too early than too late: after the commit that came before, or never.
+    [[now, now + year], now / 1000],
+    [[now + year], null],
+  ] as const)
+    await withVersions(false, ahead, async (ledger) => {
+      mkdirSync(inLake(ledger.root, places.runs), { recursive: true })
+      writeFileSync(inLake(ledger.root, `${places.runs}/r.jsonl`), `${JSON.stringify(line((now + year) / 1000))}\n`)
+      const covered = [3600, 3601].map((late, n) => coverageRow(n, 0, seconds + late, { state: 'empty' }))
+      const draft = { job: 'fetch', run: 'r', provider: { metrics: 'p', synthetic: false } }
+      await commit(
+        ledger,
+        { ...draft, series: [seriesRow(0), seriesRow(1)], coverage: covered },
+        commitDeps({ nowMicros: () => now + year + hour }),
+      )
+      expect(await mendClock(ledger, commitDeps({ nowMicros: () => mended }))).toHaveLength(1)
+      expect(checkClock(ledger, mended)).toEqual([])
+      expect(passingFacts(ledger).polled).toBe(polled)
+      expect([...heldCoverage(ledger).values()].flat().map(({ series }) => series)).toEqual([seriesRow(0).id])
     })
 })
