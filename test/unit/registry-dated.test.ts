@@ -75,14 +75,11 @@ test('every date shows its own state: bases, deltas, removals, a new base, nothi
       ledger.close()
       await withViews(bench.root, async (engine) => {
         // Only a whole layer says how many rows it has.
-        const counts = await engine.rows(
-          `SELECT resource, list(DISTINCT rows::INT) AS rows FROM read_parquet(${quoteList(listed)}) WHERE delta IS NULL
-             AND resource IN ('issuers', 'provenance') GROUP BY ALL ORDER BY ALL`,
+        const counts = await engine.rows<{ line: string }>(
+          `SELECT concat_ws(' ', resource, string_agg(DISTINCT rows::INT::VARCHAR, ',')) AS line FROM read_parquet(${quoteList(listed)}) WHERE delta IS NULL
+             AND resource IN ('issuers', 'provenance') GROUP BY resource ORDER BY resource`,
         )
-        expect(counts.map(({ resource, rows }) => `${String(resource)} ${String(rows)}`)).toEqual([
-          'issuers 30',
-          'provenance 40',
-        ])
+        expect(counts.map(({ line }) => line)).toEqual(['issuers 30', 'provenance 40'])
         for (const [date, wanted] of truth) {
           const where = `WHERE snapshot_date = DATE '${date}'`
           for (const table of tables) {
