@@ -121,13 +121,13 @@ test('what verify found in the registry is taken note of by id, by resource and 
       /^1 accepted \(version/,
     )
     expect(await ends(0, 'violations', 'accept', one?.id ?? '', '--why', 'twice')).toMatch(/^0 accepted .*1 had been/)
-    const half = JSON.parse(await ends(4, 'verify', '--resources', 'issuers', '--all', '--json')) as {
+    const half = JSON.parse(await ends(4, 'verify', '--resources', 'issuers', '--budget', '20', '--json')) as {
       registry: object
     }
     expect(half.registry).toMatchObject({ accepted: 1, findings: [{ kind: 'lost_event', id: retired }] })
     clock.now += 60
     await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'known')
-    const told = await ends(0, 'verify', '--resources', 'issuers', '--all')
+    const told = await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
     expect(told).toMatch(/^accepted +2 contradictions, not told again$/m)
     expect(await query('SELECT accepted_at IS NULL AS open, why FROM registry_findings ORDER BY why')).toBe(
       '{"open":false,"why":"known"}\n{"open":false,"why":"they said so"}\n',
@@ -138,13 +138,13 @@ test('what verify found in the registry is taken note of by id, by resource and 
     // Another record is another finding; what a snapshot takes over is settled.
     faults(`silent-change:record=issuers/${silent},field=website,value=https://third.example`)
     clock.now += 60
-    await ends(4, 'verify', '--resources', 'issuers', '--all')
+    await ends(4, 'verify', '--resources', 'issuers', '--budget', '20')
     expect(listed(await ends(0, 'violations', 'list', '--json')).map(({ kind }) => kind)).toEqual(['silent_change'])
     clock.now += 86_400
     await ends(0, 'registry', 'snapshot')
     expect(await ends(0, 'violations', 'list')).toBe('0 not accepted, 2 accepted, 1 settled\n')
     expect(listed(await ends(0, 'violations', 'list', '--all', '--json'))).toHaveLength(3)
-    await ends(0, 'verify', '--resources', 'issuers', '--all')
+    await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
   }))
 
 test('findings of verify stay as they are through doctor, compact, vacuum, backup, publish and replay', async () =>
