@@ -30,7 +30,8 @@ function point(metric: string, interval: '1h' | '24h', place: number, v: number,
   const length = interval === '1h' ? hour : day
   const t = start + place * length
   const arrived = iso(t + length + lag)
-  const seen = metric === stressMetrics.signal ? { basis: 'provider', computed_at: arrived } : {}
+  // The provider told this instant: files leave it out where it is that of the arrival.
+  const seen = metric === stressMetrics.signal ? { basis: 'provider' } : {}
   const currency = metric === stressMetrics.wave ? 'native' : null
   return { metric, asset: 'BTC', interval, t: iso(t), available_at: arrived, v, currency, ...seen }
 }

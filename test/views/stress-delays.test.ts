@@ -66,8 +66,8 @@ test('floors hold back only what came sooner than they say, of their endpoint an
   const lag = { p50: 120, p95: 420, p99: 600, max: 720 }
   const unknown = { p50: null, p95: null, p99: null, max: null }
   const delay = asLateAs('p95', [
-    { metric: signal, interval: '1h', ...lag },
     { metric: signal, interval: '24h', ...lag, p95: 9e6 },
+    { metric: signal, interval: '1h', ...lag },
     { metric: wave, interval: '24h', ...unknown },
   ])
   const sql =
