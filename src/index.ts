@@ -24,6 +24,7 @@ import {
 import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './query/doubts.ts'
 import { type Empty, Filled } from './query/filled.ts'
 import { type Moment, openQuery, type QueryOptions, type Setting, setMoment } from './query/lake.ts'
+import { clipped, type FunctionOptions, proveAnswering, type Rows } from './query/lookahead-function.ts'
 import { notesOn } from './query/notes.ts'
 import { checkDecisions, type Panel, type PanelSpec, type PanelSql, panelSql, specOf } from './query/panel.ts'
 import { pointsSql, type PointsFilter, standardsOf } from './query/points.ts'
@@ -35,6 +36,7 @@ import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 import { seenLags } from './report/seen-lags.ts'
 
 export { LakeError } from './errors.ts'
+export type { FunctionOptions, Given, Rows } from './query/lookahead-function.ts'
 export type { Parameters } from './store/parameters.ts'
 export type { Explained } from './query/explain-change.ts'
 export type { Calendar, Join, Windowed } from './query/joined.ts'
@@ -108,7 +110,12 @@ export interface LookaheadOptions {
 export async function openLake(folder: string, options: QueryOptions = {}): Promise<Lake> {
   const path = resolve(folder)
   const engine = await openQuery(path, options)
-  const seat: Seat = { path, options, engine, notes: [], waiting: ownNames(Object.keys(options.set ?? {})) }
+  return lakeOn({ path, options, engine, notes: [], waiting: ownNames(Object.keys(options.set ?? {})) })
+}
+
+/** The calls on an open session. */
+function lakeOn(seat: Seat): Lake {
+  const { path } = seat
   const inTurn = turns()
   const call: Call = async (work, { signal } = {}) =>
     inTurn(async () => {
@@ -248,6 +255,23 @@ export async function stress(folder: string, query: string | URL, options: Stres
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => seenLags(ledger, catalogue, metrics)
   const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }
   return await stressQuery(source, { figure, lags, latencies, within, seen }, run)
+}
+
+/**
+ * Proves or disproves that a function looks ahead: it gets a lake, as it is, cut, and with another future, and gives rows with
+ * an instant each, an Arrow table or objects.
+ */
+export async function lookahead(
+  work: (lake: Lake) => Promise<Rows> | Rows,
+  folder: string,
+  options: FunctionOptions & CallOptions = {},
+): Promise<Proof> {
+  const path = resolve(folder)
+  return await proveAnswering(path, work.toString(), options, async (session, world) => {
+    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [] })
+    const universe: Lake['universe'] = async (at, own) => lake.universe(clipped(at, world), own)
+    return await work(Object.assign(Object.create(lake) as Lake, { universe, refresh: lake.version }))
+  })
 }
 
 /** What the calls on one lake share. */

@@ -11,8 +11,9 @@ Everything is asked through the views and macros of `lake.duckdb`, as on the com
 
 from .errors import LakeError, LakeWarning
 from .lake import Lake, open
+from .lookahead import Verdict, lookahead
 from .magic import load_ipython_extension
 from .result import Result
 
-__all__ = ["Lake", "LakeError", "LakeWarning", "Result", "load_ipython_extension", "open"]
+__all__ = ["Lake", "LakeError", "LakeWarning", "Result", "Verdict", "load_ipython_extension", "lookahead", "open"]
 __version__ = "0.1.0"

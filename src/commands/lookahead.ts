@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { folded } from '../query/folded.ts'
 import { openQuery } from '../query/lake.ts'
+import type { TrialInput } from '../query/lookahead-runs.ts'
 import { openWorlds } from '../query/lookahead-world.ts'
 import { type Difference, type Proof, proveNoLookahead } from '../query/lookahead.ts'
 import { guarded, runScript } from '../query/run.ts'
@@ -10,7 +11,8 @@ import { noteOf } from '../query/stamp.ts'
 import type { StampNote } from '../query/stamped.ts'
 import { countOption, readContext } from './context.ts'
 import { readGiven } from './given.ts'
-import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { proveTold } from './lookahead-function.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookahead: CommandSpec = {
@@ -30,6 +32,7 @@ export const lookahead: CommandSpec = {
     { flags: '--cutoffs N', about: 'how many times it runs without a part of the future', default: '50' },
     { flags: '--tolerance X', about: 'relative difference of doubles that counts as none', default: '0' },
     { flags: '--explain', about: 'tell every reason of a proof from the plan, however many' },
+    { flags: '--function', about: 'FILE is the name of a function, whose program is on standard input and output' },
     { flags: '--timeout SECONDS', about: 'give up after so long', default: '600' },
   ],
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
@@ -40,38 +43,51 @@ points with larger or smaller values, or some of them missing. Of a leak it is s
 later points, on their existence, or on the registry. Statements before it may set variables and make temporary tables:
 what panel --explain prints is such a script. Exit 0: clean. Exit 4: a row or value that was not
 knowable, with its instant and both values. Exit 6: undecided, because the query has no instant, too few rows, or is not
-deterministic.`,
+deterministic.
+
+With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
+and lookahead in TypeScript do.`,
   answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
-    const { text, set } = await givenQuery(deps.cwd, file)
     const signal = AbortSignal.any([deps.signal, AbortSignal.timeout((countOption(input, 'timeout') ?? 600) * 1000)])
-    const run = { folder: settings.data, signal, sleep: deps.sleep }
-    const { sql, sets } = await singleQuery(settings.data, { text, set }, run)
-    const proof = await proveNoLookahead(
-      async (threads) => {
-        const session = await openWorlds(settings.data, { threads, set })
-        for (const one of sets) await session.run(one)
-        return session
+    const trial: TrialInput = {
+      ts: textOption(input, 'ts') ?? 'ts',
+      labels: listOption(input, 'labels') ?? [],
+      cutoffs: countOption(input, 'cutoffs') ?? 50,
+      tolerance: toleranceOf(input),
+      onCutoff: (done, all) => {
+        if (deps.isTerminal) deps.live(done === all ? '' : `${done} of ${all} cut-offs`)
       },
-      {
-        sql,
-        ts: textOption(input, 'ts') ?? 'ts',
-        labels: listOption(input, 'labels') ?? [],
-        cutoffs: countOption(input, 'cutoffs') ?? 50,
-        tolerance: toleranceOf(input),
-        onCutoff: (done, all) => {
-          if (deps.isTerminal) deps.live(done === all ? '' : `${done} of ${all} cut-offs`)
-        },
-      },
-      async (engine, statement, work) => await guarded(engine, statement, run, work),
-    )
+    }
+    const proof = flagOption(input, 'function')
+      ? await proveTold(settings.data, trial, deps, signal)
+      : await proveFile(settings.data, await givenQuery(deps.cwd, file), trial, { ...deps, signal })
     return {
       document: proof,
       words: () => inWords(proof, file, flagOption(input, 'explain')),
       error: judged(proof, file),
     }
   },
+}
+
+async function proveFile(
+  folder: string,
+  { text, set }: Awaited<ReturnType<typeof givenQuery>>,
+  trial: TrialInput,
+  { signal, sleep }: Pick<Deps, 'signal' | 'sleep'>,
+): Promise<Proof> {
+  const run = { folder, signal, sleep }
+  const { sql, sets } = await singleQuery(folder, { text, set }, run)
+  return await proveNoLookahead(
+    async (threads) => {
+      const session = await openWorlds(folder, { threads, set })
+      for (const one of sets) await session.run(one)
+      return session
+    },
+    { ...trial, sql },
+    async (engine, statement, work) => await guarded(engine, statement, run, work),
+  )
 }
 
 function judged({ verdict, reason }: Proof, file: string): LakeError | null {

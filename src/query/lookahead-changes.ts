@@ -1,8 +1,8 @@
 import { microsOf } from '../time.ts'
 import { measureMemory, prepareHoles, runHoles, suspectStates } from './lookahead-holes.ts'
 import { chooseStates, instantsOf, type States } from './lookahead-states.ts'
-import { isSame, runAt, type Trial } from './lookahead-runs.ts'
-import { type Change, changedWorld, isCancel, seesWorlds, type World } from './lookahead-world.ts'
+import { isSame, runAt, type Trial, whereItRuns } from './lookahead-runs.ts'
+import { type Change, changedWorld, seesWorlds, type World } from './lookahead-world.ts'
 
 /*
  * The future changed instead of cut. A cut takes later points away with all that follows from it, and does not tell two
@@ -63,14 +63,9 @@ async function changeAt(trial: Trial, chosen: readonly number[], change: Change)
   }
 }
 
-/** A run that fails because of values that never were tells nothing of the query. */
+/** A run with another future. */
 async function changedRun(trial: Trial, work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (isCancel(error) || !(error instanceof Error)) throw error
-    trial.complaints.push(error.message.split('\n')[0] ?? '')
-  }
+  await whereItRuns(trial, work)
   trial.changed++
 }
 

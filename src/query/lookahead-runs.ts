@@ -4,7 +4,7 @@ import { quote } from '../store/engine.ts'
 import type { CutStory } from './lookahead-cause.ts'
 import { digestSql, type Probe } from './lookahead-holes.ts'
 import { type Bags, bagDifference, isRounding, matchRows } from './lookahead-rows.ts'
-import type { World } from './lookahead-world.ts'
+import { isCancel, type World } from './lookahead-world.ts'
 
 /** How a proof is to be tried. */
 export interface TrialInput {
@@ -49,7 +49,7 @@ export interface Trial extends Probe {
   readonly stories: CutStory[]
   /** The states that were tried at their own last instant. */
   readonly tried: Set<number>
-  /** What runs with another future complained of. */
+  /** What runs in worlds that never were complained of. */
   readonly complaints: string[]
   runs: number
   changed: number
@@ -68,6 +68,16 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
   for (const { key, column, full, truncated } of found)
     if (differences.filter((known) => known.as_of === cutoff).length < shownEach && differences.length < shown)
       differences.push({ as_of: cutoff, row: key, column, full, truncated, future })
+}
+
+/** A run that fails in a world that never was tells nothing of what is proved: it is noted, and the proof goes on. */
+export async function whereItRuns(trial: Trial, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (isCancel(error) || !(error instanceof Error)) throw error
+    trial.complaints.push(error.message.split('\n')[0] ?? '')
+  }
 }
 
 /** Whether two tables hold the same rows up to an instant, as far as digests tell. */

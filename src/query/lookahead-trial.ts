@@ -4,7 +4,7 @@ import { likelyCause } from './lookahead-cause.ts'
 import { type Dependence, dependsOn, tryChanges } from './lookahead-changes.ts'
 import { measureMemory, type Probe, prepareHoles, runHoles, suspectStates, unmovedStates } from './lookahead-holes.ts'
 import { bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
-import { type Difference, fetched, runAt, type Trial, type TrialInput } from './lookahead-runs.ts'
+import { type Difference, fetched, runAt, type Trial, type TrialInput, whereItRuns } from './lookahead-runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from './lookahead-states.ts'
 import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './lookahead-world.ts'
 import { historyTables } from './registry-objects.ts'
@@ -115,7 +115,7 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   if (trial.stories.length === 0) await cutAtInstants(trial, rowless)
   if (every === 0 || trial.stories.length > 0) return new Set()
   for (let run = 0; run < every; run++) {
-    await runHoles(trial, { every, run, world: hiddenWorld })
+    await whereItRuns(trial, async () => runHoles(trial, { every, run, world: hiddenWorld }))
     told(trial)
   }
   for (const suspect of await suspectStates(session, states.count, Math.max(0, input.cutoffs - trial.runs)))
@@ -136,12 +136,15 @@ async function judge(
   if (differing > 0 && stories.every((story) => story.rounding))
     return { verdict: 'undecided', reason: roundingReason, ...ran, depends_on: [], notes }
   if (differing > 0) {
-    const reason = likelyCause(subject.text, input.ts, stories, await historyTables(subject.session))
+    const reason =
+      subject.kind === 'function'
+        ? 'its rows are others where what came later is missing, or another'
+        : likelyCause(subject.text, input.ts, stories, await historyTables(subject.session))
     return { verdict: 'leak', reason, ...ran, depends_on: await dependsOn(trial), notes }
   }
   const chance = odds(trial.tried.union(safe).size, states.count, safe.size > 0)
   const [complaint] = trial.complaints
-  const failed = `${trial.complaints.length} runs with another future ended in an error and tell nothing: ${complaint}`
+  const failed = `${trial.complaints.length} runs without a part of the future, or with another, ended in an error and tell nothing: ${complaint}`
   const said = [...notes, ...(complaint === undefined ? [] : [failed]), chance]
   return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
 }
@@ -160,7 +163,10 @@ async function holesFor(trial: Trial, { count, polls }: States): Promise<number>
   const most = Math.floor(input.cutoffs / 2)
   if (count <= input.cutoffs || polls !== null || most < 3 || !(await seesWorlds(subject.session)).hidden) return 0
   await prepareHoles(trial)
-  const memory = await measureMemory(trial, count, hiddenWorld)
+  let memory = most
+  await whereItRuns(trial, async () => {
+    memory = await measureMemory(trial, count, hiddenWorld)
+  })
   told(trial)
   await prepareHoles(trial)
   return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, Math.min(32, Math.ceil(input.cutoffs / 3))))

@@ -10,7 +10,7 @@ import { backfillSql } from '../views/template.ts'
  * came after it is another: other values, or other points. Session variables tell, so that one session sees them all.
  */
 
-/** Session variables by name, as SQL; the whole lake where there are none. */
+/** Session variables by name, with a text that the views read; the whole lake where there are none. */
 export type World = Readonly<Record<string, string>>
 
 /** The lake as it is. */
@@ -24,17 +24,17 @@ export type Change = 'up' | 'down' | 'half' | 'empty' | 'gone'
 
 /** The lake as it was knowable at an instant, ISO text. */
 export function cutWorld(cutoff: string): World {
-  return { as_of: `TIMESTAMPTZ ${quote(cutoff)}` }
+  return { as_of: cutoff }
 }
 
 /** The lake without what arrived behind an odd number of edges, an SQL list of microseconds. */
 export function hiddenWorld(edges: string): World {
-  return { proof_hidden: `CAST(${edges} AS BIGINT[])` }
+  return { proof_hidden: edges }
 }
 
 /** The lake with that changed which arrived behind an odd number of edges. */
 export function changedWorld(edges: string, change: Change): World {
-  return { proof_changed: `CAST(${edges} AS BIGINT[])`, proof_change: quote(change) }
+  return { proof_changed: edges, proof_change: change }
 }
 
 const edges = `CAST(getvariable('proof_changed') AS BIGINT[])`
@@ -50,7 +50,7 @@ const isChange = (...changes: Change[]): string =>
  * The points of all these worlds. Signs stay, so that roots and logarithms go on; a value that is null or 0 becomes one
  * that is not, and in objects every number becomes another.
  */
-const changedPoints = `SELECT real.* REPLACE (
+export const changedPoints = `SELECT real.* REPLACE (
     CASE WHEN ${later} THEN CASE WHEN ${isChange('empty')} THEN NULL
       WHEN ${isChange('up', 'down')} AND (real.v IS NOT NULL OR real.o IS NULL) THEN coalesce(nullif(real.v, 0), 1)
         * CASE WHEN ${isChange('up')} = (coalesce(real.v, 1) >= 0) THEN ${factor} ELSE 1 / (${factor}) END
@@ -79,15 +79,10 @@ export async function seesWorlds(session: Engine): Promise<{ readonly hidden: bo
   return { hidden: row?.hidden === true, changed: row?.changed === true }
 }
 
-/** Does work while a session sees a world. */
-export async function inWorld<T>(session: Engine, world: World, work: () => Promise<T>): Promise<T> {
-  const names = Object.keys(world)
-  for (const name of names) await session.run(`SET VARIABLE ${name} = ${world[name] ?? 'NULL'}`)
-  try {
-    return await work()
-  } finally {
-    for (const name of names) await session.run(`SET VARIABLE ${name} = NULL`)
-  }
+/** Lets a session see a world from here on; what only another world says is forgotten. */
+export async function enter(session: Engine, world: World): Promise<void> {
+  for (const name of ['as_of', 'proof_hidden', 'proof_changed', 'proof_change'])
+    await session.run(`SET VARIABLE ${name} = ${Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL'}`)
 }
 
 /** What is proved: something whose rows can be had again and again, in one world after the other. */
@@ -103,7 +98,12 @@ export interface Subject {
 /** A query as what is proved. */
 export function querySubject(session: Engine, sql: string): Subject {
   const fill = async (table: string, world: World): Promise<void> => {
-    await inWorld(session, world, async () => await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`))
+    await enter(session, world)
+    try {
+      await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS ${sql}`)
+    } finally {
+      await enter(session, wholeLake)
+    }
   }
   return { session, text: sql, kind: 'SQL', fill }
 }

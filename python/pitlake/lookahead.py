@@ -1,0 +1,143 @@
+"""Look-ahead of a function: run it where the future is not, or is another, and see whether its rows change."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import LakeError, refusal
+from .lake import Lake, Seat, open as open_lake
+from .program import command
+from .result import Result
+from .text import quote
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of it; `facts` is the whole document of the command line."""
+
+    verdict: str
+    reason: str | None
+    differences: tuple[Mapping[str, Any], ...]
+    depends_on: tuple[str, ...]
+    notes: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+    def __bool__(self) -> bool:
+        """Whether it is clean."""
+        return self.verdict == "clean"
+
+    def __str__(self) -> str:
+        said = self.verdict if self.reason is None else f"{self.verdict}, {self.reason}"
+        runs = f"{self.facts['rows']} rows tried in {self.facts['cutoffs']} runs and {self.facts['changed']} with another future"
+        turns = f"it turns on {', '.join(self.depends_on)}" if self.depends_on else ""
+        first = "".join(
+            f"as of {one['as_of']}: {one['row']} {one['column'] or 'the whole row'}: {one['full']!r} with the future, "
+            f"{one['truncated']!r} ({one['future']})" for one in self.differences[:1])
+        return "\n".join(filter(None, [said, runs, turns, first, *self.notes]))
+
+
+class _World(Seat):
+    """The lake in a world: its views stand in a throw-away database over the same files."""
+
+    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object]) -> None:
+        self._world = database
+        super().__init__(folder, variables, {}, False)
+
+    def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
+        super()._begin(folder, self._world, limits)
+
+
+def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),
+              cutoffs: int = 50, tolerance: float = 0.0) -> Verdict:
+    """Proves or disproves that a function looks ahead.
+
+    `work` takes a lake and gives a frame with the instant of each row in `ts` (a column or the index). It runs on the lake,
+    on the lake as it was knowable at many instants, and on lakes in which later points have other values or are missing; rows
+    that differ at or before such an instant used the future. `labels` may look ahead. It needs the command line `pitlake`.
+
+    >>> import pitlake
+    >>> def honest(lake):
+    ...     return lake.panel(lake.calendar("2024-03-02", "2024-03-05", "1 day", ["BTC"]), ["supply/current_pit"])
+    >>> pitlake.lookahead(honest, lake.folder).verdict  # doctest: +SKIP
+    'clean'
+    """
+    with open_lake(path) as lake:
+        folder = lake.folder
+    options = ["--ts", ts, "--cutoffs", str(cutoffs), "--tolerance", repr(tolerance), "--data", str(folder), "--json"]
+    name = getattr(work, "__name__", "function")
+    line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else [])]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          encoding="utf8") as peer:
+        assert peer.stdin is not None and peer.stdout is not None and peer.stderr is not None
+        try:
+            _say(peer, {"text": _text_of(work)})
+            for said in peer.stdout:
+                if not said.rstrip().endswith("}"):
+                    peer.stdin.close()
+                    return _verdict(json.loads(said + peer.stdout.read()))
+                asked = json.loads(said)
+                _say(peer, _answered(work, folder, asked, ts))
+        except BrokenPipeError:
+            pass
+        finally:
+            if peer.poll() is None:
+                peer.stdin.close()
+        raise LakeError(peer.stderr.read().strip() or "pitlake lookahead ended without a verdict")
+
+
+def _say(peer: subprocess.Popen[str], document: Mapping[str, Any]) -> None:
+    assert peer.stdin is not None
+    peer.stdin.write(json.dumps(document) + "\n")
+    peer.stdin.flush()
+
+
+def _text_of(work: Callable[..., Any]) -> str:
+    """Its text names the metrics that it reads; without one all arrivals count."""
+    try:
+        return inspect.getsource(work)
+    except (OSError, TypeError):
+        return ""
+
+
+def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], ts: str) -> Mapping[str, Any]:
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"]))
+    with world as lake:
+        try:
+            frame = work(lake)
+        except Exception as error:  # noqa: BLE001: whatever it raises is what is to be told
+            return {"raised": f"{type(error).__name__}: {error}"}
+        _write(lake, frame, Path(asked["rows"]), ts)
+    return {"done": True}
+
+
+def _write(lake: Lake, frame: Any, file: Path, ts: str) -> None:
+    """The rows as Parquet; an index that has a name is a column."""
+    if isinstance(frame, Result):
+        frame = frame.frame()
+    names = getattr(getattr(frame, "index", None), "names", None)
+    if names is not None:
+        named = [name for name in names if name is not None]
+        if not named and ts not in frame.columns:
+            frame = frame.rename_axis(ts)
+            named = [ts]
+        if named:
+            frame = frame.reset_index()
+    own = lake._open().cursor()
+    try:
+        own.register("_pit_rows", frame)
+    except Exception:
+        raise refusal("lookahead", "a frame of pandas, polars or pyarrow", type(frame).__name__) from None
+    own.execute(f"COPY (SELECT * FROM _pit_rows) TO {quote(file)} (FORMAT parquet)").fetchall()
+
+
+def _verdict(facts: Mapping[str, Any]) -> Verdict:
+    if "verdict" not in facts:
+        raise LakeError(str(facts.get("error", facts)))
+    return Verdict(facts["verdict"], facts["reason"], tuple(facts["differences"]), tuple(facts["depends_on"]),
+                   tuple(facts["notes"]), facts)

@@ -1,0 +1,180 @@
+import type { Table } from 'apache-arrow'
+import { LakeError } from '../errors.ts'
+import { microsOf, parseMicros } from '../time.ts'
+import { Engine, quote, quoteName } from '../store/engine.ts'
+import { literalPath } from '../views/relations.ts'
+import { carry } from './carry.ts'
+import type { Moment } from './lake.ts'
+import type { Proof } from './lookahead.ts'
+import type { TrialInput } from './lookahead-runs.ts'
+import { tryFutures, undecided } from './lookahead-trial.ts'
+import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './lookahead-world.ts'
+
+/** What a function said instead of rows. */
+export class Raised extends Error {
+  /** The world in which it said so. */
+  readonly world: World
+
+  constructor(message: string, world: World) {
+    super(message)
+    this.world = world
+  }
+}
+
+/** The same world for a function, which may ask beyond `as_of`: what is cut is not there at all. */
+export function gone(world: World): World {
+  const { as_of: at } = world
+  return at === undefined ? world : { ...world, ...changedWorld(`[${microsOf(at)}]`, 'gone') }
+}
+
+/** Calls a function in a world; what it throws is `Raised`, but for a cancel. */
+async function raising<T>(world: World, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof LakeError && error.kind === 'stopped') throw error
+    throw new Raised(error instanceof Error ? error.message : String(error), world)
+  }
+}
+
+/** Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. */
+type Answer = (table: string, world: World) => Promise<void>
+
+/**
+ * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
+ * Of a function there is no plan. One that raises, or whose rows are no result, is undecided, with the reason.
+ */
+export async function proveFunction(session: Engine, text: string, input: TrialInput, answer: Answer): Promise<Proof> {
+  const subject: Subject = { session, text, kind: 'function', fill: answer }
+  const none = {
+    proved: false,
+    chain: [],
+    unproved: { what: 'the function', why: 'it has no plan that could be read', line: null, column: null },
+  }
+  try {
+    const tested = await tryFutures(subject, input, [], { alone: true, isProved: async () => false })
+    const unsteady = 'the function is not deterministic: two runs on the same lake differ'
+    return { ...(tested === 'unsteady' ? undecided(unsteady, 0, []) : tested), ...none }
+  } catch (error) {
+    if (!(error instanceof Raised)) throw error
+    const where = error.world === wholeLake ? 'on the whole lake' : `as of ${error.world['as_of'] ?? 'an instant'}`
+    return { ...undecided(`the function raises ${where}: ${error.message}`, 0, []), ...none }
+  }
+}
+
+/** How a function is to be tried: as a query, `ts` and 50 cut-offs unless said. */
+export interface FunctionOptions extends Partial<TrialInput> {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Tries a function of this process: `ask` calls it with a session that sees a world, which is closed behind it. */
+export async function proveAnswering(
+  folder: string,
+  text: string,
+  { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff }: FunctionOptions,
+  ask: (session: Engine, world: World) => Promise<Rows>,
+): Promise<Proof> {
+  using engine = await openWorlds(folder)
+  const input = { ts, labels, cutoffs, tolerance, ...(onCutoff && { onCutoff }) }
+  return await proveFunction(engine, text, input, async (table, world) => {
+    if (signal?.aborted === true) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
+    using session = await engine.session()
+    await enter(session, gone(world))
+    const rows = await raising(world, async () => ask(session, world))
+    await bringRows(engine, table, rows, ts)
+  })
+}
+
+/** An instant that a function asks for, no later than its world goes. */
+export function clipped(at: Moment | undefined, { as_of: end }: World): Moment | undefined {
+  const asked = at instanceof Date ? at.toISOString() : at
+  if (asked === undefined || end === undefined) return at
+  return (parseMicros(asked) ?? Number.POSITIVE_INFINITY) > microsOf(end) ? end : at
+}
+
+/** A row that a function gives, by the names of its columns. */
+export type Given = Readonly<Record<string, unknown>>
+/** What a function may give: an Arrow table, or rows. */
+export type Rows = Table | readonly Given[]
+
+/**
+ * Puts rows into a temporary table: numbers are DOUBLE, bigints HUGEINT, Dates, Arrow's timestamps and the texts of `ts`
+ * instants; lists and objects are compared as JSON.
+ */
+async function bringRows(session: Engine, table: string, given: Rows, ts: string): Promise<void> {
+  const { rows, names, instants } = isTable(given) ? ofTable(given) : ofObjects(given)
+  const columns = names.map((name) => {
+    const kinds = new Set(rows.map((row) => kindOf(row[name])).filter((kind) => kind !== 'null'))
+    const [kind = 'string'] = kinds
+    if (instants.has(name) || (name === ts && kind === 'string')) return { name, type: 'TIMESTAMPTZ' }
+    return { name, type: kinds.size === 1 ? (types[kind] ?? 'VARCHAR') : 'VARCHAR' }
+  })
+  const cells = rows.map((row) => names.map((name) => cellOf(row[name], instants.has(name))))
+  const made = columns.map(({ name, type }, n) => `CAST(cells[${n + 1}] AS ${type}) AS ${quoteName(name)}`)
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS SELECT ${made.length === 0 ? '1 AS nothing' : made.join(', ')}
+     FROM (SELECT unnest(from_json($1, '[["VARCHAR"]]')) AS cells)`,
+    [JSON.stringify(cells)],
+  )
+}
+
+/** Brings the rows of a Parquet file from anywhere, types kept. */
+export async function bringRowsOf(session: Engine, table: string, file: string): Promise<void> {
+  using reader = await Engine.open(':memory:', { threads: 1, privateSpill: true })
+  await carry(reader, `FROM read_parquet(${quote(literalPath(file))}, hive_partitioning = false)`, session, table)
+}
+
+interface Brought {
+  readonly rows: readonly Given[]
+  readonly names: readonly string[]
+  /** Columns whose numbers are milliseconds since 1970. */
+  readonly instants: ReadonlySet<string>
+}
+
+function isTable(given: Rows): given is Table {
+  return 'schema' in given
+}
+
+function ofTable(table: Table): Brought {
+  const names = table.schema.fields.map(({ name }) => name)
+  const instants = table.schema.fields
+    .filter(({ type }) => String(type).startsWith('Timestamp'))
+    .map(({ name }) => name)
+  const columns = names.map((_, n) => table.getChildAt(n))
+  const rows = Array.from({ length: table.numRows }, (_, i) =>
+    Object.fromEntries(names.map((name, n): [string, unknown] => [name, columns[n]?.get(i)])),
+  )
+  return { rows, names, instants: new Set(instants) }
+}
+
+function ofObjects(rows: readonly Given[]): Brought {
+  return { rows, names: [...new Set(rows.flatMap((row) => Object.keys(row)))], instants: new Set() }
+}
+
+const types: Readonly<Record<string, string>> = {
+  number: 'DOUBLE',
+  bigint: 'HUGEINT',
+  boolean: 'BOOLEAN',
+  instant: 'TIMESTAMPTZ',
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  return value instanceof Date ? 'instant' : typeof value
+}
+
+function cellOf(value: unknown, instant: boolean): string | null {
+  if (value === null || value === undefined) return null
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value === 'number') return instant ? isoOf(value) : Object.is(value, -0) ? '-0' : String(value)
+  if (typeof value === 'object')
+    return JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
+  return typeof value === 'string' ? value : `${value as bigint | boolean}`
+}
+
+/** Milliseconds with a fraction that holds microseconds. */
+function isoOf(ms: number): string {
+  const micros = Math.round(ms * 1000)
+  const whole = Math.floor(micros / 1_000_000)
+  return `${new Date(whole * 1000).toISOString().slice(0, -5)}.${String(micros - whole * 1_000_000).padStart(6, '0')}Z`
+}

@@ -1,0 +1,120 @@
+"""Tries functions for look-ahead, as research writes them in pandas; prints what came of each. FOLDER is a lake."""
+
+import json
+import random
+import sys
+
+import pandas as pd
+
+import pitlake
+
+folder = sys.argv[1]
+
+
+def known(lake):
+    """What was known each day."""
+    days = lake.calendar("2024-03-01", "2024-03-25", "1 day", ["BTC"])
+    return lake.panel(days, {"v": "addresses/active_count_pit"}).df()[["ts", "v"]]
+
+
+def daily(lake):
+    """The points themselves, by the day that they describe."""
+    frame = lake.points("addresses/active_count_pit", "BTC", since="2024-03-01", until="2024-03-25").df()
+    return frame[["t", "v"]].rename(columns={"t": "ts"}).set_index("ts")
+
+
+class Scaler:
+    """As those of scikit-learn: fitted on a sample, then applied."""
+
+    def fit(self, values):
+        self.low, self.high = values.min(), values.max()
+        return self
+
+    def transform(self, values):
+        return (values - self.low) / (self.high - self.low)
+
+
+def normalised(lake):
+    frame = known(lake)
+    return frame.assign(v=(frame["v"] - frame["v"].mean()) / frame["v"].std())
+
+
+def centred(lake):
+    frame = known(lake)
+    return frame.assign(v=frame["v"].rolling(3, center=True).mean())
+
+
+def filled(lake):
+    frame = known(lake)
+    return frame.assign(v=frame["v"].where(frame.index % 5 > 0).bfill())
+
+
+def shifted(lake):
+    frame = known(lake)
+    return frame.assign(v=frame["v"].shift(-1))
+
+
+def scaled(lake):
+    frame = known(lake)
+    return frame.assign(v=Scaler().fit(frame["v"]).transform(frame["v"]))
+
+
+def resampled(lake):
+    """A week's mean under the label of its first day."""
+    return known(lake).set_index("ts").resample("W-MON", label="left", closed="left").mean()
+
+
+def interpolated(lake):
+    frame = known(lake)
+    return frame.assign(v=frame["v"].where(frame.index % 4 != 1).interpolate())
+
+
+def honest(lake):
+    return known(lake)
+
+
+def trailing(lake):
+    frame = known(lake)
+    return frame.assign(v=frame["v"].rolling(3).mean(), before=frame["v"].shift(1), top=frame["v"].cummax())
+
+
+def expanding(lake):
+    frame = known(lake)
+    seen = frame["v"].expanding()
+    return frame.assign(v=(frame["v"] - seen.min()) / (seen.max() - seen.min()))
+
+
+def raising(lake):
+    frame = known(lake)
+    if frame["v"].iloc[-1] == frame["v"].iloc[-2]:
+        raise ValueError("nothing new came")
+    return frame
+
+
+def broken(lake):
+    raise KeyError("no such column")
+
+
+def drawn(lake):
+    frame = known(lake)
+    return frame.assign(v=random.random())
+
+
+def nothing(lake):
+    return pd.DataFrame({"a": [1.0]})
+
+
+def text(lake):
+    return "no frame"
+
+
+works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, honest, trailing, expanding, raising,
+         broken, drawn, nothing, text]
+only = sys.argv[2:]
+for work in [work for work in works if not only or work.__name__ in only]:
+    try:
+        told = pitlake.lookahead(work, folder, cutoffs=8, tolerance=1e-9)
+        said = {"verdict": told.verdict, "reason": told.reason, "depends_on": told.depends_on, "clean": bool(told), "words": str(told)}
+    except pitlake.LakeError as error:
+        said = {"verdict": "error", "reason": str(error)}
+    print(json.dumps({"name": work.__name__, **said}), flush=True)

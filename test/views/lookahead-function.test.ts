@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Lake, lookahead, type Rows } from '../../src/index.ts'
+import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
+
+let lake: Awaited<ReturnType<typeof makeTrustLake>>
+beforeAll(async () => {
+  lake = await makeTrustLake()
+})
+afterAll(() => lake.remove())
+
+type Row = { readonly ts: Date; readonly v: number | null }
+
+/** The last value known each day, as rows; the metric is named, so that its arrivals are known. */
+async function known(own: Lake): Promise<Row[]> {
+  const sql = `SELECT d.ts, p.v FROM calendar('2024-03-01', '2024-03-20', '1 day') d ASOF LEFT JOIN
+    (FROM points WHERE metric = '${trustMetric}' AND asset = 'BTC') p ON p.available_at <= d.ts ORDER BY d.ts`
+  const table = await own.sql(sql)
+  return [...table].map((row) => ({ ts: new Date(row['ts'] as number), v: row['v'] as number }))
+}
+
+const tried = async (work: (own: Lake) => Promise<Rows>) => lookahead(work, lake.root, { cutoffs: 8 })
+
+describe('a function', () => {
+  test('that only says what was known is clean; nothing is proved', async () => {
+    const proof = await tried(known)
+    expect(proof).toMatchObject({ verdict: 'clean', rows: 19, proved: false, unproved: { what: 'the function' } })
+    expect(proof.changed).toBeGreaterThan(5)
+  })
+
+  test('whose rows are an Arrow table keeps instants and bits', async () => {
+    const proof = await tried(async (own) =>
+      own
+        .sql(`SELECT ts, v FROM pit_join((SELECT ts, 'BTC' AS asset
+      FROM calendar('2024-03-01', '2024-03-09', '1 day')), '${trustMetric}', '24h')`)
+        .catch(async () =>
+          own.sql(
+            `SELECT t AS ts, v, available_at FROM points WHERE asset = 'BTC' AND t BETWEEN '2024-03-01' AND '2024-03-09'`,
+          ),
+        ),
+    )
+    expect(proof).toMatchObject({ verdict: 'leak', depends_on: expect.arrayContaining(['existence']) })
+    expect(proof.differences[0]?.row['available_at']).toMatch(/^2024-03-\d\dT00:10:00\.000000Z$/)
+  })
+
+  test.for<[string, (rows: Row[]) => readonly Row[]]>([
+    ['a mean of everything', (rows) => rows.map((row) => ({ ...row, v: (row.v ?? 0) - mean(rows) }))],
+    ['the next row', (rows) => rows.map((row, n) => ({ ...row, v: rows[n + 1]?.v ?? null }))],
+  ])('that uses %s leaks values', async ([, change]) => {
+    const proof = await tried(async (own) => change(await known(own)))
+    expect(proof.verdict).toBe('leak')
+    expect(proof.depends_on).toContain('values')
+  })
+
+  test('that asks for a later universe, or sets as_of itself, sees no more than there is', async () => {
+    const asked = await tried(async (own) => {
+      const rows = await known(own)
+      const ids = [...((await own.universe('2024-11-01')).getChild('product_id') ?? [])].join(' ')
+      return rows.map((row) => ({ ...row, ids }))
+    })
+    expect(asked).toMatchObject({ verdict: 'leak', depends_on: ['registry'] })
+    const set = await tried(async (own) => {
+      await own.sql('SET VARIABLE as_of = NULL; SELECT 1')
+      return known(own).then((rows) => rows.map((row, n) => ({ ...row, v: rows[n + 1]?.v ?? null })))
+    })
+    expect(set.verdict).toBe('leak')
+  })
+
+  test('that raises, or is not deterministic, or gives no instants, is undecided with the reason', async () => {
+    const raising = await tried(async (own) => {
+      const rows = await known(own)
+      if (rows.at(-1)?.v !== rows.at(-2)?.v) return rows
+      throw new Error('no news today')
+    })
+    expect(raising).toMatchObject({
+      verdict: 'undecided',
+      reason: expect.stringMatching(/raises as of 2024-.*no news today/),
+    })
+    const whole = await tried(async () => {
+      throw new Error('nothing works')
+    })
+    expect(whole.reason).toBe('the function raises on the whole lake: nothing works')
+    let n = 0
+    const drawn = await tried(async (own) => (await known(own)).map((row) => ({ ...row, v: n++ })))
+    expect(drawn).toMatchObject({ verdict: 'undecided', reason: expect.stringContaining('not deterministic') })
+    expect(await tried(async () => [{ a: 1 }])).toMatchObject({
+      verdict: 'undecided',
+      reason: expect.stringContaining('no column ts'),
+    })
+    expect(await tried(async () => [])).toMatchObject({ verdict: 'undecided' })
+  })
+
+  test('can be cancelled', async () => {
+    const stop = new AbortController()
+    const going = lookahead(
+      async (own) => {
+        stop.abort()
+        return known(own)
+      },
+      lake.root,
+      { signal: stop.signal },
+    )
+    await expect(going).rejects.toMatchObject({ kind: 'stopped' })
+  })
+})
+
+function mean(rows: readonly Row[]): number {
+  return rows.reduce((sum, { v }) => sum + (v ?? 0), 0) / rows.length
+}

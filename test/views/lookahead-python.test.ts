@@ -1,0 +1,59 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { need } from '../helpers/needs.ts'
+import { makeTrustLake } from '../helpers/trust-lake.ts'
+
+const project = join(import.meta.dirname, '../..')
+
+/** What each function of test/python/ahead.py is to be told. */
+const verdicts: Readonly<Record<string, readonly [verdict: string, reason: RegExp]>> = {
+  normalised: ['leak', /./],
+  centred: ['leak', /./],
+  filled: ['leak', /./],
+  shifted: ['leak', /./],
+  scaled: ['leak', /./],
+  resampled: ['leak', /./],
+  interpolated: ['leak', /./],
+  daily: ['leak', /./],
+  honest: ['clean', /^null$/],
+  trailing: ['clean', /^null$/],
+  expanding: ['clean', /^null$/],
+  raising: ['undecided', /raises as of 2024-03-.*ValueError: nothing new came/],
+  broken: ['undecided', /raises on the whole lake: KeyError/],
+  drawn: ['undecided', /not deterministic/],
+  nothing: ['undecided', /no column ts/],
+  text: ['error', /a frame of pandas, polars or pyarrow, got str/],
+}
+
+interface Told {
+  readonly name: string
+  readonly verdict: string
+  readonly reason: string | null
+}
+
+test('functions in pandas: leaks are found, honest ones pass, the rest is undecided with a reason', async (context) => {
+  const python = need(context, 'peers')
+  const lake = await makeTrustLake()
+  try {
+    const command = `node ${join(project, 'src/main.ts')}`
+    const env = { ...process.env, PYTHONPATH: join(project, 'python'), PITLAKE_COMMAND: command }
+    const out = execFileSync(python, ['test/python/ahead.py', lake.root], {
+      cwd: project,
+      encoding: 'utf8',
+      env: { ...env, PYTHONDONTWRITEBYTECODE: '1' },
+    })
+    const told = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Told)
+    expect(told.map(({ name }) => name).toSorted()).toEqual(Object.keys(verdicts).toSorted())
+    for (const { name, verdict, reason } of told) {
+      const [expected, words] = verdicts[name] ?? ['', /^$/]
+      expect([name, verdict]).toEqual([name, expected])
+      expect(String(reason), name).toMatch(words)
+    }
+  } finally {
+    lake.remove()
+  }
+})
