@@ -354,6 +354,9 @@ test('a query that never ends is ended by its time, or by whoever asked; the nex
   const gone = new AbortController()
   const asked = [1, 2, 3].map(async () => await agent.ask('query', { sql: endless, as_of: asOf }, gone.signal))
   const failed = Promise.allSettled(asked)
+  // Messages keep their order: what was answered twice since then came after the three questions.
+  await agent.client.listTools()
+  await agent.client.listTools()
   gone.abort()
   expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   expect(await agent.one('query', { sql: 'SELECT 2 AS two', as_of: asOf })).toMatchObject({ rows: [{ two: 2 }] })
