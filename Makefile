@@ -19,7 +19,7 @@ LINKED := node_modules/.bin/pitlake
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
 
-shell: $(LINKED) ## opens a shell in which pitlake is a command and Python finds lake.py
+shell: $(LINKED) ## opens a shell in which pitlake is a command and a package of Python
 	@scripts/shell.sh
 
 fetch: $(INSTALLED) ## brings the metrics selected in pitlake.yaml up to date

@@ -1,9 +1,20 @@
 #!/usr/bin/env bash
 # The package in python/: `scripts/python.sh wheel` builds it into python/dist; `scripts/python.sh test` builds it, installs
 # it beside the oldest and the newest pandas, polars and duckdb that it supports, and runs its tests there;
+# `scripts/python.sh figures` measures it beside DuckDB and polars on the same files;
 # `scripts/python.sh engines [NAME…]` lets backtesting engines run on it, each in a venv of its own, where it can be had.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [ "${1:-wheel}" = figures ]; then
+  scripts/notebook-lake.sh
+  python=$(scripts/peers.sh python-newest)
+  [ -s .cache/wide-lake.json ] || {
+    rm -rf .cache/wide-lake
+    node -r ./scripts/node24.cjs test/python/pitlake/wide-lake.ts .cache/wide-lake >.cache/wide-lake.json
+  }
+  POLARS_MAX_THREADS=2 exec "$python" test/python/pitlake/figures.py .cache/wide-lake .cache/wide-lake.json .cache/notebook-lake
+fi
 
 if [ "${1:-wheel}" = engines ]; then
   shift
@@ -41,3 +52,9 @@ for name in python-oldest python-newest; do
   "$clean/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index python/dist/*.whl
   PITLAKE_INSTALLED=1 "$clean/bin/python" -m pytest -q -p no:cacheprovider test/python/pitlake
 done
+
+if python=$(timeout 600 scripts/peers.sh marimo); then
+  PITLAKE_DATA=$PWD/.cache/notebook-lake PYTHONPATH=$PWD/notebooks "$python" test/python/marimo_run.py notebooks/01-quick-look.ipynb .cache/marimo
+else
+  echo "marimo cannot be had here"
+fi

@@ -1,18 +1,43 @@
-"""lake.panel and its kin against a small lake: columns, frames, options, warnings. usage: PITLAKE_DATA=LAKE python panels.py"""
+"""Questions of the package against a small lake: columns, frames, options, warnings. usage: PITLAKE_DATA=LAKE python panels.py"""
 
+import doctest
+import importlib
 import sys
 import warnings
 from datetime import timedelta
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "notebooks"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "python"))
 
 import pandas as pd  # noqa: E402
+import pitlake  # noqa: E402
 import polars as pl  # noqa: E402
-from lake import LakeError, LakeWarning, panel, points, sql, universe  # noqa: E402
+from pitlake import LakeError, LakeWarning  # noqa: E402
 
 PLAIN, NESTED, SUPPLY = "indicators/sopr_adjusted_pit", "indicators/cost_basis_distribution_quantiles_pit", "supply/current_pit"
 ONE = pd.DataFrame({"asset": ["BTC"], "ts": pd.to_datetime(["2024-03-04 00:10"], utc=True)})
+
+
+def panel(decisions, metrics, interval="24h", *, polars=None, registry_backfill=False, **options):
+    own = type(decisions).__module__.startswith("polars") if polars is None else polars
+    with pitlake.open(registry_backfill=registry_backfill) as lake:
+        answer = lake.panel(decisions, metrics, interval, **options)
+        return answer.pl() if own else answer.df()
+
+
+def points(*metrics, **options):
+    with pitlake.open() as lake:
+        return lake.points(*metrics, **options).df()
+
+
+def sql(query, **options):
+    with pitlake.open() as lake:
+        return lake.sql(query, **options).df()
+
+
+def universe(at):
+    with pitlake.open() as lake:
+        return lake.universe(at).df()
 
 
 def value(metric, decisions=ONE, **options):
@@ -68,7 +93,7 @@ for interval in (None, "", "2h", 24):
 message = refused(lambda: panel(ONE, "indicators/accumulation_trend_score_pit", "10m"))
 assert "has no interval 10m, but" in message and "Error:" not in message, message
 assert "no column asset" in refused(lambda: panel(ONE.drop(columns="asset"), SUPPLY))
-assert "pandas or polars" in refused(lambda: panel([("BTC", "2024-03-04")], SUPPLY))
+assert "pandas, polars or pyarrow" in refused(lambda: panel([("BTC", "2024-03-04")], SUPPLY))
 
 lower = ONE.assign(asset="btc")
 assert "for asset 'btc'; did you mean 'BTC'?" in words(lambda: panel(lower, SUPPLY))
@@ -78,7 +103,7 @@ assert "has no part '/a/c'; did you mean '/a/b'?" in words(lambda: panel(ONE, f"
 assert "holds plain numbers" in words(lambda: panel(ONE, f"{PLAIN}#/a"))
 assert "fetch it first" in words(lambda: panel(ONE, "addresses/active_count_pit"))
 assert words(lambda: panel(ONE, SUPPLY)) == "" and words(lambda: panel(ONE.assign(ts="2020-01-01"), SUPPLY)) == ""
-assert "did you mean 'indicators/sopr_adjusted_pit'?" in words(lambda: points("indicators/sopr_adjustd_pit"))
+assert "did you mean 'indicators/sopr_adjusted_pit'?" in refused(lambda: points("indicators/sopr_adjustd_pit"))
 assert "did you mean 'BTC'?" in words(lambda: points(SUPPLY, "btc"))
 assert "with currency 'eur'" in words(lambda: points(SUPPLY, currency="eur"))
 assert "FROM price_usd" in words(lambda: sql("FROM points WHERE metric = 'price_usd'"))
@@ -116,4 +141,10 @@ assert words(lambda: sql("FROM points WHERE v > 1e9")) == ""
 
 assert points(SUPPLY)["v"].tolist() == [1, 2, 3] and set(points(SUPPLY, currency="*")["currency"]) == {"native", "usd"}
 assert len(points("price_usd")) == 3 and points(SUPPLY, currency="usd")["v"].tolist() == [100, 200, 300]
+
+# The examples of the docstrings give what they say.
+with pitlake.open() as lake:
+    for name in ("lake", "result"):
+        failed, tried = doctest.testmod(importlib.import_module(f"pitlake.{name}"), extraglobs={"lake": lake})
+        assert failed == 0 and tried > 3
 print("all")

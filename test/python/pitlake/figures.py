@@ -1,0 +1,102 @@
+"""What the package costs, each beside a named baseline in one process on the same files, contents equal both ways.
+
+usage: POLARS_MAX_THREADS=2 python figures.py WIDE_LAKE METRICS.json NOTEBOOK_LAKE
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+try:
+    import pitlake
+except ModuleNotFoundError:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
+    import pitlake
+
+THREADS, ROUNDS = 2, 5
+SINCE, UNTIL = "2015-01-01", "2024-12-29"
+
+
+def first_panel(folder):
+    """Seconds of a process of its own: import, open, a panel of six months, two assets and five metrics."""
+    code = f"""import time; start = time.perf_counter()
+import pitlake
+lake = pitlake.open({str(folder)!r})
+days = lake.calendar("2026-01-01", "2026-07-01", "1 day", ["BTC", "ETH"])
+frame = lake.panel(days, ["addresses/active_count_pit", "price_usd", "supply/current_pit", "indicators/sopr_adjusted_pit",
+                          "addresses/profit_count_pit"]).df()
+assert frame.shape == (362, 7)
+print(time.perf_counter() - start)"""
+    place = str(Path(pitlake.__file__).parent.parent)
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env={"PYTHONPATH": place}).stdout)
+
+
+def frontier(points):
+    newest = pl.col("t").cum_max().over("asset")
+    following = pl.col("available_at").shift(-1).over("asset")
+    return points.sort("asset", "available_at", "t").filter(
+        (pl.col("t") >= newest) & following.ne_missing(pl.col("available_at"))).sort("available_at")
+
+
+def by_polars(files, days):
+    """One ASOF join a metric, the points that were overtaken gone before."""
+    decisions = days.lazy().sort("ts")
+    cells = []
+    for metric, file in files:
+        points = frontier(pl.scan_parquet(file, hive_partitioning=False).select("asset", "t", "available_at", "v"))
+        joined = decisions.join_asof(points.rename({"v": metric}), left_on="ts", right_on="available_at", by="asset",
+                                     strategy="backward", check_sortedness=False)
+        cells.append(joined.select("n", metric))
+    wide = [days] + [cell.sort("n").select(pl.exclude("n")) for cell in pl.collect_all(cells)]
+    return pl.concat(wide, how="horizontal")
+
+
+def main():
+    wide, listed, notebooks = sys.argv[1:]
+    files = json.loads(Path(listed).read_text())
+    metrics = [metric for metric, _ in files]
+    lake = pitlake.open(wide, threads=THREADS, progress=False)
+    days = lake.calendar(SINCE, UNTIL, "1 day", [f"A{n}" for n in range(10)])
+    numbered = days.pl().with_row_index("n")
+    query = lake.panel(days, metrics)._relation.sql_query()
+    bare = duckdb.connect(config={"threads": THREADS})
+    bare.execute("SET TimeZone = 'UTC'").fetchall()
+    bare.execute(f"ATTACH '{wide}/lake.duckdb' AS lake (READ_ONLY)").fetchall()
+    bare.execute("USE lake").fetchall()
+    bare.execute("SET parquet_metadata_cache = true").fetchall()
+    table = query.split("FROM ")[1].split(")")[0].strip()
+    grid = f"SELECT row_number() OVER () AS _pit_decision, asset, ts FROM ({days.text})"
+    bare_calls = {
+        "pitlake": lambda: lake.panel(days, metrics).arrow(),
+        "DuckDB": lambda: (bare.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {grid}").fetchall(), bare.sql(query).to_arrow_table())[1],
+        "polars": lambda: by_polars(files, numbered),
+    }
+    seconds = {name: [] for name in bare_calls}
+    for round_ in range(-1, ROUNDS):
+        answers = {}
+        turn = max(0, round_) % 3
+        for name in [*bare_calls][turn:] + [*bare_calls][:turn]:
+            start = time.perf_counter()
+            answer = bare_calls[name]()
+            elapsed = time.perf_counter() - start
+            answers[name] = (answer if isinstance(answer, pl.DataFrame) else pl.from_arrow(answer)).select("asset", "ts", *metrics)
+            if round_ >= 0:
+                seconds[name].append(elapsed)
+            del answer
+        for name in ("DuckDB", "polars"):
+            assert answers["pitlake"].equals(answers[name]), f"{name} says otherwise"
+    ours, bare_seconds, polars = (statistics.median(seconds[name]) for name in bare_calls)
+    print(f"panel of {len(metrics)} metrics x 10 assets x {len(numbered) // 10} days: {ours:.2f} s, the same SQL in DuckDB {bare_seconds:.2f} s, "
+          f"polars' ASOF loop {polars:.2f} s; ratios {ours / bare_seconds:.2f} (bound 1.2), {ours / polars:.2f} (bound 1)")
+    first = sorted(first_panel(notebooks) for _ in range(ROUNDS))
+    print(f"import, open and a panel of 6 months x 2 assets x 5 metrics: {first[0]:.2f} s at best, {first[ROUNDS // 2]:.2f} s in the middle (bound 1)")
+    sys.exit(0 if ours <= 1.2 * bare_seconds and ours <= polars and first[ROUNDS // 2] < 1 else 1)
+
+
+main()
