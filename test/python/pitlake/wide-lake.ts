@@ -27,7 +27,7 @@ const engine = await Engine.open(':memory:', { threads: 2 })
 for (const [m, { path: metric, defaults }] of metrics.entries()) {
   const temporary = `spool/wide/${m}.parquet`
   await mkdir(dirname(inLake(root, temporary)), { recursive: true })
-  const text = (value: string | null | undefined): string => (value ? quote(value) : 'NULL::VARCHAR')
+  const text = (value: string | null): string => (value !== null ? quote(value) : 'NULL::VARCHAR')
   const ended = `${first} + (d + 1) * ${day}`
   const lag = `(300 + 6 * ${m}) * 1000000 + CAST(hash(${m}, a, d) % 1500000000 AS BIGINT)
     + CASE WHEN hash(a, d, ${m}, 7) % 100 < 1 THEN CAST(hash(d, ${m}, a, 9) % 1728000 AS BIGINT) * 1000000 ELSE 0 END`
@@ -37,13 +37,27 @@ for (const [m, { path: metric, defaults }] of metrics.entries()) {
       'assumed' AS basis, NULL::VARCHAR AS extra, NULL::TIMESTAMPTZ AS computed_at, make_timestamptz(${ended} + ${lag}) AS available_rule_at, NULL::VARCHAR AS params
     FROM range(10) AS x (a), range(${days}) AS y (d) ORDER BY asset, t
   ) TO ${quote(inLake(root, temporary))} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`)
-  const about = { table: 'points', label: '', metric, interval: '24h' as const, digest: null, meta: { min_lag: 300_000_000 } }
+  const about = {
+    table: 'points',
+    label: '',
+    metric,
+    interval: '24h' as const,
+    digest: null,
+    meta: { min_lag: 300_000_000 },
+  }
   const t = first / 1_000_000
-  files.push({ temporary, path: pointsFile(metric, '24h', 'wide'), ...about, rows: days * 10, min_t: t, max_t: t + (days - 1) * 86_400 })
+  files.push({
+    temporary,
+    path: pointsFile(metric, '24h', 'wide'),
+    ...about,
+    rows: days * 10,
+    min_t: t,
+    max_t: t + (days - 1) * 86_400,
+  })
 }
 const series = metrics.flatMap(({ path: metric, defaults }) =>
   assets.map((asset) => {
-    const { currency = null, exchange = null, network = null } = defaults
+    const { currency, exchange, network } = defaults
     const own = { metric, asset, interval: '24h' as const, currency, exchange, network, params: {} }
     return { id: seriesId(own), ...own, settled: own.interval }
   }),
