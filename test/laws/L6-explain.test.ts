@@ -11,6 +11,7 @@ import { stamp } from '../../src/query/stamp.ts'
 import { compact } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { pitlake } from '../helpers/command.ts'
 import { withLag } from '../helpers/lags.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
@@ -291,6 +292,19 @@ describe('why a result changed', () => {
     const other = await explain('late', file('three'))
     expect(other).toMatchObject({ verdict: 'other query', runs: 0, commit: null })
     expect(other.reason).toMatch(/^the queries differ in line 1: /)
+  })
+
+  test('the command says it in words, with exit 0', async () => {
+    const { code, out, message } = await pitlake(home, ['explain-change', file('late'), '--data', root])
+    expect([code, message]).toEqual([0, ''])
+    const lines = out.split('\n').filter((line) => !line.startsWith('note: '))
+    expect(lines[0]).toMatch(/^version 2 and now, version \d+: explained, \d runs over \d+ commits$/)
+    expect(lines[1]).toMatch(new RegExp(`^version ${made.get('late')} changed it: fetch, 2025-06-01T\\d\\d:00:00Z, `))
+    expect(lines[2]).toBe('row 9, v: 1519.0 -> 1520.0')
+    expect(lines[3]).toBe('made by these, of which none can be left out')
+    expect(lines[4]).toMatch(
+      /^ {2}addresses\/active_count_pit ETH 24h .*t=2024-01-21T00:00:00\.000000Z: not there -> 1520 known 2024-01-22T06:00:00\.000000Z \(observed\), came 2025-/,
+    )
   })
 
   test('what the catalogue says otherwise is named, not a commit', async () => {
