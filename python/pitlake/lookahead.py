@@ -123,7 +123,7 @@ def _write(lake: Lake, frame: Any, file: Path, ts: str) -> None:
     names = getattr(getattr(frame, "index", None), "names", None)
     if names is not None:
         named = [name for name in names if name is not None]
-        if not named and ts not in frame.columns:
+        if not named and ts not in frame.columns and str(frame.index.dtype).startswith("datetime"):
             frame = frame.rename_axis(ts)
             named = [ts]
         if named:
