@@ -9,6 +9,8 @@ export const allowed = {
     '@duckdb/node-api',
     '@duckdb/node-bindings',
     '@duckdb/node-bindings-*',
+    '@modelcontextprotocol/core',
+    '@modelcontextprotocol/server',
     '@types/node',
     'apache-arrow',
     'commander',
