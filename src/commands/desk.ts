@@ -14,6 +14,11 @@ export function deskOptions(timeout: string): readonly OptionSpec[] {
   return [
     { flags: '--timeout TIME', about: 'cancel an answer that takes longer: 90s, 10m', default: timeout },
     { flags: '--memory SIZE', about: 'memory of DuckDB, for all answers together', default: '2GB' },
+    {
+      flags: '--spill SIZE',
+      about: 'what DuckDB may put on the disk beside it, for all answers together',
+      default: '16GB',
+    },
     { flags: '--threads N', about: 'threads of DuckDB (default: all cores)' },
   ]
 }
@@ -40,7 +45,10 @@ export async function openDesk(input: Input, deps: Deps, folder: string, beside 
   }
   // Whoever asked is told before the process ends: nothing else stops a single call of a function in the engine.
   const stuck = (): void => void deps.sleep(lastWords).then(() => end('a cancelled query did not end by itself'))
-  const means = { folder, memory, threads: threadsOption(input), seconds, told }
+  const spill = textOption(input, 'spill') ?? ''
+  if (!/^\d+(\.\d+)?\s*[kmgt]i?b$/i.test(spill))
+    throw usage('--spill', { expected: 'a size such as 512MB or 16GB', got: spill })
+  const means = { folder, memory, spill, threads: threadsOption(input), seconds, told }
   const desk = new Desk(means, { signal: deps.signal, sleep: deps.sleep, stuck })
   const bound = memoryBound(memory) + beside
   const unwatch = watchMemory(bound, () => end('the answers took more memory than they may; raise --memory'))

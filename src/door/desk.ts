@@ -30,6 +30,8 @@ export interface DeskMeans {
   readonly folder: string
   /** As DuckDB spells it: all sessions of a version share it. */
   readonly memory: string
+  /** How much all of them together may spill to the disk. */
+  readonly spill: string
   readonly threads?: number | undefined
   /** How long one answer may take, and how that was said. */
   readonly seconds: number
@@ -144,10 +146,10 @@ export class Desk implements AsyncDisposable {
   }
 
   async #newest(): Promise<Opened> {
-    const { folder, memory, threads } = this.means
+    const { folder, memory, spill, threads } = this.means
     const stamp = await stampOf(folder)
     if (this.#held?.stamp !== stamp) {
-      const engine = await openQuery(folder, { memoryLimit: memory, threads })
+      const engine = await openQuery(folder, { memoryLimit: memory, spillLimit: spill, threads })
       const opened = { engine, facts: await factsOf(engine, folder), stamp, users: 0, left: false }
       this.#leave()
       this.#held = opened

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { LakeError, usage } from '../errors.ts'
 import { panelSql, specOf } from '../query/panel.ts'
+import { isTooLarge } from '../query/refusal.ts'
 import { type Format, writeFile } from '../query/write.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
@@ -174,7 +175,7 @@ const statuses = {
 }
 
 function refusalOf(error: unknown): Shown {
-  const full = ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
+  const full = ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code)) || isTooLarge(error)
   const status = full ? 507 : error instanceof LakeError ? statuses[error.kind] : 500
   return { status, type: 'text/plain', body: `${error instanceof Error ? error.message : String(error)}\n` }
 }

@@ -211,14 +211,16 @@ interface LookaheadAsked {
 }
 
 async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): Promise<string> {
-  const { folder, memory } = desk.means
+  const { folder, memory, spill } = desk.means
   return await desk.turn(gone, async (run) => {
     using seat = await desk.sit({})
     const { sql } = await prepare({ knowledge: {}, sql: asked.sql }, seat, run)
     const proof = await proveNoLookahead(
       // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
       async (threads) =>
-        threads === undefined ? await seat.engine.session() : await openQuery(folder, { memoryLimit: memory, threads }),
+        threads === undefined
+          ? await seat.engine.session()
+          : await openQuery(folder, { memoryLimit: memory, spillLimit: spill, threads }),
       { ...asked, sql, tolerance: 0 },
       async (engine, statement, work) => await guarded(engine, statement, run, work),
     )

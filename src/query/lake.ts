@@ -38,6 +38,8 @@ export interface QueryOptions {
 
 /** What the callers inside the program may ask for besides. */
 export interface SessionOptions extends QueryOptions {
+  /** How much queries may spill to the disk, as DuckDB spells it. */
+  readonly spillLimit?: string | undefined
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
   /** The file of the database in which those views are made, for others to open; in memory without it. */
@@ -165,7 +167,7 @@ function databaseOf(folder: string): string {
   })
 }
 
-async function open(database: string, folder: string, options: QueryOptions, readOnly: boolean): Promise<Engine> {
+async function open(database: string, folder: string, options: SessionOptions, readOnly: boolean): Promise<Engine> {
   try {
     return await Engine.open(database, {
       readOnly,
@@ -173,6 +175,7 @@ async function open(database: string, folder: string, options: QueryOptions, rea
       privateSpill: true,
       ...(options.threads === undefined ? {} : { threads: options.threads }),
       ...(options.memoryLimit === undefined ? {} : { memoryLimit: options.memoryLimit }),
+      ...(options.spillLimit === undefined ? {} : { spillLimit: options.spillLimit }),
     })
   } catch (cause) {
     const words = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause)

@@ -33,6 +33,7 @@ export function refusal(cause: unknown, failure: Failure): Error {
     lacking(message, cause) ??
     unknownMetric(failure, place(message, failure), cause) ??
     unreadable(text, place(message, failure), cause) ??
+    tooLarge(kind, text, cause) ??
     plain(kind, text, place(message, failure), cause)
   )
 }
@@ -142,9 +143,25 @@ function unreadable(text: string, where: string, cause: Error): LakeError | unde
   })
 }
 
+/** Whether a query was refused because memory or disk did not suffice. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof LakeError && error.cause instanceof Error && /Out of Memory Error/.test(error.cause.message)
+}
+
+/** What DuckDB advises then are settings, which are fixed in a session. */
+function tooLarge(kind: string, text: string, cause: Error): LakeError | undefined {
+  if (kind !== 'Out of Memory') return undefined
+  const disk = text.includes('max_temp_directory_size')
+  return new LakeError('unexpected', {
+    subject: `SQL: more ${disk ? 'disk' : 'memory'} than it may take: ${text.replace(/ ?(?:Possible solutions|This limit)[^]*$/, '')}`,
+    next: `ask for less at once, or ${disk ? 'leave it more of the disk' : 'raise --memory'}`,
+    cause,
+  })
+}
+
 function plain(kind: string, text: string, where: string, cause: Error): LakeError {
   const at = where === '' ? '' : ` (${where})`
-  const grave = ['Internal', 'FATAL', 'Out of Memory', 'IO'].includes(kind)
+  const grave = ['Internal', 'FATAL', 'IO'].includes(kind)
   if (kind === 'INTERRUPT') return new LakeError('stopped', { subject: 'the query was cancelled', cause })
   return new LakeError(grave ? 'unexpected' : 'usage', { subject: `SQL${at}: ${text}`, cause })
 }

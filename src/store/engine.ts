@@ -29,6 +29,8 @@ export interface EngineOptions {
   readonly memoryLimit?: string
   /** Where it may spill what does not fit into memory. */
   readonly tempDirectory?: string
+  /** How much it may spill, as DuckDB spells it; else what the disk has. */
+  readonly spillLimit?: string
   /** Whether it spills into a folder of its own that nobody else may enter, gone when it is closed. */
   readonly privateSpill?: boolean
   readonly readOnly?: boolean
@@ -129,6 +131,9 @@ export class Engine {
       const engine = await Engine.#connect(instance, true)
       engine.spill = spill
       await engine.#requireExtensions()
+      // As a setting of the instance it is told, and not heeded (DuckDB 2.0).
+      if (options.spillLimit !== undefined)
+        await engine.run(`SET GLOBAL max_temp_directory_size = ${quote(options.spillLimit)}`)
       if (options.keepFiles === true) await engine.run(keepSql)
       return engine
     } catch (error) {

@@ -280,6 +280,25 @@ describe('many at once', () => {
     expect((await fetch(`${hasty.url}/query?sql=SELECT+1`)).status).toBe(200)
     expect(await hasty.stop()).toMatchObject({ code: 0 })
   })
+
+  test('a query that takes more memory or disk than it may is refused, and the lake goes on', async () => {
+    const small = await serve({}, ['--memory', '64MB', '--spill', '1MB', '--threads', '1'])
+    for (const [sql, what] of [
+      ['SELECT list(i) FROM range(30000000) AS r (i)', 'memory'],
+      ['SELECT count(DISTINCT hash(i)) FROM range(9000000) AS r (i)', 'disk'],
+    ] as const) {
+      const refused = await fetch(`${small.url}/query?${new URLSearchParams({ sql }).toString()}`)
+      expect([refused.status, await refused.text()]).toEqual([507, expect.stringContaining(`more ${what} than it may`)])
+    }
+    expect((await fetch(`${small.url}/query?sql=SELECT+1`)).status).toBe(200)
+    expect(await small.stop()).toMatchObject({ code: 0 })
+    expect(
+      await pitlake(folder, ['serve', '--data', folder, '--listen', '127.0.0.1:0', '--spill', 'much']),
+    ).toMatchObject({
+      code: 2,
+      message: expect.stringContaining('expected a size such as 512MB or 16GB, got much'),
+    })
+  })
 })
 
 const isPart = (name: string): boolean => name.endsWith('.part')
