@@ -325,6 +325,18 @@ class Lake:
         files = [str(Path(one).resolve()) for one in (file, to) if one is not None]
         return program.asked(self._open().folder, ["explain-change", *files], (0, 4))
 
+    def stress(self, query: str | Path, figure: str, *, lags: Names = (), latencies: Names = (), vintages: int = 3,
+               within: float = 0.5) -> dict[str, Any]:
+        """How far a figure over a query moves when points are known later, by the command line: `verdict` is holds, falls or undecided.
+
+        `lags` and `latencies` are times such as `30m`; `lags` may name p50, p95, p99, max of those that were seen.
+        """
+        options = ["--figure", figure, "--vintages", str(vintages), "--within", str(within)]
+        for flag, names in (("--lag", lags), ("--latency", latencies)):
+            own = [names] if isinstance(names, str) else list(names)
+            options += [flag, ",".join(own)] if own else []
+        return program.asked_about(query, self._open().folder, "stress", options, (0, 4, 6))
+
     def _open(self) -> Seat:
         if self._seat is None:
             raise LakeError("the lake is closed; open it again with pitlake.open")

@@ -108,7 +108,8 @@ def test_without_the_command_line(own, monkeypatch, fails):
         if fails:
             monkeypatch.delenv("PITLAKE_COMMAND")
             monkeypatch.setenv("PATH", "")
-            for ask in (lambda: lake.stamp("SELECT 1 AS n", "x.parquet"), lambda: lake.replay("x"), lambda: lake.lookahead("SELECT 1")):
+            for ask in (lambda: lake.stamp("SELECT 1 AS n", "x.parquet"), lambda: lake.replay("x"), lambda: lake.lookahead("SELECT 1"),
+                        lambda: lake.stress("SELECT 1 AS n", "avg(n)")):
                 with pytest.raises(pitlake.LakeError, match="not installed: run `npm install --global pitlake`"):
                     ask()
             return
@@ -120,5 +121,8 @@ def test_without_the_command_line(own, monkeypatch, fails):
         assert lake.lookahead(query)["verdict"] == "clean"
         ahead = f"SELECT t AS ts, v FROM points WHERE metric = '{SUPPLY}' AND currency = 'usd'"
         assert lake.lookahead(ahead)["verdict"] == "leak"
+        stressed = lake.stress(query, "avg(v)", lags=["1h"], vintages=1, within=0.9)
+        assert stressed["verdict"] == "holds" and stressed["figure"] == 2
+        assert lake.explain_change(out)["same"] is True
         with pytest.raises(pitlake.LakeError, match="nope"):
             lake.stamp("SELECT nope FROM points", out)
