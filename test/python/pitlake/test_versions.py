@@ -123,6 +123,6 @@ def test_without_the_command_line(own, monkeypatch, fails):
         assert lake.lookahead(ahead)["verdict"] == "leak"
         stressed = lake.stress(query, "avg(v)", lags=["1h"], vintages=1, within=0.9)
         assert stressed["verdict"] == "holds" and stressed["figure"] == 2
-        assert lake.explain_change(out)["same"] is True
+        assert lake.explain_change(out)["verdict"] == "same"
         with pytest.raises(pitlake.LakeError, match="nope"):
             lake.stamp("SELECT nope FROM points", out)
