@@ -28,9 +28,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** Commands that write nothing to a lake, whatever they are told. */
 const readers = new Set(
   `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
-  audit availability, status, lookahead, versions, sql, panel, replay, explain-change, registry status, registry get, registry list, sandbox`.split(
-    /,\s+/,
-  ),
+  audit availability, status, lookahead, versions, sql, panel, replay, explain-change, registry status, registry get, registry list, sandbox,
+  mcp, serve`.split(/,\s+/),
 )
 /** Those that may write to a mirror. */
 const own = new Set(['pull', 'restore', 'views'])
@@ -41,6 +40,7 @@ const told: Readonly<Record<string, readonly (readonly string[])[]>> = {
   backup: [['out']],
   doctor: [['--repair'], ['--rebuild-ledger'], ['--forget-lost'], ['--adopt']],
   stamp: [['q.sql', '--out', 'r.parquet']],
+  stress: [['q.sql', '--figure', 'avg(n)', '--out', 'r.parquet']],
   'violations accept': [['0123456789ab', '--why', 'seen']],
   fetch: [['--assets', 'BTC']],
 }

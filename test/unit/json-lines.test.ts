@@ -46,7 +46,7 @@ const literals: Readonly<Record<string, fc.Arbitrary<string>>> = {
     .map((value) => `'${value}'::BIGINT`),
   HUGEINT: fc.bigInt({ min: -(2n ** 120n), max: 2n ** 120n }).map((value) => `'${value}'::HUGEINT`),
   UBIGINT: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((value) => `'${value}'::UBIGINT`),
-  INTEGER: fc.integer().map((value) => `${value}::INTEGER`),
+  INTEGER: fc.integer().map((value) => `(${value})::INTEGER`),
   BOOLEAN: fc.boolean().map(String),
   'DECIMAL(18,3)': fc.integer().map((value) => `(${value}::BIGINT / 1000)::DECIMAL(18,3)`),
   TIMESTAMPTZ: fc
