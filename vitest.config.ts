@@ -24,8 +24,9 @@ const whole = [
   'test/cli/{heedless,mcp,own-resource,serve}.test.ts',
   'test/laws/{L5-estimate,L6-growth,watch,watch-days,years}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
-  'test/laws/{L1-clock-ledger,L1-clock-registry,L1-labels,L1-lookahead,L1-value-types,L2-adopt,L2-remedies}.test.ts',
-  'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-publish,L3-rsync,L6-explain,L6-layouts,L6-publish}.test.ts',
+  'test/laws/{L1-clock-ledger,L1-clock-registry,L1-labels,L1-lookahead,L1-value-types}.test.ts',
+  'test/laws/{L1-publish,L2-adopt,L2-adopt-registry,L2-registry-verify,L2-remedies}.test.ts',
+  'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-publish,L3-rsync,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull}.test.ts',
   'test/views/{altered,lookahead-function,lookahead-python,registry-merged,stress-delays}.test.ts',
   'test/cli/stress.test.ts',
 ]
