@@ -7,7 +7,6 @@ import warnings
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from conftest import command
 
@@ -69,7 +68,7 @@ def test_a_shown_panel_reads_its_first_decisions_alone(lake):
     days = lake.calendar("2024-01-01", "2025-01-01", "10 minutes", ["BTC"])
     panel = lake.panel(days, SUPPLY)
     rows, more = panel._head()
-    assert more and [row[0] for row in rows] == [f"2024-01-01 0{n // 6}:{n % 6}0:00+00" for n in range(10)]
+    assert more and [row[1] for row in rows] == [f"2024-01-01 0{n // 6}:{n % 6}0:00+00" for n in range(10)]
     plan = panel._connection.sql("EXPLAIN ANALYZE " + panel._preview).fetchall()[0][1]
     whole = panel._connection.sql("EXPLAIN ANALYZE " + panel._relation.sql_query()).fetchall()[0][1]
     assert "52,704" in whole and "52,704" not in plan
@@ -143,11 +142,12 @@ def test_panel_is_that_of_the_command_line(notebooks, tmp_path):
         done = command("panel", "--calendar", "2026-01-01,2026-07-01,1d", "--assets", "BTC,ETH,NONE", "--metrics", ",".join(metrics),
                        *flags, "--out", out, "--data", notebooks)
         assert done.returncode == 0, done.stderr
-        theirs = pa.parquet.read_table(out)
         with pitlake.open(notebooks, as_of="2026-03-01" if "--as-of" in flags else None) as lake, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             days = lake.calendar("2026-01-01", "2026-07-01", "1d", ["BTC", "ETH", "NONE"])
             ours = lake.panel(days, metrics, **options).arrow()
+            # pyarrow before 17 cannot read this encoding of doubles.
+            theirs = lake.sql(f"FROM read_parquet('{out}')").arrow()
         assert bits(theirs) == bits(ours), flags
 
 
