@@ -12,7 +12,7 @@ import { withViews } from '../helpers/views.ts'
  * something in each: of no row more is known than its label says.
  */
 
-const cuts = times('PITLAKE_LABEL_CUTS', 3, 12)
+const cuts = times('PITLAKE_LABEL_CUTS', 3, 6)
 
 /** Something of the lake, what the proof assumes of it, and the rows of it that it is about. */
 interface Assumed {
