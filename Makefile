@@ -14,7 +14,7 @@ LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-python test-engines wheel torture powercuts mutants check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines wheel torture powercuts mutants check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -96,6 +96,9 @@ test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw
 test-watch: $(INSTALLED) ## simulates N days (60) of a watch on a real lake, with kills, sleeps, outages, spent quotas, late and rewritten points; then its memory through seven
 	@PITLAKE_WATCH_DAYS=$(or $(N),60) vitest run test/laws/watch-days.test.ts
 	@vitest run test/laws/watch-memory.test.ts
+
+test-years: $(INSTALLED) ## simulates years of daily and hourly runs: what grows, and that nothing goes lost
+	@vitest run test/laws/years.test.ts test/laws/L6-growth.test.ts
 
 check: $(INSTALLED) ## types, lint, format, dead code, lockfile
 	@status=0; \

@@ -19,10 +19,10 @@ const whole = [
   'test/views/{panel-python,peers,readers}.test.ts',
   // What the pages tell to type, and what the system around runs.
   'test/cli/{findings,first-hour,hooks,publish,service}.test.ts',
-  // Whole years, whole catalogues, every variant of a provider, and calls that nothing ends.
+  // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
   'test/cli/{heedless,mcp,own-resource,serve}.test.ts',
-  'test/laws/{L5-estimate,L6-growth,watch,watch-days,years}.test.ts',
+  'test/laws/{L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L1-labels,L1-lookahead,L1-value-types}.test.ts',
   'test/laws/{L1-clock-ahead,L1-publish,L1-recall,L2-accepted,L2-adopt,L2-adopt-registry,L2-registry-raw,L2-registry-verify,L2-remedies}.test.ts',
@@ -31,8 +31,8 @@ const whole = [
   'test/cli/stress.test.ts',
 ]
 
-/** What only a target of its own runs: seven simulated days take a quarter of an hour. */
-const apart = ['test/laws/watch-memory.test.ts']
+/** What only targets of their own run: `make test-watch`, `make test-years`. */
+const apart = ['test/laws/{watch-memory,years,L6-growth}.test.ts']
 
 /** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
 function longer(): string[] {
