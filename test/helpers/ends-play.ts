@@ -29,8 +29,8 @@ const isPatient = ([, , scene]: Row): boolean => scene.with === 'full-disk' || s
 const weighty: readonly number[] = [0, 3, 4]
 
 /**
- * A test a row: the command, where the row says, ends as the row says. Where there is time each is a process of its own,
- * else the first of each code, and full disks and held commits wait for that time; of those that ask nobody only the
+ * A test a row: the command, where the row says, ends as the row says. Where there is time the first of each code of each
+ * command is a process of its own, else the first of each code, and full disks and held commits wait for that time; of those that ask nobody only the
  * weighty codes do not.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
@@ -40,7 +40,13 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], lo
       rows.findIndex(([, , , code]) => code === row[3]) === n ||
       (!isPatient(row) && (row[2].from !== undefined || weighty.includes(row[3]))),
   )
-  const alone = new Set(played.filter((row, n) => long || played.findIndex(([, , , code]) => code === row[3]) === n))
+  const alone = new Set(
+    played.filter(
+      (row, n) =>
+        played.findIndex(([command, , , code]) => code === row[3] && (!long || command === row[0])) === n ||
+        (long && isPatient(row)),
+    ),
+  )
   let stage: Stage
   beforeAll(async () => {
     stage = await openStage(files, prepared)
