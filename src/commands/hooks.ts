@@ -2,9 +2,8 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { givenKeys, type Settings } from '../config/settings.ts'
 import { type HookName, hookNames } from '../config/health.ts'
 import { exitCode, LakeError } from '../errors.ts'
-import type { Listed } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { type Alarms, alarmsOf, newAlarms } from '../report/alarms.ts'
+import { type Alarms, alarmsOf, type Differing, newAlarms } from '../report/alarms.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
 import { readContext } from './context.ts'
@@ -88,7 +87,7 @@ type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
 const nowOf = (deps: Deps): string => formatInstant(Math.floor(deps.now() / 1000))
 
-async function tellNews(context: Context, deps: Deps, before: readonly Listed[], call: Fire): Promise<void> {
+async function tellNews(context: Context, deps: Deps, before: readonly Differing[], call: Fire): Promise<void> {
   const alarms = await alarmsNow(context, deps)
   if (alarms === null) return
   const { violations, stale } = await newAlarms(context.settings.data, alarms, before)
@@ -103,7 +102,7 @@ async function alarmsNow({ settings, catalogue }: Context, deps: Deps): Promise<
   const { check, data } = settings
   try {
     using ledger = await Ledger.openToRead(data)
-    return alarmsOf(ledger, { catalogue, check, now: Math.floor(deps.now() / 1000) })
+    return await alarmsOf(ledger, { catalogue, check, now: Math.floor(deps.now() / 1000) })
   } catch (error) {
     if (error instanceof LakeError) return null
     throw error

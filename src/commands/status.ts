@@ -32,6 +32,7 @@ export const statusCommand: AnsweringSpec<Standing> = {
     { flags: '--max-late TIME', about: 'how long a point may have been due' },
     { flags: '--max-feed-age TIME', about: 'how long ago the registry may have been polled (3d)' },
     { flags: '--max-violations N', about: 'how many stored values may differ upstream (0)' },
+    { flags: '--max-findings N', about: 'how many records of the registry may contradict (0)' },
     { flags: '--max-failed N', about: 'how many windows may have failed (0)' },
     { flags: '--max-gaps N', about: 'in how many windows points may be missing for good' },
   ],
@@ -106,6 +107,7 @@ function checkOf(input: Input, check: Check): Check {
     maxLate: late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }],
     maxFeedAge: timeOption(input, 'maxFeedAge', '6h or 3d') ?? check.maxFeedAge,
     maxViolations: countOption(input, 'maxViolations', 0) ?? check.maxViolations,
+    maxFindings: countOption(input, 'maxFindings', 0) ?? check.maxFindings,
     maxFailed: countOption(input, 'maxFailed', 0) ?? check.maxFailed,
     maxGaps: countOption(input, 'maxGaps', 0) ?? check.maxGaps,
   }
@@ -191,10 +193,11 @@ function behind({ behind, overdue_seconds }: Standing['freshness']): string {
 }
 
 function registryLine({ registry }: Standing): string {
-  const { first_snapshot, last_snapshot, feed_at, records, schema_changes } = registry
+  const { first_snapshot, last_snapshot, feed_at, records, schema_changes, findings } = registry
   const total = Object.values(records).reduce((a, b) => a + b, 0)
   if (first_snapshot === null && total === 0) return 'no snapshot yet'
   const feed = feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`
   const changed = schema_changes === null || schema_changes === 0 ? '' : `, ${whole(schema_changes)} schema changes`
-  return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}${changed}`
+  const open = findings === null || findings === 0 ? '' : `, ${several(findings, 'contradiction')}`
+  return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}${changed}${open}`
 }

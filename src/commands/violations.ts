@@ -1,9 +1,10 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { acceptViolations, type Listed, type ListedFilter, listViolations } from '../ledger/violations.ts'
+import { acceptViolations, type ListedFilter, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { acceptedPrefix, listFindings, type ListedFinding } from '../registry/accepted.ts'
+import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepted.ts'
+import type { Differing } from '../report/alarms.ts'
 import { formatInstant } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
@@ -73,8 +74,6 @@ export const acceptCommand: CommandSpec = {
   },
 }
 
-type Differing = Listed | ListedFinding
-
 /** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
 async function differing(input: Input, ledger: Ledger, { resources }: Catalogue): Promise<Differing[]> {
   const filter = filterOf(input)
@@ -88,7 +87,7 @@ async function differing(input: Input, ledger: Ledger, { resources }: Catalogue)
 
 /** Whether there is something to look at. */
 function isOpen(one: Differing): boolean {
-  return one.accepted_at === null && !('settled' in one && one.settled)
+  return 'settled' in one ? isOpenFinding(one) : one.accepted_at === null
 }
 
 function filterOf(input: Input): ListedFilter {

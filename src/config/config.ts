@@ -94,6 +94,7 @@ const check = z.strictObject({
   max_late: z.union([duration, z.record(word, duration)]).optional(),
   max_feed_age: duration.optional(),
   max_violations: most,
+  max_findings: most,
   max_failed: most,
   max_gaps: most,
 })

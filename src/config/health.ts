@@ -12,13 +12,21 @@ export interface Check {
   readonly maxLate: readonly { readonly pattern: string; readonly seconds: number }[]
   readonly maxFeedAge: number
   readonly maxViolations: number
+  readonly maxFindings: number
   readonly maxFailed: number
   /** Null: any number. */
   readonly maxGaps: number | null
 }
 
 /** What is judged by where nothing is said; the registry's feed can be made up for only while the provider keeps it. */
-export const usualCheck: Check = { maxLate: [], maxFeedAge: 3 * day, maxViolations: 0, maxFailed: 0, maxGaps: null }
+export const usualCheck: Check = {
+  maxLate: [],
+  maxFeedAge: 3 * day,
+  maxViolations: 0,
+  maxFindings: 0,
+  maxFailed: 0,
+  maxGaps: null,
+}
 
 export const hookNames = ['on_done', 'on_violation', 'on_stale'] as const
 export type HookName = (typeof hookNames)[number]
@@ -35,7 +43,7 @@ export interface Hooks {
 
 /** What the config file says of health; `file` is where it stands. */
 export function healthOf(config: Partial<Config>, file: string): { readonly check: Check; readonly hooks: Hooks } {
-  const { max_late, max_feed_age, max_violations, max_failed, max_gaps } = config.check ?? {}
+  const { max_late, max_feed_age, max_violations, max_findings, max_failed, max_gaps } = config.check ?? {}
   const { limit, ...commands } = config.hooks ?? {}
   const late = typeof max_late === 'number' ? { '*': max_late } : (max_late ?? {})
   return {
@@ -43,6 +51,7 @@ export function healthOf(config: Partial<Config>, file: string): { readonly chec
       maxLate: Object.entries(late).map(([pattern, seconds]) => ({ pattern, seconds })),
       maxFeedAge: max_feed_age ?? usualCheck.maxFeedAge,
       maxViolations: max_violations ?? usualCheck.maxViolations,
+      maxFindings: max_findings ?? usualCheck.maxFindings,
       maxFailed: max_failed ?? usualCheck.maxFailed,
       maxGaps: max_gaps ?? usualCheck.maxGaps,
     },

@@ -33,6 +33,11 @@ export function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Mic
   return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
 }
 
+/** Whether there is something to look at: nobody took note, and no later state of the record settles it. */
+export function isOpenFinding({ accepted_at, settled }: Pick<ListedFinding, 'accepted_at' | 'settled'>): boolean {
+  return accepted_at === null && !settled
+}
+
 /** Kinds that a later state of the record in the lake settles. */
 const settling: ReadonlySet<string> = new Set(['lost_event', 'wrong_retirement', 'silent_change'])
 

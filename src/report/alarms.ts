@@ -4,6 +4,7 @@ import type { Check } from '../config/health.ts'
 import { heldCoverage, heldSeries, heldWeekStart } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Listed, listViolations } from '../ledger/violations.ts'
+import { isOpenFinding, type ListedFinding, listFindings } from '../registry/accepted.ts'
 import { registryFacts } from '../registry/status.ts'
 import { realDisk } from '../store/disk.ts'
 import { textOf } from '../store/files.ts'
@@ -17,12 +18,15 @@ export type Stale =
   | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
   | { readonly registry: true; readonly late_seconds: number }
 
+/** Something upstream that a person has to look at: in points, or in records of the registry. */
+export type Differing = Listed | ListedFinding
+
 /** What a person may want to be woken for. */
 export interface Alarms {
   readonly version: number
   readonly synthetic: boolean
   /** What differs upstream or is refused, and nobody has accepted. */
-  readonly violations: readonly Listed[]
+  readonly violations: readonly Differing[]
   readonly stale: readonly Stale[]
 }
 
@@ -33,24 +37,28 @@ interface AlarmsInput {
   readonly now: Instant
 }
 
-/** How the lake stands; reads neither points nor files. */
-export function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput): Alarms {
+/** How the lake stands; reads no points, and of the registry only what verifies found. */
+export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput): Promise<Alarms> {
   const { version, provider } = ledger.head()
   const series = heldSeries(ledger).values()
   const judged = judgeSeries(series, heldCoverage(ledger), new Map(), catalogue, now, heldWeekStart(ledger))
   const late = lateOf(judged, check, patience).late.map(
     ({ seconds, ...of }): Stale => ({ ...of, late_seconds: seconds }),
   )
-  const silent = Math.round(
-    silenceOf({ registry: { ...registryFacts(ledger), records: {}, schema_changes: null } }, now),
-  )
+  const silent = Math.round(silenceOf(registryFacts(ledger), now))
   const violations = listViolations(ledger, { paths: null, assets: null })
+  const findings = ((await findingsIfReadable(ledger)) ?? []).filter(isOpenFinding)
   return {
     version,
     synthetic: provider?.synthetic ?? false,
-    violations: violations.filter(({ accepted_at }) => accepted_at === null),
+    violations: [...violations.filter(({ accepted_at }) => accepted_at === null), ...findings],
     stale: [...late, ...(silent > check.maxFeedAge ? [{ registry: true, late_seconds: silent } as const] : [])],
   }
+}
+
+/** What verifies found in the registry; null where a file of it cannot be read, of which others have to tell. */
+export async function findingsIfReadable(ledger: Ledger): Promise<readonly ListedFinding[] | null> {
+  return await listFindings(ledger, null).catch(() => null)
 }
 
 /** What has been told and lasts. */
@@ -80,7 +88,7 @@ const nameOf = (stale: Stale): string => ('registry' in stale ? 'registry' : `${
 export async function newAlarms(
   root: string,
   { violations, stale }: Alarms,
-  before: readonly Listed[],
+  before: readonly Differing[],
 ): Promise<Pick<Alarms, 'violations' | 'stale'>> {
   const told = await readTold(root)
   const known = new Set(told?.violations ?? before.map(({ id }) => id))

@@ -48,7 +48,7 @@ function escaped(text: string): string {
 
 const one = (name: string, help: string, value: number | null): Family => ({ name, help, samples: [[{}, value]] })
 
-function by(name: string, help: string, label: string, values: Readonly<Record<string, number>>): Family {
+function by(name: string, help: string, label: string, values: Readonly<Record<string, number | null>>): Family {
   return { name, help, samples: Object.entries(values).map(([key, value]) => [{ [label]: key }, value]) }
 }
 
@@ -117,6 +117,10 @@ function ofAsking(
       samples: jobLocks.map((job) => [{ job }, Number(running.includes(job))]),
     },
     by('registry_records', 'Open records of the registry by table.', 'table', registry.records),
+    by('registry_findings', 'Records of the registry that contradict what snapshot and feed gave.', 'state', {
+      open: registry.findings,
+      accepted: registry.findings_accepted,
+    }),
     one('registry_epoch', 'Epochs of the feed seen.', registry.epoch),
     one('registry_feed_age_seconds', 'Seconds since the feed was read to its tail.', feed === null ? null : now - feed),
     one('verified_windows', 'Windows that were asked again and compared.', verified.windows),

@@ -8,6 +8,7 @@ import type { EndpointFacts, Lag, LagBin, Page, Silent, StampFact, ViolationFact
 import { type Held, heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
+import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
 import { countFresh, type Judged, runFact, type StatusInput } from './status.ts'
 
@@ -24,7 +25,7 @@ const shownVersions = 400
 export async function readPage(
   ledger: Ledger,
   input: StatusInput,
-  { standing, series, arrivals }: Judged,
+  { standing, series, arrivals, findings }: Judged,
   program: string,
   stampsAt: string | null = null,
 ): Promise<Page> {
@@ -44,7 +45,7 @@ export async function readPage(
     lagBins: bins,
     readable,
     universe,
-    violations: violationsOf(ledger),
+    violations: violationsOf(ledger, findings ?? []),
     runs: heldRuns(ledger, shownRuns).map(runFact),
     versions: heldVersions(ledger).slice(-shownVersions),
     stamps: heldStamps(ledger).slice(-shownStamps).toReversed().map(stampFact),
@@ -117,11 +118,11 @@ function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): Silent[] {
   return [...silent.values()]
 }
 
-function violationsOf(ledger: Ledger): ViolationFact[] {
-  return heldViolations(ledger)
+/** The newest first; what a later state of the record has settled is past. */
+function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): ViolationFact[] {
+  const values = heldViolations(ledger)
     .slice(-shownViolations)
-    .toReversed()
-    .map((v) => {
+    .map((v): ViolationFact => {
       const { metric, interval, asset, currency, exchange, network } = readableSeries(v.series)
       return {
         metric,
@@ -135,6 +136,25 @@ function violationsOf(ledger: Ledger): ViolationFact[] {
         offeredAt: v.offered_at / 1_000_000,
       }
     })
+  const records = findings
+    .filter((one) => isOpenFinding(one) || one.accepted_at !== null)
+    .map(
+      ({ resource, record, kind, held, offered, why, found_at }): ViolationFact => ({
+        metric: `registry ${resource}`,
+        series: record,
+        t: null,
+        interval: null,
+        kind,
+        stored: held,
+        offered,
+        accepted: why,
+        offeredAt: found_at / 1_000_000,
+      }),
+    )
+  return [...records, ...values]
+    .toSorted((a, b) => a.offeredAt - b.offeredAt)
+    .slice(-shownViolations)
+    .toReversed()
 }
 
 /** What its note says; those of an earlier program tell no verdict. */

@@ -26,6 +26,8 @@ import type { Settings } from '../config/settings.ts'
 import { day, floor, formatInstant, type Instant } from '../time.ts'
 import { countIn, judgeSeries, lateOf, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/state.ts'
+import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
+import { findingsIfReadable } from './alarms.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
 import { judge } from './audit.ts'
@@ -53,6 +55,8 @@ export interface Judged {
   readonly series: readonly SeriesStanding[]
   /** Null where they were not read. */
   readonly arrivals: readonly Held[] | null
+  /** What verifies found in the registry; null where it cannot be read. */
+  readonly findings: readonly ListedFinding[] | null
 }
 
 /** Whether the lake can be trusted now; only reads, also while a job writes. */
@@ -64,6 +68,7 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
   const verified = heldVerified(ledger)
   const series = judgeSeries(heldSeries(ledger).values(), coverage, verified, catalogue, now, heldWeekStart(ledger))
   const arrivals = await arrivalsFor(ledger, input, counts.points)
+  const findings = await findingsIfReadable(ledger)
   const facts = {
     ...who(head),
     mirror_of: await mirrorOf(ledger.root),
@@ -83,6 +88,8 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
       ...registryFacts(ledger),
       records: registryState(ledger).records,
       schema_changes: await schemaChanges(ledger),
+      findings: findings && findings.filter(isOpenFinding).length,
+      findings_accepted: findings && findings.filter(({ accepted_at }) => accepted_at !== null).length,
     },
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
@@ -91,7 +98,7 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
   }
   const reasons = reasonsOf(facts, now, { check: settings.check, late: lateCount(series, input) })
-  return { standing: { ...facts, trust: trustOf(reasons), reasons }, series, arrivals }
+  return { standing: { ...facts, trust: trustOf(reasons), reasons }, series, arrivals, findings }
 }
 
 function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput): Judging['late'] {

@@ -1,3 +1,4 @@
+import type { RegistryFacts } from '../registry/status.ts'
 import type { Reason, Standing } from './page/standing.ts'
 import type { Check } from '../config/health.ts'
 import { several } from './page/words.ts'
@@ -48,8 +49,12 @@ function damage({ files_damaged }: Facts): Reason[] {
   return [{ level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
 }
 
-function upstream({ violations, windows, refused }: Facts, { maxViolations, maxFailed }: Check): Reason[] {
+function upstream(
+  { violations, windows, refused, registry }: Facts,
+  { maxViolations, maxFindings, maxFailed }: Check,
+): Reason[] {
   const found: Reason[] = []
+  const findings = registry.findings ?? 0
   if (refused.series > 0)
     found.push({
       level: 'look',
@@ -62,6 +67,12 @@ function upstream({ violations, windows, refused }: Facts, { maxViolations, maxF
       ...(violations > maxViolations ? { level: 'look', word: 'integrity' } : { level: 'note', word: null }),
       text: `${several(violations, 'stored value')} ${violations === 1 ? 'differs' : 'differ'} upstream; both are kept, the stored one holds`,
       next: 'pitlake violations list',
+    })
+  if (findings > 0)
+    found.push({
+      ...(findings > maxFindings ? { level: 'look', word: 'integrity' } : { level: 'note', word: null }),
+      text: `${several(findings, 'record')} of the registry ${findings === 1 ? 'contradicts' : 'contradict'} what snapshot and feed gave`,
+      next: "pitlake violations list --resources '*'",
     })
   const failed = windows.failed - refused.windows
   if (failed > 0)
@@ -105,7 +116,7 @@ function holes({ gaps }: Facts, { maxGaps }: Check): Reason[] {
 
 /** A registry that was followed once and is no longer. */
 function polled(facts: Facts, now: Instant, maxFeedAge: number): Reason[] {
-  const silent = silenceOf(facts, now)
+  const silent = silenceOf(facts.registry, now)
   if (silent <= Math.min(day, maxFeedAge)) return []
   const text = `the registry was last polled ${roughly(silent)} ago`
   const next = 'pitlake registry sync'
@@ -115,7 +126,10 @@ function polled(facts: Facts, now: Instant, maxFeedAge: number): Reason[] {
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
-export function silenceOf({ registry: { feed_at, last_snapshot } }: Pick<Facts, 'registry'>, now: Instant): number {
+export function silenceOf(
+  { feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>,
+  now: Instant,
+): number {
   const last = feed_at ?? last_snapshot
   return last === null ? 0 : now - instantOf(last)
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -19,6 +19,7 @@ const wednesday = Date.UTC(2026, 5, 3, 12) / 1000
 const keys = { metrics: 'findings-metrics-key', registry: 'findings-registry-key' }
 
 interface Desk {
+  readonly cwd: string
   readonly clock: { now: number }
   faults(...texts: readonly string[]): void
   run(...argv: readonly string[]): Promise<Ended>
@@ -62,7 +63,7 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
     return readFileSync(join(cwd, out), 'utf8')
   }
   try {
-    await work({ clock, query, faults: (...texts) => sandbox.setFaults(texts.map(parseFault)), run, ends })
+    await work({ cwd, clock, query, faults: (...texts) => sandbox.setFaults(texts.map(parseFault)), run, ends })
   } finally {
     await served.close()
     rmSync(cwd, { recursive: true, force: true })
@@ -81,6 +82,17 @@ const lies = [
   'becomes-object@addresses/*:t=2026-06-03',
 ]
 const again = ['verify', '--resources', 'issuers', '--paths', supply, '--all', '--json'] as const
+
+interface Standing {
+  readonly violations: number
+  readonly registry: { readonly findings: number | null; readonly findings_accepted: number }
+}
+
+interface Hooked {
+  readonly command: string
+  readonly new: number
+  readonly violations: readonly object[]
+}
 
 interface Told {
   readonly violations: readonly {
@@ -101,8 +113,28 @@ const asked = `SELECT * FROM (
   UNION ALL SELECT concat_ws(' ', 'schema', resource, path, first_seen, kind, value) FROM schema_changes
   UNION ALL SELECT concat_ws(' ', 'points', count(*), sum(v)) FROM points) ORDER BY line`
 
+/** What `status` makes of it, and the pages that it draws. */
+async function standing({ run, ends, cwd }: Desk): Promise<readonly unknown[]> {
+  const { code, out } = await run('status', '--check', '--metrics', 'lake.prom')
+  const { registry, violations } = JSON.parse(await ends(0, 'status', '--json', '--html', 'page.html')) as Standing
+  const told = /registry_findings\{state="open"\} (\d+)\n.*accepted"\} (\d+)/.exec(
+    readFileSync(join(cwd, 'lake.prom'), 'utf8'),
+  )
+  expect(told?.slice(1).map(Number)).toEqual([registry.findings, registry.findings_accepted])
+  expect(violations).toBe(0)
+  const rows = readFileSync(join(cwd, 'page.html'), 'utf8').split('<td class="id">registry issuers</td>').length - 1
+  return [code, out.split(':')[0], registry.findings, registry.findings_accepted, rows]
+}
+
 test('what verify found in the registry is taken note of by id, by resource and once a pair of records', async () =>
-  withDesk(async ({ clock, faults, run, ends, query }) => {
+  withDesk(async (desk) => {
+    const { cwd, clock, faults, run, ends, query } = desk
+    writeFileSync(join(cwd, 'pitlake.yaml'), 'hooks: { on_violation: cat >> told.jsonl }\n')
+    const told = (): Hooked[] =>
+      readFileSync(join(cwd, 'told.jsonl'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Hooked)
     await ends(0, 'registry', 'sync')
     expect(await ends(0, 'violations', 'list')).toBe('0 not accepted, 0 accepted\n')
     clock.now += 60
@@ -112,6 +144,10 @@ test('what verify found in the registry is taken note of by id, by resource and 
     expect(found.map(({ kind, resource, record }) => `${kind} ${resource} ${record}`).toSorted()).toEqual(
       [`lost_event issuers ${retired}`, `silent_change issuers ${silent}`].toSorted(),
     )
+    expect(await standing(desk)).toEqual([4, 'integrity', 2, 0, 2])
+    expect(await ends(0, 'status')).toMatch(/2 records of the registry contradict[^]*, 2 contradictions$/m)
+    expect(await ends(0, 'status', '--check', '--max-findings', '2')).toMatch(/^trusted/)
+    expect(told()).toMatchObject([{ command: 'verify', new: 2, open: 2, violations: found }])
     const one = found.find(({ kind }) => kind === 'silent_change')
     expect(one).toMatchObject({ metric: null, t: null, stored: expect.stringContaining('website'), accepted: null })
     expect(await ends(0, 'violations', 'list', '--paths', '*')).toMatch(/^0 not accepted/)
@@ -127,8 +163,9 @@ test('what verify found in the registry is taken note of by id, by resource and 
     expect(half.registry).toMatchObject({ accepted: 1, findings: [{ kind: 'lost_event', id: retired }] })
     clock.now += 60
     await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'known')
-    const told = await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
-    expect(told).toMatch(/^accepted +2 contradictions, not told again$/m)
+    expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
+    const words = await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
+    expect(words).toMatch(/^accepted +2 contradictions, not told again$/m)
     expect(await query('SELECT accepted_at IS NULL AS open, why FROM registry_findings ORDER BY why')).toBe(
       '{"open":false,"why":"known"}\n{"open":false,"why":"they said so"}\n',
     )
@@ -140,11 +177,22 @@ test('what verify found in the registry is taken note of by id, by resource and 
     clock.now += 60
     await ends(4, 'verify', '--resources', 'issuers', '--budget', '20')
     expect(listed(await ends(0, 'violations', 'list', '--json')).map(({ kind }) => kind)).toEqual(['silent_change'])
+    expect(told().slice(1)).toMatchObject([{ new: 1, open: 1 }])
+    expect(await standing(desk)).toEqual([4, 'integrity', 1, 2, 3])
     clock.now += 86_400
     await ends(0, 'registry', 'snapshot')
+    expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
+    expect(told()).toHaveLength(2)
     expect(await ends(0, 'violations', 'list')).toBe('0 not accepted, 2 accepted, 1 settled\n')
     expect(listed(await ends(0, 'violations', 'list', '--all', '--json'))).toHaveLength(3)
     await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
+
+    // Files of findings that cannot be read are doctor's; the status says that it does not know.
+    const files = globSync('data/registry/registry_findings/*.parquet', { cwd }).map((file) => join(cwd, file))
+    for (const file of files) writeFileSync(file, Buffer.alloc(statSync(file).size))
+    const blind = JSON.parse(await ends(0, 'status', '--json')) as Standing
+    expect([files.length > 0, blind.registry.findings]).toEqual([true, null])
+    await ends(0, 'registry', 'sync')
   }))
 
 test('findings of verify stay as they are through doctor, compact, vacuum, backup, publish and replay', async () =>

@@ -51,6 +51,8 @@ export function standing(changes: Partial<Standing> = {}): Standing {
       feed_at: '2024-06-05T11:30:00.000Z',
       records: { products: 41, issuers: 7 },
       schema_changes: 0,
+      findings: 0,
+      findings_accepted: 0,
     },
     rules: { disproved: 0, imprecise: 0, imprecise_points: 0 },
     stamps: 0,
@@ -199,6 +201,8 @@ export function emptyPage(): Page {
     feed_at: null,
     records: {},
     schema_changes: 0,
+    findings: 0,
+    findings_accepted: 0,
   }
   const freshness = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
   const verified = { windows: 0, differing: 0, last_at: null }

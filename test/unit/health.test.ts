@@ -24,16 +24,18 @@ function settingsOf(text: string, env: Readonly<Record<string, string>> = {}): S
 
 test('limits of the config: one span for all, or one for each pattern; what is left out is usual', () => {
   expect(settingsOf('data: d\n').check).toEqual(usualCheck)
-  expect(settingsOf('check: { max_late: 2h, max_gaps: 0 }\n').check).toEqual({
+  expect(settingsOf('check: { max_late: 2h, max_gaps: 0, max_findings: 7 }\n').check).toEqual({
     ...usualCheck,
     maxLate: [{ pattern: '*', seconds: 2 * hour }],
     maxGaps: 0,
+    maxFindings: 7,
   })
   const all = 'check: { max_late: { "indicators/*": 1h }, max_feed_age: 1d, max_violations: 1, max_failed: 2 }\n'
   expect(settingsOf(all).check).toEqual({
     maxLate: [{ pattern: 'indicators/*', seconds: hour }],
     maxFeedAge: 24 * hour,
     maxViolations: 1,
+    maxFindings: 0,
     maxFailed: 2,
     maxGaps: null,
   })

@@ -94,6 +94,7 @@ test('what nobody knows has no line, and a label takes any text', () => {
     },
     series: [],
     arrivals: null,
+    findings: null,
   }
   const found = read(metricsText(judged, madeAt))
   expect(found.get('pitlake_registry_records table="a\\"b\\\\c\\nd"')).toBe(3)

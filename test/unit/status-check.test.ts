@@ -20,6 +20,9 @@ function judged(
   return { ...check({ ...facts, reasons }), trust: trustOf(reasons) }
 }
 
+const contradicted = (findings: number | null, known = 0): Partial<Standing> => ({
+  registry: { ...quiet.registry, findings, findings_accepted: known },
+})
 const polled = (days: number): Partial<Standing> => ({
   registry: { ...quiet.registry, feed_at: new Date((now - days * day) * 1000).toISOString() },
 })
@@ -32,6 +35,11 @@ test('one line with the word, the reason and the command; the exit code judges',
     [{ version: 0 }, 'stale: nothing has been committed yet; pitlake fetch', 6],
     [{ files_damaged: 1 }, 'integrity: 1 file of the lake is lost or cut; pitlake doctor', 4],
     [{ violations: 2 }, 'integrity: 2 stored values differ upstream', 4],
+    [
+      contradicted(1),
+      'integrity: 1 record of the registry contradicts what snapshot and feed gave; pitlake violations',
+      4,
+    ],
     [{ windows: { ...quiet.windows, failed: 3 } }, 'look: 3 windows failed; pitlake fetch', 6],
     [{ freshness: { ...quiet.freshness, behind: 2, overdue_seconds: 7200 } }, 'stale: 2 series have points due', 6],
     [{ freshness: { ...quiet.freshness, stopped: 1 } }, 'look: 1 series has had no new point', 6],
@@ -69,6 +77,10 @@ test('limits move what is told: up to them it is a note, beyond them it judges',
   const cases: readonly (readonly [Partial<Standing>, Partial<Check>, string, number])[] = [
     [{ violations: 2 }, { maxViolations: 2 }, 'trusted: ', 0],
     [{ violations: 3 }, { maxViolations: 2 }, 'integrity: 3 stored values differ upstream', 4],
+    [contradicted(2), { maxFindings: 2 }, 'trusted: ', 0],
+    [contradicted(3), { maxFindings: 2, maxViolations: 9 }, 'integrity: 3 records of the registry contradict', 4],
+    [contradicted(0, 5), {}, 'trusted: ', 0],
+    [contradicted(null), {}, 'trusted: ', 0],
     [failed, { maxFailed: 3 }, 'trusted: ', 0],
     [failed, { maxFailed: 2 }, 'look: 3 windows failed', 6],
     [{ gaps: 5 }, { maxGaps: 5 }, 'trusted: ', 0],

@@ -48,12 +48,12 @@ export interface LagBin {
   readonly points: number
 }
 
-/** A stored value that the provider contradicts. */
+/** A stored value that the provider contradicts, or a record of the registry: then without t and interval. */
 export interface ViolationFact {
   readonly metric: string
   readonly series: string
-  readonly t: number
-  readonly interval: string
+  readonly t: number | null
+  readonly interval: string | null
   readonly kind: string
   readonly stored: string | null
   readonly offered: string | null

@@ -35,9 +35,11 @@ function reason({ level, text, next }: Reason): Html {
 }
 
 /** Whether a stored value was contradicted, and whether somebody took note. */
-function contradictions({ violations, accepted }: Standing): Html {
-  const quiet = accepted === 0 ? 'no stored value was contradicted' : `${whole(accepted)} accepted`
-  return gauge('violations', whole(violations), violations > 0 ? 'both values are kept' : quiet, null, violations > 0)
+function contradictions({ violations, accepted, registry }: Standing): Html {
+  const open = violations + (registry.findings ?? 0)
+  const known = accepted + (registry.findings_accepted ?? 0)
+  const quiet = known === 0 ? 'no stored value was contradicted' : `${whole(known)} accepted`
+  return gauge('violations', whole(open), open > 0 ? 'both values are kept' : quiet, null, open > 0)
 }
 
 function gauges(standing: Standing): Html[] {

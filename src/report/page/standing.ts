@@ -85,10 +85,15 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
     readonly credits_today: number
     readonly by_outcome: readonly { readonly api: string; readonly outcome: string; readonly requests: number }[]
   }
-  /** `records`: open rows by table; `schema_changes`: null where they cannot be read. */
+  /**
+   * `records`: open rows by table; `schema_changes`: null where they cannot be read, and so are `findings`: what verifies
+   * found and nobody accepted nor a later state settled, and what was accepted.
+   */
   readonly registry: RegistryFacts & {
     readonly records: Readonly<Record<string, number>>
     readonly schema_changes: number | null
+    readonly findings: number | null
+    readonly findings_accepted: number | null
   }
   /**
    * Availability rules that the arrivals break, as `audit availability` counts them, and the stored points that imprecise
