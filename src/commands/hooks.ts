@@ -6,7 +6,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { type Alarms, alarmsOf, type Differing, newAlarms } from '../report/alarms.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
-import { readContext } from './context.ts'
+import { readContext, readSettings } from './context.ts'
 import { runHook } from './run-hook.ts'
 import type { Deps, Input, Tell } from './spec.ts'
 import { scripted } from './violations.ts'
@@ -31,6 +31,10 @@ const mostWaiting = 20
 /** So many violations are told one by one. */
 const mostTold = 100
 
+function hasHooks({ hooks }: Settings): boolean {
+  return hookNames.some((name) => hooks.commands[name] !== undefined)
+}
+
 /** The hooks of the config for one command; null where there are none. `say` is told of one that failed. */
 export async function openHooks(
   context: Context,
@@ -38,8 +42,8 @@ export async function openHooks(
   deps: Deps,
   say: (words: string) => void,
 ): Promise<OpenHooks | null> {
+  if (!hasHooks(context.settings)) return null
   const { data, hooks } = context.settings
-  if (hookNames.every((name) => hooks.commands[name] === undefined)) return null
   const keys = givenKeys(deps.env)
   const env = environmentOf(deps.env, keys, data)
   const before = (await alarmsNow(context, deps))?.violations ?? []
@@ -152,6 +156,7 @@ async function hooksOf(command: string, input: Input, deps: Deps): Promise<OpenH
   if (input.options['dryRun'] === true) return null
   let context: Context
   try {
+    if (!hasHooks(readSettings(input, deps))) return null
     context = readContext(input, deps)
   } catch (error) {
     if (error instanceof LakeError) return null
