@@ -55,6 +55,7 @@ const registry = z.strictObject({
   shrink_limit: z.number().min(0).max(1).optional(),
   raw_days: z.number().int().min(0).optional(),
   keys: z.partialRecord(z.enum(envelopeKeys), word).optional(),
+  fields: z.record(word, z.record(word, word)).optional(),
 })
 
 const selection = z

@@ -2,12 +2,13 @@ import { readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from '../catalog/availability.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
-import type { EnvelopeKey, QueryKey, Wire } from '../catalog/wire.ts'
+import type { QueryKey, Wire } from '../catalog/wire.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type PlacedRule, resolveRules } from '../catalog/rules.ts'
 import { isTimed, timeOf } from '../catalog/schema.ts'
 import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
+import { namedResources, type RegistryNames } from './field-names.ts'
 import { LakeError, usage } from '../errors.ts'
 import { type Check, checkLate, healthOf, type Hooks } from './health.ts'
 import { shortestKey } from '../secrets/secrets.ts'
@@ -52,9 +53,7 @@ export interface Settings {
     readonly pageLimit: number
     readonly shrinkLimit: number
     readonly rawDays: number
-    /** The provider's names around records by the usual ones. */
-    readonly keys: Partial<Readonly<Record<EnvelopeKey, string>>>
-  }
+  } & RegistryNames
   /** Whether the daily run takes away superseded files. */
   readonly daily: { readonly vacuum: boolean }
   readonly check: Check
@@ -151,6 +150,7 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       shrinkLimit: number('registry.shrink_limit', config.registry?.shrink_limit, 0.2),
       rawDays: number('registry.raw_days', config.registry?.raw_days, 90),
       keys: config.registry?.keys ?? {},
+      fields: config.registry?.fields ?? {},
     },
     daily: { vacuum: config.daily?.vacuum ?? false },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
@@ -196,8 +196,9 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
     metadata:
       metadata === false || catalogue.wire.metadata === null ? null : { ...catalogue.wire.metadata, ...metadata },
   }
-  const { keys } = settings.registry
-  const resources = new Map([...catalogue.resources].map(([name, resource]) => [name, { ...resource, keys }]))
+  const resources = namedResources(catalogue.resources, settings.registry, (path, what, known) => {
+    throw unknownName(settings, path, what, known)
+  })
   return { ...catalogue, endpoints, wire, resources }
 }
 

@@ -1,5 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { EnvelopeKey } from '../catalog/wire.ts'
+import { fieldText } from '../registry/record.ts'
 import { type Fields, isFields, type Value } from '../registry/json.ts'
 import type { Yaml } from './finding.ts'
 
@@ -19,6 +20,21 @@ function standsFor(name: EnvelopeKey, object: Fields, fits: (value: Value, key: 
   if (Object.hasOwn(object, name)) return []
   const found = Object.entries(object).filter(([key, value]) => fits(value, key))
   return found.length === 1 ? [[name, found[0]?.[0] ?? '']] : []
+}
+
+/** What stands for a reference: the only key, of no other field, under which nothing but ids of that resource stand. */
+export function referenceKey(
+  { fields }: Pick<Resource, 'fields'>,
+  records: readonly Fields[],
+  ids: ReadonlyMap<string, unknown>,
+): string | null {
+  const others = new Set(['id', ...Object.values(fields).flatMap(({ keys }) => keys)])
+  const keys = new Set(records.flatMap((record) => Object.keys(record)))
+  const found = [...keys].filter((key) => {
+    const values = records.map((record) => fieldText({ keys: [key] }, record)).filter((value) => value !== null)
+    return !others.has(key) && values.length > 0 && values.every((id) => ids.has(id))
+  })
+  return found.length === 1 ? (found[0] ?? null) : null
 }
 
 const isText = (value: Value): value is string => typeof value === 'string' && value !== ''

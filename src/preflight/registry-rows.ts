@@ -3,8 +3,8 @@ import { readLimits } from '../net/limits.ts'
 import { readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
 import { usually } from '../registry/envelope.ts'
 import { type Fields, isFields } from '../registry/json.ts'
-import { eventKeys, pageKeys, snapshotKeys, yamlOf } from './registry-keys.ts'
-import { contradicted, type Finding, holds, type Judges, unknown } from './finding.ts'
+import { eventKeys, pageKeys, referenceKey, snapshotKeys, yamlOf } from './registry-keys.ts'
+import { contradicted, type Finding, holds, type Judges, mergeYaml, unknown, type Yaml } from './finding.ts'
 import { type Heard, isObject, whyNot } from './hear.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'
 import type { RegistrySeen } from './registry.ts'
@@ -148,21 +148,27 @@ function fieldsHold(seen: RegistrySeen): Finding {
 }
 
 function referencesHold(seen: RegistrySeen): Finding {
-  return withSnapshot(seen, (_, body) => {
-    const place = ['data', 'snapshot'].map((key) => body[key]).find(isObject) ?? body
-    const broken = [...seen.resources.values()].flatMap((resource) => lost(resource, place[resource.name]))
+  return withSnapshot(seen, ({ records }) => {
+    const broken = [...seen.resources.values()].flatMap((resource) => lost(resource, records))
+    const words = broken.map(({ words: said }) => said).join(', ')
+    const parts = broken.map(({ yaml }) => yaml).filter((yaml) => yaml !== null)
     return broken.length === 0
       ? holds('every reference is there under one of its names')
-      : contradicted(`no ${broken.join(', no ')}`)
+      : contradicted(words, parts.length === 0 ? null : mergeYaml(parts))
   })
 }
 
-function lost({ name, fields }: Resource, array: unknown): string[] {
-  const records = Array.isArray(array) ? array.filter(isObject) : []
-  const references = Object.entries(fields).filter(([, { kind }]) => kind === 'reference')
-  return references.flatMap(([field, { keys }]) =>
-    records.length === 0 || keys.some((key) => records.some((one) => key in one)) ? [] : [`${field} in ${name}`],
-  )
+/** References that no record of the resource has, with the setting that mends each. */
+function lost(resource: Resource, all: Snapshot['records']): { words: string; yaml: Yaml | null }[] {
+  const { name, fields } = resource
+  const records = [...(all.get(name)?.values() ?? [])].map(({ text }) => JSON.parse(text) as Fields)
+  return Object.entries(fields).flatMap(([field, { keys, to }]) => {
+    const ids = to === null ? undefined : all.get(to)
+    if (ids === undefined || records.length === 0 || keys.some((key) => records.some((one) => key in one))) return []
+    const own = referenceKey(resource, records, ids)
+    const words = `no ${field} in ${name}${own === null ? '' : `: it is ${own}`}`
+    return [{ words, yaml: own === null ? null : { registry: { fields: { [name]: { [field]: own } } } } }]
+  })
 }
 
 function eventsHold(seen: RegistrySeen): Finding {

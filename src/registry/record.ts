@@ -86,7 +86,7 @@ export function withHash(resource: Resource, { id, text, record }: RecordText): 
 }
 
 /** A named field as text: the first of its keys that is there; a reference may be an object with an id. */
-export function fieldText(field: RegistryField | undefined, record: Fields): string | null {
+export function fieldText(field: Pick<RegistryField, 'keys'> | undefined, record: Fields): string | null {
   const key = field?.keys.find((name) => record[name] !== undefined)
   const value = key === undefined ? null : (record[key] ?? null)
   if (value === null || typeof value === 'string') return value

@@ -183,6 +183,9 @@ function renamed(value: unknown, names: Readonly<Record<string, string>>): unkno
   if (Array.isArray(value)) return value.map((one) => renamed(one, names))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [Object.hasOwn(names, key) ? names[key] : key, renamed(inner, names)]),
+    Object.entries(value).flatMap(([key, inner]) => {
+      const name = Object.hasOwn(names, key) ? names[key] : key
+      return name === '' ? [] : [[name, renamed(inner, names)]]
+    }),
   )
 }

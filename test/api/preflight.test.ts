@@ -93,6 +93,12 @@ const mended: readonly (readonly [string, Otherwise, readonly string[], string])
   ],
   ['another cursor', { dialect: ['body:next_cursor=next'] }, [tail], 'registry:\n  keys:\n    next_cursor: next\n'],
   [
+    'other references',
+    { dialect: ['body:issuer_id=maker', 'body:product_id=of'] },
+    ['references'],
+    'registry:\n  fields:\n    products:\n      issuer_id: maker\n    deployments:\n      product_id: of\n',
+  ],
+  [
     'all at once',
     { dialect: ['query:s=start', 'query:u=end', 'timestamp=interval_end', 'week=saturday', 'body:min=from'] },
     [keys, meaning, week, metadata],
@@ -115,7 +121,7 @@ test.each(mended)('%s: it is found, and the YAML mends it', async (_, otherwise,
   }),
 )
 
-test.each([0, 5, 12])('with that YAML the provider is fetched as it is (%s)', async (which) => {
+test.each([0, 5, 13])('with that YAML the provider is fetched as it is (%s)', async (which) => {
   const [, otherwise, , yaml] = mended[which] ?? ['', {}, [], '']
   await withForeign(otherwise, async ({ config, run, cwd }) => {
     config(yaml)
@@ -126,11 +132,21 @@ test.each([0, 5, 12])('with that YAML the provider is fetched as it is (%s)', as
     const { message } = await run('sql', '--format', 'csv', '--out', 'out.csv', query)
     expect(message).toBe('')
     // 62 days of which March 3 is the last that is over, and the weeks that begin and end among them.
-    const weeks = which === 12 ? '1w,Sat 03.01.,Sat 21.02.,8' : '1w,Mon 05.01.,Mon 23.02.,8'
+    const weeks = which === 13 ? '1w,Sat 03.01.,Sat 21.02.,8' : '1w,Mon 05.01.,Mon 23.02.,8'
     const out = readFileSync(join(cwd, 'out.csv'), 'utf8')
     expect(out.trim().split('\n').slice(1)).toEqual([weeks, '24h,Thu 01.01.,Tue 03.03.,62'])
   })
 })
+
+test('with that YAML the references of the registry stand in their columns', async () =>
+  withForeign({ dialect: ['body:issuer_id=maker', 'body:product_id=of'] }, async ({ config, run, cwd }) => {
+    config('registry: { fields: { products: { issuer_id: maker }, deployments: { product_id: of } } }\n')
+    expect((await run('registry', 'sync')).message).toBe('')
+    const query = `SELECT count(*) > 0, count(p.issuer_id) = count(*), count(i.id) = count(*), (SELECT count(*) = count(product_id) FROM deployments)
+      FROM products p LEFT JOIN issuers i ON i.id = p.issuer_id`
+    expect((await run('sql', '--format', 'csv', '--out', 'out.csv', query)).message).toBe('')
+    expect(readFileSync(join(cwd, 'out.csv'), 'utf8').trim().split('\n')[1]).toBe('true,true,true,true')
+  }))
 
 function order(rows: readonly { assumption: string }[], a: string, b: string): number {
   const place = (name: string): number => rows.findIndex(({ assumption }) => assumption === name)
@@ -157,7 +173,7 @@ test.each<[string, Otherwise, string, RegExp]>([
   ['computed_at elsewhere', { dialect: ['body:computed_at=made'] }, '`computed_at`', /`made` looks like one/],
   ['two values of a point', { faults: ['duplicate-conflict@supply/*'] }, 'order, duplicates', /two values for one `t`/],
   ['an odd listing', { dialect: ['assets=map'] }, 'listing of assets', /nobody reads it/],
-  ['other references', { dialect: ['body:issuer_id=maker'] }, 'references', /no issuer_id in products/],
+  ['no references', { dialect: ['body:issuer_id='] }, 'references', /no issuer_id in products/],
 ])('%s: it is found, and nothing adapts it', async (_, otherwise, assumption, evidence) =>
   withForeign(otherwise, async ({ ask }) => {
     const said = await ask()

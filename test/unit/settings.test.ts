@@ -140,6 +140,8 @@ test.each<[string, string, string]>([
     'metrics:\n  availability:\n    "none/*": { lag: 1h }',
     'pitlake.yaml:3: metrics.availability.none/*',
   ],
+  ['unknown resource', 'registry:\n  fields:\n    product: { a: b }', 'did you mean `products`?'],
+  ['unknown field', 'registry:\n  fields:\n    products: { isuer_id: b }', 'did you mean `issuer_id`?'],
   ['unknown path', 'metrics:\n  paths:\n    supply/curent_pit: x', 'did you mean `supply/current_pit`?'],
   [
     'unknown exchange',
@@ -224,6 +226,9 @@ test('a rule may be written for each interval, beside one for the others', () =>
 })
 
 test('query keys of the config replace those of the catalogue one by one', () => {
+  const { fields } = applied('registry: { fields: { products: { issuer_id: maker } } }').resources.get('products') ?? {}
+  expect(fields?.['issuer_id']?.keys).toEqual(['maker', 'issuer_id', 'issuer'])
+  expect(fields?.['asset_id']?.keys).toEqual(['asset_id', 'asset'])
   const { queryKeys } = applied('metrics: { query_keys: { since: from } }').wire
   expect(queryKeys).toEqual({ ...catalogue.wire.queryKeys, since: 'from' })
 })
