@@ -36,7 +36,7 @@ export async function openStandpoint(
   { root, script, query, variables, before }: Asked,
   run: Omit<RunDeps, 'folder'>,
 ): Promise<Standpoint> {
-  const engine = await openQuery(root, { script, threads: 1, anyVariable: true, ...(before && { before }) })
+  const engine = await openQuery(root, { script, threads: 1, anyVariable: true, query, ...(before && { before }) })
   const at = async (instant: Micros): Promise<Outcome> => {
     const session = await engine.session()
     try {

@@ -42,6 +42,8 @@ export interface SessionOptions extends QueryOptions {
   readonly spillLimit?: string | undefined
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
+  /** Whether the comments of that text are made whatever the query: they cost as much as the views, and few ask for them. */
+  readonly commented?: boolean
   /** The file of the database in which those views are made, for others to open; in memory without it. */
   readonly into?: string
   /** Makes what that text reads beside the files. */
@@ -62,7 +64,7 @@ export interface SessionOptions extends QueryOptions {
 export async function openQuery(dataFolder: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
   const script = options.script === undefined ? await movedScript(folder) : undefined
-  if (script !== undefined) return openQuery(folder, { ...options, script })
+  if (script !== undefined) return openQuery(folder, { ...options, script, commented: true })
   const known = new Set([folder, realPath(folder), ...(options.into === undefined ? [] : [dirname(options.into)])])
   const engine = await openLocked(folder, known, options)
   return closing(engine, async () => {
@@ -105,7 +107,8 @@ async function openLocked(folder: string, seen: ReadonlySet<string>, options: Se
     await lock(engine, seen)
     await refuseShadows(engine, folder)
     await options.before?.(engine)
-    if (options.script !== undefined) await runViews(engine, options.script)
+    const commented = options.commented === true || /comment/i.test(options.query ?? '')
+    if (options.script !== undefined) await runViews(engine, options.script, commented)
     return engine
   })
 }
@@ -238,15 +241,21 @@ async function refuseShadows(engine: Engine, folder: string): Promise<void> {
   })
 }
 
-/** The statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is refused. */
-async function runViews(engine: Engine, script: string): Promise<void> {
+/**
+ * The statements of a stored `lake.sql`: views and macros are made, settings are left as they are, all else is refused. Each
+ * alone is one statement to the engine, too; so they are no others when they run in one go, which is much faster.
+ */
+async function runViews(engine: Engine, script: string, commented: boolean): Promise<void> {
+  const made: string[] = []
   for (const { text } of statementsOf(script)) {
     const words = openingWords(text, 4).join(' ')
-    if (words.startsWith('SET ')) continue
+    if (words.startsWith('SET ') || (!commented && words.startsWith('COMMENT ON '))) continue
     const makes = /^(?:COMMENT ON|CREATE (?:OR REPLACE )?(?:SCHEMA|VIEW|MACRO)) /.test(`${words} `)
     if (!makes || (await engine.parse(text)) !== 1) throw refused(words.split(' ')[0] ?? '')
-    await engine.run(text)
+    made.push(text)
   }
+  // On a line of its own no semicolon falls into a comment.
+  if (made.length > 0) await engine.run(made.join('\n;\n'))
 }
 
 /** Sets what the options name in a session; a further session of the same engine has variables of its own. */

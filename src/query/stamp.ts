@@ -13,8 +13,7 @@ import { lockCommit } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
-import { buildViews } from '../views/build.ts'
-import { readManifest } from '../views/manifest.ts'
+import { tellViews } from '../views/build.ts'
 import { exportsOf } from '../views/proved.ts'
 import { openQuery } from './lake.ts'
 import type { RunDeps } from './run.ts'
@@ -132,10 +131,7 @@ interface Pinned {
 
 /** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
 async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: CommitDeps, spool: Spool): Promise<Pinned> {
-  await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
-  const raw = await readText(spool.file(places.script))
-  const manifest = await readManifest(spool.file('.'))
-  if (!manifest) throw new RangeError('views without a manifest')
+  const { script: raw, manifest } = await tellViews(ledger, { catalogue, deps })
   const { version } = manifest
   const { lake } = ledger.head()
   if (lake === null || !(version > 0))
@@ -231,18 +227,19 @@ export async function replay(
 ): Promise<Replayed> {
   using ledger = await Ledger.openToRead(root)
   const { note, script } = await provedStamp(ledger, path)
-  using session = await openQuery(root, { script, threads: 1, anyVariable: true, set: note.variables })
+  const { query, variables } = note
+  using session = await openQuery(root, { script, threads: 1, anyVariable: true, query, set: variables })
   const own = { ...run, folder: root }
   const source = {
     root,
     script,
-    query: note.query,
-    variables: note.variables,
+    query,
+    variables,
     anyVariable: true,
     version: note.version,
   }
   const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
-  const again = await runStamped(session, tried ?? note.query, own)
+  const again = await runStamped(session, tried ?? query, own)
   const notes = changes(note, await engineVersion(session), program)
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
   await bringStamped(session, path)

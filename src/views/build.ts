@@ -67,23 +67,10 @@ export interface ViewsBuilt {
  * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then.
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
-  const { catalogue, deps, into = ledger.root } = options
+  const { deps, into = ledger.root } = options
   await using _lock = await waitForTurn(ledger.root, deps)
   try {
-    await ledger.catchUp()
-    await removeLeftovers(ledger.root, deps)
-    const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
-    const files = liveFiles(ledger)
-    const exported = await exportAll(ledger, { catalogue, deps, mark })
-    const statements = compile({
-      root: resolve(ledger.root),
-      head: ledger.head(),
-      catalogue,
-      files,
-      earlier: earlierDatings(files),
-      weekStart: heldWeekStart(ledger),
-      exports: exported.paths,
-    })
+    const { mark, files, exported, statements } = await compiled(ledger, options)
     const script = scriptText(statements)
     const before = await readManifest(into)
     const had = await namedByViews(ledger.root)
@@ -106,6 +93,36 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
   } catch (error) {
     throw diskError(error, 'building the views')
   }
+}
+
+/** The text of the views as they are by now, and the list of what it names; nothing is written but exports that it names. */
+export async function tellViews(
+  ledger: Ledger,
+  options: Pick<ViewsOptions, 'catalogue' | 'deps'>,
+): Promise<{ script: string; manifest: Manifest }> {
+  await using _lock = await waitForTurn(ledger.root, options.deps)
+  const { statements } = await compiled(ledger, options)
+  const script = scriptText(statements)
+  return { script, manifest: manifestOf(statements, sha256(script), '') }
+}
+
+/** The objects over what is committed by now; their exports are there, and what killed builders left is gone. */
+async function compiled(ledger: Ledger, { catalogue, deps }: Pick<ViewsOptions, 'catalogue' | 'deps'>) {
+  await ledger.catchUp()
+  await removeLeftovers(ledger.root, deps)
+  const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
+  const files = liveFiles(ledger)
+  const exported = await exportAll(ledger, { catalogue, deps, mark })
+  const statements = compile({
+    root: resolve(ledger.root),
+    head: ledger.head(),
+    catalogue,
+    files,
+    earlier: earlierDatings(files),
+    weekStart: heldWeekStart(ledger),
+    exports: exported.paths,
+  })
+  return { mark, files, exported, statements }
 }
 
 const lockName = 'views'

@@ -25,28 +25,18 @@ const nameOf = ([command, rest, scene, code]: Row): string =>
 /** Whether the disk fills, or another commit is waited for. */
 const isPatient = ([, , scene]: Row): boolean => scene.with === 'full-disk' || scene.with === 'impatient'
 
-/** Codes that say something of the data, or that all is well. */
-const weighty: readonly number[] = [0, 3, 4]
+/** The first row of each of these kinds. */
+const firsts = (rows: readonly Row[], kindOf: (row: Row) => string | number): readonly Row[] =>
+  rows.filter((row, n) => rows.findIndex((other) => kindOf(other) === kindOf(row)) === n)
 
 /**
  * A test a row: the command, where the row says, ends as the row says. Where there is time the first of each code of each
- * command is a process of its own, else the first of each code, and full disks and held commits wait for that time; of those that ask nobody only the
- * weighty codes do not.
+ * command is a process of its own, full disks and held commits, too; else the first of each code, and no other is played.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
-  const played = rows.filter(
-    (row, n) =>
-      long ||
-      rows.findIndex(([, , , code]) => code === row[3]) === n ||
-      (!isPatient(row) && (row[2].from !== undefined || weighty.includes(row[3]))),
-  )
-  const alone = new Set(
-    played.filter(
-      (row, n) =>
-        played.findIndex(([command, , , code]) => code === row[3] && (!long || command === row[0])) === n ||
-        (long && isPatient(row)),
-    ),
-  )
+  const played = long ? rows : firsts(rows, ([, , , code]) => code)
+  const alone = new Set(long ? firsts(rows, ([command, , , code]) => `${command} ${code}`) : played)
+  for (const row of rows) if (long && isPatient(row)) alone.add(row)
   let stage: Stage
   beforeAll(async () => {
     stage = await openStage(files, prepared)
