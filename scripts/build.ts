@@ -27,6 +27,7 @@ if (import.meta.main) {
   emit()
   copyAssets()
   // What the package starts: on an old Node the pinned one takes over before any module of the program is linked.
-  for (const name of ['launch.cjs', 'pinned.cjs']) copyFileSync(join(root, 'scripts', name), join(root, 'dist', name))
+  for (const name of ['launch.cjs', 'pinned.cjs', 'imports.cjs'])
+    copyFileSync(join(root, 'scripts', name), join(root, 'dist', name))
   chmodSync(join(root, 'dist/launch.cjs'), 0o755)
 }

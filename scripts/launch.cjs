@@ -10,7 +10,7 @@ const packed = join(__dirname, 'main.js')
 const program = existsSync(packed) ? packed : join(__dirname, '../src/main.ts')
 
 if (newEnough) {
-  require('node:module').enableCompileCache?.()
+  require('./imports.cjs').quicken()
   void import(pathToFileURL(program).href)
 } else {
   const { spawn } = require('node:child_process')

@@ -7,6 +7,7 @@ import { type Complaint, LakeError, usage } from '../errors.ts'
 import { assemble } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
 import { describeIssues, readYaml } from './document.ts'
+import { readShipped } from './remembered.ts'
 import { catalogueFile, type SourceFile } from './schema.ts'
 import { wireOf } from './wire.ts'
 
@@ -23,7 +24,11 @@ export function loadCatalogue(
     .filter((name) => name.endsWith('.yaml'))
     .toSorted()
   const texts = [
-    ...builtin.map((name) => ({ name: `catalog/${name}`, text: readFileSync(join(folder, name), 'utf8') })),
+    ...builtin.map((name) => ({
+      name: `catalog/${name}`,
+      text: readFileSync(join(folder, name), 'utf8'),
+      shipped: true,
+    })),
     ...userFiles.map((file) => ({ name: file, text: readUserFile(file) })),
     ...unwritten,
   ]
@@ -31,11 +36,11 @@ export function loadCatalogue(
 }
 
 /** Builds a catalogue from the texts of its files; pure. */
-export function parseCatalogue(texts: readonly { name: string; text: string }[]): Catalogue {
+export function parseCatalogue(texts: readonly { name: string; text: string; shipped?: boolean }[]): Catalogue {
   const complaints: Complaint[] = []
   const files: SourceFile[] = []
-  for (const { name, text } of texts) {
-    const yaml = readYaml(name, text)
+  for (const { name, text, shipped = false } of texts) {
+    const yaml = shipped ? readShipped(name, text) : readYaml(name, text)
     complaints.push(...yaml.complaints)
     if (yaml.complaints.length > 0) continue
     const parsed = catalogueFile.safeParse(yaml.value ?? {})

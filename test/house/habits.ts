@@ -9,6 +9,7 @@ const files = [
   'src/store/',
   'src/net/',
   'src/catalog/load.ts',
+  'src/catalog/remembered.ts',
   'src/config/settings.ts',
   'src/commands/',
   'src/sandbox/',
@@ -189,6 +190,7 @@ const catalogueTypes = ['src/catalog/catalogue.ts', 'src/catalog/availability.ts
 export function unreadKeys(files: Files): readonly string[] {
   const loaders = [
     'src/catalog/load.ts',
+    'src/catalog/remembered.ts',
     'src/catalog/assemble.ts',
     'src/catalog/document.ts',
     'src/catalog/schema.ts',

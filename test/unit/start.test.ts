@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+let folder = ''
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'pitlake-start-'))))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What a script prints that runs as the program does, or as Node alone would run it. */
+function printed(script: string, as: 'program' | 'plain'): string {
+  const file = join(folder, 'script.mts')
+  writeFileSync(file, script)
+  const preload = as === 'program' ? ['-r', join(root, 'scripts/node24.cjs')] : []
+  const { stdout, stderr, status } = spawnSync(process.execPath, [...preload, file], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+    env: { NODE_COMPILE_CACHE: join(folder, 'cache') },
+  })
+  if (status !== 0) throw new Error(stderr)
+  return stdout
+}
+
+test('every module of the program is the file, and of the kind, that Node itself finds', () => {
+  const script = `
+    import { readdirSync } from 'node:fs'
+    import { registerHooks } from 'node:module'
+    const seen = []
+    registerHooks({ load(url, context, next) { seen.push(url + ' ' + context.format); return next(url, context) } })
+    const commands = ${JSON.stringify(join(root, 'src/commands/'))}
+    for (const name of readdirSync(commands).filter((name) => name.endsWith('.ts'))) await import(commands + name)
+    console.log(JSON.stringify(seen.toSorted()))`
+  const [quick, plain] = (['program', 'plain'] as const).map((as) => JSON.parse(printed(script, as)) as string[])
+  expect(plain?.length).toBeGreaterThan(500)
+  expect(quick).toEqual(plain)
+})
+
+describe('what comes with the program is read once', () => {
+  const script = `
+    import { loadCatalogue } from ${JSON.stringify(join(root, 'src/catalog/load.ts'))}
+    const plain = (_, value) => (value instanceof Map || value instanceof Set ? [...value] : value)
+    console.log(JSON.stringify(loadCatalogue(), plain))`
+  const plain = (_: string, value: unknown): unknown =>
+    value instanceof Map || value instanceof Set ? [...value] : value
+  const read = JSON.stringify(loadCatalogue(), plain)
+  const kept = (): string[] =>
+    readdirSync(join(folder, 'cache'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => join(folder, 'cache', name))
+
+  test('what is kept of it says the same, its lines included', () => {
+    for (const name of kept()) rmSync(name)
+    expect(printed(script, 'program').trimEnd()).toBe(read)
+    expect(kept()).toHaveLength(readdirSync(join(root, 'catalog')).filter((name) => name.endsWith('.yaml')).length)
+    expect(printed(script, 'program').trimEnd()).toBe(read)
+  })
+
+  test('it is what the next run reads', () => {
+    const [file = ''] = kept().filter((name) => readFileSync(name, 'utf8').includes('25-delta put IV'))
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('25-delta put IV', '25-delta PUT IV'))
+    expect(printed(script, 'program')).toContain('25-delta PUT IV')
+  })
+
+  test('where it is torn the text is read again', () => {
+    for (const name of kept()) writeFileSync(name, readFileSync(name, 'utf8').slice(0, -1))
+    expect(printed(script, 'program').trimEnd()).toBe(read)
+  })
+})
