@@ -1,12 +1,13 @@
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { CommitDeps } from './commit.ts'
-import { realDisk, statOf } from '../store/disk.ts'
+import { namesIn, realDisk, statOf } from '../store/disk.ts'
 import type { Micros } from '../time.ts'
 import { versionAt } from './held.ts'
 import { listJournal } from './journal.ts'
 import { checkpointFile, entryFile, inLake, places, runOf } from '../store/layout.ts'
 import { Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
+import { pinnedSince } from '../store/pin.ts'
 import { readFacts } from './run-facts.ts'
 
 /** So many entries are read quickly enough; more are folded. */
@@ -18,7 +19,28 @@ export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number
   if (newest - folded < most) return null
   await using _lock = await lockCommit(ledger.root, { ...deps.holder, since: deps.nowMicros() }, deps)
   await ledger.catchUp()
-  return await writeCheckpoint(deps.disk ?? realDisk, ledger)
+  const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+  await dropFoldedRuns(ledger, deps)
+  return version
+}
+
+/** So long the lines of a run that has ended stand in a file of their own at least. */
+const runsStay: Micros = 7 * 86_400_000_000
+
+/**
+ * Takes away the files of old runs that have ended: every opening would look at each of them. Two checkpoints hold all
+ * of their lines, so that nothing goes that anybody is told, even where one of them is damaged later.
+ */
+async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
+  const { root } = ledger
+  const relied = (await listJournal(root)).checkpoints.at(-2)
+  // Whoever copies the lake may have listed them.
+  if (relied === undefined || (await pinnedSince(root)) !== undefined) return
+  using held = await soundly(root, relied)
+  const before = deps.nowMicros() - runsStay
+  const disk = deps.disk ?? realDisk
+  const files = held === undefined ? [] : await foldedRuns(held, Math.min(relied, versionAt(ledger, before)), before)
+  for (const file of files) await disk.remove(inLake(root, file))
 }
 
 /**
@@ -54,14 +76,16 @@ const surelyEnded: Micros = 30 * 86_400_000_000
 /** The files of runs that have ended and whose every line the checkpoint holds and follows an old version. */
 async function foldedRuns(held: Ledger, until: number, before: Micros): Promise<string[]> {
   const folded: string[] = []
+  const read = held.statement('SELECT offset FROM run_files WHERE name = ?')
   const run = held.statement('SELECT started_at, ended_at FROM runs WHERE id = ?')
   const instant = held.statement('SELECT committed_at FROM versions WHERE version = ?')
-  for (const { name, offset } of held.statement('SELECT name, offset FROM run_files ORDER BY name').all()) {
-    const path = `${places.runs}/${String(name)}`
-    if ((await statOf(inLake(held.root, path)))?.size !== Number(offset)) continue
-    const last = (await readFacts(held.root, new Map(), [String(name)])).at(-1)
+  for (const name of (await namesIn(inLake(held.root, places.runs))).toSorted()) {
+    const { offset } = read.get(name) ?? {}
+    const path = `${places.runs}/${name}`
+    if (offset === undefined || (await statOf(inLake(held.root, path)))?.size !== Number(offset)) continue
+    const last = (await readFacts(held.root, () => 0, [name])).at(-1)
     if (last === undefined || last.line.after > until || last.end !== Number(offset)) continue
-    const { started_at, ended_at = null } = run.get(runOf(String(name))) ?? {}
+    const { started_at, ended_at = null } = run.get(runOf(name)) ?? {}
     const since = Number(started_at ?? instant.get(last.line.after)?.['committed_at'] ?? before)
     if (ended_at !== null || since < before - surelyEnded) folded.push(path)
   }

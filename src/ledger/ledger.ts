@@ -209,7 +209,7 @@ export class Ledger implements Index {
     const head = this.head()
     // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
     if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
-    const pending = await readFacts(this.root, this.#runOffsets())
+    const pending = await readFacts(this.root, (name) => this.#runOffset(name))
     let next = this.#applyLines(pending, 0, head.version)
     const follows = own?.entry.version === head.version + 1 && own.entry.previous === head.digest
     for await (const sealed of follows ? [own] : entriesAfter(this.root, head.version, head.digest, goal)) {
@@ -255,16 +255,15 @@ export class Ledger implements Index {
     while ((pending[next]?.line.after ?? Number.POSITIVE_INFINITY) <= version) next++
     if (next > from)
       this.transaction(() => {
-        const read = this.#runOffsets()
         for (const placed of pending.slice(from, next))
-          if (placed.end > (read.get(placed.name) ?? 0)) applyFacts(this, placed)
+          if (placed.end > this.#runOffset(placed.name)) applyFacts(this, placed)
       })
     return next
   }
 
-  #runOffsets(): Map<string, number> {
-    const rows = this.statement('SELECT name, offset FROM run_files').all()
-    return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
+  /** How far a run's file has been read. */
+  #runOffset(name: string): number {
+    return Number(this.statement('SELECT offset FROM run_files WHERE name = ?').get(name)?.['offset'] ?? 0)
   }
 
   #meta<T>(key: string, check: Check<T>): T | undefined {
@@ -298,13 +297,12 @@ export class Ledger implements Index {
   }
 
   /**
-   * Starts from a checkpoint where the index is empty or the entries it would need are folded already.
+   * Starts from the newest checkpoint that the index lacks: entries that it would need may be gone, and files of runs.
    * A damaged checkpoint is passed over as long as older ones or the entries themselves are there.
    */
   async #startFromCheckpoint(until: number, entries: readonly number[], checkpoints: readonly number[]): Promise<void> {
     const { version } = this.head()
     const folded = (entries[0] ?? Number.POSITIVE_INFINITY) > version + 1
-    if (version > 0 && !folded) return
     const usable = checkpoints.filter((held) => held > version && held <= until).toReversed()
     for (const held of usable) {
       try {

@@ -57,14 +57,14 @@ export async function appendFacts(disk: Disk, root: string, run: string, lines: 
  */
 export async function readFacts(
   root: string,
-  offsets: ReadonlyMap<string, number>,
+  offsetOf: (name: string) => number,
   only?: readonly string[],
 ): Promise<PlacedFacts[]> {
   const placed: PlacedFacts[] = []
   for (const name of only ?? (await namesIn(inLake(root, places.runs)))) {
     if (!name.endsWith('.jsonl')) continue
     const path = inLake(root, `${places.runs}/${name}`)
-    const from = offsets.get(name) ?? 0
+    const from = offsetOf(name)
     if (sizeNow(path) <= from) continue
     const bytes = (await readBytes(path)).subarray(from)
     placed.push(...linesOf(name, bytes, from))

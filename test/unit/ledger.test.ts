@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -7,9 +7,12 @@ import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { heldCoverage, heldSeries, heldVersions, liveFiles, summary, versionAt } from '../../src/ledger/held.ts'
-import { foldedBefore } from '../../src/ledger/fold.ts'
+import { foldedBefore, foldJournal } from '../../src/ledger/fold.ts'
+import { heldRuns } from '../../src/ledger/held-runs.ts'
 import { foldedFiles } from '../../src/ledger/journal.ts'
 import { checkpointFile, entryFile, inLake } from '../../src/store/layout.ts'
+import { pin } from '../../src/store/pin.ts'
+import { checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
@@ -229,6 +232,51 @@ describe('checkpoints', () => {
         'runs/open.jsonl',
       ])
       expect(await foldedBefore(ledger, began + 1)).toEqual(['runs/ended.jsonl'])
+    }))
+
+  it('let old runs that have ended go once two of them hold their lines, and an index that lags still learns of them', () =>
+    inFolder(async (root) => {
+      const began = 5_000_000_000_000
+      const day = 86_400_000_000
+      const files = (): string[] => readdirSync(inLake(root, 'runs')).toSorted()
+      const at = (days: number) => commitDeps({ nowMicros: () => began + days * day })
+      const ended = async (id: string, days: number): Promise<void> =>
+        await noteRunFacts(ledger, {
+          id,
+          job: 'fetch',
+          started_at: began + days * day,
+          ended_at: began + days * day + 1,
+        })
+      using ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), at(0))
+      ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      cpSync(inLake(root, 'ledger.sqlite'), join(root, 'lagging'))
+      await ended('old', 0)
+      await noteRunFacts(ledger, { id: 'open', started_at: began })
+      await commit(ledger, draftOf(root, 4), at(1))
+      await foldJournal(ledger, at(1), 1)
+      await ended('second', 1)
+      await commit(ledger, draftOf(root, 8), at(20))
+      await using pinned = await pin(root, 'copy', { ...at(20).holder, since: began }, at(20))
+      await foldJournal(ledger, at(20), 1)
+      expect(files()).toEqual(['old.jsonl', 'open.jsonl', 'second.jsonl'])
+      await pinned.release()
+      await commit(ledger, draftOf(root, 12), at(20))
+      await ended('young', 20)
+      await foldJournal(ledger, at(20), 1)
+      expect(files()).toEqual(['open.jsonl', 'young.jsonl'])
+      const before = dump(ledger)
+      expect(heldRuns(ledger, 9).map(({ id }) => id)).toEqual(['young', 'second', 'open', 'old'])
+      ledger.close()
+      for (const end of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${end}`), { force: true })
+      cpSync(join(root, 'lagging'), inLake(root, 'ledger.sqlite'))
+      using caught = await Ledger.open(root)
+      expect(dump(caught)).toEqual(before)
+      expect(await checkRuns(caught)).toEqual([])
+      caught.close()
+      truncateSync(inLake(root, checkpointFile(4)), 500)
+      using rebuilt = await Ledger.rebuild(root)
+      expect(dump(rebuilt)).toEqual(before)
     }))
 
   it('that are damaged are passed over while the entries are there', () =>
