@@ -24,7 +24,7 @@ export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number
   return version
 }
 
-/** So long the lines of a run that has ended stand in a file of their own at least. */
+/** Runs that followed a younger version keep their files. */
 const runsStay: Micros = 7 * 86_400_000_000
 
 /**
