@@ -11,8 +11,17 @@ export function times(variable: string, few: number, many: number): number {
   return Number(process.env[variable] ?? (long ? many : few))
 }
 
+/** Of what takes long even there so many, spread evenly; all of them with `PITLAKE_STEPS=all`. */
+export function someOf<T>(all: readonly T[], many: number): readonly T[] {
+  return process.env['PITLAKE_STEPS'] === 'all' ? all : spread(all, many)
+}
+
 /** All of them in `make test-long`, else so many, spread evenly, the first and the last among them. */
 export function shareOf<T>(all: readonly T[], few: number): readonly T[] {
-  if (long || all.length <= few) return all
+  return long ? all : spread(all, few)
+}
+
+function spread<T>(all: readonly T[], few: number): readonly T[] {
+  if (all.length <= few) return all
   return Array.from({ length: few }, (_, n) => all[Math.round((n * (all.length - 1)) / Math.max(1, few - 1))] as T)
 }

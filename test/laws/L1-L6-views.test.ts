@@ -246,7 +246,7 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
 /** Of how many versions one is asked. */
 const fewer = long ? 1 : 3
 /** Of how many of those one is asked again when the lake has become another one. */
-const sparing = long ? 1 : 2
+const sparing = 2
 
 /** What the newest version of a lake tells by a question of its own. */
 interface Kept {

@@ -4,7 +4,6 @@ import { labelOf, tableLabels, type TableLabel } from '../../src/query/proof/tab
 import { type Engine, quoteName } from '../../src/store/engine.ts'
 import { columnsOf } from '../../src/store/parquet.ts'
 import { arrivals, type FullLake, metrics, withFullLake } from '../helpers/full-lake.ts'
-import { times } from '../helpers/shares.ts'
 import { withViews } from '../helpers/views.ts'
 
 /*
@@ -12,7 +11,7 @@ import { withViews } from '../helpers/views.ts'
  * something in each: of no row more is known than its label says.
  */
 
-const cuts = times('PITLAKE_LABEL_CUTS', 3, 6)
+const cuts = Number(process.env['PITLAKE_LABEL_CUTS'] ?? 3)
 
 /** Something of the lake, what the proof assumes of it, and the rows of it that it is about. */
 interface Assumed {

@@ -5,12 +5,11 @@ import { heldCoverage, heldViolations, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { fetchKey, withBench } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { long } from '../helpers/shares.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`) / 1000
 const now = at('2026-03-02T12:00:00')
 const everything = {
-  assets: long ? ['BTC', 'ETH'] : ['ETH'],
+  assets: ['BTC', 'ETH'],
   paths: ['*'],
   intervals: ['24h'],
   since: at('2025-12-01T00:00:00'),

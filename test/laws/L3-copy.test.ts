@@ -14,7 +14,7 @@ import { inFolder } from '../helpers/lakes.ts'
 import { grow, mergeAndVacuum, pullDeps, wholeVersion } from '../helpers/mirrors.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
-import { long, shareOf } from '../helpers/shares.ts'
+import { long, someOf } from '../helpers/shares.ts'
 
 /** What a lake is: its journal, marker and runs with their digests, and the files of its newest version. */
 async function lakeOf(root: string): Promise<readonly string[]> {
@@ -60,7 +60,7 @@ describe('L3: kill -9 around a copy', () => {
         const expected = await lakeOf(undisturbed)
         const last = await wholeVersion(undisturbed)
         const deaths = [0.5].map((share) => [before, Math.round(first * share)] as const)
-        const later = shareOf([0.6, 0.3, 0.4, 0.5, 0.7, 0.8], 1).map(
+        const later = someOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 3).map(
           (share) => [after, Math.round(second * share)] as const,
         )
         for (const [n, [source, at]] of [...deaths, ...later].entries()) {
