@@ -14,7 +14,7 @@ LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines wheel torture powercuts mutants check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts mutants check pack bench sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -70,6 +70,9 @@ test-python: $(INSTALLED) ## tests the Python package with the oldest and newest
 
 test-engines: $(INSTALLED) ## runs backtesting engines on the Python package (ENGINES="vectorbt …"), each where it can be had
 	@scripts/python.sh engines $(ENGINES)
+
+bench-python: $(INSTALLED) ## measures the Python package beside the same SQL in DuckDB and a loop of polars, equal answers
+	@scripts/python.sh figures
 
 test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow on small lakes, each where its packages can be had
 	@scripts/recipes.sh

@@ -37,9 +37,11 @@ def empty_assets(frame: Any, column: str) -> list[str]:
     """The assets for which the column holds nothing."""
     kind = kind_of(frame)
     if kind == "pyarrow":
-        assets, cells = frame["asset"].to_pylist(), frame[column].is_valid().to_pylist()
-        full = {asset for asset, cell in zip(assets, cells) if cell}
-        return sorted({asset for asset in assets if asset is not None} - full)
+        if frame[column].null_count == 0:
+            return []
+        assets = frame["asset"]
+        full = assets.filter(frame[column].is_valid()).unique().to_pylist()
+        return sorted({asset for asset in assets.unique().to_pylist() if asset is not None} - set(full))
     if kind == "polars":
         found = frame.filter(frame[column].is_not_null())["asset"].unique().to_list()
         return sorted(set(frame["asset"].drop_nulls().unique().to_list()) - set(found))

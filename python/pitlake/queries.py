@@ -13,6 +13,8 @@ DIMENSIONS = ("currency", "exchange", "network")
 FIELDS = ("v", "o", "t", "available_at", "age")
 MEMBER = ("asset", "product_id", "name", "symbol", "isin", "status", "issuer_id", "asset_id", "valid_from", "assumed")
 KEY = "_pit_decision"
+FEW, TOGETHER = 16, 8
+"""So many metrics are told apart at once, and so many in each of two steps."""
 PRICE, PRICED = "price_usd", "supply/current_pit"
 
 Standards = Mapping[str, Mapping[str, "str | None"]]
@@ -79,17 +81,39 @@ def panel_sql(table: str, named: Mapping[str, str], interval: str, fields: Seque
     """Decisions × metrics over a table in which the decisions are numbered."""
     metrics = list(dict.fromkeys(named.values()))
     call = ", ".join(["_pit_asked", f"[{listed(metrics)}]", quote(interval), *options.arguments()])
-    cells = [f"any_value({one}) FILTER (WHERE metric = {quote(metric)}) AS {quote_name(name)}"
-             for name, metric, one in cells_of(named, fields)]
     return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
-wide AS (
-  SELECT {KEY}, {', '.join(cells)}
-  FROM pit_long({call})
-  GROUP BY {KEY}
-)
+{_wide_sql(cells_of(named, fields), metrics, f"pit_long({call})")}
 SELECT own.* EXCLUDE ({KEY}), wide.* EXCLUDE ({KEY})
 FROM {table} AS own JOIN wide USING ({KEY})
 ORDER BY {KEY}"""
+
+
+def _wide_sql(cells: Sequence[tuple[str, str, str]], metrics: Sequence[str], answers: str) -> str:
+    """The CTE `wide`: a row for each decision, a column for each cell; in two steps where the metrics are many."""
+    if len(metrics) <= FEW:
+        return _pivot("wide", "", [_cell(f"metric = {quote(metric)}", field, quote_name(name)) for name, metric, field in cells], answers)
+    place = {metric: n for n, metric in enumerate(metrics)}
+    names = ", ".join(f"({quote(metric)}, {n})" for metric, n in place.items())
+    fields = dict.fromkeys(field for _, _, field in cells)
+    parts = [_cell(f"place % {TOGETHER} = {n}", field, f"{field}_{n}") for field in fields for n in range(TOGETHER)]
+    whole = [_cell(f"part = {place[metric] // TOGETHER}", f"{field}_{place[metric] % TOGETHER}", quote_name(name))
+             for name, metric, field in cells]
+    named = f"{answers} JOIN (VALUES {names}) AS places (name, place) ON metric = name"
+    return ",\n".join([_pivot("parts", f", place // {TOGETHER} AS part", parts, named), _pivot("wide", "", whole, "parts")])
+
+
+def _cell(condition: str, field: str, name: str) -> str:
+    return f"max(CASE WHEN {condition} THEN {field} END) AS {name}"
+
+
+def _pivot(name: str, key: str, cells: Sequence[str], source: str) -> str:
+    joined = ",\n    ".join(cells)
+    return f"""{name} AS (
+  SELECT {KEY}{key},
+    {joined}
+  FROM {source}
+  GROUP BY ALL
+)"""
 
 
 def join_sql(table: str, macro: str, metric: str, arguments: Sequence[str], added: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import { utcSql } from '../views/template.ts'
 import { carry } from './carry.ts'
 import type { Moment } from './lake.ts'
 import { checkMembers, memberColumns, membersSql } from './panel-members.ts'
+import { type Cell, wideSql } from './panel-wide.ts'
 import { refusal } from './refusal.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 
@@ -93,21 +94,11 @@ export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
   if (!isInterval(spec.interval))
     throw usage('interval', { expected: intervals.join(', '), got: JSON.stringify(spec.interval) })
   if (spec.decisions.kind === 'list') checkNames('panel', Object.keys(spec.decisions.types), spec)
-  const cells = cellsOf(spec).map(
-    ({ metric, field, name }) =>
-      `    any_value(${field}) FILTER (WHERE metric = ${quote(metric)}) AS ${quoteName(name)}`,
-  )
   const given = ['asked', quoteList(metrics), quote(spec.interval), ...optionsSql(spec)].join(', ')
   const decisions = quoteName(table)
   const query = [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${decisions}),`,
-    'wide AS (',
-    `  SELECT ${key}, ts,`,
-    cells.join(',\n'),
-    `  FROM pit_long(${given})`,
-    // A decision has one instant: with it among the keys the plan tells that nothing of a group is known later.
-    `  GROUP BY ${key}, ts`,
-    ')',
+    wideSql(cellsOf(spec), metrics, `pit_long(${given})`, key),
     `SELECT own.* EXCLUDE (${key}), wide.* EXCLUDE (${key}, ts)`,
     `FROM ${decisions} AS own JOIN wide ON wide.${key} = own.${key} AND wide.ts IS NOT DISTINCT FROM own.ts`,
     `ORDER BY own.${key}`,
@@ -137,7 +128,7 @@ function decidedSql({ universe }: Pick<PanelSpec, 'universe'>, moments: string):
 }
 
 /** The columns that a panel adds. */
-function cellsOf({ metrics, fields = ['v'] }: PanelSpec): { metric: string; field: PanelField; name: string }[] {
+function cellsOf({ metrics, fields = ['v'] }: PanelSpec): Cell[] {
   return metrics.flatMap((metric) =>
     fields.map((field) => ({ metric, field, name: field === 'v' ? metric : `${metric}.${field}` })),
   )

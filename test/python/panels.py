@@ -71,6 +71,19 @@ assert value(NESTED, component="/a/b") == 30 and value(f"{NESTED}#/a/b", compone
 assert value(SUPPLY, latency="1 minute") == 2 and value(SUPPLY, latency=timedelta(minutes=1)) == 2
 assert value(SUPPLY, late, max_age="2 days") == 3 and value(SUPPLY, late, max_age=timedelta(days=1)) is None
 
+with pitlake.open() as lake:
+    others = [name for name in lake.metrics().df()["metric"] if name not in (PLAIN, NESTED, SUPPLY)][:18]
+    held = {"first": SUPPLY, **{name: name for name in others[:6]}, "last": PLAIN, "next": f"{NESTED}#/a/b", **{name: name for name in others[6:]}}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        many = lake.panel(ONE, held, fields=["v", "age"], skip_nulls=True).arrow()
+        ages = lake.panel(ONE, held, fields=["v", "age"], skip_nulls=True).df()
+assert many.column_names == ["asset", "ts", *(name + end for name in held for end in ("", ".age"))]
+assert [many[name][0].as_py() for name in ("first", "last", "next")] == [3, 2, 30]
+assert [ages[f"{name}.age"][0] for name in ("first", "last", "next")] == [timedelta(minutes=10), timedelta(days=1, minutes=10), timedelta(minutes=10)]
+assert all(many[name].null_count == 1 for name in others)
+assert f"the lake holds nothing of {others[0]!r}: fetch it first" in {str(one.message) for one in caught}
+
 odd = ["_row", "_pit_row", "metric", "t", "v", "own", "wide", "decision", 'a"b']
 frame = pd.concat([ONE, ONE, ONE], ignore_index=True).assign(**{name: [f"{name} {n}" for n in range(3)] for name in odd})
 got = panel(frame, [SUPPLY, PLAIN], skip_nulls=True)

@@ -4,6 +4,7 @@ import { panelSql, type PanelSpec } from '../../src/query/panel.ts'
 import { argueFromPlan } from '../../src/query/proof/prove.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 
 let lake: Engine
 beforeAll(async () => {
@@ -59,11 +60,15 @@ test('a panel is proved; one whose answers come from another instant is not', as
   const list = JSON.stringify([{ asset: 'BTC', ts: '2024-01-01T00:00:00Z' }])
   const given = { kind: 'list', text: list, types: { asset: 'VARCHAR', ts: 'VARCHAR' } } as const
   expect((await proved({ ...grid, decisions: given })).proved).toBe(true)
+  const many = { ...grid, metrics: [...catalogue.endpoints.keys()].slice(0, 17) }
+  expect(await proved(many)).toMatchObject({ proved: true, unproved: null })
   const loose = (sql: string): string => sql.replace(' AND wide.ts IS NOT DISTINCT FROM own.ts', '')
   const late = (sql: string): string =>
     sql.replace('asset, ts FROM "decisions"', 'asset, ts + INTERVAL 1 DAY AS ts FROM "decisions"')
-  for (const change of [loose, (sql: string): string => late(loose(sql))]) {
-    const { proved: told, unproved } = await proved(grid, change)
+  for (const [spec, change] of [grid, many].flatMap((one) =>
+    [loose, (sql: string): string => late(loose(sql))].map((how) => [one, how] as const),
+  )) {
+    const { proved: told, unproved } = await proved(spec, change)
     expect(told).toBe(false)
     expect(unproved?.why).toMatch(/nothing holds to be at or before ts|join/)
   }

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, type Panel } from '../../src/index.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
 
+const sevens = 'indicators/asol_pit'
 let lake: Lake
 let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  ;({ lake, remove } = await threeDays((day) => [point(plain, day, day === 3 ? {} : { v: day })]))
+  ;({ lake, remove } = await threeDays((day) => [
+    point(plain, day, day === 3 ? {} : { v: day }),
+    point(sevens, day, { v: 7 }),
+  ]))
 })
 afterAll(async () => await remove())
 
@@ -32,6 +37,35 @@ test('every option of the joins, one at a time', async () => {
   await expect(cell({ network: 'nowhere' }, supply)).resolves.toBe(3)
   await expect(cell({ interval: '2h' }, supply)).rejects.toThrow(/interval: expected 10m, 1h, 24h/)
   await expect(cell({ maxAge: 'long' }, supply)).rejects.toThrow(/maxAge: expected a time such as/)
+})
+
+test('a panel of many metrics tells of each what it tells of it alone', async () => {
+  const held = [supply, plain, sevens, `${nested}#/a/b`]
+  const others = [...catalogue.endpoints.values()]
+    .filter(({ intervals }) => intervals.includes('24h'))
+    .map(({ path }) => path)
+    .filter((path) => !held.includes(path) && path !== nested)
+  // The first and the last of the metrics that are told apart together, the first of the next, the last of all.
+  const metrics = others.slice(0, 19)
+  for (const [n, place] of [0, 7, 8, 19].entries()) metrics.splice(place, 0, held[n] ?? '')
+  const asked = [...decisions, { asset: 'BTC', ts: '2024-03-03T00:10:00Z' }, { asset: 'BTC', ts: null }, ...decisions]
+  const fields = ['v', 'available_at', 'age'] as const
+  const table = await lake.panel({ decisions: asked, metrics, fields })
+  const names = metrics.flatMap((metric) => [metric, `${metric}.available_at`, `${metric}.age`])
+  expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset', 'ts', ...names])
+  const rows = table.toArray().map((row) => row.toJSON() as Record<string, unknown>)
+  const told = (metric: string): unknown[] => rows.map((row) => row[metric])
+  expect(told(supply)).toEqual([3, 2, null, 3])
+  expect(told(plain)).toEqual([null, 2, null, null])
+  expect(told(sevens)).toEqual([7, 7, null, 7])
+  expect(told(`${nested}#/a/b`)).toEqual([30, 20, null, 30])
+  expect(told(`${plain}.available_at`)).toEqual([4, 3, null, 4].map((day) => day && Date.UTC(2024, 2, day, 0, 10)))
+  expect(others.slice(0, 19).flatMap(told)).toEqual(Array.from({ length: 19 * 4 }, () => null))
+  for (const metric of held) {
+    const alone = await lake.panel({ decisions: asked, metrics: [metric], fields })
+    for (const name of [metric, `${metric}.available_at`, `${metric}.age`])
+      expect([...(alone.getChild(name) ?? [])]).toEqual([...(table.getChild(name) ?? [])])
+  }
 })
 
 test('a caller’s columns and tables keep what they hold, whatever they are called', async () => {
