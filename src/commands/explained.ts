@@ -1,5 +1,6 @@
 import { exitCode, LakeError } from '../errors.ts'
 import { damageBehind } from '../query/damage-behind.ts'
+import { NotWhereNamed } from '../query/refusal.ts'
 import { diskError } from '../store/disk.ts'
 
 /**
@@ -9,9 +10,10 @@ import { diskError } from '../store/disk.ts'
 export async function explained(thrown: unknown, command: string, data: string): Promise<unknown> {
   // What was told while a thing was closed hides nothing of why it had to be.
   const error: unknown = thrown instanceof SuppressedError ? thrown.suppressed : thrown
-  if (exitCode(error) !== 1) return error
+  const unforeseen = exitCode(error) === 1
+  if (!unforeseen && !(error instanceof NotWhereNamed)) return error
   const damage = await damageBehind(data, error)
-  if (damage !== null) return damage
+  if (damage !== null || !unforeseen) return damage ?? error
   const told = diskError(error, `pitlake ${command}`)
   return told instanceof LakeError && told.kind === 'incomplete' ? told : error
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { LakeError, usage } from '../errors.ts'
+import { usage } from '../errors.ts'
 import { folded } from '../query/folded.ts'
 import { openQuery } from '../query/lake.ts'
 import type { TrialInput } from '../query/lookahead-runs.ts'
@@ -10,6 +10,7 @@ import { guarded, runScript } from '../query/run.ts'
 import { noteOf } from '../query/stamp.ts'
 import type { StampNote } from '../query/stamped.ts'
 import { countOption, readContext } from './context.ts'
+import { judged } from './judged.ts'
 import { readGiven } from './given.ts'
 import { proveTold } from './lookahead-function.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
@@ -66,7 +67,7 @@ and lookahead in TypeScript do.`,
     return {
       document: proof,
       words: () => inWords(proof, file, flagOption(input, 'explain')),
-      error: judged(proof, file),
+      error: judged(file, proof, outcome),
     }
   },
 }
@@ -90,21 +91,14 @@ async function proveFile(
   )
 }
 
-function judged({ verdict, reason }: Proof, file: string): LakeError | null {
-  const got = reason ?? undefined
-  if (verdict === 'clean') return null
-  if (verdict === 'undecided')
-    return new LakeError('incomplete', {
-      subject: `${file} is undecided`,
-      got,
-      next: 'mend what the reason names, then run pitlake lookahead again',
-    })
-  return new LakeError('integrity', {
-    subject: `${file} looks ahead`,
-    got,
+const outcome = {
+  good: 'clean',
+  command: 'lookahead',
+  bad: {
+    subject: 'looks ahead',
     next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
-  })
-}
+  },
+} as const
 
 /** A query as it was written, and the variables that are set for it. */
 interface Given {

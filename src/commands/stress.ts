@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { LakeError, usage } from '../errors.ts'
+import { usage } from '../errors.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { stamp } from '../query/stamp.ts'
@@ -12,6 +12,7 @@ import { stress, type Stressed, type StressInput, type StressSource } from '../q
 import { type Quantile, quantiles } from '../query/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../query/stress-source.ts'
 import { countOption, readContext } from './context.ts'
+import { judged } from './judged.ts'
 import { readGiven } from './given.ts'
 import { checkEnding } from './query.ts'
 import { allVariables, runOf, stampEndings, timeoutOption } from './stamp.ts'
@@ -73,9 +74,18 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     })
     const plot = textOption(input, 'plot')
     if (plot !== undefined) await putOut(resolve(deps.cwd, plot), stressPicture(done, file), settings.data, '--plot')
-    return { document: done, words: () => inWords(done, file), error: judged(done, file) }
+    return { document: done, words: () => inWords(done, file), error: judged(file, done, outcome) }
   },
 }
+
+const outcome = {
+  good: 'holds',
+  command: 'stress',
+  bad: {
+    subject: 'falls apart',
+    next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
+  },
+} as const
 
 function liveRuns(deps: Deps): (done: number) => void {
   return (done) => {
@@ -107,22 +117,6 @@ async function stamped(
   )
   if (made.outcome === null) throw new RangeError('stamped without an outcome')
   return made.outcome
-}
-
-function judged({ verdict, reason }: Stressed, file: string): LakeError | null {
-  const got = reason ?? undefined
-  if (verdict === 'holds') return null
-  if (verdict === 'undecided')
-    return new LakeError('incomplete', {
-      subject: `${file} is undecided`,
-      got,
-      next: 'mend what the reason names, then run pitlake stress again',
-    })
-  return new LakeError('integrity', {
-    subject: `${file} falls apart`,
-    got,
-    next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
-  })
 }
 
 function vintagesOption(input: Input): number {

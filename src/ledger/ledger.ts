@@ -21,7 +21,7 @@ import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
 import { type Check, real, shape, text, whole } from './shape.ts'
-import { type PlacedFacts, readFacts } from './run-facts.ts'
+import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { damaged, explain } from '../store/sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
@@ -210,6 +210,8 @@ export class Ledger implements Index {
     // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
     if (goal > head.version) await realDisk.syncFolder(inLake(this.root, places.journal))
     const pending = await readFacts(this.root, (name) => this.#runOffset(name))
+    // The same goes for lines of runs.
+    if (this.#isKept()) await forceFacts(realDisk, this.root, pending)
     let next = this.#applyLines(pending, 0, head.version)
     const follows = own?.entry.version === head.version + 1 && own.entry.previous === head.digest
     for await (const sealed of follows ? [own] : entriesAfter(this.root, head.version, head.digest, goal)) {
@@ -259,6 +261,11 @@ export class Ledger implements Index {
           if (placed.end > this.#runOffset(placed.name)) applyFacts(this, placed)
       })
     return next
+  }
+
+  /** Whether the index lies on the disk. */
+  #isKept(): boolean {
+    return this.#database.location() !== null
   }
 
   /** How far a run's file has been read. */

@@ -72,6 +72,13 @@ export async function readFacts(
   return placed.toSorted((a, b) => a.line.after - b.line.after)
 }
 
+/** Forces lines that were read to the disk, whoever wrote them, so that nothing that is made of them outlives them. */
+export async function forceFacts(disk: Disk, root: string, lines: readonly PlacedFacts[]): Promise<void> {
+  const names = new Set(lines.map(({ name }) => name))
+  for (const name of names) await disk.sync(inLake(root, `${places.runs}/${name}`))
+  if (names.size > 0) await disk.syncFolder(inLake(root, places.runs))
+}
+
 function linesOf(name: string, bytes: Buffer, from: number): PlacedFacts[] {
   const lines: PlacedFacts[] = []
   let start = 0

@@ -34,8 +34,30 @@ async function askListing(input: DriftInput, deps: BesideDeps): Promise<ListedEn
     const url = assetsUrl(base, { ...catalogue.wire, assetsPath: path.replace(/^\/+/, '') })
     const { outcome } = await ask({ id: 'listing', url, file: file('listing.json') })
     if (outcome.kind !== 'body') throw noListing(outcome, path)
-    return readListing(`the listing at ${path}`, await readText(outcome.file))
+    return readAnswer(path, await readText(outcome.file))
   })
+}
+
+/** What a provider answers is no mistake of whoever asks. */
+function readAnswer(path: string, text: string): ListedEndpoint[] {
+  const subject = `the provider's listing at ${path}`
+  try {
+    return readListing(subject, text)
+  } catch (cause) {
+    if (!(cause instanceof LakeError)) throw cause
+    const [{ got } = {}] = cause.complaints
+    throw new LakeError('incomplete', {
+      ...unlisted(subject, 'name its path with --path'),
+      got: isHtml(text) ? 'HTML' : got,
+      cause,
+    })
+  }
+}
+
+const isHtml = (text: string): boolean => text.trimStart().startsWith('<')
+
+function unlisted(subject: string, how: string) {
+  return { subject, expected: 'a list of endpoints', next: `${how}, or compare with a saved listing: --file FILE` }
 }
 
 function noListing(outcome: Exclude<Outcome, { kind: 'body' }>, path: string): LakeError {
@@ -51,11 +73,6 @@ function noListing(outcome: Exclude<Outcome, { kind: 'body' }>, path: string): L
     const until = outcome.kind === 'parked' ? new Date(outcome.until).toISOString() : null
     return new LakeError('stopped', { subject, got: words, next: howToGoOn(until) })
   }
-  const away = outcome.kind === 'again'
-  return new LakeError('incomplete', {
-    subject,
-    expected: 'a list of endpoints',
-    got: words,
-    next: `${away ? 'run the same command again' : 'name its path with --path'}, or compare with a saved listing: --file FILE`,
-  })
+  const how = outcome.kind === 'again' ? 'run the same command again' : 'name its path with --path'
+  return new LakeError('incomplete', { ...unlisted(subject, how), got: words })
 }

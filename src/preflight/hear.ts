@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { type Access, type BesideDeps, httpTo } from '../ledger/connection.ts'
 import { describeOutcome, type Outcome, type Parameter } from '../net/outcome.ts'
-import { redact } from '../secrets/secrets.ts'
 import { readBytes, temporaryFolder } from '../store/files.ts'
 import type { Instant } from '../time.ts'
 
@@ -45,7 +44,6 @@ export async function listening<T>(
 ): Promise<T> {
   await using folder = await temporaryFolder(deps.temporary)
   await using http = httpTo(access, deps)
-  const { secrets } = access.settings
   let ended: Outcome | null = null
   const outcomes: Outcome[] = []
   const left = (): number => Math.max(0, budget.left - budget.kept)
@@ -59,7 +57,7 @@ export async function listening<T>(
     const bytes = outcome.kind === 'body' ? await readBytes(outcome.file) : null
     const shown = Object.entries(headers).map(([name, value]): [string, string] => [
       name,
-      redact([value ?? ''].flat().join(', '), secrets),
+      [value ?? ''].flat().join(', '),
     ])
     const at = 'date' in outcome && outcome.date !== null ? outcome.date : Math.floor(deps.now() / 1000)
     return { outcome, headers: Object.fromEntries<string>(shown), bytes, body: parsed(bytes), at }

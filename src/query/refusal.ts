@@ -62,13 +62,16 @@ function place(message: string, failure: Failure): string {
   return `line ${before.length - 1 + line - (failure.above ?? 0)} column ${column + indent + 1}`
 }
 
-/** A file that the views name is not where they say, or lies outside this folder: the lake was moved or copied. */
+/** A file that the views name is not where they say: the lake was moved, copied or vacuumed, or the file is lost. */
+export class NotWhereNamed extends LakeError {}
+
 function moved(message: string, failure: Failure, cause: Error): LakeError | undefined {
   const missing =
     /No files found that match the pattern "([^"]+)"|Cannot (?:open|access) file "([^"]+)"/.exec(message) ?? undefined
   const file = missing?.[1] ?? missing?.[2]
   if (file === undefined || failure.script.includes(file)) return undefined
-  return usage(`lake ${failure.folder}`, {
+  return new NotWhereNamed('usage', {
+    subject: `lake ${failure.folder}`,
     expected: 'views over the files of this folder',
     got: `views that read ${file}`,
     next: 'the lake was moved, copied or vacuumed since: run `pitlake views`',

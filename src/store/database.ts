@@ -15,11 +15,11 @@ export interface Hold {
 /** Keeps the holds from being collected, which would give them back. */
 const held = new Set<DatabaseSync>()
 
-/** Takes the file for this process alone; undefined while another holds it. */
-export function holdFile(path: string): Hold | undefined {
+/** Takes the file for this process alone; undefined while another holds it, for as long as is waited (nothing else goes on then). */
+export function holdFile(path: string, timeout = 0): Hold | undefined {
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(path, { timeout: 0 })
+    database = new DatabaseSync(path, { timeout })
     database.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     database?.close()

@@ -25,9 +25,15 @@ export interface Waiting {
   readonly random: () => number
 }
 
-/** Takes a lock at once; undefined while another process, or another part of this one, holds it. */
-export async function tryLock(root: string, name: string, holder: Holder): Promise<Lock | undefined> {
-  const hold = take(root, name)
+/** Whoever looks whether a lock is free holds it for less than this, in milliseconds. */
+const looking = 100
+
+/**
+ * Takes a lock at once, or within so many milliseconds; undefined while another process, or another part of this one,
+ * holds it.
+ */
+export async function tryLock(root: string, name: string, holder: Holder, within = 0): Promise<Lock | undefined> {
+  const hold = take(root, name, within)
   if (!hold) return undefined
   const file = inLake(root, holderFile(name))
   try {
@@ -44,8 +50,8 @@ export async function tryLock(root: string, name: string, holder: Holder): Promi
 }
 
 /** The one job of its kind: a second one is told who is at work. */
-export async function lockJob(root: string, name: string, holder: Holder): Promise<Lock> {
-  const lock = await tryLock(root, name, holder)
+export async function lockJob(root: string, name: string, holder: Holder, within = looking): Promise<Lock> {
+  const lock = await tryLock(root, name, holder, within)
   if (lock) return lock
   throw await busy(root, name, `another ${name} job is at work on this lake`)
 }
@@ -95,11 +101,11 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${holder.pid} on ${holder.host} (${holder.command}) since ${since}`
 }
 
-function take(root: string, name: string): Hold | undefined {
+function take(root: string, name: string, within = 0): Hold | undefined {
   try {
     mkdirSync(inLake(root, places.locks), { recursive: true })
   } catch (error) {
     throw diskError(error, `lock ${name}`)
   }
-  return holdFile(inLake(root, lockFile(name)))
+  return holdFile(inLake(root, lockFile(name)), within)
 }

@@ -23,14 +23,15 @@ export interface JournalHealth {
 }
 
 /** What is wrong with a file of the journal. */
-type Problem = Pick<Damage, 'kind' | 'found'>
+type Problem = Pick<Damage, 'kind' | 'found'> & { readonly remedy?: string | undefined }
 
 /** Reads every entry and checkpoint, proves each, and finds what is missing between them. */
 export async function checkJournal(root: string): Promise<JournalHealth> {
   const { entries, checkpoints, newest } = await listJournal(root)
   const findings: Damage[] = []
   const broken: number[] = []
-  const note = (path: string, { kind, found }: Problem): void => void findings.push(finding(kind, path, found))
+  const note = (path: string, { kind, found, remedy }: Problem): void =>
+    void findings.push(finding(kind, path, found, remedy === undefined ? {} : { remedy }))
   let folded = 0
   for (const version of checkpoints) {
     const problem = await checkpointProblem(root, version)
@@ -61,8 +62,8 @@ async function entryOrProblem(root: string, version: number): Promise<Sealed | P
   } catch (error) {
     if (!(error instanceof LakeError)) throw error
     const [complaint] = error.complaints
-    const { got = null } = complaint ?? {}
-    if (error.kind === 'usage') return { kind: 'newer_version', found: `found schema_version ${got}` }
+    const { got = null, next } = complaint ?? {}
+    if (error.kind === 'usage') return { kind: 'newer_version', found: `found schema_version ${got}`, remedy: next }
     return { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
   }
 }
@@ -96,10 +97,14 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
     if (size < offset) missing.set(name, offset)
   }
   if (missing.size === 0) return []
-  const { folded } = await listJournal(ledger.root)
-  const held = folded === 0 ? undefined : await soundly(ledger.root, folded)
-  const kept = held ? offsetsOf(held) : new Map<string, number>()
-  held?.close()
+  const { checkpoints } = await listJournal(ledger.root)
+  let kept = new Map<string, number>()
+  for (const version of checkpoints.toReversed()) {
+    using held = await soundly(ledger.root, version)
+    if (held === undefined) continue
+    kept = offsetsOf(held)
+    break
+  }
   const lost = [...missing].filter(([name, offset]) => (kept.get(name) ?? 0) < offset).map(([name]) => name)
   if (lost[0] === undefined) return []
   const what = `${lost.length} ${lost.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`

@@ -157,6 +157,7 @@ export const commandsOfTheLake: readonly Row[] = [
   ['sql', '-f leak.sql --format csv', {}, 0, /^ts,asset,v\n(?:\d{4}-.*,BTC,[\d.e+-]+\n)+$/, ''],
   ['sql', '-f gone.sql', {}, 2, '', /-f gone\.sql: expected a file that can be read, got no such file/],
   ['sql', '-f leak.sql', { lake: 'damaged' }, 4, '', damaged],
+  ['sql', '-f leak.sql', { lake: 'gone' }, 4, '', noSuchFile],
   ['sql', '-f leak.sql', stop, 5, '', cancelled],
   ['sql', '-f leak.sql --out out.csv', full, 6, '', noRoom],
   [

@@ -25,6 +25,29 @@ const answers: Readonly<Record<string, readonly [status: number, text: string]>>
   '/registry/v1/changes': [200, `{"${forms[2]}":{},"next_cursor":null,"more ${echo}":1}`],
 }
 
+test('a key of digits alone, which is a number wherever it comes in, is not said either', async () => {
+  const digits = '8473625190'
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'x-cost': digits, 'x-calls-allowed': digits })
+    response.end(`[{"t":${digits},"v":1}]`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    await inFolder(async (cwd) => {
+      const { out } = await pitlake(cwd, ['doctor', '--provider'], {
+        PITLAKE_METRICS_URL: url,
+        PITLAKE_METRICS_KEY: digits,
+      })
+      expect(out).toContain('headers say x-cost: [key]')
+      expect(out).not.toContain(digits)
+    })
+  } finally {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+
 test('no key is in what is said of a provider that repeats it wherever it can', async () => {
   const seen: string[] = []
   const server = createServer((request, response) => {

@@ -229,7 +229,11 @@ describe('the journal', () => {
     writeFileSync(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99 }).text)
     const found = await ask({ rebuildLedger: true, repair: true, forgetLost: true })
     expect(kinds(found)).toEqual(['damage newer_version'])
-    expect(found.findings[0]?.remedy).toMatch(/update the program/)
+    const { program } = entry
+    writeFileSync(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99, program: 'pitlake 9.1.0' }).text)
+    const told = await ask()
+    expect(program).toMatch(/^pitlake/)
+    expect(told.findings[0]?.remedy).toMatch(/update the program to 9\.1\.0 or later \(npm install pitlake@9\.1\.0\)/)
     expect(found.mended).toEqual([])
   })
 })

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -56,6 +56,29 @@ describe('the index', () => {
         }
         expect(await Promise.all([open(0), open(lag)])).toEqual([0, 0])
       }
+    }))
+
+  it('takes lines of a run in once they are forced to the disk, whoever wrote them', () =>
+    inFolder(async (root) => {
+      using ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), deps)
+      const line = { after: 1, run: { id: 'unforced', job: 'fetch', started_at: 7 } }
+      mkdirSync(inLake(root, 'runs'), { recursive: true })
+      writeFileSync(inLake(root, 'runs/unforced.jsonl'), `${JSON.stringify(line)}\n`)
+      const forced: (readonly [string, number])[] = []
+      const known = (): number => heldRuns(ledger, 9).filter(({ id }) => id === 'unforced').length
+      const { sync } = realDisk
+      const spy = vi.spyOn(realDisk, 'sync').mockImplementation(async (path) => {
+        forced.push([path, known()])
+        await sync(path)
+      })
+      try {
+        await ledger.catchUp()
+      } finally {
+        spy.mockRestore()
+      }
+      expect(forced).toEqual([[inLake(root, 'runs/unforced.jsonl'), 0]])
+      expect(known()).toBe(1)
     }))
 
   it('is made again from the journal and the runs, row for row', () =>

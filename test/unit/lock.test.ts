@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { holderOf, isFree, lockCommit, lockJob, tryLock } from '../../src/store/lock.ts'
+import { inLake, lockFile } from '../../src/store/layout.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'
 
 const holder = { pid: 7, host: 'here', command: 'pitlake fetch', since: 1_700_000_000_000_000 }
@@ -41,6 +42,24 @@ describe('locks', () => {
       const takers = await Promise.all(Array.from({ length: 20 }, () => tryLock(root, 'metrics', holder)))
       expect(takers.filter((lock) => lock !== undefined)).toHaveLength(1)
       for (const lock of takers) await lock?.release()
+    }))
+  it('are not refused to a job because somebody looks whether they are free', () =>
+    inFolder(async (root) => {
+      await (await lockJob(root, 'metrics', holder)).release()
+      const module = new URL('../../src/store/database.ts', import.meta.url).href
+      const code = `const { holdFile } = await import(${JSON.stringify(module)})
+        const hold = holdFile(${JSON.stringify(inLake(root, lockFile('metrics')))})
+        console.log('held')
+        process.stdin.once('data', () => setTimeout(() => { hold.release(); process.exit() }, 20))`
+      const looker = spawn(process.execPath, ['--input-type=module', '-e', code], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      await once(looker.stdout, 'data')
+      looker.stdin.write('go')
+      // This thread waits in the lock itself, however long the looker takes.
+      const lock = await lockJob(root, 'metrics', holder, 200_000)
+      expect(await holderOf(root, 'metrics')).toEqual(holder)
+      await lock.release()
     }))
   it('make commits wait for each other, and give up with a name', () =>
     inFolder(async (root) => {
