@@ -99,7 +99,7 @@ export interface LookaheadOptions {
   readonly ts?: string
   /** Columns that may look ahead: what a model is to learn. */
   readonly labels?: readonly string[]
-  /** How many times the query runs without a part of the future: 50. */
+  /** How many times the query runs without a part of the future: 50, and 5 where its plan proves it. */
   readonly cutoffs?: number
 }
 
@@ -180,12 +180,11 @@ function commands({ path, options }: Seat): Pick<Lake, 'stamp' | 'replay' | 'loo
       (await library()).askAbout<Stamped>(['stamp', '--out', resolve(out), ...flagsOf(options)], query, asking(signal)),
     replay: async (file, { signal } = {}) =>
       (await library()).askCommand<Replayed>(['replay', resolve(file)], asking(signal, 4)),
-    lookahead: async (query, { signal, ts = 'ts', labels = [], cutoffs = 50 } = {}) => {
+    lookahead: async (query, { signal, ts = 'ts', labels = [], cutoffs } = {}) => {
       const own = [
         '--ts',
         ts,
-        '--cutoffs',
-        String(cutoffs),
+        ...(cutoffs === undefined ? [] : ['--cutoffs', String(cutoffs)]),
         ...(labels.length > 0 ? ['--labels', labels.join(',')] : []),
       ]
       return (await library()).askAbout<Proof>(['lookahead', ...own], query, asking(signal, 4, 6))

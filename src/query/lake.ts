@@ -230,8 +230,8 @@ async function toldFolder(engine: Engine): Promise<string | undefined> {
 /** A macro with the name of a function of the engine would stand for it in every query, this program's own included. */
 async function refuseShadows(engine: Engine, folder: string): Promise<void> {
   const [shadow] = await engine.rows<{ name: string }>(
-    `SELECT f.function_name AS name FROM system.main.duckdb_functions() AS f WHERE NOT f.internal
-     AND f.function_name IN (SELECT b.function_name FROM system.main.duckdb_functions() AS b WHERE b.internal) LIMIT 1`,
+    `SELECT f.function_name AS name FROM system.main.duckdb_functions() AS f
+     GROUP BY 1 HAVING bool_or(f.internal) AND NOT bool_and(f.internal) LIMIT 1`,
   )
   if (shadow === undefined) return
   throw usage(`lake ${folder}`, {

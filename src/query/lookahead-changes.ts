@@ -1,4 +1,5 @@
 import { microsOf } from '../time.ts'
+import { otherRuns } from './lookahead-hands.ts'
 import { measureMemory, prepareHoles, runHoles, suspectStates } from './lookahead-holes.ts'
 import { chooseStates, instantsOf, type States } from './lookahead-states.ts'
 import { isSame, runAt, type Trial, whereItRuns } from './lookahead-runs.ts'
@@ -55,12 +56,11 @@ async function combsFor(trial: Trial, { count, polls }: States, most: number): P
 }
 
 async function changeAt(trial: Trial, chosen: readonly number[], change: Change): Promise<void> {
-  for (const cutoff of await instantsOf(trial.subject.session, chosen)) {
-    if (trial.stories.length > 0) return
-    await changedRun(trial, async () =>
-      runAt(trial, cutoff, changedWorld(edgeAt(cutoff), change), change === 'half' ? 'other points' : 'other values'),
-    )
-  }
+  const cutoffs = await instantsOf(trial.subject.session, chosen)
+  const runs = cutoffs.map((cutoff) => ({ cutoff, world: changedWorld(edgeAt(cutoff), change) }))
+  const future = change === 'half' ? 'other points' : 'other values'
+  for (const { cutoff, world } of await otherRuns(trial, runs, () => trial.changed++))
+    if (trial.stories.length === 0) await whereItRuns(trial, async () => runAt(trial, cutoff, world, future))
 }
 
 /** A run with another future. */

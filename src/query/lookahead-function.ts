@@ -45,7 +45,7 @@ type Answer = (table: string, world: World) => Promise<void>
  * Of a function there is no plan. One that raises, or whose rows are no result, is undecided, with the reason.
  */
 export async function proveFunction(session: Engine, text: string, input: TrialInput, answer: Answer): Promise<Proof> {
-  const subject: Subject = { session, text, kind: 'function', fill: answer }
+  const subject: Subject = { session, text, kind: 'function', hands: [], fill: answer }
   const none = {
     proved: false,
     chain: [],

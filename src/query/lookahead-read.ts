@@ -50,7 +50,7 @@ const pointColumns: ReadonlySet<string> = new Set(
     ' ',
   ),
 )
-const ofSeries = /^\(?"?(?:asset|currency|exchange|network)"?(?: IS NOT DISTINCT FROM |=| IN \()/
+const ofSeries = /^\(?"?(?:asset|interval|currency|exchange|network)"?(?: IS NOT DISTINCT FROM |=| IN \()/
 
 /** What the scans of points let pass, as a condition on their series; undefined where one of them lets all of them pass. */
 async function seriesRead({ session, text }: Subject): Promise<string | undefined> {
@@ -77,7 +77,14 @@ function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly 
     return Array.isArray(value) ? value.map(String) : typeof value === 'string' ? [value] : []
   }
   if (told('Projections').some((column) => !pointColumns.has(column))) return []
-  return [told('Filters').map((filter) => filter.replace(/^optional: /, ''))]
+  // Of a partition the plan tells by which files it chose; the name of its column is a word of SQL.
+  const files = told('File Filters').flatMap((all) => [...all.matchAll(/\(interval = ('\w+')\)/g)])
+  return [
+    [
+      ...told('Filters').map((filter) => filter.replace(/^optional: /, '').replace(/^interval\b/, '"interval"')),
+      ...files.map(([, name = '']) => `"interval"=${name}`),
+    ],
+  ]
 }
 
 /** The instants at which a point arrived after a newer one. */

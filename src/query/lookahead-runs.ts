@@ -14,6 +14,8 @@ export interface TrialInput {
   readonly labels: readonly string[]
   /** How many times it runs without a part of the future; and as often, at most, with another future. */
   readonly cutoffs: number
+  /** How many times it runs where its plan proves it: as a check of this program alone. As often as any other without. */
+  readonly control?: number | undefined
   /** Relative difference up to which two doubles count as equal; 0: bit for bit. */
   readonly tolerance: number
   readonly onCutoff?: (done: number, all: number) => void

@@ -129,7 +129,7 @@ function insidePeriods(): string {
 }
 
 /** Up to `most` of these, evenly over their order, first and last included. */
-function spread<T>(all: readonly T[], most: number): readonly T[] {
+export function spread<T>(all: readonly T[], most: number): readonly T[] {
   if (all.length <= most) return all
   return Array.from({ length: most }, (_, i) => all[Math.round((i * (all.length - 1)) / Math.max(1, most - 1))] as T)
 }

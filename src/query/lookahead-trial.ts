@@ -2,10 +2,11 @@ import { columnsOf } from '../store/parquet.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import { likelyCause } from './lookahead-cause.ts'
 import { type Dependence, dependsOn, tryChanges } from './lookahead-changes.ts'
+import { otherRuns } from './lookahead-hands.ts'
 import { measureMemory, type Probe, prepareHoles, runHoles, suspectStates, unmovedStates } from './lookahead-holes.ts'
 import { bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
 import { type Difference, fetched, runAt, type Trial, type TrialInput, whereItRuns } from './lookahead-runs.ts'
-import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from './lookahead-states.ts'
+import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './lookahead-states.ts'
 import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './lookahead-world.ts'
 import { historyTables } from './registry-objects.ts'
 
@@ -53,11 +54,14 @@ export async function tryFutures(
   if (again !== 'same') return 'unsteady'
   const probe: Probe = { subject, columns, at: instant(columns, input.ts) }
   const lists = { differences: [], stories: [], tried: new Set<number>(), complaints: [] }
-  const trial: Trial = { ...probe, ...lists, input, runs: 0, changed: 0 }
+  const proved = await isProved()
+  const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
+  const trial: Trial = { ...probe, ...lists, input: { ...input, cutoffs }, runs: 0, changed: 0 }
   const states = await numberStates(subject, trial.at)
   const safe = await tryCuts(trial, states)
-  if (trial.stories.length === 0 && !(await isProved())) await tryChanges(trial, states)
-  return await judge(trial, states, rows, notes, safe)
+  if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
+  const chance = cutoffs < input.cutoffs ? [] : [odds(trial.tried.union(safe).size, states.count, safe.size > 0)]
+  return await judge(trial, rows, notes, chance)
 }
 
 async function describe(session: Engine, input: TrialInput): Promise<ColumnSpec[]> {
@@ -123,13 +127,7 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   return await unmovedStates(session, states.count)
 }
 
-async function judge(
-  trial: Trial,
-  states: States,
-  rows: number,
-  notes: readonly string[],
-  safe: ReadonlySet<number>,
-): Promise<Tested> {
+async function judge(trial: Trial, rows: number, notes: readonly string[], chance: readonly string[]): Promise<Tested> {
   const { stories, differences, subject, input } = trial
   const differing = stories.reduce((sum, story) => sum + story.differing, 0)
   const ran = { cutoffs: trial.runs, changed: trial.changed, rows, differences, differing }
@@ -142,10 +140,9 @@ async function judge(
         : likelyCause(subject.text, input.ts, stories, await historyTables(subject.session))
     return { verdict: 'leak', reason, ...ran, depends_on: await dependsOn(trial), notes }
   }
-  const chance = odds(trial.tried.union(safe).size, states.count, safe.size > 0)
   const [complaint] = trial.complaints
   const failed = `${trial.complaints.length} runs without a part of the future, or with another, ended in an error and tell nothing: ${complaint}`
-  const said = [...notes, ...(complaint === undefined ? [] : [failed]), chance]
+  const said = [...notes, ...(complaint === undefined ? [] : [failed]), ...chance]
   return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
 }
 
@@ -178,11 +175,13 @@ async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
   for (const state of chosen) trial.tried.add(state)
 }
 
+/** A leak that shows at more cut-offs is looked at in so many of them, evenly over time. */
+const mostLooked = 8
+
 async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<void> {
-  for (const cutoff of cutoffs) {
-    await runAt(trial, cutoff, cutWorld(cutoff), 'cut')
-    told(trial)
-  }
+  const runs = cutoffs.map((cutoff) => ({ cutoff, world: cutWorld(cutoff) }))
+  const other = await otherRuns(trial, runs, () => told(trial))
+  for (const { cutoff, world } of spread(other, mostLooked)) await runAt(trial, cutoff, world, 'cut')
 }
 
 /** How rare a leak may be that touches one decision, by what the next step brings. */

@@ -81,8 +81,9 @@ export async function seesWorlds(session: Engine): Promise<{ readonly hidden: bo
 
 /** Lets a session see a world from here on; what only another world says is forgotten. */
 export async function enter(session: Engine, world: World): Promise<void> {
-  for (const name of ['as_of', 'proof_hidden', 'proof_changed', 'proof_change'])
-    await session.run(`SET VARIABLE ${name} = ${Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL'}`)
+  const names = ['as_of', 'proof_hidden', 'proof_changed', 'proof_change']
+  const said = (name: string): string => (Object.hasOwn(world, name) ? quote(world[name] ?? '') : 'NULL')
+  await session.run(names.map((name) => `SET VARIABLE ${name} = ${said(name)}`).join('; '))
 }
 
 /** What is proved: something whose rows can be had again and again, in one world after the other. */
@@ -91,12 +92,14 @@ export interface Subject {
   /** Its text, which names the metrics that it reads; SQL where there is a plan to ask. */
   readonly text: string
   readonly kind: 'SQL' | 'function'
+  /** Sessions in which its runs may be tried beside that one. */
+  readonly hands: readonly Engine[]
   /** Puts the rows that it gives in a world into a temporary table. */
   readonly fill: (table: string, world: World) => Promise<void>
 }
 
 /** A query as what is proved. */
-export function querySubject(session: Engine, sql: string): Subject {
+export function querySubject(session: Engine, sql: string, hands: readonly Engine[] = []): Subject {
   const fill = async (table: string, world: World): Promise<void> => {
     await enter(session, world)
     try {
@@ -105,7 +108,7 @@ export function querySubject(session: Engine, sql: string): Subject {
       await enter(session, wholeLake)
     }
   }
-  return { session, text: sql, kind: 'SQL', fill }
+  return { session, text: sql, kind: 'SQL', hands, fill }
 }
 
 /** Whether an error is a cancel, which is no answer of a run. */

@@ -1,5 +1,6 @@
 import type { Engine } from '../store/engine.ts'
 import type { TrialInput } from './lookahead-runs.ts'
+import { handsOf } from './lookahead-hands.ts'
 import { type Tested, tryFutures, undecided } from './lookahead-trial.ts'
 import { querySubject } from './lookahead-world.ts'
 import { placeOf } from './proof/place.ts'
@@ -78,6 +79,7 @@ async function proveWith(
   notes: readonly string[],
   alone: boolean,
 ): Promise<Proof | 'unsteady'> {
+  using hands = await handsOf(session)
   const tree = await parsed(session, input.sql)
   let argument: Argued | undefined
   const argued = async (): Promise<Argued> => (argument ??= await argue(session, input))
@@ -85,7 +87,7 @@ async function proveWith(
   const isProved = async (): Promise<boolean> => (await argued()).proved
   const tested =
     past === undefined
-      ? await tryFutures(querySubject(session, input.sql), input, notes, { alone, isProved })
+      ? await tryFutures(querySubject(session, input.sql, hands.sessions), input, notes, { alone, isProved })
       : undecided(past, 0, notes)
   if (tested === 'unsteady') return tested
   if (tested.verdict === 'undecided') return { ...tested, ...whyUndecided(input, tree, tested.reason) }

@@ -104,6 +104,9 @@ export class Engine {
   spill: string | undefined
   #closed = false
   #interrupted = false
+  /** Sessions opened from this one, which are stopped with it. */
+  readonly #sessions = new Set<Engine>()
+  #forget: (() => void) | undefined
 
   private constructor(instance: DuckDBInstance, connection: DuckDBConnection, owner: boolean) {
     this.#instance = instance
@@ -147,6 +150,8 @@ export class Engine {
   async session(): Promise<Engine> {
     const session = await Engine.#connect(this.#instance, false)
     session.spill = this.spill
+    this.#sessions.add(session)
+    session.#forget = () => this.#sessions.delete(session)
     return session
   }
 
@@ -277,16 +282,18 @@ export class Engine {
     return rows
   }
 
-  /** Stops the statement that is running on this connection; it fails with DuckDB's own message. */
+  /** Stops what is running on this connection and on the sessions opened from it; it fails with DuckDB's own message. */
   interrupt(): void {
     this.#interrupted = true
     this.#connection.interrupt()
+    for (const session of this.#sessions) session.interrupt()
   }
 
   /** Disconnects; the engine that opened the database also closes it. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    this.#forget?.()
     this.#connection.closeSync()
     if (this.#owner) this.#instance.closeSync()
     if (this.#owner) removeSpill(this.spill)

@@ -70,6 +70,25 @@ test('a panel is proved as panel --explain prints it, and as it was stamped', as
   ])
 })
 
+test('what its plan proves runs a few times, as often as is said, and what it does not prove in full', async () => {
+  const honest = `${grid} SELECT ts, asset, v FROM pit_join('d', '${trustMetric}', '24h')`
+  const file = join(lake.root, '..', 'runs.sql')
+  const told = async (sql: string, ...options: readonly string[]): Promise<Record<string, unknown>> => {
+    writeFileSync(file, sql)
+    const { out } = await pitlake(lake.root, ['lookahead', file, '--data', lake.root, '--json', ...options])
+    return JSON.parse(out) as Record<string, unknown>
+  }
+  expect(await told(honest)).toMatchObject({ proved: true, cutoffs: 5, changed: 0, notes: [] })
+  const asked = await told(honest, '--cutoffs', '12')
+  expect(asked).toMatchObject({ proved: true })
+  expect(asked['cutoffs']).toBeGreaterThan(9)
+  const unknown = await told(
+    honest.replace(' v FROM', ` v + CAST(getvariable('none') IS NOT NULL AS INTEGER) AS v FROM`),
+  )
+  expect(unknown).toMatchObject({ verdict: 'clean', proved: false })
+  expect(unknown['cutoffs']).toBeGreaterThan(30)
+})
+
 test('variables that a script sets hold in every run; other statements are refused', async () => {
   const set = `SET VARIABLE mine = 3; ${grid} SELECT ts, v * getvariable('mine') AS v FROM pit_join('d', '${trustMetric}', '24h')`
   const whole = JSON.parse((await proved(`${set} WHERE getvariable('mine') = 3`, '--json')).out) as {

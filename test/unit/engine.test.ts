@@ -62,6 +62,18 @@ test('a stream gives all rows in order', async () => {
   expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => BigInt(i)))
 })
 
+test('what runs on a session is interrupted with the engine that it came from, until it is closed', async () => {
+  using engine = await Engine.open()
+  const session = await engine.session()
+  const running = session.rows('SELECT count(*) FROM range(1000000000000) a, range(1000000) b')
+  const timer = setInterval(() => engine.interrupt(), 20)
+  await expect(running).rejects.toThrow(/interrupt/i)
+  clearInterval(timer)
+  session.close()
+  engine.interrupt()
+  expect(await engine.rows('SELECT 1 AS one')).toEqual([{ one: 1 }])
+})
+
 test('a running statement can be interrupted', async () => {
   const session = await engine.session()
   const running = session.rows('SELECT count(*) FROM range(100000000000) a')

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   measureMemory,
@@ -86,6 +89,28 @@ describe('states', () => {
     expect(await instantsOf(session, [2, 1])).toEqual([hour(11), hour(14)].map((at) => at.replace('Z', '.000000Z')))
     // Where no metric is named, all are.
     expect(await numberStates(querySubject(session, 'FROM points'), 'ts')).toMatchObject({ count: 5, polls: null })
+  })
+
+  test('arrivals of an interval that no scan lets pass are none', async () => {
+    await store([hour(10), hour(12)].map((available) => ({ available })))
+    await store([hour(9), hour(11), hour(13)].map((available) => ({ available, interval: '1h' })))
+    await decide([8, 9, 10, 11, 12, 13, 14].map(hour))
+    const folder = mkdtempSync(join(tmpdir(), 'pitlake-states-'))
+    try {
+      await session.run(`COPY stored TO '${folder}/whole.parquet';
+        COPY stored TO '${folder}/parts' (FORMAT parquet, PARTITION_BY ("interval"))`)
+      for (const [from, typed] of [['whole.parquet'], ['parts/*/*.parquet', ', hive_types = {"interval": VARCHAR}']]) {
+        await session.run(`CREATE OR REPLACE VIEW points AS FROM read_parquet('${folder}/${from}'${typed ?? ''})`)
+        const states = async (sql: string): Promise<number> =>
+          (await numberStates(querySubject(session, sql), 'ts')).count
+        expect(await states(`SELECT v FROM points WHERE metric = 'm/a' AND "interval" = '24h'`), from).toBe(3)
+        expect(await states(`SELECT v FROM points WHERE metric = 'm/a'`), from).toBe(6)
+        const both = `SELECT a.v FROM points a, points b WHERE a.metric = 'm/a' AND a."interval" = '24h' AND b."interval" = '1h'`
+        expect(await states(both), from).toBe(6)
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   test('where the registry is read, each instant is a state of its own, in their order', async () => {
