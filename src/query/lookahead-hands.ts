@@ -82,7 +82,7 @@ function digested(probe: Probe, from: string, cutoff: string): string {
 async function wholeDigests(probe: Probe, runs: readonly Run[]): Promise<ReadonlyMap<number, string>> {
   const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digested(probe, 'proof_full', cutoff)})`)
   const rows = await probe.subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
-  return new Map(rows.map(({ n, told }) => [Number(n), told]))
+  return new Map(rows.map(({ n, told }) => [n, told]))
 }
 
 /** Undefined where the query fails: whoever looks at the run is told why. */

@@ -74,7 +74,7 @@ function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly 
   if (facts?.['Function'] !== 'READ_PARQUET') return []
   const told = (fact: string): readonly string[] => {
     const value = facts[fact]
-    return Array.isArray(value) ? value.map(String) : typeof value === 'string' ? [value] : []
+    return Array.isArray(value) ? value.map(String) : typeof value === 'string' && value !== '' ? [value] : []
   }
   if (told('Projections').some((column) => !pointColumns.has(column))) return []
   // Of a partition the plan tells by which files it chose; the name of its column is a word of SQL.
