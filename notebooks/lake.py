@@ -105,6 +105,12 @@ def picture(rows: int = 1, columns: int = 1, *, height: float = 3.8, **options):
     return plt.subplots(rows, columns, figsize=(9.2, height * rows), layout="constrained", **options)
 
 
+def shown(figure):
+    """What a cell ends with so that its picture is seen: marimo shows what a cell ends with, Jupyter whatever was drawn."""
+    marimo = sys.modules.get("marimo")
+    return figure if marimo is not None and marimo.running_in_notebook() else None
+
+
 def dates(*axes) -> None:
     """Legible date axes: few ticks, the year said once."""
     import matplotlib.dates as mdates

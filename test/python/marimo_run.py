@@ -1,5 +1,7 @@
 """Converts a notebook to marimo and runs it as a program: usage: PITLAKE_DATA=LAKE python marimo_run.py NOTEBOOK SCRATCH"""
 
+import base64
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,10 @@ subprocess.run([*marimo, "convert", str(notebook), "-o", str(app)], check=True)
 page = scratch / f"{notebook.stem}.marimo.html"
 subprocess.run([*marimo, "export", "html", str(app), "-o", str(page), "-f", "--no-sandbox"], check=True, cwd=notebook.parent)
 shown = page.read_text(encoding="utf8")
-# marimo shows what a cell ends with: its tables, not figures that were drawn on the way.
 assert shown.count('"text/html"') >= 3, "the page has no tables"
+pictures = [base64.b64decode(text) for text in re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", shown)]
+# Each as wide as `picture` makes it, at marimo's own resolution or more.
+drawn = [int.from_bytes(one[16:20], "big") for one in pictures if one.startswith(b"\x89PNG")]
+assert len([width for width in drawn if width > 500]) == 3, f"not three pictures, but of width {drawn}"
 assert "application/vnd.marimo+error" not in shown, "a cell failed"
-print(f"{notebook.name} ran in marimo")
+print(f"{notebook.name} ran in marimo, with its pictures")
