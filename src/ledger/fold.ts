@@ -9,6 +9,7 @@ import { Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { pinnedSince } from '../store/pin.ts'
 import { readFacts } from './run-facts.ts'
+import { gatherLogs } from './run-log.ts'
 
 /** So many entries are read quickly enough; more are folded. */
 const longest = 128
@@ -24,12 +25,13 @@ export async function foldJournal(ledger: Ledger, deps: CommitDeps, most: number
   return version
 }
 
-/** Runs that followed a younger version keep their files. */
+/** Runs that followed a younger version keep their files, and younger ones their logs. */
 const runsStay: Micros = 7 * 86_400_000_000
 
 /**
  * Takes away the files of old runs that have ended: every opening would look at each of them. Two checkpoints hold all
- * of their lines, so that nothing goes that anybody is told, even where one of them is damaged later.
+ * of their lines, so that nothing goes that anybody is told, even where one of them is damaged later. Their logs go into
+ * one for each day.
  */
 async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
   const { root } = ledger
@@ -41,6 +43,7 @@ async function dropFoldedRuns(ledger: Ledger, deps: CommitDeps): Promise<void> {
   const disk = deps.disk ?? realDisk
   const files = held === undefined ? [] : await foldedRuns(held, Math.min(relied, versionAt(ledger, before)), before)
   for (const file of files) await disk.remove(inLake(root, file))
+  await gatherLogs(root, disk, before)
 }
 
 /**

@@ -1,8 +1,8 @@
-import { readInto } from '../store/files.ts'
 import { commit } from '../ledger/commit.ts'
 import { namesIn, realDisk, statOf } from '../store/disk.ts'
 import { foldedBefore, foldJournal } from '../ledger/fold.ts'
-import { type Micros, parseMicros } from '../time.ts'
+import { readLogs } from '../ledger/run-log.ts'
+import type { Micros } from '../time.ts'
 import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
@@ -110,7 +110,7 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
   // Whoever copies the lake reads the journal from where an earlier copy ended.
   const journal = pinned === undefined ? await foldedBefore(ledger, before) : []
   const oldest = now - (input.keepRequestsSeconds ?? year) * 1_000_000
-  const logs = await oldLogs(ledger.root, oldest)
+  const logs = (await readLogs(ledger.root)).filter(({ began }) => began < oldest).map(({ path }) => path)
   return {
     data: going.filter(({ path }) => !isNamed(path)),
     stamped,
@@ -125,19 +125,6 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
 function expiredFiles(ledger: Ledger, oldest: Micros): HeldFile[] {
   const files = [...liveFiles(ledger, { table: 'requests' }), ...liveFiles(ledger, { table: 'runs' })]
   return files.filter(({ max_t }) => max_t !== null && (max_t + 1) * 1_000_000 <= oldest)
-}
-
-/** Logs of runs that began before an instant: each line begins with its own. */
-async function oldLogs(root: string, oldest: Micros): Promise<string[]> {
-  const old: string[] = []
-  for (const name of await namesIn(inLake(root, places.runs))) {
-    if (!name.endsWith('.log')) continue
-    const path = `${places.runs}/${name}`
-    const start = await readInto(inLake(root, path), Buffer.alloc(64))
-    const began = /^\{"at":"([^"]+)"/.exec(start.toString())?.[1]
-    if (began !== undefined && (parseMicros(began) ?? oldest) < oldest) old.push(path)
-  }
-  return old
 }
 
 /** Exports that no views name and that a later version overtook long ago. */

@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
@@ -305,6 +316,35 @@ describe('checkpoints', () => {
       truncateSync(inLake(root, checkpointFile(6)), 500)
       using rebuilt = await Ledger.rebuild(root)
       expect(dump(rebuilt)).toEqual(before)
+    }))
+
+  it('gather the logs of old runs, one for each day, and nothing twice', () =>
+    inFolder(async (root) => {
+      const now = Date.UTC(2026, 0, 20) * 1000
+      const at = commitDeps({ nowMicros: () => now })
+      using ledger = await Ledger.open(root)
+      const logs = new Map(
+        [0, 0, 1, 11, 12].map((days, n) => [
+          `r${n}`,
+          `{"at":"2026-01-${days + 1}T0${n}:00:00.000Z","event":"e${n}"}\n`.replace(/-(\dT)/, '-0$1'),
+        ]),
+      )
+      mkdirSync(inLake(root, 'runs'), { recursive: true })
+      for (const [run, text] of logs) writeFileSync(inLake(root, `runs/${run}.log`), text)
+      // A run that was killed had gathered one of them.
+      writeFileSync(inLake(root, 'runs/2026-01-01.log'), logs.get('r0') ?? '')
+      writeFileSync(inLake(root, 'runs/odd.log'), 'no line of ours')
+      for (const n of [0, 4]) {
+        await commit(ledger, draftOf(root, n), at)
+        await foldJournal(ledger, at, 1)
+      }
+      const left = Object.fromEntries(
+        readdirSync(inLake(root, 'runs')).map((name) => [name, readFileSync(inLake(root, `runs/${name}`), 'utf8')]),
+      )
+      const [r0 = '', r1 = '', r2 = '', r3 = '', r4 = ''] = logs.values()
+      const days = { '2026-01-01.log': r0 + r1, '2026-01-02.log': r2, '2026-01-12.log': r3 }
+      expect(left).toEqual({ ...days, 'odd.log': 'no line of ours', 'r4.log': r4 })
+      expect(statSync(inLake(root, 'runs/2026-01-02.log')).mode & 0o777).toBe(0o600)
     }))
 
   it('that are damaged are passed over while the entries are there', () =>
