@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lockJob } from '../../src/store/lock.ts'
+import { readManifest } from '../../src/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Bench, otherKey, fetchKey, storedPoints, withBench } from '../helpers/fetching.ts'
 
@@ -64,6 +65,33 @@ test('begins a lake, keeps it fresh, and a line for each step says so', async ()
     expect([second.code, document.exit_code, document.steps.map(({ step }) => step)]).toEqual([0, 0, six])
     expect(document.steps[0]?.report).toMatchObject({ points_added: 1, violations: 0 })
     expect(document.steps[5]?.report).toMatchObject({ trust: 'yes' })
+    // Flags of points alone leave the registry out.
+    const config = join(bench.root, 'pitlake.yaml')
+    const apis = { PITLAKE_METRICS_URL: bench.url, PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1` }
+    const verified = await pitlake(
+      bench.root,
+      ['verify', '--config', config, '--data', lakeOf(bench), '--paths', 'supply/*', '--json'],
+      { ...apis, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_REGISTRY_KEY: otherKey },
+      { now: () => bench.clock.now * 1000 },
+    )
+    expect([verified.code, JSON.parse(verified.out)]).toEqual([0, expect.objectContaining({ registry: null })])
+  }))
+
+test('what is merged is merged in the views, too', async () =>
+  withBench(now, async (bench) => {
+    for (let run = 0; run < 3; run++) {
+      await bench.fetch(
+        { assets: ['BTC'], paths: ['supply/current_pit'], since: now - 20 * day },
+        { data: lakeOf(bench) },
+      )
+      bench.clock.now += day
+    }
+    // Else the fetch would merge and the verify make views, each at its end.
+    const none = { PITLAKE_METRICS_URL: undefined, PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
+    const done = await daily(bench, { env: none })
+    expect(codes(done.lines)).toEqual([2, 0, 0, 0, 2, 0])
+    expect(done.lines[3]).toMatch(/^merge +0 {2}\d+ files became 1$/)
+    expect((await readManifest(lakeOf(bench)))?.version).toBe(await versionOf(bench))
   }))
 
 test('each step runs whatever the others said; the weightiest code is that of the run', async () =>

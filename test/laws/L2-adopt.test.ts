@@ -369,6 +369,9 @@ describe('the command', () => {
         before.filter((path) => !path.startsWith('locks/')),
       )
       const env = { PITLAKE_DATA: root, PITLAKE_METRICS_URL: 'https://provider.example/v1' }
+      // One of them is on this machine: nobody can say whose data these are.
+      const both = { ...env, PITLAKE_REGISTRY_URL: 'http://127.0.0.1:9/registry/v1' }
+      expect((await pitlake(root, ['doctor', '--adopt'], both)).code).toBe(2)
       const real = await pitlake(root, ['doctor', '--adopt'], env)
       expect([real.code, journalEntries(root)[0]?.provider]).toEqual([0, { synthetic: false }])
     })

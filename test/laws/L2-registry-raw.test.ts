@@ -19,7 +19,9 @@ const now = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
 
 /** Follows a changing registry for some days: snapshots, feeds of several pages, events, findings. */
-async function follow(bench: RegistryTestBench, { world }: SmallRegistry): Promise<void> {
+async function follow(bench: RegistryTestBench, small: SmallRegistry): Promise<void> {
+  const { world } = small
+  world.put('venues', 'v1', { name: 'Venue' })
   await bench.sync()
   bench.clock.now += day
   for (let n = 0; n < 60; n++) world.put('issuers', `n${n}`, { name: `New "{${n}\n`, custodian: n % 2 ? 'c' : null })
@@ -37,6 +39,20 @@ async function follow(bench: RegistryTestBench, { world }: SmallRegistry): Promi
   await bench.sync()
   bench.clock.now += day
   await bench.snapshot()
+  // A new epoch, whose snapshot lacks a table and is believed all the same.
+  bench.clock.now += day
+  small.epoch++
+  world.put('issuers', 'i5', { name: 'since when nobody knows' })
+  const rest = await without('venues', small)
+  small.broken.set('/snapshot', () => rest.clone())
+  await bench.snapshot({ acceptShrink: true })
+  small.broken.delete('/snapshot')
+}
+
+/** The provider's snapshot without the array of a table. */
+async function without(table: string, small: SmallRegistry): Promise<Response> {
+  const whole = (await small.answer(new Request('http://x/registry/v1/snapshot')).json()) as Record<string, unknown>
+  return Response.json(Object.fromEntries(Object.entries(whole).filter(([name]) => name !== table)))
 }
 
 /** Says that it is a sandbox: a copy of the lake meets it under another address. */

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, truncateSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
@@ -54,6 +54,16 @@ test('when a file was written, and whether by a change of rules, is told by its 
   expect(named('x')).toEqual({ at: 0, redate: false })
 })
 
+/** Writes a file anew with a footer that names its lake and a version. */
+async function nameLake(root: string, file: string, lake: string, version: number): Promise<void> {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const path = quote(inLake(root, file))
+  await engine.run(`CREATE TABLE held AS FROM read_parquet(${path}, hive_partitioning = false)`)
+  await engine.run(
+    `COPY held TO ${path} (FORMAT parquet, KV_METADATA {pitlake_lake: ${quote(lake)}, pitlake_version: '${version}'})`,
+  )
+}
+
 test('what is adopted is one version later than all that its files name, dated by the clock of the adopting', () =>
   inFolder(async (root) => {
     const deps = rewriteDeps()
@@ -63,12 +73,7 @@ test('what is adopted is one version later than all that its files name, dated b
     const [file] = liveFiles(ledger)
     ledger.close()
     if (!file) throw new Error('no file')
-    using engine = await Engine.open(':memory:', { threads: 1 })
-    const path = quote(inLake(root, file.path))
-    await engine.run(`CREATE TABLE held AS FROM read_parquet(${path}, hive_partitioning = false)`)
-    await engine.run(
-      `COPY held TO ${path} (FORMAT parquet, KV_METADATA {pitlake_lake: ${quote(lake ?? '')}, pitlake_version: '41'})`,
-    )
+    await nameLake(root, file.path, lake ?? '', 41)
     lose(root)
     deps.clock.now += 86_400
     await adoptLost(root, { catalogue, synthetic: true }, deps)
@@ -78,4 +83,31 @@ test('what is adopted is one version later than all that its files name, dated b
       { path: file.path, rows: file.rows, min_t: file.min_t, max_t: file.max_t },
     ])
     rmSync(inLake(root, 'spool'), { recursive: true, force: true })
+  }))
+
+test('the plan of an adopting that was killed is gone on with, as far as it speaks of files of a lake', () =>
+  inFolder(async (root) => {
+    const deps = rewriteDeps()
+    const ledger = await Ledger.open(root)
+    for (const metric of [metrics[0], metrics[1]]) await topUp(ledger, deps, { metric, since: 0, days: 5 })
+    const [first, second] = liveFiles(ledger).map(({ path }) => path)
+    const { lake } = ledger.head()
+    ledger.close()
+    if (first === undefined || second === undefined) throw new Error('not two files')
+    for (const path of [first, second]) await nameLake(root, path, lake ?? '', 3)
+    lose(root)
+    const found = inLake(root, 'found-20240101t000000000z')
+    mkdirSync(found)
+    writeFileSync(inLake(root, 'notes.txt'), 'mine')
+    const moves = [first, 'notes.txt', '../elsewhere'].map((path) => ({ path, why: 'so it was planned' }))
+    writeFileSync(`${found}/adopting.json`, JSON.stringify({ version: 7, moves }))
+    await adoptLost(root, { catalogue, synthetic: true }, deps)
+    expect(
+      [first, 'notes.txt'].map((path) => [existsSync(`${found}/${path}`), existsSync(inLake(root, path))]),
+    ).toEqual([
+      [true, false],
+      [false, true],
+    ])
+    using adopted = await Ledger.open(root)
+    expect([adopted.head().version, liveFiles(adopted).map(({ path }) => path)]).toEqual([8, [second]])
   }))

@@ -1,10 +1,14 @@
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { heldCoverage, heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { inLake } from '../../src/store/layout.ts'
 import { forgetLost } from '../../src/upkeep/forget.ts'
+import { lostBeyond } from '../../src/upkeep/repair.ts'
 import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
+import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 
 const metric = 'm/x'
@@ -101,4 +105,15 @@ test('what nothing builds on is let go of: datings, listings, bodies; never the 
     expect(files.toSorted()).toEqual(add.slice(0, lost.length).map(({ path }) => path))
     expect(liveFiles(ledger).map(({ table }) => table)).toEqual(expect.arrayContaining(['history.issuers', 'events']))
     expect(liveFiles(ledger)).toHaveLength(2)
+  }))
+
+test('of a copy that is too young only files of versions beyond its journal are asked for', () =>
+  inFolder(async (root) => {
+    using ledger = await Ledger.open(root)
+    for (const since of [0, 5]) await topUp(ledger, rewriteDeps(), { metric: metrics[0], since, days: 5 })
+    const [, second] = liveFiles(ledger)
+    if (!second) throw new Error('no second file')
+    rmSync(inLake(root, second.path))
+    expect(second.added_version).toBe(2)
+    expect([await lostBeyond(ledger, 2), await lostBeyond(ledger, 1)]).toEqual([[], [second.path]])
   }))

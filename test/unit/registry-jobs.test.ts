@@ -336,3 +336,32 @@ test('what an answer says of limits is kept for whoever asks next, and each 304 
     expect((await facts()).notModified).toBe(6)
   })
 })
+
+test('an interrupt waits for no answer of the registry: what is in flight is let go', async () => {
+  const stop = new AbortController()
+  const small = new SmallRegistry()
+  let answer: () => void = () => undefined
+  const held = new Promise<void>((done) => (answer = done))
+  const instead = async (request: Request): Promise<Response> => {
+    if (request.url.includes('/issuers')) {
+      stop.abort()
+      await held
+    }
+    return small.answer(request)
+  }
+  await withRegistryBench(
+    now,
+    async (bench) => {
+      await bench.sync()
+      const asked = small.asked.length
+      const done = bench.verify({ budget: null, names: ['issuers'] }, { deps: { signal: stop.signal } })
+      try {
+        expect(await done).toMatchObject({ stopped_by: 'signal' })
+        expect(small.asked.length).toBe(asked)
+      } finally {
+        answer()
+      }
+    },
+    { instead },
+  )
+}, 60_000)
