@@ -151,20 +151,20 @@ class Doubter:
     def _parsed(self, query: str) -> list[dict[str, Any]]:
         """Every node of the query as DuckDB reads it; none where it is no SELECT."""
         row = self._rows("SELECT CAST(json_serialize_sql(CAST(? AS VARCHAR)) AS VARCHAR)", [query])[0]
-        return list(_nodes(json.loads(row[0]).get("statements", [])))
+        return list(nodes_in(json.loads(row[0]).get("statements", [])))
 
 
-def _nodes(root: Any) -> Iterator[dict[str, Any]]:
+def nodes_in(root: Any) -> Iterator[dict[str, Any]]:
     """The objects below a value, the outer before the inner."""
     if isinstance(root, dict):
         yield root
     for part in root.values() if isinstance(root, dict) else root if isinstance(root, list) else []:
-        yield from _nodes(part)
+        yield from nodes_in(part)
 
 
 def _texts_in(root: Any) -> list[str]:
     """The constant texts below a node, each once."""
-    found = [node["value"].get("value") for node in _nodes(root) if node.get("class") == "CONSTANT"]
+    found = [node["value"].get("value") for node in nodes_in(root) if node.get("class") == "CONSTANT"]
     return list(dict.fromkeys(text for text in found if isinstance(text, str)))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from . import program
+from .changed import refuse_changed
 from .doubts import Doubter, empty_assets, is_doubtful, is_empty
 from .errors import LakeError, near, refusal, told, warn
 from .frames import decided
@@ -60,6 +61,14 @@ class Seat:
             raise refusal(f"lake {folder}", "a lake.duckdb that DuckDB can open", words,
                           "run `pitlake views`, or `pip install --upgrade duckdb`") from None
         self.pin.since(self.committed_at)
+        self.check_files()
+
+    def check_files(self) -> None:
+        """Refuses a lake whose files are not as they were committed."""
+        refuse_changed(self.folder, self.version)
+
+    def check_sql(self, text: str) -> None:
+        """Refuses what may not be asked here: nothing, in a process of one's own."""
 
     def cursor(self, **variables: object) -> duckdb.DuckDBPyConnection:
         """A session of its own on the same version, in the lake's state of knowledge, or in another one."""
@@ -153,6 +162,7 @@ class Lake:
         own = seat.session
         seat.notes = ()
         with told():
+            seat.check_sql(query)
             for statement in own.extract_statements(query):
                 moved = re.match(r'\s*(?:RE)?SET\s+VARIABLE\s+"?(\w+)', statement.query, re.I)
                 if moved and moved[1].lower() in VARIABLES:
@@ -393,6 +403,7 @@ class Lake:
                 source = f"(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS ts) FROM {source})"
             moments = decisions_sql(source, universe is None)
             if universe is not None:
+                seat.check_sql(f"SELECT 1 WHERE (\n{universe}\n)")
                 self._check_members(own, moments, universe)
                 moments = members_sql(moments, universe)
             own.execute(f"CREATE TEMP TABLE {table} AS {moments}").fetchall()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import LakeError, refusal
+from .fence import refuse_files
 from .lake import Lake, Seat, open as open_lake
 from .program import command
 from .result import Result
@@ -51,6 +52,12 @@ class _World(Seat):
 
     def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
         super()._begin(folder, self._world, limits)
+
+    def check_files(self) -> None:
+        """They were looked at when the lake was opened that this world is made of."""
+
+    def check_sql(self, text: str) -> None:
+        refuse_files(self.session, text)
 
 
 def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),

@@ -100,6 +100,11 @@ def drawn(lake):
     return frame.assign(v=random.random())
 
 
+def reading(lake):
+    """The files of the lake as they stand, which no world cuts."""
+    return lake.sql(f"SELECT t AS ts, v FROM read_parquet('{lake.folder}/points/**/*.parquet')").df()
+
+
 def nothing(lake):
     return pd.DataFrame({"a": [1.0]})
 
@@ -109,7 +114,7 @@ def text(lake):
 
 
 works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, honest, trailing, expanding, raising,
-         broken, drawn, nothing, text]
+         broken, drawn, reading, nothing, text]
 only = sys.argv[2:]
 for work in [work for work in works if not only or work.__name__ in only]:
     try:

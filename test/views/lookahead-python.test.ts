@@ -22,6 +22,7 @@ const verdicts: Readonly<Record<string, readonly [verdict: string, reason: RegEx
   raising: ['undecided', /raises as of 2024-03-.*ValueError: nothing new came/],
   broken: ['undecided', /raises on the whole lake: KeyError/],
   drawn: ['undecided', /not deterministic/],
+  reading: ['undecided', /raises on the whole lake: LakeError: .*got read_parquet\(\).*frames=/],
   nothing: ['undecided', /no column ts/],
   text: ['error', /a frame of pandas, polars or pyarrow, got str/],
 }

@@ -1,5 +1,6 @@
 """What cannot be answered ends in one exception, with the fix in its text."""
 
+import re
 import warnings
 
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from conftest import ROOT
 
 import pitlake
+from pitlake.fence import refuse_files
 
 SUPPLY = "supply/current_pit"
 ONE = pd.DataFrame({"asset": ["BTC"], "ts": pd.to_datetime(["2024-03-04"], utc=True)})
@@ -127,3 +129,30 @@ def test_frames_of_no_rows(lake):
         for answer in (lake.panel(frame, {"x": SUPPLY}), lake.pit_join(frame, SUPPLY), lake.window(frame, SUPPLY, 3)):
             got = answer.df()
             assert len(got) == 0 and list(got.columns)[:2] == ["asset", "ts"] and len(got.columns) > 2
+
+
+@pytest.mark.parametrize("query, got", [
+    ("SELECT * FROM read_parquet('x.parquet')", "read_parquet()"),
+    ('SELECT * FROM "READ_CSV"(\'x\')', "read_csv()"),
+    ("SELECT * FROM 'x.parquet'", "the file 'x.parquet'"),
+    ('WITH a AS (SELECT * FROM points, "data/x.json" AS b) FROM a', "the file 'data/x.json'"),
+    ("CREATE TEMP TABLE x AS SELECT * FROM glob('*')", "glob()"),
+    ("CREATE TEMP MACRO x(f) AS TABLE SELECT * FROM parquet_scan(f)", "parquet_scan()"),
+    ("PIVOT 'x.csv' ON asset", "the file 'x.csv'"),
+    ("SELECT 1; SELECT * FROM query('FROM x')", "query()"),
+    ("ATTACH 'x.db' AS x", "ATTACH"),
+    ("COPY (SELECT 1) TO 'x'", "COPY"),
+])
+def test_sql_that_reads_files_is_refused_where_it_would_hide_a_leak(lake, query, got):
+    with pytest.raises(pitlake.LakeError, match=re.escape(f"got {got}; what files hold is not cut")):
+        refuse_files(lake._open().session, query)
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT 'read_parquet(x)' AS v FROM points WHERE asset = 'x.parquet' -- FROM 'x.csv'",
+    "CREATE TEMP TABLE x AS SELECT * FROM pit_join('d', 'supply/current_pit', '24h')",
+    "SET VARIABLE mine = 'a.b'; FROM history.products",
+    "PIVOT points ON asset USING max(v)",
+])
+def test_other_sql_is_not(lake, query):
+    refuse_files(lake._open().session, query)

@@ -126,3 +126,40 @@ def test_without_the_command_line(own, monkeypatch, fails):
         assert lake.explain_change(out)["verdict"] == "same"
         with pytest.raises(pitlake.LakeError, match="nope"):
             lake.stamp("SELECT nope FROM points", out)
+
+
+def turned(file, how):
+    """Writes to a file, and sets its times back."""
+    facts = file.stat()
+    file.write_bytes(how(file.read_bytes()))
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+@pytest.mark.parametrize("pattern, fix", [("points/**/*.parquet", "pitlake doctor"), ("exports/endpoints-*.parquet", "pitlake views")])
+def test_files_that_were_changed_are_refused(own, pattern, fix):
+    file = next(own.glob(pattern))
+    turned(file, lambda own: own[:99] + bytes([own[99] ^ 1]) + own[100:])
+    with pytest.raises(pitlake.LakeError, match=f"{file.name}: expected the bytes that were .*, got others; run `{fix}`"):
+        pitlake.open(own)
+    assert pins(own) == []
+
+
+def test_a_file_of_another_size_is_refused(own):
+    file = next(own.glob("points/**/*.parquet"))
+    turned(file, lambda own: own + b" ")
+    with pytest.raises(pitlake.LakeError, match=r"expected the \d+ bytes that were committed, got \d+ bytes"):
+        pitlake.open(own)
+    with pytest.raises(pitlake.LakeError, match="that were committed"):
+        pitlake.lookahead(lambda lake: lake.points(SUPPLY), own)
+
+
+def test_what_was_proved_where_it_stands_is_not_read_again(own, monkeypatch):
+    read = []
+    monkeypatch.setattr(pitlake.changed, "_digest", lambda path: read.append(path) or "")
+    pitlake.open(own).close()
+    assert read == []
+    touched = next(own.glob("points/**/*.parquet"))
+    os.utime(touched)
+    with pytest.raises(pitlake.LakeError, match="got others"):
+        pitlake.open(own)
+    assert read == [touched]
