@@ -29,7 +29,8 @@ export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<numb
   const folder = inLake(index.root, places.journal)
   const temporary = inLake(index.root, `${places.journal}/.tmp-checkpoint-${version}`)
   await makeFolder(disk, folder)
-  const header = `${JSON.stringify({ schema_version: journalSchema, lake, version })}\n`
+  const written = index.statement('SELECT program FROM versions WHERE version = ?').get(version)
+  const header = `${JSON.stringify({ schema_version: journalSchema, lake, version, program: written?.['program'] })}\n`
   // The header stands in plain text, so that a program that knows no compression still reads who wrote it.
   await disk.write(temporary, header)
   await pipeline(linesOfIndex(index, header), createZstdCompress(), writeStream(temporary, 'a'))
@@ -131,11 +132,13 @@ async function* unpacked(path: string): AsyncGenerator<Buffer> {
 }
 
 function takeLine(index: Index, line: string, first: boolean, version: number): void {
-  const read = JSON.parse(line) as { schema_version?: unknown; version?: unknown } | [string, Record<string, Cell>]
+  const read = JSON.parse(line) as
+    | { schema_version?: unknown; version?: unknown; program?: unknown }
+    | [string, Record<string, Cell>]
   const name = checkpointFile(version)
   if (first === Array.isArray(read)) throw torn(name)
   if (!Array.isArray(read)) {
-    refuseNewer(read.schema_version, name)
+    refuseNewer(read.schema_version, name, read.program)
     if (read.version !== version) throw torn(name)
     return
   }

@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { strayFolders } from '../ledger/aside.ts'
 import { checkpointHeader } from '../ledger/checkpoint.ts'
-import { journalSchema } from '../ledger/entry.ts'
+import { refuseNewer } from '../ledger/entry.ts'
 import { soundly } from '../ledger/fold.ts'
 import { listJournal, readEntry, type Sealed } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -36,7 +36,8 @@ export async function checkJournal(root: string): Promise<JournalHealth> {
   for (const version of checkpoints) {
     const problem = await checkpointProblem(root, version)
     if (problem) note(checkpointFile(version), problem)
-    else folded = version
+    // One that this program is too old for stands in for its entries all the same.
+    if (problem === undefined || problem.kind === 'newer_version') folded = version
   }
   const there = new Set(entries)
   let before: Sealed | undefined
@@ -61,25 +62,31 @@ async function entryOrProblem(root: string, version: number): Promise<Sealed | P
     return await readEntry(root, version)
   } catch (error) {
     if (!(error instanceof LakeError)) throw error
-    const [complaint] = error.complaints
-    const { got = null, next } = complaint ?? {}
-    if (error.kind === 'usage') return { kind: 'newer_version', found: `found schema_version ${got}`, remedy: next }
-    return { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
+    const [{ got = null } = {}] = error.complaints
+    return newerIn(error) ?? { kind: 'entry_torn', found: got === null ? 'it cannot be read' : `found ${got}` }
   }
+}
+
+/** What a program of a newer layout wrote, and what to install. */
+function newerIn(error: unknown): Problem | undefined {
+  if (!(error instanceof LakeError) || error.kind !== 'usage') return undefined
+  const [{ got, next } = {}] = error.complaints
+  return { kind: 'newer_version', found: `found schema_version ${got}`, remedy: next }
 }
 
 /** What is wrong with a checkpoint's bytes; undefined when they are as they were written. */
 async function checkpointProblem(root: string, version: number): Promise<Problem | undefined> {
   const torn = (found: string): Problem => ({ kind: 'checkpoint_torn', found })
-  let header: { schema_version: number; version: number }
+  let header: { schema_version: number; version: number; program?: unknown }
   try {
     header = JSON.parse(await checkpointHeader(root, version)) as typeof header
+    refuseNewer(header.schema_version, checkpointFile(version), header.program)
   } catch (error) {
+    const newer = newerIn(error)
+    if (newer) return newer
     const known = error instanceof LakeError || error instanceof SyntaxError
     return torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
   }
-  if (header.schema_version > journalSchema)
-    return { kind: 'newer_version', found: `found schema_version ${header.schema_version}` }
   return header.version === version ? undefined : torn(`it holds version ${header.version}`)
 }
 

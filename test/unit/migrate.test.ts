@@ -1,11 +1,14 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
-import { encodeEntry, journalSchema } from '../../src/ledger/entry.ts'
+import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
+import { encodeEntry, journalSchema, sha256 } from '../../src/ledger/entry.ts'
 import { heldState, heldVersions } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
-import { entryFile, inLake, places } from '../../src/store/layout.ts'
+import { realDisk } from '../../src/store/disk.ts'
+import { checkpointFile, entryFile, inLake, places } from '../../src/store/layout.ts'
+import { checkJournal } from '../../src/upkeep/damage-journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { migration } from '../../src/ledger/migrate.ts'
 import { pitlake } from '../helpers/command.ts'
@@ -108,6 +111,27 @@ test('a lake of a later layout is refused by every command that opens its ledger
     expect(journalOf(root)).toHaveLength(version + 1)
   })
 })
+
+test('of a newer lake a checkpoint says, too, what to install, where its entries are gone', async () =>
+  await inFolder(async (root) => {
+    {
+      using ledger = await Ledger.open(root)
+      await commit(ledger, draftOf(root, 0), commitDeps({ program: 'pitlake 9.1.0' }))
+      await writeCheckpoint(realDisk, ledger)
+    }
+    const file = inLake(root, checkpointFile(1))
+    const [own = ''] = readFileSync(file, 'latin1').split('\n')
+    const header = { ...(JSON.parse(own) as object), schema_version: 99 }
+    expect(header).toMatchObject({ version: 1, program: 'pitlake 9.1.0' })
+    const text = `${JSON.stringify(header)}\n`
+    writeFileSync(file, `${text}${JSON.stringify({ sha256: sha256(text) })}\n`)
+    rmSync(inLake(root, entryFile(1)))
+    const install = /update the program to 9\.1\.0 or later \(npm install pitlake@9\.1\.0\)/
+    expect((await checkJournal(root)).findings).toMatchObject([
+      { kind: 'newer_version', path: checkpointFile(1), remedy: expect.stringMatching(install) },
+    ])
+    await expect(Ledger.rebuild(root)).rejects.toThrow(install)
+  }))
 
 test('an index of another shape is made anew by many at once, and none is in the way of another', async () => {
   await withKept('1/stamped', async (root) => {
