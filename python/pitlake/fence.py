@@ -19,7 +19,7 @@ def refuse_files(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     """Refuses SQL that reads or names a file: what files hold is not cut at an instant."""
     for statement in connection.extract_statements(text):
         kind = statement.type.name
-        got = kind if kind in OUTSIDE else _reader_in(connection, statement.query)
+        got = kind if kind in OUTSIDE else _reader_in(connection, statement.query or text)
         if got is not None:
             raise refusal("lookahead", "SQL over the views and macros of the lake", got, "what files hold is not cut at an instant, "
                           "which would hide a leak: read them outside of the function, and lend them by frames=")

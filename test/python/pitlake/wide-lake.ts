@@ -11,11 +11,13 @@ import { makeViews, micros } from '../../helpers/views.ts'
 
 /*
  * `node wide-lake.ts FOLDER DAYS` makes the lake of the figures: every metric that is held daily, ten assets, one point in
- * a hundred up to twenty days late. It prints the metrics and their files as JSON.
+ * a hundred up to twenty days late. It prints the metrics and their files as JSON. `… FOLDER DAYS FROM` commits further days
+ * to it, from that one on.
  */
 
-const [root = '', count = '3650'] = process.argv.slice(2)
-const days = Number(count)
+const [root = '', count = '3650', start = '0'] = process.argv.slice(2)
+const [days, from] = [Number(count), Number(start)]
+const label = `wide${from === 0 ? '' : start}`
 const day = 86_400_000_000
 const first = Date.UTC(2015, 0, 1) * 1000
 const assets = Array.from({ length: 10 }, (_, n) => `A${n}`)
@@ -25,7 +27,7 @@ const files: StagedFile[] = []
 const ledger = await Ledger.open(root)
 const engine = await Engine.open(':memory:', { threads: 2 })
 for (const [m, { path: metric, defaults }] of metrics.entries()) {
-  const temporary = `spool/wide/${m}.parquet`
+  const temporary = `spool/${label}/${m}.parquet`
   await mkdir(dirname(inLake(root, temporary)), { recursive: true })
   const text = (value: string | null): string => (value !== null ? quote(value) : 'NULL::VARCHAR')
   const ended = `${first} + (d + 1) * ${day}`
@@ -35,7 +37,7 @@ for (const [m, { path: metric, defaults }] of metrics.entries()) {
       ${text(defaults.network)} AS network, make_timestamptz(${first} + d * ${day}) AS t, make_timestamptz(${ended} + ${lag}) AS available_at,
       make_timestamptz(${ended} + ${30 * day}) AS observed_at, (hash(${m}, a, d, 3) % 1000000) / 1000.0::DOUBLE AS v, NULL::VARCHAR AS o,
       'assumed' AS basis, NULL::VARCHAR AS extra, NULL::TIMESTAMPTZ AS computed_at, make_timestamptz(${ended} + ${lag}) AS available_rule_at, NULL::VARCHAR AS params
-    FROM range(10) AS x (a), range(${days}) AS y (d) ORDER BY asset, t
+    FROM range(10) AS x (a), range(${from}, ${from + days}) AS y (d) ORDER BY asset, t
   ) TO ${quote(inLake(root, temporary))} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`)
   const about = {
     table: 'points',
@@ -45,10 +47,10 @@ for (const [m, { path: metric, defaults }] of metrics.entries()) {
     digest: null,
     meta: { min_lag: 300_000_000 },
   }
-  const t = first / 1_000_000
+  const t = first / 1_000_000 + from * 86_400
   files.push({
     temporary,
-    path: pointsFile(metric, '24h', 'wide'),
+    path: pointsFile(metric, '24h', label),
     ...about,
     rows: days * 10,
     min_t: t,
@@ -62,10 +64,14 @@ const series = metrics.flatMap(({ path: metric, defaults }) =>
     return { id: seriesId(own), ...own, settled: own.interval }
   }),
 )
-const deps = commitDeps({ nowMicros: () => micros('2026-01-01T00:00:00Z') })
+const deps = commitDeps({ nowMicros: () => micros('2026-01-01T00:00:00Z') + from })
 const provider = { metrics: 'sandbox:1', synthetic: true }
-await commit(ledger, async () => ({ job: 'fetch', run: 'wide', provider, add: files, series }), deps)
+await commit(
+  ledger,
+  async () => ({ job: 'fetch', run: label, provider, add: files, ...(from === 0 && { series }) }),
+  deps,
+)
 engine.close()
 ledger.close()
 await makeViews(root)
-console.log(JSON.stringify(metrics.map(({ path }) => [path, inLake(root, pointsFile(path, '24h', 'wide'))])))
+console.log(JSON.stringify(metrics.map(({ path }) => [path, inLake(root, pointsFile(path, '24h', label))])))
