@@ -31,7 +31,7 @@ export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps)
   const { root, to, version, run, scratch, thorough = false } = input
   const from = folderAt(root, { disk: deps.disk ?? realDisk, mark: run })
   await using held = new AsyncDisposableStack()
-  held.use(await pin(root, run, { ...deps.holder, since: deps.nowMicros() }, deps))
+  held.use(await pin(root, run, { ...deps.holder, since: deps.nowMicros() }))
   return await copyLake(
     {
       from,

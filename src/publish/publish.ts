@@ -65,7 +65,7 @@ export async function publish(
     if (lake === null)
       throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
     // What is the newest now or becomes it later is kept from vacuum, until the last file of it was read.
-    await using _ = await pin(root, `${run.id}-tables`, { ...deps.holder, since: deps.nowMicros() }, deps)
+    await using _ = await pin(root, `${run.id}-tables`, { ...deps.holder, since: deps.nowMicros() })
     await using spool = await openSpool(root, run.id, deps)
     const value = await published(input, deps, run, spool, lake)
     if (input.withLake === true) {

@@ -114,7 +114,7 @@ function isLocal({ uri }: Destination): boolean {
 async function pinned(from: Destination, run: string, deps: PullDeps): Promise<Lock | undefined> {
   if (!isLocal(from) || !isThere(from.uri) || !isWritable(from.uri) || (await mirrorOf(from.uri)) !== null)
     return undefined
-  return await pin(from.uri, run, { ...deps.holder, since: deps.nowMicros() }, deps)
+  return await pin(from.uri, run, { ...deps.holder, since: deps.nowMicros() })
 }
 
 /** The marker says where the mirror came from last. */

@@ -1,30 +1,25 @@
 import type { Micros } from '../time.ts'
 import { namesIn, realDisk } from './disk.ts'
 import { decodeSegment, holderFile, inLake, lockFile, places } from './layout.ts'
-import { busy, type Holder, holderOf, isFree, type Lock, tryLock, type Waiting } from './lock.ts'
+import { busy, type Holder, holderOf, isFree, type Lock, tryLock } from './lock.ts'
 
 const prefix = 'pin-'
-const mostTries = 100
+/** Nobody else takes a run's pin; whoever looks whether it is free holds it for a moment. Milliseconds. */
+const patience = 5000
 
 /**
  * Keeps vacuum from what is in the view, or in the journal, since this instant, for as long as the pin is held: by a
  * process that copies the lake. The operating system lets go of it when the process dies.
  */
-export async function pin(root: string, run: string, holder: Holder, waiting: Waiting): Promise<Lock> {
+export async function pin(root: string, run: string, holder: Holder): Promise<Lock> {
   const name = `${prefix}${run}`
-  for (let tries = 0; tries < mostTries; tries++) {
-    const lock = await tryLock(root, name, holder)
-    if (lock) {
-      const release = async (): Promise<void> => {
-        await lock.release()
-        for (const file of [holderFile(name), lockFile(name)]) await realDisk.remove(inLake(root, file))
-      }
-      return { release, [Symbol.asyncDispose]: release }
-    }
-    // Nobody else takes a run's pin; whoever looks whether it is free holds it for a moment.
-    await waiting.sleep(waiting.random() * 10)
+  const lock = await tryLock(root, name, holder, patience)
+  if (!lock) throw await busy(root, name, `the pin of run ${run} is taken`)
+  const release = async (): Promise<void> => {
+    await lock.release()
+    for (const file of [holderFile(name), lockFile(name)]) await realDisk.remove(inLake(root, file))
   }
-  throw await busy(root, name, `the pin of run ${run} is taken`)
+  return { release, [Symbol.asyncDispose]: release }
 }
 
 /** Since when the oldest copy that is being taken needs what is there; undefined while nobody takes one. */

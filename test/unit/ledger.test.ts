@@ -290,7 +290,7 @@ describe('checkpoints', () => {
       await foldJournal(ledger, at(1), 1)
       await ended('second', 1)
       await commit(ledger, draftOf(root, 8), at(2))
-      await using pinned = await pin(root, 'copy', { ...at(20).holder, since: began }, at(20))
+      await using pinned = await pin(root, 'copy', { ...at(20).holder, since: began })
       await foldJournal(ledger, at(20), 1)
       expect(files()).toEqual(['old.jsonl', 'open.jsonl', 'second.jsonl'])
       await pinned.release()
