@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from .errors import LakeError, refusal
 from .fence import refuse_files
 from .lake import Lake, Seat, open as open_lake
 from .program import command
 from .result import Result
-from .text import quote
+from .text import quote, utc_sql
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,15 @@ class _World(Seat):
 
     def check_sql(self, text: str) -> None:
         refuse_files(self.session, text)
+
+    def cursor(self, **variables: object) -> duckdb.DuckDBPyConnection:
+        """A session; whatever instant is asked for, it goes no further than its world."""
+        own = super().cursor(**variables)
+        end = self.variables.get("as_of")
+        if end is not None and variables.get("as_of") is not None:
+            asked = utc_sql("getvariable('as_of')")
+            own.execute(f"SET VARIABLE as_of = least({asked}, {utc_sql(quote(str(end)))})").fetchall()
+        return own
 
 
 def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),

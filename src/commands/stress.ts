@@ -93,7 +93,7 @@ function liveRuns(deps: Deps): (done: number) => void {
   }
 }
 
-/** Tries the figure over exactly the newest version, and pins what came of it. */
+/** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
 async function stamped(
   input: Input,
   deps: Deps,
@@ -105,10 +105,11 @@ async function stamped(
     stress: asked,
   }: Readonly<{ root: string; catalogue: Catalogue; file: string; out: string; stress: StressInput }>,
 ): Promise<Stressed> {
-  if (isStamped(file)) throw usage('--out', { expected: 'a query, whose outcome is then stamped', got: file })
   checkEnding(out, stampEndings)
   outFile(out, root).discard()
-  const query = readGiven(deps.cwd, file, 'a file with a query')
+  const query = isStamped(file)
+    ? { stamped: stampedPath(input, deps, file) }
+    : readGiven(deps.cwd, file, 'a file with a query')
   const variables = allVariables(input)
   const made = await stamp(
     { root, catalogue, query, out, variables, stress: { ...asked, vintages: vintagesOption(input) } },
@@ -131,14 +132,17 @@ async function sourceOf(input: Input, deps: Deps, ledger: Ledger, file: string):
   const vintages = vintagesOption(input)
   if (!isStamped(file))
     return await sourceOfQuery(ledger, readGiven(deps.cwd, file, 'a file with a query'), allVariables(input), vintages)
+  return await sourceOfStamp(ledger, stampedPath(input, deps, file), vintages)
+}
+
+function stampedPath(input: Input, deps: Deps, file: string): string {
   const path = resolve(deps.cwd, file)
   if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
-  if (Object.keys(allVariables(input)).length > 0)
-    throw usage('pitlake stress', {
-      expected: 'a stamped result with its own variables',
-      got: '--as-of, --observed-as-of or --set',
-    })
-  return await sourceOfStamp(ledger, path, vintages)
+  if (Object.keys(allVariables(input)).length === 0) return path
+  throw usage('pitlake stress', {
+    expected: 'a stamped result with its own variables',
+    got: '--as-of, --observed-as-of or --set',
+  })
 }
 
 function inputOf(input: Input): Omit<StressInput, 'seen'> {

@@ -11,7 +11,7 @@ import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
-import { type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
+import { readStamp, type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { tellViews } from '../views/build.ts'
 import { exportsOf } from '../views/proved.ts'
@@ -19,7 +19,7 @@ import { openQuery } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import { argueFromPlan } from './proof/prove.ts'
 import { statementsOf } from './statements.ts'
-import type { Stressed } from './stress.ts'
+import type { Stressed, StressSource } from './stress.ts'
 import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
 import type { Engine } from '../store/engine.ts'
 import {
@@ -39,11 +39,11 @@ import { refuseOthers } from './changed.ts'
 export interface StampInput {
   readonly root: string
   readonly catalogue: Catalogue
-  /** The query's text as its author wrote it. */
-  readonly query: string
+  /** The query's text as its author wrote it; or a stamped result, whose query, variables and version are taken. */
+  readonly query: string | { readonly stamped: string }
   /** Where the result goes, absolute. */
   readonly out: string
-  /** Session variables by name. */
+  /** Session variables by name; of a stamped result none beside its own. */
   readonly variables: StampNote['variables']
   /** Stamps, instead of the query's rows, how far a figure over them moves. */
   readonly stress?: StressAsked | undefined
@@ -68,6 +68,8 @@ export interface Stamped extends StampNote {
 
 const tiesMoved = "every row is the same; those that the query's ORDER BY leaves equal stand in another order"
 const folderMark = '{{folder}}'
+/** A stamp's id is the beginning of its file's digest. */
+const idLength = 16
 
 /**
  * Runs a query over exactly the newest version, on one thread, and writes its rows with everything that is needed to
@@ -82,13 +84,16 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   const temporary = `${input.out}.${deps.holder.pid}.tmp`
   const disk = deps.disk ?? realDisk
   try {
-    const pinned = await pin(ledger, input, deps, spool)
+    const { root, query: asked } = input
+    const pinned = await (typeof asked === 'string'
+      ? pin(ledger, { ...input, query: asked }, deps, spool)
+      : pinnedBefore(ledger, asked.stamped))
     await refuseOthers(ledger, undefined, pinned.note.version)
-    const { root, query, variables } = input
+    const { query, variables, anyVariable } = pinned.asked
     const script = pinned.text.replaceAll(folderMark, root)
-    using session = await openQuery(root, { script, threads: 1, query, set: variables })
+    using session = await openQuery(root, { script, threads: 1, query, anyVariable, set: variables })
     const own = { ...run, folder: root }
-    const source = { root, script, query, variables, anyVariable: false, version: pinned.note.version }
+    const source = { root, script, query, variables, anyVariable, version: pinned.note.version }
     const tried = input.stress && (await tryFigure(ledger, source, input.stress, own))
     const made = await runStamped(session, tried?.rows ?? query, own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
@@ -100,7 +105,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     await writeStamped(session, temporary, note)
     await disk.sync(temporary)
     const digest = await sha256File(temporary)
-    const stampId = digest.slice(0, 16)
+    const stampId = digest.slice(0, idLength)
     const stamped: Stamped = { ...note, ...said, id: stampId, digest, out: input.out }
     await record(ledger, spool, stamped, pinned.kept, deps)
     await disk.move(temporary, input.out)
@@ -127,10 +132,27 @@ interface Pinned {
   /** What was copied for it, relative to the lake. */
   readonly kept: readonly string[]
   readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
+  readonly asked: Pick<StressSource, 'query' | 'variables' | 'anyVariable'>
+}
+
+/** What an earlier stamp pinned. */
+async function pinnedBefore(ledger: Ledger, path: string): Promise<Pinned> {
+  const { note, script } = await provedStamp(ledger, path)
+  refuseOutcome(note, path)
+  const { files } = await readStamp(ledger.root, (await sha256File(path)).slice(0, idLength))
+  const kept = files.map((file) => file.path).filter((file) => file.startsWith(`${places.stamps}/`))
+  const { lake, version, catalogue, query, variables } = note
+  const asked = { query, variables, anyVariable: true }
+  return { text: script, kept, note: { lake, version, script: note.script, catalogue }, asked }
 }
 
 /** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
-async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: CommitDeps, spool: Spool): Promise<Pinned> {
+async function pin(
+  ledger: Ledger,
+  { root, catalogue, query, variables }: StampInput & { readonly query: string },
+  deps: CommitDeps,
+  spool: Spool,
+): Promise<Pinned> {
   const { script: raw, manifest } = await tellViews(ledger, { catalogue, deps })
   const { version } = manifest
   const { lake } = ledger.head()
@@ -159,6 +181,7 @@ async function pin(ledger: Ledger, { root, catalogue }: StampInput, deps: Commit
     text: text.replaceAll(`${folderMark}/${places.stamps}/`, `${folderMark}/exports/`),
     kept,
     note: { lake, version, script: `${places.stamps}/${script}`, catalogue: digest },
+    asked: { query, variables, anyVariable: false },
   }
 }
 

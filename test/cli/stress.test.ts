@@ -6,6 +6,7 @@ import { stress } from '../../src/index.ts'
 import { Engine } from '../../src/store/engine.ts'
 import type { Stressed } from '../../src/query/stress.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
+import { makeLake, makeViews } from '../helpers/views.ts'
 import { fastStrategy, makeStressLake, slowStrategy, stressMetrics } from '../helpers/stress-lake.ts'
 
 let lake: Awaited<ReturnType<typeof makeStressLake>>
@@ -259,4 +260,24 @@ test('an outcome is stamped, and tried again by replay; it is no result of a que
     .replaceAll(/\s+/g, ' ')
   expect(html).toMatch(/outcome\.parquet 2 \S+ \S+ UTC 11 falls apart/)
   expect(html).toMatch(/plain\.parquet 2 \S+ \S+ UTC 695 look-ahead not proved/)
+})
+
+test('the outcome for a stamped result is stamped over its version, whatever came since', async () => {
+  writeFileSync(join(home(), 'old.sql'), fastStrategy)
+  const query = ['stamp', 'old.sql', '--data', lake.root, '--out', 'old.parquet', '--as-of', '2025-02-01']
+  const stamped = await pitlake(home(), query)
+  expect([stamped.code, stamped.message]).toEqual([0, ''])
+  const { metric, asset } = { metric: stressMetrics.signal, asset: 'BTC' }
+  const late = { metric, asset, interval: '1h' as const, currency: null, exchange: null, network: null, v: 9 }
+  const when = '2025-01-05T00:00:00Z'
+  await makeLake(lake.root, [{ at: '2026-01-01T00:00:00Z', points: [{ ...late, t: when, available_at: when }] }])
+  await makeViews(lake.root)
+  const run = ['stress', 'old.parquet', '--data', lake.root, '--figure', sharpe, '--lag', '20m', '--vintages', '1']
+  const plain = JSON.parse((await pitlake(home(), [...run, '--json'])).out) as Stressed
+  const { code, out } = await pitlake(home(), [...run, '--json', '--out', 'borne.parquet'])
+  expect([code, JSON.parse(out)]).toEqual([0, plain])
+  const again = await pitlake(home(), ['replay', 'borne.parquet', '--data', lake.root])
+  expect([again.code, again.out]).toEqual([0, expect.stringMatching(/ rows of version 2, the same bit for bit\n$/)])
+  const refused = await pitlake(home(), [...run, '--out', 'no.parquet', '--as-of', '2024-01-01'])
+  expect([refused.code, refused.message]).toEqual([2, expect.stringMatching(/with its own variables/)])
 })

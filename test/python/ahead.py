@@ -84,6 +84,19 @@ def expanding(lake):
     return frame.assign(v=(frame["v"] - seen.min()) / (seen.max() - seen.min()))
 
 
+def of_later(lake):
+    """Which products there will be at the end of the year, told each day."""
+    lake.refresh()
+    there = " ".join(lake.universe("2024-11-01").df()["product_id"])
+    return known(lake).assign(there=there)
+
+
+def of_then(lake):
+    """Which products there were."""
+    frame = known(lake).iloc[::8]
+    return frame.assign(there=[" ".join(lake.universe(ts).df()["product_id"]) for ts in frame["ts"]])
+
+
 def raising(lake):
     frame = known(lake)
     if frame["v"].iloc[-1] == frame["v"].iloc[-2]:
@@ -113,8 +126,8 @@ def text(lake):
     return "no frame"
 
 
-works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, honest, trailing, expanding, raising,
-         broken, drawn, reading, nothing, text]
+works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, of_later, honest, trailing, expanding,
+         of_then, raising, broken, drawn, reading, nothing, text]
 only = sys.argv[2:]
 for work in [work for work in works if not only or work.__name__ in only]:
     try:
