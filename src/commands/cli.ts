@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Complaint, exitCode, LakeError, usage } from '../errors.ts'
+import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { json } from './print.ts'
@@ -102,7 +103,7 @@ async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<
     const { withHooks } = await import('./hooks.ts')
     return await withHooks(command.name, input, deps, async (tell) => await answered(command, input, deps, tell))
   } catch (error) {
-    if (exitCode(error) !== 1) throw error
+    if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
     const [{ explained }, { readSettings }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
     throw await explained(error, command.name, readSettings(input, deps).data)
   }
