@@ -58,7 +58,7 @@ export async function tryFutures(
   const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
   const trial: Trial = { ...probe, ...lists, input: { ...input, cutoffs }, runs: 0, changed: 0 }
   const states = await numberStates(subject, trial.at)
-  const safe = await tryCuts(trial, states)
+  const safe = cutoffs < input.cutoffs ? await cutEvenly(trial, states) : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
   const chance = cutoffs < input.cutoffs ? [] : [odds(trial.tried.union(safe).size, states.count, safe.size > 0)]
   return await judge(trial, rows, notes, chance)
@@ -167,6 +167,13 @@ async function holesFor(trial: Trial, { count, polls }: States): Promise<number>
   told(trial)
   await prepareHoles(trial)
   return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, Math.min(32, Math.ceil(input.cutoffs / 3))))
+}
+
+/** Where nothing can differ any state will do: the last, and the others evenly over time. */
+async function cutEvenly(trial: Trial, { count }: States): Promise<ReadonlySet<number>> {
+  const all = Array.from({ length: count }, (_, n) => n)
+  await cutAt(trial, spread(all, trial.input.cutoffs))
+  return new Set()
 }
 
 /** Runs as of the last instants of these states and notes what differs up to them. */
