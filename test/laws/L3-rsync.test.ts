@@ -14,7 +14,7 @@ import { rewriteDeps } from '../helpers/merging.ts'
 import { grow, mergeAndVacuum, wholeVersion } from '../helpers/mirrors.ts'
 import { need } from '../helpers/needs.ts'
 import { until } from '../helpers/processes.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { someOf } from '../helpers/shares.ts'
 
 const script = fileURLToPath(new URL('../../deploy/rsync-lake.sh', import.meta.url))
 const day = 86_400
@@ -177,7 +177,7 @@ test('L3: a copy by rsync beside a fetch is a committed version, at any step', a
   const versions = new Set<number>()
   const all = await steps()
   expect(all).toBeGreaterThan(30)
-  for (const [part, every] of shareOf(moments, 3)) versions.add(await copiedAt(Math.round(part * all), every, rsync))
+  for (const [part, every] of someOf(moments, 4)) versions.add(await copiedAt(Math.round(part * all), every, rsync))
   expect(versions.size).toBeGreaterThan(1)
 })
 
@@ -264,7 +264,7 @@ test('L3: a snapshot of the file system beside a fetch is a committed version, a
         await lives(bench, told(snap))
       })
       const versions = new Set<number>()
-      for (const at of shareOf(snapshots, 5)) {
+      for (const at of someOf(snapshots, 8)) {
         const root = join(at, lake)
         const version = await wholeVersion(root)
         versions.add(version)

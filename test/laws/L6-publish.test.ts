@@ -17,7 +17,7 @@ import { withLag } from '../helpers/lags.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { withRegistryBench } from '../helpers/registry-bench.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { long, shareOf } from '../helpers/shares.ts'
+import { shareOf } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 
@@ -87,7 +87,7 @@ test('after any order of top-ups, merges, redates, vacuums and publishes the tab
       fc.array(fc.constantFrom(...kinds), { minLength: 3, maxLength: 5 }),
       async (steps) => await inFolder(async (home) => expect(await live(home, steps)).toEqual([])),
     ),
-    { numRuns: long ? 4 : 1, endOnFailure: true },
+    { numRuns: Number(process.env['PITLAKE_ORDERS'] ?? 2), endOnFailure: true },
   )
 }, 300_000)
 
