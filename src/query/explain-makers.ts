@@ -10,7 +10,7 @@ import { openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts
 import { textsOf } from './explain-text.ts'
 import { price } from './points.ts'
 import type { RunDeps } from './run.ts'
-import { smallestPart } from './smallest.ts'
+import { type Smallest, smallestPart } from './smallest.ts'
 import type { StampNote } from './stamped.ts'
 
 /** What is told of a point before a commit, or after it. */
@@ -80,21 +80,25 @@ interface Table {
   readonly relation: string
   /** By which its rows are told apart. */
   readonly keys: readonly string[]
+  /** Those of them by which rows belong together, the widest first. */
+  readonly within: readonly string[]
   /** When a row came. */
   readonly clock: string
   /** What the relation is read with. */
   readonly read: string
 }
 
-/** One row that differs: the table and its number there. */
+/** One row that differs: the table, its number there, and what it belongs to, the widest first. */
 interface Item {
   readonly table: Table
   readonly n: number
+  readonly within: readonly string[]
 }
 
 /** What `price_usd` is made of. */
 const priced = 'supply/current_pit'
 const none: Makers = { points: [], records: [], minimal: true }
+const pointsWithin = ['asset', 'metric', 't']
 const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
 
 /** What of a commit makes the row; undefined where it is made by none of its points and records. */
@@ -123,26 +127,55 @@ async function narrowedTo(mixed: Standpoint, tables: readonly Table[], between: 
     return (await countOf(rows, between.row)) === wanted
   }
   if (all.length === 0 || !(await does(all)) || (await does([]))) return undefined
-  const { part, minimal } = await smallestPart(all, does, between.tries)
+  const { part, minimal } = await narrowest(all, does, between.tries)
   return { ...(await told(mixed.engine, part)), minimal }
+}
+
+/** Whole assets, metrics and instants are left out before single points: what makes a row often belongs together. */
+async function narrowest(
+  all: readonly Item[],
+  does: (part: readonly Item[]) => Promise<boolean>,
+  most: number,
+): Promise<Smallest<Item>> {
+  let [part, left] = [all, most]
+  const counted = async (some: readonly Item[]): Promise<boolean> => {
+    left--
+    return await does(some)
+  }
+  for (const level of [0, 1, 2]) {
+    const groups = [...Map.groupBy(part, ({ within }) => within[level]).values()]
+    if (groups.length === part.length) continue
+    const kept = new Set((await smallestPart(groups, async (some) => await counted(some.flat()), left)).part.flat())
+    part = part.filter((item) => kept.has(item))
+  }
+  return await smallestPart(part, counted, left)
 }
 
 /** The points, and every table of the registry's history, as the text of the views reads them. */
 function tablesOf({ ledger, root, script, version }: Between): readonly Table[] {
   const points = relationOfPoints(script)
   const ofPoints =
-    points === undefined ? [] : [{ name: 'points', relation: points, keys: pointKeys, clock: 'observed_at' }]
+    points === undefined
+      ? []
+      : [{ name: 'points', relation: points, keys: pointKeys, within: pointsWithin, clock: 'observed_at' }]
   const records = [...script.matchAll(historyView)].map(([, name = '', relation = '']) => ({
     name: `history.${name}`,
     relation,
     // A step says by which later one it is superseded: with that one left out it must not.
     read: `(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS superseded_at) FROM ${relation})`,
     keys: ['id', 'at'],
+    within: ['id'],
     clock: 'at',
   }))
   const listed = liveFiles(ledger, { table: 'metric_assets', version })
   const assets = filesSql(root, tableOf('metric_assets', new Map()), listed)
-  const ofAssets = { name: 'metric_assets', relation: assets, keys: ['id', 'observed_at'], clock: 'observed_at' }
+  const ofAssets = {
+    name: 'metric_assets',
+    relation: assets,
+    keys: ['id', 'observed_at'],
+    within: ['id'],
+    clock: 'observed_at',
+  }
   const all = [...ofPoints, ...records, ...(script.includes(assets) ? [ofAssets] : [])]
   return all.map((table) => ({ read: table.relation, ...table }))
 }
@@ -173,42 +206,41 @@ function place({ name }: Table, what: 'before' | 'after' | 'differing' | 'chosen
   return quoteName(`explained ${what} ${name}`)
 }
 
-/** Reads what both versions held of each table, and which keys differ. */
-async function gather(
-  engine: Engine,
-  tables: readonly Table[],
-  { earlier, guilty, note }: Between,
-  named: boolean,
-): Promise<void> {
-  const texts = named ? [...(await textsOf(engine, note.query)), ...(note.query.includes(price) ? [priced] : [])] : null
+/** Which keys differ between both versions, and what these held of them. */
+async function gather(engine: Engine, tables: readonly Table[], between: Between, named: boolean): Promise<void> {
+  const { query } = between.note
+  const texts = named ? [...(await textsOf(engine, query)), ...(query.includes(price) ? [priced] : [])] : null
   for (const table of tables) {
     const { read, clock, keys } = table
-    for (const [what, at] of [
-      ['before', earlier],
-      ['after', guilty],
-    ] as const) {
-      const instant = `make_timestamptz(${at}::BIGINT)`
-      await engine.run(`SET VARIABLE observed_as_of = ${instant}`)
-      const own =
-        texts && table.name === 'points' ? ` AND stored.metric IN (${['', ...texts].map(quote).join(', ')})` : ''
-      await engine.run(
-        `CREATE TABLE ${place(table, what)} AS
-           SELECT * FROM ${read} AS stored WHERE stored.${quoteName(clock)} <= ${instant}${own}`,
-      )
-    }
-    const [before, after] = [place(table, 'before'), place(table, 'after')]
+    const own = texts && table.name === 'points' ? `stored.metric IN (${['', ...texts].map(quote).join(', ')})` : 'true'
+    const rows = (joined = ''): string => `${read} AS stored${joined} WHERE ${own} AND stored.${quoteName(clock)}`
     const list = keys.map(quoteName).join(', ')
-    await engine.run(
-      `CREATE TABLE ${place(table, 'differing')} AS SELECT ${list}, row_number() OVER (ORDER BY ${list}) AS n FROM (
-         SELECT ${list} FROM (FROM ${before} EXCEPT FROM ${after}) UNION SELECT ${list} FROM (FROM ${after} EXCEPT FROM ${before}))`,
-    )
-    for (const side of [before, after]) {
-      const same = keys.map((key) => `own.${quoteName(key)} IS NOT DISTINCT FROM side.${quoteName(key)}`).join(' AND ')
-      await engine.run(
-        `CREATE OR REPLACE TABLE ${side} AS SELECT side.*, own.n FROM ${side} AS side JOIN ${place(table, 'differing')} AS own ON ${same}`,
-      )
+    const sides = [
+      { side: place(table, 'before'), at: `make_timestamptz(${between.earlier}::BIGINT)` },
+      { side: place(table, 'after'), at: `make_timestamptz(${between.guilty}::BIGINT)` },
+    ] as const
+    const [before, after] = sides
+    /** Makes a table of what each version held. */
+    const held = async (columns: string, joined?: string): Promise<void> => {
+      for (const { side, at } of sides)
+        await engine.run(
+          `SET VARIABLE observed_as_of = ${at};
+           CREATE OR REPLACE TABLE ${side} AS SELECT ${columns} FROM ${rows(joined)} <= ${at}`,
+        )
     }
-    await engine.run(`CREATE TABLE ${place(table, 'chosen')} AS FROM ${after} LIMIT 0`)
+    // What has come stays, unless points were dated anew: only then the rows from before the commit are compared.
+    const isDatedAnew = read.includes('observed_as_of')
+    if (isDatedAnew) await held(`${list}, hash(stored) AS row_hash`)
+    const other = isDatedAnew
+      ? `(FROM ${before.side} EXCEPT FROM ${after.side}) UNION ALL (FROM ${after.side} EXCEPT FROM ${before.side})`
+      : `FROM ${rows()} > ${before.at} AND stored.${quoteName(clock)} <= ${after.at}`
+    await engine.run(
+      `CREATE TABLE ${place(table, 'differing')} AS SELECT ${list}, row_number() OVER (ORDER BY ${list}) AS n
+       FROM (SELECT DISTINCT ${list} FROM (${other}))`,
+    )
+    const same = keys.map((key) => `stored.${quoteName(key)} IS NOT DISTINCT FROM own.${quoteName(key)}`).join(' AND ')
+    await held('stored.*, own.n', ` JOIN ${place(table, 'differing')} AS own ON ${same}`)
+    await engine.run(`CREATE TABLE ${place(table, 'chosen')} AS FROM ${after.side} LIMIT 0`)
   }
   await engine.run('SET VARIABLE observed_as_of = NULL')
 }
@@ -216,8 +248,11 @@ async function gather(
 async function itemsOf(engine: Engine, tables: readonly Table[]): Promise<readonly Item[]> {
   const items: Item[] = []
   for (const table of tables) {
-    const rows = await engine.rows<{ n: bigint }>(`SELECT n FROM ${place(table, 'differing')} ORDER BY n`)
-    for (const { n } of rows) items.push({ table, n: Number(n) })
+    const within = table.within.map((key) => `CAST(${quoteName(key)} AS VARCHAR)`).join(', ')
+    const rows = await engine.rows<{ n: bigint; within: readonly string[] }>(
+      `SELECT n, [${within}] AS within FROM ${place(table, 'differing')} ORDER BY n`,
+    )
+    for (const row of rows) items.push({ table, n: Number(row.n), within: row.within })
   }
   return items
 }

@@ -321,4 +321,23 @@ describe('why a result changed', () => {
       await makeViews(root)
     }
   })
+
+  test('of a commit to many metrics and assets exactly those that make the row are named, in few runs', async () => {
+    const own = join(home, 'wide')
+    const daily = [...catalogue.endpoints.values()].filter(({ intervals }) => intervals.includes('24h')).slice(0, 12)
+    const day = (n: number): PointRow[] =>
+      range(0, 8).flatMap((a) => daily.map(({ path }, m) => point(`A${a}`, n, { metric: path, v: n + a + m })))
+    const query = `SELECT t, count(*) AS n, sum(v) AS total FROM points WHERE asset = 'A3' GROUP BY t ORDER BY t`
+    await makeLake(own, [{ at: at(100), points: day(1) }])
+    await makeViews(own)
+    const from = join(home, 'wide.parquet')
+    await stamp({ root: own, catalogue, query, out: from, variables: {} }, run, commitDeps())
+    await makeLake(own, [{ at: at(101), points: day(2) }])
+    await makeViews(own)
+    const { points, minimal } = await explainChange({ root: own, from, to: null, program, tries: 120 }, run)
+    expect(minimal).toBe(true)
+    expect(points.map(({ metric: name, asset, t }) => `${name} ${asset} ${t}`).toSorted()).toEqual(
+      daily.map(({ path }) => `${path} A3 2024-01-03T00:00:00.000000Z`).toSorted(),
+    )
+  })
 })
