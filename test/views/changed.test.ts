@@ -52,7 +52,7 @@ test('a file of another size than was committed is refused before anything is an
     await expect(openLake(root)).rejects.toThrow(words)
     // One that is missing is named by whoever reads it.
     rmSync(join(root, file))
-    expect(await pitlake(home, asked)).toMatchObject({ code: 2, message: expect.stringContaining('sopr_adjusted') })
+    expect(await pitlake(home, asked)).toMatchObject({ code: 4, message: expect.stringContaining('sopr_adjusted') })
   } finally {
     rmSync(root, { recursive: true, force: true })
     rmSync(home, { recursive: true, force: true })
