@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -68,5 +68,15 @@ describe('what comes with the program is read once', () => {
   test('where it is torn the text is read again', () => {
     for (const name of kept()) writeFileSync(name, readFileSync(name, 'utf8').slice(0, -1))
     expect(printed(script, 'program').trimEnd()).toBe(read)
+  })
+
+  test('a text that was changed is read again', () => {
+    const own = join(folder, 'catalog')
+    cpSync(join(root, 'catalog'), own, { recursive: true })
+    const there = script.replace('loadCatalogue()', `loadCatalogue([], ${JSON.stringify(own)})`)
+    expect(printed(there, 'program').trimEnd()).toBe(read)
+    const metrics = join(own, 'metrics.yaml')
+    writeFileSync(metrics, readFileSync(metrics, 'utf8').replace('25-delta put IV', '25-delta call IV'))
+    expect(printed(there, 'program')).toContain('25-delta call IV minus call IV')
   })
 })
