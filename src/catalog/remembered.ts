@@ -16,18 +16,22 @@ const shape = 1
 
 /**
  * A text that comes with the program, read once for all runs: parsing takes most of the time of a short command. What it
- * says is kept by its digest beside what the program's modules were compiled to, and nowhere where these are not kept.
+ * says is kept by its digest, with a digest of its own, beside what the program's modules were compiled to, and nowhere
+ * where these are not kept.
  */
 export function readShipped(name: string, text: string): YamlText {
   const folder = getCompileCacheDir()
   if (folder === undefined) return readYaml(name, text)
-  const digest = createHash('sha256').update(`${shape}\0${text}`).digest('hex')
-  const file = join(folder, 'pitlake', `${digest}.json`)
+  const file = join(folder, 'pitlake', `${digestOf(`${shape}\0${text}`)}.json`)
   const kept = recall(file)
   if (kept) return fromMemory(name, text, kept)
   const read = readYaml(name, text)
   if (read.complaints.length === 0) keep(file, read)
   return read
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }
 
 function fromMemory(name: string, text: string, { value, lines }: Remembered): YamlText {
@@ -42,13 +46,16 @@ function fromMemory(name: string, text: string, { value, lines }: Remembered): Y
   }
 }
 
-/** A file that is not there, or torn, is none. */
+/** A file that is not there, or holds other bytes than were written, is none. */
 function recall(file: string): Remembered | undefined {
+  let kept: string
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Remembered
+    kept = readFileSync(file, 'utf8')
   } catch {
     return undefined
   }
+  const [digest = '', text = ''] = kept.split('\n')
+  return digest === digestOf(text) ? (JSON.parse(text) as Remembered) : undefined
 }
 
 /** Keeps what can be kept whole; a folder that cannot be written is no reason to stop. */
@@ -61,7 +68,7 @@ function keep(file: string, { name, value, where }: YamlText): void {
   try {
     mkdirSync(join(file, '..'), { recursive: true })
     const own = mkdtempSync(`${file}-`)
-    writeFileSync(join(own, 'text'), text)
+    writeFileSync(join(own, 'text'), `${digestOf(text)}\n${text}`)
     renameSync(join(own, 'text'), file)
     rmdirSync(own)
   } catch {}
