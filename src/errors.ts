@@ -83,6 +83,12 @@ export function usage(
   return new LakeError('usage', { subject, ...parts })
 }
 
+/** The complaint about something of the user's that the system does not let be read. */
+export function unreadable(subject: string, expected: string, cause: unknown): LakeError {
+  const { code } = cause as { readonly code?: string }
+  return usage(subject, { expected, got: code ?? String(cause), cause })
+}
+
 /** The process exit code of whatever was thrown; what is not a LakeError is unexpected. */
 export function exitCode(error: unknown): number {
   return error instanceof LakeError ? exitCodes[error.kind] : exitCodes.unexpected

@@ -23,7 +23,7 @@ import {
 } from './query/joined.ts'
 import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './query/doubts.ts'
 import { type Empty, Filled } from './query/filled.ts'
-import { type Moment, openQuery, type QueryOptions, type Setting, setMoment } from './query/lake.ts'
+import { type Moment, openQuery, type QueryOptions, type Setting, versionOf } from './query/lake.ts'
 import { clipped, type FunctionOptions, proveAnswering, type Rows } from './query/lookahead-function.ts'
 import { notesOn } from './query/notes.ts'
 import { checkDecisions, type Panel, type PanelSpec, type PanelSql, panelSql, specOf } from './query/panel.ts'
@@ -33,6 +33,8 @@ import { stress as stressQuery, type Stressed } from './query/stress.ts'
 import { type Borne, quantiles, type SeenLags } from './query/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './query/stress-source.ts'
 import { ownNames, refuseStrange, unasked } from './query/variables.ts'
+import { withVintages } from './query/vintages.ts'
+import { withAsOf } from './query/with-as-of.ts'
 import { seenLags } from './report/seen-lags.ts'
 
 export { LakeError } from './errors.ts'
@@ -138,19 +140,8 @@ function lakeOn(seat: Seat): Lake {
 /** Does one piece of work after those before it. */
 type Call = <T>(work: (run: RunDeps) => Promise<T>, options?: CallOptions) => Promise<T>
 
-type Questions =
-  | 'sql'
-  | 'points'
-  | 'panel'
-  | 'pitJoin'
-  | 'window'
-  | 'calendar'
-  | 'universe'
-  | 'history'
-  | 'metrics'
-  | 'status'
-
-function questions(seat: Seat, call: Call): Pick<Lake, Questions> {
+/** What is answered on the session. */
+function questions(seat: Seat, call: Call) {
   return {
     sql: async (query, parameters, own) => call(async (run) => askSql(seat, query, parameters, run), own),
     points: async (filter, own) => call(async (run) => askPoints(seat, filter, run), own),
@@ -162,7 +153,7 @@ function questions(seat: Seat, call: Call): Pick<Lake, Questions> {
     history: async (resource, own) => call(async (run) => askSql(seat, historySql(resource), undefined, run), own),
     metrics: async (own) => call(async (run) => askSql(seat, metricsSql, undefined, run), own),
     status: async (own) => call(async (run) => ask(seat, statusSql, undefined, run), own),
-  }
+  } satisfies Partial<Lake>
 }
 
 /** What the command line answers, run in this process. */
@@ -201,11 +192,6 @@ function flagsOf({ asOf, observedAsOf, backfill, registryBackfill, set }: QueryO
     ...(observedAsOf === undefined ? [] : ['--observed-as-of', text(observedAsOf)]),
     ...Object.entries(variables).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
   ]
-}
-
-async function versionOf(engine: Engine): Promise<number> {
-  const [row] = await engine.rows('SELECT version FROM lake_info')
-  return Number(row?.['version'])
 }
 
 async function refreshed(seat: Seat): Promise<number> {
@@ -248,12 +234,12 @@ export async function stress(folder: string, query: string | URL, options: Stres
   const { figure, lags = [...quantiles, 1800, 3600], latencies = [], within = 0.5, vintages = 3, set = {} } = options
   using ledger = await Ledger.openToRead(resolve(folder))
   const source = await (query instanceof URL
-    ? sourceOfStamp(ledger, fileURLToPath(query), vintages)
-    : sourceOfQuery(ledger, query, set, vintages))
+    ? sourceOfStamp(ledger, fileURLToPath(query))
+    : sourceOfQuery(ledger, query, set))
   const catalogue = loadCatalogue([...(options.catalogs ?? [])])
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => seenLags(ledger, catalogue, metrics)
   const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }
-  return await stressQuery(source, { figure, lags, latencies, within, seen }, run)
+  return await stressQuery(withVintages(ledger, source, vintages), { figure, lags, latencies, within, seen }, run)
 }
 
 /**
@@ -375,16 +361,8 @@ async function freeName(engine: Engine, stem: string): Promise<string> {
 }
 
 async function askUniverse(seat: Seat, at: Moment | undefined, run: RunDeps): Promise<Table> {
-  const { engine } = seat
-  const sql = 'SELECT * FROM universe ORDER BY product_id'
-  if (at === undefined) return askSql(seat, sql, undefined, run)
-  await engine.run(`SET VARIABLE as_of_before = getvariable('as_of')`)
-  try {
-    await setMoment(engine, 'as_of', at)
-    return await askSql(seat, sql, undefined, run)
-  } finally {
-    await engine.run(`SET VARIABLE as_of = getvariable('as_of_before')`)
-  }
+  const asked = async (): Promise<Table> => askSql(seat, 'SELECT * FROM universe ORDER BY product_id', undefined, run)
+  return at === undefined ? asked() : withAsOf(seat.engine, at, asked)
 }
 
 /** Does one piece of work after the other: they share a connection. */

@@ -97,11 +97,6 @@ export function step(t: Instant, interval: Interval, n: number): Instant {
   return months > 0 ? monthStart(monthIndex(t) + n) : t + n * seconds
 }
 
-/** Whether `t` is the start of an interval. */
-export function onGrid(t: Instant, interval: Interval): boolean {
-  return Number.isInteger(t) && floor(t, interval) === t
-}
-
 /** How many intervals start in the half-open range `[since, until)`. */
 export function count(since: Instant, until: Instant, interval: Interval, weekStart: Weekday = 'monday'): number {
   const first = ceil(since, interval, weekStart)
@@ -188,6 +183,11 @@ export function formatInstant(at: Instant): string {
 export function formatMicros(at: Micros): string {
   const millis = Math.floor(at / 1000)
   return `${new Date(millis).toISOString().slice(0, -1)}${String(at - millis * 1000).padStart(3, '0')}Z`
+}
+
+/** The same with its milliseconds: `2024-03-01T00:00:00.000Z`. */
+export function formatMillis(at: Micros): string {
+  return new Date(at / 1000).toISOString()
 }
 
 /** The UTC date of the instant: `2024-03-01`. */

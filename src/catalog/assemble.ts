@@ -1,10 +1,10 @@
 import type { Complain, Complaint } from '../errors.ts'
 import { intervals, isInterval, longestSeconds } from '../time.ts'
-import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, type Link } from './catalogue.ts'
+import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint } from './catalogue.ts'
 import { hint } from '../suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
-import type { CatalogueFile, EndpointRow, SourceFile } from './schema.ts'
+import type { EndpointRow, SourceFile } from './schema.ts'
 
 /** The named value sets of all files by `kind.name`, and which of them somebody refers to. */
 interface Sets {
@@ -40,7 +40,7 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
   return {
     endpoints,
     resources: resourcesOf(files, complain),
-    links: files.flatMap((file) => file.content.links ?? []).map(linkOf),
+    links: files.flatMap((file) => file.content.links ?? []),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
   }
 }
@@ -202,16 +202,4 @@ function reportUnread(
           const where = yaml.where(['placeholders', key, index])
           complain(`${where}: placeholders.${key}`, 'a name that an endpoint uses', name)
         }
-}
-
-function linkOf(link: NonNullable<CatalogueFile['links']>[number]): Link {
-  const {
-    metric_asset: metricAsset,
-    product_id: productId = null,
-    chain_id: chainId = null,
-    address = null,
-    from = null,
-    until = null,
-  } = link
-  return { metricAsset, productId, chainId, address, from, until }
 }

@@ -1,5 +1,6 @@
-import type { Instant, Interval } from '../time.ts'
+import type { Interval } from '../time.ts'
 import { type Rule, ruleFor } from './availability.ts'
+import type { Link } from './schema.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
 
 /** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
@@ -51,6 +52,11 @@ export interface Endpoint {
   readonly source: string
 }
 
+/** Whether words of a path stand for a real name that nobody has told, `paths`: real names by path. */
+export function isNameless({ path, placeholders }: Endpoint, paths: Readonly<Record<string, string>>): boolean {
+  return placeholders.length > 0 && paths[path] === undefined
+}
+
 /** The rule in force today for the interval that is asked for unless another is named. */
 export function standardRule({ rules, defaults }: Endpoint): Rule {
   return ruleFor(rules[defaults.interval ?? '24h'], Infinity)
@@ -86,16 +92,6 @@ export interface RegistryField {
   /** For references: the resource named. */
   readonly to: string | null
   readonly source: string
-}
-
-/** A hand-made link between an asset of the metrics API and a registry product or contract. */
-export interface Link {
-  readonly metricAsset: string
-  readonly productId: string | null
-  readonly chainId: string | null
-  readonly address: string | null
-  readonly from: Instant | null
-  readonly until: Instant | null
 }
 
 /** The whole catalogue: the program's only source of truth on endpoints and resources. */

@@ -1,4 +1,4 @@
-import type { Catalogue, Endpoint } from './catalogue.ts'
+import { type Catalogue, type Endpoint, isNameless } from './catalogue.ts'
 import type { ListedEndpoint } from './listing.ts'
 
 /** One thing that the provider's listing says otherwise than the catalogue, with what each of them has alone. */
@@ -53,12 +53,7 @@ export function compareListing(catalogue: Catalogue, listing: readonly ListedEnd
     if (row) {
       const changes = changesOf(catalogue, endpoint, row, spelling)
       if (changes.length > 0) changed.push({ path: endpoint.path, changes })
-    } else if (
-      endpoint.placeholders.length > 0 &&
-      !spelling.placeholders &&
-      spelling.paths[endpoint.path] === undefined
-    )
-      unmapped.push(endpoint.path)
+    } else if (!spelling.placeholders && isNameless(endpoint, spelling.paths)) unmapped.push(endpoint.path)
     else gone.push(endpoint.path)
   }
   const fresh = listing.filter(({ path }) => !known.has(path) && (spelling.all || path.endsWith('_pit')))

@@ -1,5 +1,6 @@
 import { usage } from '../errors.ts'
 import { type Interval, isInterval } from '../time.ts'
+import { isObject } from '../json.ts'
 import { visible } from '../visible.ts'
 
 /** One endpoint of a provider's own listing, in the catalogue's words; what is not understood stays in `extra`. */
@@ -55,7 +56,7 @@ export function readListing(name: string, text: string): ListedEndpoint[] {
 }
 
 function unwrap(value: unknown): unknown[] | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
+  if (!isObject(value)) return undefined
   return Object.entries(value).find(
     ([key, inner]) => ['data', 'endpoints', 'metrics'].includes(key) && Array.isArray(inner),
   )?.[1] as unknown[] | undefined
@@ -63,15 +64,13 @@ function unwrap(value: unknown): unknown[] | undefined {
 
 function readRow(where: string, row: unknown): ListedEndpoint {
   if (typeof row === 'string') return { path: cleanPath(where, row) }
-  if (typeof row !== 'object' || row === null || Array.isArray(row))
-    throw usage(where, { expected: 'a path or an object with a path', got: JSON.stringify(row) })
-  const record = row as Readonly<Record<string, unknown>>
-  const path = record['path'] ?? record['endpoint'] ?? record['url']
+  if (!isObject(row)) throw usage(where, { expected: 'a path or an object with a path', got: JSON.stringify(row) })
+  const path = row['path'] ?? row['endpoint'] ?? row['url']
   if (typeof path !== 'string')
-    throw usage(where, { expected: 'an object with `path`', got: Object.keys(record).join(', ') || 'an empty object' })
+    throw usage(where, { expected: 'an object with `path`', got: Object.keys(row).join(', ') || 'an empty object' })
   const known: Record<string, unknown> = {}
   const extra: [string, unknown][] = []
-  for (const [key, value] of Object.entries(record)) {
+  for (const [key, value] of Object.entries(row)) {
     if (key === 'path' || key === 'endpoint' || key === 'url' || switches.includes(key as (typeof switches)[number]))
       continue
     const target = aliases.get(key)
@@ -84,8 +83,8 @@ function readRow(where: string, row: unknown): ListedEndpoint {
       known['params'] = Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
     else extra.push([key, value])
   }
-  const taken = switches.filter((key) => record[key] !== false)
-  const takes = switches.some((key) => record[key] === false) ? { takes: taken } : {}
+  const taken = switches.filter((key) => row[key] !== false)
+  const takes = taken.length < switches.length ? { takes: taken } : {}
   return {
     path: cleanPath(where, path),
     ...known,
@@ -109,10 +108,5 @@ function isWords(value: unknown): value is string[] {
 }
 
 function isTexts(value: unknown): value is Record<string, string | number | boolean> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.values(value).every((text) => ['string', 'number', 'boolean'].includes(typeof text))
-  )
+  return isObject(value) && Object.values(value).every((text) => ['string', 'number', 'boolean'].includes(typeof text))
 }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { z } from 'zod'
-import { type Complaint, LakeError, usage } from '../errors.ts'
+import { type Complaint, LakeError, unreadable } from '../errors.ts'
 import { assemble } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
 import { describeIssues, readYaml } from './document.ts'
@@ -86,10 +86,6 @@ function readUserFile(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    throw usage(file, {
-      expected: 'a readable catalogue file',
-      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      cause,
-    })
+    throw unreadable(file, 'a readable catalogue file', cause)
   }
 }

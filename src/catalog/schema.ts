@@ -117,6 +117,26 @@ const resourceRow = z.strictObject({
   filters: words,
 })
 
+const linkRow = z
+  .strictObject({
+    metric_asset: word,
+    product_id: word.optional(),
+    chain_id: z.union([z.string(), z.number()]).transform(String).optional(),
+    address: word.optional(),
+    from: instant.optional(),
+    until: instant.optional(),
+  })
+  .refine((link) => (link.product_id === undefined) === (link.chain_id !== undefined && link.address !== undefined), {
+    message: 'either `product_id` or `chain_id` with `address`',
+  })
+  .transform(({ metric_asset: metricAsset, product_id: productId = null, chain_id: chainId = null, ...rest }) => {
+    const { address = null, from = null, until = null } = rest
+    return { metricAsset, productId, chainId, address, from, until }
+  })
+
+/** A hand-made link between an asset of the metrics API and a registry product or contract. */
+export type Link = Readonly<z.infer<typeof linkRow>>
+
 const sets = z.record(word, words.min(1))
 
 /** One catalogue file; any file may hold any of the top-level keys. */
@@ -132,25 +152,7 @@ export const catalogueFile = z.strictObject({
   wire: wireRow.optional(),
   registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
   resources: z.record(name, resourceRow).optional(),
-  links: z
-    .array(
-      z
-        .strictObject({
-          metric_asset: word,
-          product_id: word.optional(),
-          chain_id: z.union([z.string(), z.number()]).transform(String).optional(),
-          address: word.optional(),
-          from: instant.optional(),
-          until: instant.optional(),
-        })
-        .refine(
-          (link) => (link.product_id === undefined) === (link.chain_id !== undefined && link.address !== undefined),
-          {
-            message: 'either `product_id` or `chain_id` with `address`',
-          },
-        ),
-    )
-    .optional(),
+  links: z.array(linkRow).optional(),
 })
 
 export type CatalogueFile = z.infer<typeof catalogueFile>

@@ -73,8 +73,11 @@ export function parseSeriesId(id: string): Series | undefined {
   return seriesId(identity) === id ? { id, ...identity } : undefined
 }
 
-/** The series of an id for people to read; a text that is no id stands as the metric. */
-export function readableSeries(id: string): Omit<Series, 'id' | 'params'> {
+/** A series for people to read. */
+export type SeriesName = Omit<Series, 'id' | 'params'>
+
+/** The series of an id; a text that is no id stands as the metric. */
+export function readableSeries(id: string): SeriesName {
   const none = { metric: id, asset: '', interval: null, currency: null, exchange: null, network: null }
   const { metric, asset, interval, currency, exchange, network } = parseSeriesId(id) ?? none
   return { metric, asset, interval, currency, exchange, network }

@@ -1,15 +1,9 @@
 import { resolve } from 'node:path'
 import { Document } from 'yaml'
-import {
-  type Catalogue,
-  dimensions,
-  type Endpoint,
-  type Link,
-  type Resource,
-  standardRule,
-} from '../catalog/catalogue.ts'
+import { type Catalogue, dimensions, type Endpoint, type Resource, standardRule } from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { describeRule } from '../catalog/rule-kinds.ts'
+import type { Link } from '../catalog/schema.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { heldSelections } from '../metrics/prepare.ts'

@@ -89,6 +89,16 @@ export function timeOption(input: Input, name: string, such = '15m or 2d'): numb
   return seconds
 }
 
+/** What ends a run: a signal, or `--timeout`, in seconds. */
+export function runOf(input: Input, { signal, sleep }: Deps): Pick<Deps, 'signal' | 'sleep'> {
+  const seconds = countOption(input, 'timeout') ?? longestRun
+  return { signal: AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]), sleep }
+}
+
+const longestRun = 3600
+/** How long a command that runs stamped queries may take. */
+export const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: String(longestRun) }
+
 /** `maxAge` as it is typed: `--max-age`. */
 function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { exitCode, gravest, usage } from '../errors.ts'
+import { exitCode, gravest } from '../errors.ts'
 import { explained } from './explained.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../upkeep/compact.ts'
 import type { RunEnd } from '../ledger/job.ts'
@@ -8,7 +8,7 @@ import { buildViews } from '../views/build.ts'
 import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
-import { readContext } from './context.ts'
+import { type Context, readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { answerPlan } from './plan.ts'
 import { bytes } from '../report/page/words.ts'
@@ -18,7 +18,7 @@ import { type AnsweringSpec, type CommandSpec, type Deps, flagOption, type Input
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './vacuum.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
-import { lakeWorld, providersOf, requireLake } from './world.ts'
+import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
 
 /** What became of one step. */
 interface Told {
@@ -34,7 +34,7 @@ interface Day {
   readonly input: Input
   readonly deps: Deps
   readonly dry: boolean
-  readonly context: ReturnType<typeof readContext>
+  readonly context: Context
   /** APIs that are neither set up nor in the lake, with the variable that is missing. */
   readonly absent: ReadonlyMap<'metrics' | 'registry', string>
 }
@@ -86,12 +86,7 @@ function begin(input: Input, deps: Deps): Day {
     (api) => settings[api].url === null && settings[api].key === null && !known.has(api),
   )
   const absent = new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`] as const))
-  if (absent.size === 2)
-    throw usage('pitlake daily', {
-      expected: 'a provider in the environment',
-      got: 'none',
-      next: 'set PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY, or those of the registry',
-    })
+  if (absent.size === 2) throw noProvider('pitlake daily')
   return { input, deps, dry: flagOption(input, 'dryRun'), context, absent }
 }
 

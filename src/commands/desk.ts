@@ -49,21 +49,14 @@ export async function openDesk(input: Input, deps: Deps, folder: string, beside 
   if (!/^\d+(\.\d+)?\s*[kmgt]i?b$/i.test(spill))
     throw usage('--spill', { expected: 'a size such as 512MB or 16GB', got: spill })
   const means = { folder, memory, spill, threads: threadsOption(input), seconds, told }
-  const desk = new Desk(means, { signal: deps.signal, sleep: deps.sleep, stuck })
   const bound = memoryBound(memory) + beside
-  const unwatch = watchMemory(bound, () => end('the answers took more memory than they may; raise --memory'))
-  const close = async (): Promise<void> => {
-    await desk[Symbol.asyncDispose]()
-    unwatch()
-  }
-  try {
-    const seat = await desk.sit({})
-    seat[Symbol.dispose]()
-  } catch (error) {
-    await close()
-    throw error
-  }
-  return { desk, elapsed: deps.elapsed, draw: randomUUID, [Symbol.asyncDispose]: close }
+  await using opening = new AsyncDisposableStack()
+  opening.defer(watchMemory(bound, () => end('the answers took more memory than they may; raise --memory')))
+  const desk = opening.use(new Desk(means, { signal: deps.signal, sleep: deps.sleep, stuck }))
+  const seat = await desk.sit({})
+  seat[Symbol.dispose]()
+  const open = opening.move()
+  return { desk, elapsed: deps.elapsed, draw: randomUUID, [Symbol.asyncDispose]: async () => await open.disposeAsync() }
 }
 
 /** Milliseconds for the last answer to go out. */

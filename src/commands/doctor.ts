@@ -6,7 +6,7 @@ import { isLoopback, type Settings } from '../config/settings.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
 import { checkProvider, type JudgedRow, type Preflight } from '../preflight/check.ts'
 import { buildViews } from '../views/build.ts'
-import { readContext } from './context.ts'
+import { type Context, readContext } from './context.ts'
 import { bytes, several } from '../report/page/words.ts'
 import { type Answer, type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
@@ -56,11 +56,7 @@ export const doctorCommand: CommandSpec = {
 const mending = ['rebuildLedger', 'repair', 'adopt', 'forgetLost', 'quick']
 
 /** The other doctor: of a provider, not of a lake. */
-async function askProvider(
-  input: Input,
-  provider: { readonly settings: Settings; readonly catalogue: Catalogue },
-  deps: Deps,
-): Promise<Answer> {
+async function askProvider(input: Input, provider: Context, deps: Deps): Promise<Answer> {
   if (mending.some((name) => flagOption(input, name)))
     throw usage('--provider', { expected: 'no other flag of doctor', got: 'one that is about a lake' })
   const { error, ...found } = await checkProvider(provider, besideWorld(deps))

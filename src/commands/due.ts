@@ -1,4 +1,5 @@
 import { ruleFor } from '../catalog/availability.ts'
+import type { SeriesName } from '../catalog/series.ts'
 import { formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
@@ -7,15 +8,9 @@ import { seconds, wrapped } from './print.ts'
 import type { Answer, Deps, Input } from './spec.ts'
 
 /** One series of the list, as scripts read it; instants are ISO text. */
-interface DueRow {
+interface DueRow extends SeriesName {
   readonly due: string
   readonly overdue: boolean
-  readonly metric: string
-  readonly asset: string
-  readonly interval: string
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
   readonly t: string | null
   readonly by: DueBy
   /** Of the rule in force for the point. */
@@ -58,19 +53,8 @@ function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: N
   const { metric, asset, currency, exchange, network } = series
   const { basis } = ruleFor(endpoint.rules[interval], t ?? Infinity)
   const instants = { due: formatInstant(due), t: t === null ? null : formatInstant(t), poll: formatInstant(poll) }
-  return {
-    ...instants,
-    overdue: due < at,
-    metric,
-    asset,
-    interval,
-    currency,
-    exchange,
-    network,
-    by,
-    basis,
-    observations,
-  }
+  const overdue = due < at
+  return { ...instants, overdue, metric, asset, interval, currency, exchange, network, by, basis, observations }
 }
 
 const reasons: Readonly<Record<DueBy, string>> = {

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { LakeError, usage } from '../errors.ts'
+import { LakeError } from '../errors.ts'
 import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../query/explain-change.ts'
 import { formatInstant } from '../time.ts'
-import { countOption, readContext } from './context.ts'
-import type { CommandSpec, Deps } from './spec.ts'
+import { countOption, readContext, runOf, timeoutOption } from './context.ts'
+import { stampedPath } from './given.ts'
+import { type CommandSpec, showLive } from './spec.ts'
 import { programName } from './world.ts'
 
 /** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
@@ -16,10 +15,7 @@ export const explainCommand: CommandSpec = {
     { name: 'from', about: 'a Parquet file that pitlake stamp wrote', required: true },
     { name: 'to', about: 'another one of the same query; without it the query on the lake as it stands' },
   ],
-  options: [
-    { flags: '--tries N', about: 'so many runs may narrow the points down', default: '300' },
-    { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' },
-  ],
+  options: [{ flags: '--tries N', about: 'so many runs may narrow the points down', default: '300' }, timeoutOption],
   details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it
 gives the earlier rows and after which it does not. Then as few of the points and records of that commit as make the first
 row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
@@ -28,11 +24,7 @@ that the lake holds says why. Exit 6: results of two different queries.`,
   answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const [from = '', to = null] = input.args
-    for (const file of [from, to])
-      if (file !== null && !existsSync(resolve(deps.cwd, file)))
-        throw usage(file, { expected: 'a stamped result', got: 'no such file' })
-    const timeout = AbortSignal.timeout((countOption(input, 'timeout') ?? 3600) * 1000)
-    const path = (file: string): string => resolve(deps.cwd, file)
+    const path = (file: string): string => stampedPath(deps.cwd, file)
     const found = await explainChange(
       {
         root: settings.data,
@@ -40,17 +32,13 @@ that the lake holds says why. Exit 6: results of two different queries.`,
         to: to === null ? null : path(to),
         tries: countOption(input, 'tries') ?? 300,
         program: programName(),
-        onRun: ({ runs, about }) => shown(deps, `run ${runs}: ${about}`),
+        onRun: ({ runs, about }) => showLive(deps, `run ${runs}: ${about}`),
       },
-      { signal: AbortSignal.any([deps.signal, timeout]), sleep: deps.sleep },
+      runOf(input, deps),
     )
-    shown(deps, '')
+    showLive(deps, '')
     return { document: found, words: () => inWords(found), error: judged(found) }
   },
-}
-
-function shown({ isTerminal, live }: Deps, line: string): void {
-  if (isTerminal) live(line)
 }
 
 function judged({ verdict, reason, from }: Explained): LakeError | null {

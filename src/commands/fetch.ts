@@ -23,7 +23,7 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     const verbose = isVerbose(input, deps)
-    const progress = fetchProgress(deps, { verbose })
+    const progress = fetchProgress(deps, verbose)
     const summary = await ingest(
       {
         settings,

@@ -1,4 +1,3 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
 import { givenKeys, type Settings } from '../config/settings.ts'
 import { type HookName, hookNames } from '../config/health.ts'
 import { exitCode, LakeError } from '../errors.ts'
@@ -6,7 +5,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { type Alarms, alarmsOf, type Differing, newAlarms } from '../report/alarms.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
-import { readContext, readSettings } from './context.ts'
+import { type Context, readContext, readSettings } from './context.ts'
 import { runHook } from './run-hook.ts'
 import type { Deps, Input, Tell } from './spec.ts'
 import { scripted } from './violations.ts'
@@ -19,11 +18,6 @@ export interface OpenHooks {
   readonly look: () => void
   /** When all of them have ended. */
   readonly settled: () => Promise<void>
-}
-
-interface Context {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
 }
 
 /** So many may wait for their turn. */

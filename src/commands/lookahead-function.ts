@@ -2,8 +2,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { LakeError, usage } from '../errors.ts'
-import { makeAltered } from '../query/altered.ts'
-import { bringRowsOf, gone, proveFunction, Raised } from '../query/lookahead-function.ts'
+import { jsonOf } from '../json.ts'
+import { openAltered } from '../query/altered.ts'
+import { carryFile } from '../query/carry.ts'
+import { gone, proveFunction, Raised } from '../query/lookahead-function.ts'
 import type { Proof } from '../query/lookahead.ts'
 import type { TrialInput } from '../query/lookahead-runs.ts'
 import { changedPoints, openWorlds } from '../query/lookahead-world.ts'
@@ -27,7 +29,7 @@ export async function proveTold(folder: string, input: TrialInput, deps: Deps, s
   const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
     const line = await lines.next()
     if (signal.aborted) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
-    const said = line.done === true ? undefined : shape.safeParse(parsed(line.value)).data
+    const said = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
     if (said !== undefined) return said
     throw usage('lookahead --function', {
       expected: 'a line of JSON from the program that runs the function',
@@ -36,7 +38,8 @@ export async function proveTold(folder: string, input: TrialInput, deps: Deps, s
   }
   await using scratch = await temporaryFolder()
   const database = join(scratch.path, 'lake.duckdb')
-  await makeAltered(folder, changedPoints, database)
+  const made = await openAltered(folder, changedPoints, { into: database, threads: 1 })
+  made.close()
   using engine = await openWorlds(folder)
   const { text } = await heard(opening)
   let runs = 0
@@ -46,20 +49,12 @@ export async function proveTold(folder: string, input: TrialInput, deps: Deps, s
       deps.stdout(`${JSON.stringify({ database, variables: gone(world), rows })}\n`)
       const said = await heard(reply)
       if ('raised' in said) throw new Raised(said.raised, world)
-      await bringRowsOf(engine, table, rows)
+      await carryFile(rows, engine, table)
       await realDisk.remove(rows)
     })
   } finally {
     await lines.return?.()
     // Whoever waits for the end of this program holds the other end of it.
     process.stdin.destroy()
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
   }
 }

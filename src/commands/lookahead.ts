@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
+import { jsonText } from '../json.ts'
 import { folded } from '../query/folded.ts'
 import type { TrialInput } from '../query/lookahead-runs.ts'
 import { openWorlds } from '../query/lookahead-world.ts'
@@ -11,9 +10,9 @@ import type { StampNote } from '../query/stamped.ts'
 import type { Engine } from '../store/engine.ts'
 import { countOption, readContext } from './context.ts'
 import { judged } from './judged.ts'
-import { readGiven } from './given.ts'
+import { readGiven, stampedPath } from './given.ts'
 import { proveTold } from './lookahead-function.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, listOption, showLive, textOption } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookahead: CommandSpec = {
@@ -60,9 +59,7 @@ and lookahead in TypeScript do.`,
       labels: listOption(input, 'labels') ?? [],
       ...runsAsked(countOption(input, 'cutoffs')),
       tolerance: toleranceOf(input),
-      onCutoff: (done, all) => {
-        if (deps.isTerminal) deps.live(done === all ? '' : `${done} of ${all} cut-offs`)
-      },
+      onCutoff: (done, all) => showLive(deps, done === all ? '' : `${done} of ${all} cut-offs`),
     }
     const proof = flagOption(input, 'function')
       ? await proveTold(settings.data, trial, deps, signal)
@@ -92,7 +89,7 @@ async function proveFile(
       return session
     },
     { ...trial, sql },
-    async (engine, statement, work) => await guarded(engine, statement, run, work),
+    run,
   )
 }
 
@@ -119,9 +116,7 @@ interface Given {
 /** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
 async function givenQuery(cwd: string, file: string): Promise<Given> {
   if (!/\.(?:parquet|parq|pq)$/i.test(file)) return { text: readGiven(cwd, file, 'a file with a query'), set: {} }
-  const path = resolve(cwd, file)
-  if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
-  const { query, variables } = await noteOf(path)
+  const { query, variables } = await noteOf(stampedPath(cwd, file))
   const set = Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of')
   return { text: query, set: Object.fromEntries(set) }
 }
@@ -206,7 +201,5 @@ function placed({ what, line, column }: NonNullable<Proof['unproved']>): string 
 }
 
 function text(value: unknown): string {
-  return typeof value === 'string'
-    ? value
-    : JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
+  return typeof value === 'string' ? value : jsonText(value)
 }

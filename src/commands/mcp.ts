@@ -5,7 +5,7 @@ import { toolsOf } from '../door/tools.ts'
 import { readContext } from './context.ts'
 import { deskOptions, openDesk, standingNow } from './desk.ts'
 import type { CommandSpec, Deps, Input } from './spec.ts'
-import { programVersion } from './world.ts'
+import { programVersion, untilStopped } from './world.ts'
 
 /** `mcp`: the lake for agents, over standard input and output. */
 export const mcpCommand: CommandSpec = {
@@ -43,12 +43,8 @@ async function run(input: Input, deps: Deps): Promise<void> {
   await Promise.race([
     once(process.stdin, 'end', { signal }),
     once(process.stdin, 'close', { signal }),
-    stopped(deps),
+    untilStopped(deps),
   ]).catch(() => undefined)
   ended.abort()
   await close()
-}
-
-async function stopped({ signal }: Deps): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort')
 }

@@ -15,15 +15,10 @@ const paceMs = 2 * minuteMs
 const fewSettled = 8
 const mostKept = 8192
 
-/** What the progress of a fetch is shown with. */
-interface Shown {
-  readonly verbose: boolean
-}
-
 /** Shows a fetch on stderr: one live line on a terminal, else a plain line every few seconds. */
 export function fetchProgress(
   deps: Pick<Deps, 'now' | 'stderr' | 'live' | 'isTerminal'>,
-  { verbose }: Shown,
+  verbose: boolean,
 ): { readonly onEvent: (event: IngestEvent) => void; readonly end: () => void } {
   const count = new Count(deps.now)
   let shownAt = deps.now()

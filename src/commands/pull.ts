@@ -2,7 +2,7 @@ import type { CopyDeps } from '../publish/lake-copy.ts'
 import { type Pulled, pull } from '../publish/pull.ts'
 import { bytes, several } from '../report/page/words.ts'
 import { readContext } from './context.ts'
-import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, showLive } from './spec.ts'
 import { lakeWorld, webOf } from './world.ts'
 
 /** `pull SRC`: a mirror of another lake, brought up to date. */
@@ -54,9 +54,9 @@ async function brought(
   return { document: pulled, words: () => (how.own ? restoredInWords : inWords)(settings.data, pulled) }
 }
 
-/** On a terminal: how many files have come. */
-export function fileProgress({ isTerminal, live }: Deps): Pick<CopyDeps, 'onFile'> {
-  return isTerminal ? { onFile: (done, of) => live(done === of ? '' : `${done} of ${of} files`) } : {}
+/** How many files have come. */
+export function fileProgress(deps: Deps): Required<Pick<CopyDeps, 'onFile'>> {
+  return { onFile: (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`) }
 }
 
 function restoredInWords(data: string, { source, version, files, bytes: size }: Pulled): string {

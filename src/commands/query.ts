@@ -8,11 +8,11 @@ import { type OutFile, outFile } from '../store/output.ts'
 import type { SessionOptions, Setting } from '../query/lake.ts'
 import { limited } from '../query/limited.ts'
 import type { RunDeps } from '../query/run.ts'
-import { endings, type Format, formatOf, formats, type Sink } from '../query/write.ts'
+import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
 import { visibleLines } from '../visible.ts'
 import { readSettings, timeOption } from './context.ts'
 import { beforeLeaving, leave } from './leave.ts'
-import { type Deps, type Input, type OptionSpec, textOption } from './spec.ts'
+import { type Deps, flagOption, type Input, manyOption, type OptionSpec, textOption } from './spec.ts'
 
 /** The options of every command that runs SQL on a lake. */
 export const queryOptions: readonly OptionSpec[] = [
@@ -48,10 +48,8 @@ export function sessionOptions(input: Input): SessionOptions {
 
 /** The session variables that `--set` names. */
 export function variablesOf(input: Input): Record<string, Setting> {
-  const given = input.options['set']
-  const list = Array.isArray(given) ? given.filter((text): text is string => typeof text === 'string') : []
   return Object.fromEntries(
-    list.map((text): [string, Setting] => {
+    manyOption(input, 'set').map((text): [string, Setting] => {
       const match = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(text)
       if (!match) throw usage('--set', { expected: 'name=value', got: `"${text}"` })
       return [match[1] ?? '', settingOf(match[2] ?? '')]
@@ -76,13 +74,8 @@ export function threadsOption(input: Input): number | undefined {
 }
 
 /** How the result is to be written. */
-export interface Output {
-  readonly format: Format
-  readonly compat: boolean
-  readonly safe: boolean
+export interface Output extends WriteOptions {
   readonly out: string | undefined
-  readonly width: number
-  readonly rows: number
 }
 
 /** Reads and checks the options of the output. */
@@ -91,8 +84,8 @@ export function outputOf(input: Input, deps: Deps): Output {
   const named = textOption(input, 'format')
   const format = formats.find((one) => one === named) ?? (named === undefined ? undefined : null)
   if (format === null) throw usage('--format', { expected: formats.join(', '), got: `"${named ?? ''}"` })
-  const compat = input.options['compat'] === true
-  const safe = input.options['safeCsv'] === true
+  const compat = flagOption(input, 'compat')
+  const safe = flagOption(input, 'safeCsv')
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
     format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : safe ? 'csv' : 'table')

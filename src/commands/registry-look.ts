@@ -1,18 +1,18 @@
-import { existsSync } from 'node:fs'
 import type { Resource } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Filters } from '../registry/api.ts'
+import { endedBy } from '../ledger/ended.ts'
 import type { Stopped } from '../registry/asking.ts'
 import type { Value } from '../registry/json.ts'
 import { askLook, type Beside, withHeldSide } from '../registry/look.ts'
-import { endOf, type RegistryInput } from '../registry/run.ts'
+import type { RegistryInput } from '../registry/run.ts'
 import { verdictOf } from '../registry/summary.ts'
-import { inLake, places } from '../store/layout.ts'
 import { hint } from '../suggestion.ts'
 import { readContext } from './context.ts'
 import { number } from './print.ts'
-import { type AnsweringSpec, type Deps, type Input } from './spec.ts'
+import { type AnsweringSpec, type Deps, type Input, manyOption } from './spec.ts'
+import { isBegun } from '../store/begin.ts'
 import { besideWorld } from './world.ts'
 
 /** What scripts read of `registry get`; names are relied on. */
@@ -106,10 +106,8 @@ function resourceOf({ catalogue }: RegistryInput, name: string): Resource {
 }
 
 function filtersOf(input: Input, { name, filters }: Resource): Filters {
-  const given = input.options['filter']
-  const texts = typeof given === 'string' ? [given] : Array.isArray(given) ? given.map(String) : []
   const read = new Map<string, string>()
-  for (const text of texts) {
+  for (const text of manyOption(input, 'filter')) {
     const cut = text.indexOf('=')
     if (cut <= 0) throw usage('--filter', { expected: 'KEY=VALUE', got: text })
     const key = text.slice(0, cut)
@@ -130,18 +128,17 @@ async function asked(job: RegistryInput, deps: Deps, resource: Resource, what: {
   if (got.kind === 'shown') return got
   if (got.kind === 'refused')
     throw usage('--filter', { expected: 'values that the provider takes', got: JSON.stringify(what) })
-  throw endedBy(got)
+  throw errorOf(got)
 }
 
-function endedBy(stopped: Stopped): LakeError {
+function errorOf(stopped: Stopped): LakeError {
   const fallback = new LakeError('unexpected', { subject: stopped.words })
-  return verdictOf(endOf(stopped)) ?? fallback
+  return verdictOf(endedBy(stopped)) ?? fallback
 }
 
 /** The lake in the folder; null where none was begun. */
 async function heldLake(root: string): Promise<Ledger | null> {
-  const begun = [places.ledger, places.journal].some((place) => existsSync(inLake(root, place)))
-  return begun ? await Ledger.openToRead(root) : null
+  return isBegun(root) ? await Ledger.openToRead(root) : null
 }
 
 const told = {

@@ -73,10 +73,8 @@ export const statusCommand: AnsweringSpec = {
 }
 
 function inputOf(input: Input, deps: Deps): RegistryInput {
-  const { settings, catalogue } = readContext(input, deps)
   return {
-    settings,
-    catalogue,
+    ...readContext(input, deps),
     acceptShrink: flagOption(input, 'acceptShrink'),
     maxRequests: countOption(input, 'maxRequests') ?? null,
     providerMoved: flagOption(input, 'providerMoved'),

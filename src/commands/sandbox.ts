@@ -9,8 +9,10 @@ import { describeFaults, type Fault, parseFault, readFault } from '../sandbox/fa
 import { defaultLimits, limitSyntax, parseLimit } from '../sandbox/limits.ts'
 import { createSandbox } from '../sandbox/sandbox.ts'
 import { serve } from '../sandbox/server.ts'
-import { formatInstant, parseInstant } from '../time.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
+import { formatInstant } from '../time.ts'
+import { instantOption } from './context.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, manyOption, textOption } from './spec.ts'
+import { untilStopped } from './world.ts'
 
 /** The keys that every sandbox accepts; they open nothing else. */
 const sandboxKeys = { metrics: 'sandbox-metrics-key', registry: 'sandbox-registry-key' } as const
@@ -86,7 +88,7 @@ async function run(input: Input, deps: Deps): Promise<void> {
   if (scale !== 'demo' && scale !== 'full') {
     throw usage('--registry-scale', { expected: 'demo or full', got: `"${scale}"` })
   }
-  const start = startOf(input)
+  const start = instantOption(input, 'now') ?? null
   const now = runningClock(deps.now, start, speed)
   const sandbox = createSandbox({
     catalogue: loadCatalogue(),
@@ -98,9 +100,9 @@ async function run(input: Input, deps: Deps): Promise<void> {
     computedAt: input.options['computedAt'] !== false,
     metadata: input.options['metadata'] !== false,
     unfinished: flagOption(input, 'unfinished'),
-    dialect: parseDialect(repeated(input, 'dialect')),
-    limits: repeated(input, 'limit').reduce((onto, text) => parseLimit(text, onto), defaultLimits),
-    faults: [...faultsOfFile(input, deps), ...repeated(input, 'fault').map(parseFault)],
+    dialect: parseDialect(manyOption(input, 'dialect')),
+    limits: manyOption(input, 'limit').reduce((onto, text) => parseLimit(text, onto), defaultLimits),
+    faults: [...faultsOfFile(input, deps), ...manyOption(input, 'fault').map(parseFault)],
     control: flagOption(input, 'control'),
     metricsKey: sandboxKeys.metrics,
     registryKey: sandboxKeys.registry,
@@ -116,13 +118,8 @@ async function run(input: Input, deps: Deps): Promise<void> {
     port: served.port,
   }
   deps.stdout(`${JSON.stringify(line)}\n`)
-  await aborted(deps.signal)
+  await untilStopped(deps)
   await served.close()
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((done) => signal.addEventListener('abort', () => done(), { once: true }))
 }
 
 function number(input: Input, name: string, otherwise: number, fits: (n: number) => boolean, expected: string): number {
@@ -131,22 +128,6 @@ function number(input: Input, name: string, otherwise: number, fits: (n: number)
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (!fits(value)) throw usage(`--${name}`, { expected, got: `"${text}"` })
   return value
-}
-
-function startOf(input: Input): number | null {
-  const text = textOption(input, 'now')
-  if (text === undefined) return null
-  const instant = parseInstant(text)
-  if (instant === undefined)
-    throw usage('--now', { expected: 'a date such as 2024-06-01 or 2024-06-01T12:00Z', got: `"${text}"` })
-  return instant
-}
-
-/** A repeatable option as given: its values hold commas. */
-function repeated(input: Input, name: string): readonly string[] {
-  const value = input.options[name]
-  if (typeof value === 'string') return [value]
-  return Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : []
 }
 
 function faultsOfFile(input: Input, deps: Deps): readonly Fault[] {

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { listen, listenAt } from '../door/listen.ts'
 import { pathsOf, posts, writerMemory } from '../door/paths.ts'
 import { usage } from '../errors.ts'
@@ -7,6 +6,7 @@ import { deskOptions, openDesk } from './desk.ts'
 import { withScratch } from './query.ts'
 import { showsOf } from './shows.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
+import { untilStopped } from './world.ts'
 
 /** `serve`: the lake for whatever speaks HTTP. */
 export const serveCommand: CommandSpec = {
@@ -52,6 +52,6 @@ async function run(input: Input, deps: Deps): Promise<void> {
     const shows = { ...pathsOf({ desk, scratch, draw }), ...(healthz && { '/healthz': healthz }) }
     await using door = await listen(at, settings, shows, { readers, posts })
     deps.stderr(`listening at ${door.url}\n`)
-    if (!deps.signal.aborted) await once(deps.signal, 'abort')
+    await untilStopped(deps)
   })
 }

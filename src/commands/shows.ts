@@ -1,5 +1,3 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
-import type { Settings } from '../config/settings.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { patience } from '../report/freshness.ts'
 import { check } from '../report/check.ts'
@@ -7,15 +5,14 @@ import { metricsText } from '../report/metrics.ts'
 import { statusPage } from '../report/page/page.ts'
 import { readPage } from '../report/status-page.ts'
 import { readStanding, type StatusInput } from '../report/status.ts'
+import type { Context } from './context.ts'
 import { json } from './print.ts'
 import type { Shown, Shows } from '../door/listen.ts'
 import type { Deps } from './spec.ts'
 import { programName } from './world.ts'
 
 /** What a door shows of a lake. */
-export interface ShowsInput {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
+export interface ShowsInput extends Context {
   /** What a watch may spend a UTC day; null: any number. */
   readonly creditsPerDay: number | null
 }

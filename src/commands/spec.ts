@@ -38,6 +38,11 @@ export interface Deps {
   readonly cwd: string
 }
 
+/** Shows a line that passes, where there is a terminal to show it on. */
+export function showLive({ isTerminal, live }: Deps, line: string): void {
+  if (isTerminal) live(line)
+}
+
 /** The parsed command line of one command; option names in camelCase. */
 export interface Input {
   readonly args: readonly string[]
@@ -102,11 +107,15 @@ export function flagOption(input: Input, name: string): boolean {
   return input.options[name] === true
 }
 
+/** Reads an option that may be repeated: its values as they were given, commas and all. */
+export function manyOption(input: Input, name: string): readonly string[] {
+  const given: readonly unknown[] = [input.options[name] ?? []].flat()
+  return given.filter((text) => typeof text === 'string')
+}
+
 /** Reads a list given by comma, repeated or both; undefined when absent. */
 export function listOption(input: Input, name: string): readonly string[] | undefined {
-  const value = input.options[name]
-  const given =
-    typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((v) => typeof v === 'string') : []
+  const given = manyOption(input, name)
   const list = given
     .flatMap((text) => text.split(','))
     .map((text) => text.trim())

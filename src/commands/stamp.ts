@@ -1,19 +1,22 @@
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { replay, type Replayed, stamp } from '../query/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../query/stamped.ts'
-import { countOption, readContext } from './context.ts'
+import { readContext, runOf, timeoutOption } from './context.ts'
 import { checkEnding, variablesOf } from './query.ts'
-import { readGiven } from './given.ts'
-import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
+import { readGiven, stampedPath } from './given.ts'
+import { type CommandSpec, type Input, type OptionSpec, textOption } from './spec.ts'
 import { lakeWorld, programName, openedLake } from './world.ts'
 
 /** How the names of stamped files end. */
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
-/** How long a command that runs stamped queries may take. */
-export const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: '3600' }
+/** The state of knowledge in which a query is run to be kept. */
+export const knowledgeOptions: readonly OptionSpec[] = [
+  { flags: '--as-of TIME', about: 'what was knowable at this instant' },
+  { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
+  { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
+]
 
 /** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
 export const stampCommand: CommandSpec = {
@@ -21,13 +24,7 @@ export const stampCommand: CommandSpec = {
   ends: [4, 5, 6, 7],
   summary: 'Run a query and pin everything that its result was made from.',
   args: [{ name: 'file', about: 'the query; earlier statements of the file may set variables', required: true }],
-  options: [
-    { flags: '--out FILE', about: 'the Parquet file to write' },
-    { flags: '--as-of TIME', about: 'what was knowable at this instant' },
-    { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
-    { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
-    timeoutOption,
-  ],
+  options: [{ flags: '--out FILE', about: 'the Parquet file to write' }, ...knowledgeOptions, timeoutOption],
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
@@ -69,8 +66,7 @@ export const replayCommand: CommandSpec = {
   answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
-    const path = resolve(deps.cwd, file)
-    if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+    const path = stampedPath(deps.cwd, file)
     const done = await replay(settings.data, path, runOf(input, deps), programName())
     const { same, rows, version, notes } = done
     for (const note of notes) deps.stderr(`note: ${note}\n`)
@@ -87,12 +83,6 @@ function differs({ difference }: Replayed, file: string): LakeError {
     got: difference?.replayed ?? 'another',
     next: 'run pitlake doctor to prove the files that it was made from',
   })
-}
-
-/** The means of a run that ends when a signal or the time says so. */
-export function runOf(input: Input, deps: Deps): { signal: AbortSignal; sleep: Deps['sleep'] } {
-  const seconds = countOption(input, 'timeout') ?? 3600
-  return { signal: AbortSignal.any([deps.signal, AbortSignal.timeout(seconds * 1000)]), sleep: deps.sleep }
 }
 
 /** The session variables that the options name, `as_of` and `observed_as_of` among them. */

@@ -12,12 +12,12 @@ import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
-import { countOption, readContext, timeOption } from './context.ts'
+import { type Context, countOption, readContext, timeOption } from './context.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { wrapped } from './print.ts'
-import { showsOf, type ShowsInput } from './shows.ts'
+import { showsOf } from './shows.ts'
 import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
-import { programName } from './world.ts'
+import { programName, untilStopped } from './world.ts'
 
 /** `status`: whether the lake can be trusted today. */
 export const statusCommand: AnsweringSpec<Standing> = {
@@ -50,14 +50,9 @@ export const statusCommand: AnsweringSpec<Standing> = {
     const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000), ...arrivals }
     const judged = await readStanding(ledger, asked)
     if (file !== undefined) {
-      const page = await readPage(
-        ledger,
-        asked,
-        judged,
-        programName(),
-        stampsFrom(resolve(deps.cwd, file), settings.data),
-      )
-      await putOut(resolve(deps.cwd, file), statusPage(page), settings.data, '--html')
+      const path = resolve(deps.cwd, file)
+      const page = await readPage(ledger, asked, judged, programName(), stampsFrom(path, settings.data))
+      await putOut(path, statusPage(page), settings.data, '--html')
     }
     const metrics = textOption(input, 'metrics')
     if (metrics !== undefined)
@@ -73,31 +68,23 @@ export const statusCommand: AnsweringSpec<Standing> = {
 async function listening(
   input: Input,
   deps: Deps,
-  { settings, catalogue, address }: Pick<ShowsInput, 'settings' | 'catalogue'> & { readonly address: string },
+  { settings, catalogue, address }: Context & { readonly address: string },
 ): Promise<Answer<Standing>> {
   for (const flag of ['check', 'html', 'metrics', 'json'])
     if (input.options[flag] !== undefined && input.options[flag] !== false)
       throw usage('--listen', { expected: 'no other output beside it', got: `--${flag}` })
   const at = listenAt(address, settings)
-  const { standing } = await readNow(settings.data, {
-    settings,
-    catalogue,
-    now: Math.floor(deps.now() / 1000),
-    arrivals: false,
-  })
+  const now = Math.floor(deps.now() / 1000)
+  const { standing } = await readNow(settings.data, { settings, catalogue, now, arrivals: false })
   await using door = await listen(at, settings, showsOf({ settings, catalogue, creditsPerDay: null }, deps))
   deps.stderr(`listening at ${door.url}\n`)
-  await stopped(deps.signal)
+  await untilStopped(deps)
   return { document: standing, words: () => '' }
 }
 
 async function readNow(root: string, asked: StatusInput): Promise<Judged> {
   using ledger = await Ledger.openToRead(root)
   return await readStanding(ledger, asked)
-}
-
-async function stopped(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
 }
 
 /** What is still well: flags win over the config file. */
@@ -132,16 +119,13 @@ export function inWords(standing: Standing, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at } = standing
   const version =
     committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
-  const lines: [string, string][] = [
+  const lines: (readonly [string, string])[] = [
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
-    ...(standing.mirror_of === null ? [] : [['mirror of', standing.mirror_of] as [string, string]]),
+    ...(standing.mirror_of === null ? [] : [['mirror of', standing.mirror_of] as const]),
     ['provider', standing.provider ?? 'none yet'],
     ['version', version],
     ['trust', verdicts[standing.trust]],
-    ...standing.reasons.map((reason): [string, string] => [
-      '',
-      `- ${reason.text}${reason.next === null ? '' : `: ${reason.next}`}`,
-    ]),
+    ...standing.reasons.map(({ text, next }) => ['', `- ${text}${next === null ? '' : `: ${next}`}`] as const),
     ['coverage', `${percent(coverage.held, coverage.due)} of ${whole(coverage.due)} due points`],
     [
       'fresh',
@@ -156,12 +140,7 @@ export function inWords(standing: Standing, data: string): string {
     ['violations', accepted(standing)],
     ...(standing.schema_changes === 0
       ? []
-      : [
-          ['schema', `${several(standing.schema_changes, 'change')} of values (view schema_changes)`] as [
-            string,
-            string,
-          ],
-        ]),
+      : [['schema', `${several(standing.schema_changes, 'change')} of values (view schema_changes)`] as const]),
     [
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
@@ -176,7 +155,7 @@ export function inWords(standing: Standing, data: string): string {
       'stored',
       `${brief(standing.points)} points, ${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`,
     ],
-    ...(standing.running.length === 0 ? [] : [['at work', standing.running.join(', ')] as [string, string]]),
+    ...(standing.running.length === 0 ? [] : [['at work', standing.running.join(', ')] as const]),
   ]
   return lines
     .flatMap(([label, text]) => wrapped(`${label.padEnd(labelled)}${text}`, label === '' ? labelled + 2 : labelled))

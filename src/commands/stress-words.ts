@@ -16,7 +16,13 @@ export function inWords(done: Stressed, file: string): string {
 function runsTable(figure: number, rows: number, runs: readonly StressRun[]): string {
   const judged = runs.filter(({ kind }) => kind !== 'version')
   const bar = barOf([figure, ...judged.map((run) => run.figure)])
-  const cells = judged.map((run) => [label(run), text(run.figure), share(run.moved), changed(run), bar(run.figure)])
+  const cells = judged.map((run) => [
+    label(run),
+    text(run.figure),
+    share(run.moved),
+    number(run.changed),
+    bar(run.figure),
+  ])
   return table(
     ['known', 'figure', 'moved', 'rows changed', ''],
     [['as it is', text(figure), '', `of ${number(rows)}`, bar(figure)], ...cells],
@@ -39,7 +45,7 @@ function versionsTable(runs: readonly StressRun[]): string {
     text(run.figure),
     text(run.before),
     share(run.moved),
-    changed(run),
+    number(run.changed),
     bar(run.figure),
   ])
   const header = ['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', '']
@@ -62,10 +68,6 @@ function share(moved: number | null): string {
 function percent(part: number): string {
   const points = Math.abs(part) < 0.1 ? Math.round(part * 1000) / 10 : Math.round(part * 100)
   return `${points} %`
-}
-
-function changed({ changed: rows }: StressRun): string {
-  return number(rows)
 }
 
 const places = 30

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { formatDuration, parseDuration } from '../time.ts'
@@ -11,13 +10,14 @@ import { outFile, putOut } from '../store/output.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from '../query/stress.ts'
 import { type Quantile, quantiles } from '../query/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../query/stress-source.ts'
-import { countOption, readContext } from './context.ts'
+import { withVintages } from '../query/vintages.ts'
+import { countOption, readContext, runOf, timeoutOption } from './context.ts'
 import { judged } from './judged.ts'
-import { readGiven } from './given.ts'
+import { readGiven, stampedPath } from './given.ts'
 import { checkEnding } from './query.ts'
-import { allVariables, runOf, stampEndings, timeoutOption } from './stamp.ts'
+import { allVariables, knowledgeOptions, stampEndings } from './stamp.ts'
 import { inWords } from './stress-words.ts'
-import { type CommandSpec, type Deps, type Input, listOption, textOption } from './spec.ts'
+import { type CommandSpec, type Deps, type Input, listOption, showLive, textOption } from './spec.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
 /** `stress Q.sql|R.parquet`: how far a figure moves when points are known later, and which metric moves it. */
@@ -42,9 +42,7 @@ export const stressCommand: CommandSpec = {
     { flags: '--latency LIST', about: 'how much more time is needed to act: 15m,1h' },
     { flags: '--vintages N', about: 'how many earlier versions of the lake to try', default: '3' },
     { flags: '--within SHARE', about: 'the part of itself by which the figure may move', default: '0.5' },
-    { flags: '--as-of TIME', about: 'what was knowable at this instant' },
-    { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
-    { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
+    ...knowledgeOptions,
     { flags: '--out FILE', about: 'also stamp the outcome into a Parquet file, which pitlake replay tries again' },
     { flags: '--plot FILE', about: 'also draw the figures, as SVG' },
     timeoutOption,
@@ -63,15 +61,13 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
     const live = {
       ...asked,
       seen: async (metrics: readonly string[]) => await seenLags(ledger, catalogue, metrics),
-      onRun: liveRuns(deps),
+      onRun: (done: number) => showLive(deps, `${done} runs`),
     }
     const out = textOption(input, 'out')
     const done = await (out === undefined
       ? stress(await sourceOf(input, deps, ledger, file), live, { folder: settings.data, ...runOf(input, deps) })
       : stamped(input, deps, { root: settings.data, catalogue, file, out: resolve(deps.cwd, out), stress: live })
-    ).finally(() => {
-      if (deps.isTerminal) deps.live('')
-    })
+    ).finally(() => showLive(deps, ''))
     const plot = textOption(input, 'plot')
     if (plot !== undefined) await putOut(resolve(deps.cwd, plot), stressPicture(done, file), settings.data, '--plot')
     return { document: done, words: () => inWords(done, file), error: judged(file, done, outcome) }
@@ -86,12 +82,6 @@ const outcome = {
     next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
   },
 } as const
-
-function liveRuns(deps: Deps): (done: number) => void {
-  return (done) => {
-    if (deps.isTerminal) deps.live(`${done} runs`)
-  }
-}
 
 /** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
 async function stamped(
@@ -108,7 +98,7 @@ async function stamped(
   checkEnding(out, stampEndings)
   outFile(out, root).discard()
   const query = isStamped(file)
-    ? { stamped: stampedPath(input, deps, file) }
+    ? { stamped: resultGiven(input, deps, file) }
     : readGiven(deps.cwd, file, 'a file with a query')
   const variables = allVariables(input)
   const made = await stamp(
@@ -129,15 +119,14 @@ function isStamped(file: string): boolean {
 }
 
 async function sourceOf(input: Input, deps: Deps, ledger: Ledger, file: string): Promise<StressSource> {
-  const vintages = vintagesOption(input)
-  if (!isStamped(file))
-    return await sourceOfQuery(ledger, readGiven(deps.cwd, file, 'a file with a query'), allVariables(input), vintages)
-  return await sourceOfStamp(ledger, stampedPath(input, deps, file), vintages)
+  const source = isStamped(file)
+    ? await sourceOfStamp(ledger, resultGiven(input, deps, file))
+    : await sourceOfQuery(ledger, readGiven(deps.cwd, file, 'a file with a query'), allVariables(input))
+  return withVintages(ledger, source, vintagesOption(input))
 }
 
-function stampedPath(input: Input, deps: Deps, file: string): string {
-  const path = resolve(deps.cwd, file)
-  if (!existsSync(path)) throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+function resultGiven(input: Input, deps: Deps, file: string): string {
+  const path = stampedPath(deps.cwd, file)
   if (Object.keys(allVariables(input)).length === 0) return path
   throw usage('pitlake stress', {
     expected: 'a stamped result with its own variables',

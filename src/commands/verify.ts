@@ -6,7 +6,7 @@ import type { VerifyScope } from '../metrics/verify-plan.ts'
 import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
-import { countOption, isVerbose, rangeOption, readContext } from './context.ts'
+import { type Context, countOption, isVerbose, rangeOption, readContext } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { registryProgress } from './registry.ts'
 import { type AnsweringSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
@@ -55,7 +55,7 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
     if (report !== undefined) outFile(resolve(deps.cwd, report), settings.data, '--report').discard()
     const maxRequests = countOption(input, 'maxRequests') ?? null
     const verbose = isVerbose(input, deps)
-    const progress = fetchProgress(deps, { verbose })
+    const progress = fetchProgress(deps, verbose)
     deps.stderr('reading every file of the lake\n')
     const now = Math.floor(deps.now() / 1000)
     const common = { settings, catalogue, providerMoved: false }
@@ -93,7 +93,7 @@ interface Wanted {
 }
 
 /** Flags of one API alone leave the other out; without any both are asked, as far as the lake holds them. */
-function wantedOf(input: Input, deps: Deps, { settings, catalogue }: ReturnType<typeof readContext>): Wanted {
+function wantedOf(input: Input, deps: Deps, { settings, catalogue }: Context): Wanted {
   const { since = null, until = null } = rangeOption(input)
   const scope = { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null, since, until }
   const narrowed = Object.values(scope).some((value) => value !== null)

@@ -1,5 +1,6 @@
 import { Ledger } from '../ledger/ledger.ts'
 import { type Change, type VersionChange, versionChanges } from '../ledger/version-changes.ts'
+import { formatMicros } from '../time.ts'
 import { readContext } from './context.ts'
 import { bytes } from '../report/page/words.ts'
 import { number, table } from './print.ts'
@@ -17,7 +18,7 @@ export const versionsCommand: CommandSpec = {
     const { settings } = readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const versions = versionChanges(ledger)
-    const document = versions.map((one) => ({ ...one, committed_at: iso(one.committed_at) }))
+    const document = versions.map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
     return { document, words: () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line))) }
   },
 }
@@ -32,15 +33,16 @@ function line(version: VersionChange): (string | number)[] {
     ...(rules ? ['rules'] : []),
   ]
   const changes = [added, replaced, removed].map(changed)
-  return [version.version, iso(version.committed_at), version.job, version.points_added, ...changes, also.join(', ')]
+  return [
+    version.version,
+    formatMicros(version.committed_at),
+    version.job,
+    version.points_added,
+    ...changes,
+    also.join(', '),
+  ]
 }
 
 function changed({ files, bytes: size }: Change): string {
   return files === 0 ? '' : `${number(files)} files, ${bytes(size)}`
-}
-
-/** RFC 3339 in UTC with microseconds. */
-function iso(micros: number): string {
-  const whole = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, -5)
-  return `${whole}.${String(micros % 1_000_000).padStart(6, '0')}Z`
 }

@@ -5,7 +5,7 @@ import { acceptViolations, type ListedFilter, listViolations } from '../ledger/v
 import { Ledger } from '../ledger/ledger.ts'
 import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepted.ts'
 import type { Differing } from '../report/alarms.ts'
-import { formatInstant } from '../time.ts'
+import { formatInstant, formatMillis } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { number, table } from './print.ts'
@@ -109,15 +109,13 @@ async function idsOf(input: Input, ledger: Ledger, catalogue: Catalogue): Promis
   return (await differing(input, ledger, catalogue)).filter(isOpen).map(({ id }) => id)
 }
 
-const dateOf = (at: number): string => new Date(at / 1000).toISOString()
-
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
 export function scripted(one: Differing): object {
   const { id, kind, accepted_at, why } = one
-  const accepted = accepted_at === null ? null : dateOf(accepted_at)
+  const accepted = accepted_at === null ? null : formatMillis(accepted_at)
   if ('record' in one) {
     const { resource, record, detail, held: stored, offered, found_at, settled } = one
-    const about = { resource, record, detail, found_at: dateOf(found_at), settled }
+    const about = { resource, record, detail, found_at: formatMillis(found_at), settled }
     return { id, ...noSeries, t: null, kind, stored, offered, accepted, why, ...about }
   }
   const { series, t, stored, offered } = one
@@ -130,10 +128,10 @@ const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'accepted']
 
 function line(one: Differing): (string | null)[] {
   const { id, kind, accepted_at, why } = one
-  const accepted = accepted_at === null ? null : `${dateOf(accepted_at).slice(0, 10)}: ${why}`
+  const accepted = accepted_at === null ? null : `${formatMillis(accepted_at).slice(0, 10)}: ${why}`
   if ('record' in one) {
     const state = accepted ?? (one.settled ? 'settled' : null)
-    return [id, kind, `${one.resource} ${one.record}`, dateOf(one.found_at).slice(0, 10), null, one.detail, state]
+    return [id, kind, `${one.resource} ${one.record}`, formatMillis(one.found_at).slice(0, 10), null, one.detail, state]
   }
   const { series, t, stored, offered } = one
   return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, accepted]

@@ -18,7 +18,7 @@ import { showsOf } from './shows.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
 import { jsonLines, lines, plainly } from './watch-words.ts'
-import { besideWorld, lakeWorld, openedLake, spareHeap, webOf } from './world.ts'
+import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap, webOf } from './world.ts'
 
 const told: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'])
 
@@ -112,11 +112,7 @@ function budgetOf(input: Input): number | null {
 function watched({ metrics, registry }: Settings): JobsInput['watches'] {
   const watches = { metrics: metrics.url !== null, registry: registry.url !== null }
   if (watches.metrics || watches.registry) return watches
-  throw usage('pitlake watch', {
-    expected: 'a provider in the environment',
-    got: 'none',
-    next: 'set PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY, or those of the registry',
-  })
+  throw noProvider('pitlake watch')
 }
 
 /** Publishes to the named destination, at most hourly; null where none is named. */

@@ -1,16 +1,17 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { usage } from '../errors.ts'
+import { type LakeError, usage } from '../errors.ts'
 import type { BesideDeps } from '../ledger/connection.ts'
 import { clockNote } from '../upkeep/clock-ahead.ts'
 import { finishRun } from '../upkeep/finish.ts'
 import type { Web } from '../publish/destination.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
-import { inLake, places } from '../store/layout.ts'
-import { Ledger } from '../ledger/ledger.ts'
+import { isBegun } from '../store/begin.ts'
+import { Ledger, noLake } from '../ledger/ledger.ts'
 import { buildViews } from '../views/build.ts'
 import type { Deps } from './spec.ts'
 
@@ -66,6 +67,11 @@ export function besideWorld(deps: Deps): BesideDeps {
   }
 }
 
+/** When the work is told to stop. */
+export async function untilStopped({ signal }: Deps): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
+}
+
 /** The real world behind what asks a bucket. */
 export function webOf(deps: Deps): Web {
   return { ...besideWorld(deps), env: deps.env }
@@ -91,10 +97,15 @@ export function spareHeap(): void {
   if (process.versions.node.startsWith('24.')) setFlagsFromString('--semi-space-growth-factor=1')
 }
 
+/** Nobody was named who could be asked. */
+export function noProvider(command: string): LakeError {
+  const next = 'set PITLAKE_METRICS_URL and PITLAKE_METRICS_KEY, or those of the registry'
+  return usage(command, { expected: 'a provider in the environment', got: 'none', next })
+}
+
 /** Refuses a folder in which no lake was begun. */
 export function requireLake(root: string): void {
-  if ([places.ledger, places.journal].some((place) => existsSync(inLake(root, place)))) return
-  throw usage(`no lake in ${root}`, { next: 'run pitlake fetch to begin one, or name another folder with --data' })
+  if (!isBegun(root)) throw noLake(root)
 }
 
 /**

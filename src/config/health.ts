@@ -6,27 +6,20 @@ import { hint } from '../suggestion.ts'
 import { day } from '../time.ts'
 import type { Config } from './config.ts'
 
-/** What is still well: `status --check`, `/healthz` and the hooks judge by it. Spans are seconds. */
-export interface Check {
+/** What is still well where nothing is said: `status --check`, `/healthz` and the hooks judge by it. Spans are seconds. */
+export const usualCheck = {
   /** How long a point may have been due, by pattern of paths; a path that none matches has its usual judgement. */
-  readonly maxLate: readonly { readonly pattern: string; readonly seconds: number }[]
-  readonly maxFeedAge: number
-  readonly maxViolations: number
-  readonly maxFindings: number
-  readonly maxFailed: number
-  /** Null: any number. */
-  readonly maxGaps: number | null
-}
-
-/** What is judged by where nothing is said; the registry's feed can be made up for only while the provider keeps it. */
-export const usualCheck: Check = {
-  maxLate: [],
+  maxLate: [] as readonly { readonly pattern: string; readonly seconds: number }[],
+  /** The registry's feed can be made up for only while the provider keeps it. */
   maxFeedAge: 3 * day,
   maxViolations: 0,
   maxFindings: 0,
   maxFailed: 0,
-  maxGaps: null,
+  /** Null: any number. */
+  maxGaps: null as number | null,
 }
+
+export type Check = Readonly<typeof usualCheck>
 
 export const hookNames = ['on_done', 'on_violation', 'on_stale'] as const
 export type HookName = (typeof hookNames)[number]
@@ -70,14 +63,18 @@ export function lateFor({ maxLate }: Pick<Check, 'maxLate'>, path: string): numb
   return best.weight === 0 ? null : best.seconds
 }
 
-/** Refuses a pattern that no endpoint answers to. */
+/** Refuses patterns of lateness that no endpoint answers to. */
 export function checkLate({ maxLate }: Check, catalogue: Catalogue, where: (path: readonly string[]) => string): void {
-  const paths = [...catalogue.endpoints.keys()]
-  for (const { pattern } of maxLate)
-    if (!paths.some(globTest(pattern)))
-      throw usage(where(['check', 'max_late', pattern]), {
-        expected: 'a pattern that matches an endpoint',
-        got: 'no match',
-        next: hint(pattern, paths),
-      })
+  for (const { pattern } of maxLate) refuseUnmatched(pattern, catalogue, where(['check', 'max_late', pattern]))
+}
+
+/** Refuses a pattern that stands there and that no endpoint answers to. */
+export function refuseUnmatched(pattern: string, { endpoints }: Catalogue, subject: string): void {
+  const paths = [...endpoints.keys()]
+  if (paths.some(globTest(pattern))) return
+  throw usage(subject, {
+    expected: 'a pattern that matches an endpoint',
+    got: 'no match',
+    next: hint(pattern, paths),
+  })
 }

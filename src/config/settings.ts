@@ -9,8 +9,8 @@ import { isTimed, timeOf } from '../catalog/schema.ts'
 import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { namedResources, type RegistryNames } from './field-names.ts'
-import { LakeError, usage } from '../errors.ts'
-import { type Check, checkLate, healthOf, type Hooks } from './health.ts'
+import { LakeError, unreadable, usage } from '../errors.ts'
+import { type Check, checkLate, healthOf, type Hooks, refuseUnmatched } from './health.ts'
 import { shortestKey } from '../secrets/secrets.ts'
 import { hint } from '../suggestion.ts'
 import { type Interval, intervals, type Weekday } from '../time.ts'
@@ -165,17 +165,10 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
 
 /** The catalogue as this configuration changes it: query keys and availability overrides. */
 export function applySettings(catalogue: Catalogue, settings: Settings): Catalogue {
-  const paths = [...catalogue.endpoints.keys()]
   const overrides = Object.entries(settings.metrics.availability).flatMap(([pattern, row]): PlacedRule[] => {
     const where = settings.where(['metrics', 'availability', pattern])
-    const matches = globTest(pattern)
-    if (!paths.some(matches))
-      throw usage(where, {
-        expected: 'a pattern that matches an endpoint',
-        got: 'no match',
-        next: hint(pattern, paths),
-      })
-    const patterns = [{ text: pattern, matches }]
+    refuseUnmatched(pattern, catalogue, where)
+    const patterns = [{ text: pattern, matches: globTest(pattern) }]
     const own = intervals.flatMap((interval): PlacedRule[] => {
       const rule = row[interval]
       return rule === undefined ? [] : [{ rule: overrideRule(rule), intervals: [interval], patterns, where }]
@@ -290,9 +283,8 @@ function readConfig(
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code
-    if (flag === undefined && code === 'ENOENT') return undefined
-    throw usage(flag ?? 'pitlake.yaml', { expected: 'a readable config file', got: code ?? String(cause), cause })
+    if (flag === undefined && (cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw unreadable(flag ?? 'pitlake.yaml', 'a readable config file', cause)
   }
   return { ...parseConfig(flag ?? 'pitlake.yaml', text), path }
 }
@@ -322,11 +314,7 @@ function readKey(name: string, env: Sources['env']): string | null {
     return checkKey(`${name}_FILE`, readFileSync(file, 'utf8').trim())
   } catch (cause) {
     if (cause instanceof LakeError) throw cause
-    throw usage(`${name}_FILE`, {
-      expected: 'a readable file',
-      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      cause,
-    })
+    throw unreadable(`${name}_FILE`, 'a readable file', cause)
   }
 }
 
@@ -385,10 +373,6 @@ function look(name: string, path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
   } catch (cause) {
-    throw usage(name, {
-      expected: 'a folder that can be read',
-      got: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      cause,
-    })
+    throw unreadable(name, 'a folder that can be read', cause)
   }
 }

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
-import { LakeError, usage } from '../errors.ts'
-import { openQuery, type QueryOptions, setVariables } from '../query/lake.ts'
+import { LakeError } from '../errors.ts'
+import { openQuery, type QueryOptions, setVariables, strangeViews } from '../query/lake.ts'
 import { limited } from '../query/limited.ts'
 import type { RunDeps } from '../query/run.ts'
 import { statOf } from '../store/disk.ts'
@@ -190,11 +190,6 @@ async function factsOf(engine: Engine, folder: string): Promise<LakeFacts> {
     return { ...row, version: Number(row.version), synthetic: row.synthetic === true }
   } catch (cause) {
     engine.close()
-    throw usage(`lake ${folder}`, {
-      expected: 'views of this program',
-      got: 'older ones',
-      next: 'run `pitlake views`',
-      cause,
-    })
+    throw strangeViews(folder, 'views of this program', 'older ones', cause)
   }
 }

@@ -1,10 +1,9 @@
 import { usage } from '../errors.ts'
-import { quoteName, typeIds } from '../store/engine.ts'
-import { Filled } from '../query/filled.ts'
+import { quoteName } from '../store/engine.ts'
 import type { Ready } from '../query/gate.ts'
-import { jsonLines } from '../query/json-lines.ts'
+import { jsonLines, type Lines } from '../query/json-lines.ts'
+import { typesOf } from '../query/projection.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
-import { distinctNames } from '../query/text-forms.ts'
 import type { Desk, LakeFacts, Seat } from './desk.ts'
 import { type Prepared, prepare, type Question } from './question.ts'
 
@@ -37,8 +36,7 @@ interface Open {
   readonly question: string
   readonly prepared: Prepared
   readonly seat: Seat
-  readonly lines: AsyncIterator<readonly string[]>
-  readonly filled: Filled
+  readonly answer: Lines
   /** Rows that were read and not told yet. */
   waiting: readonly string[]
   told: number
@@ -112,16 +110,18 @@ export class Pages implements Disposable {
   }
 
   async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<Page> {
-    const { seat, prepared, filled } = open
+    const { seat, prepared, answer } = open
     const { sql, ready } = prepared
     const rows = await guarded(seat.engine, sql, run, async () => await take(open, limits))
-    const names = distinctNames(ready.columns.map(({ name }) => name))
-    const columns = ready.columns.map(({ type }, k) => ({ name: names[k] ?? '', type: type.alias ?? String(type) }))
+    const columns = ready.columns.map(({ type }, k) => ({
+      name: answer.names[k] ?? '',
+      type: type.alias ?? String(type),
+    }))
     const first = open.told === 0
     open.told += rows.length
     const page = { facts: seat.facts, sql, columns, rows, notes: first ? prepared.notes : [] }
     if (open.waiting.length > 0) return { ...page, cursor: this.#keep(open) }
-    const doubts = await prepared.doubts({ rows: filled.rows, empty: filled.empty() })
+    const doubts = await prepared.doubts({ rows: answer.filled.rows, empty: answer.filled.empty() })
     seat[Symbol.dispose]()
     return { ...page, cursor: null, notes: [...page.notes, ...doubts] }
   }
@@ -152,14 +152,10 @@ export class Pages implements Disposable {
 async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open> {
   const prepared = await prepare(question, seat, run)
   const { ready } = prepared
-  const names = distinctNames(ready.columns.map(({ name }) => name))
-  const filled = new Filled(names, prepared.by)
-  const keys = names.map((name) => JSON.stringify(name))
-  const lines = await guarded(seat.engine, prepared.sql, run, async () =>
-    jsonLines(seat.engine, boundedRows(ready), ready.columns, keys, filled),
+  const answer = await guarded(seat.engine, prepared.sql, run, async () =>
+    jsonLines(seat.engine, boundedRows(ready), ready.columns, prepared.by),
   )
-  const asked = { question: JSON.stringify(question), prepared, seat, filled }
-  return { ...asked, lines: lines[Symbol.asyncIterator](), waiting: [], told: 0, page: 1, used: 0 }
+  return { question: JSON.stringify(question), prepared, seat, answer, waiting: [], told: 0, page: 1, used: 0 }
 }
 
 /** As many rows as may be told at once; at least one. What is left waits, so that it is known whether there is more. */
@@ -168,7 +164,7 @@ async function take(open: Open, limits: PageLimits): Promise<readonly string[]> 
   let bytes = 0
   for (;;) {
     while (open.waiting.length === 0) {
-      const next = await open.lines.next()
+      const next = await open.answer.lines.next()
       if (next.done === true) return rows
       open.waiting = next.value
     }
@@ -186,9 +182,9 @@ async function take(open: Open, limits: PageLimits): Promise<readonly string[]> 
 }
 
 /** Ends the stream, then its session. */
-async function putAway({ lines, seat }: Open): Promise<void> {
+async function putAway({ answer, seat }: Open): Promise<void> {
   try {
-    await lines.return?.()
+    await answer.lines.return(undefined)
   } catch {
     // What it still had to say is asked for by nobody.
   } finally {
@@ -197,12 +193,9 @@ async function putAway({ lines, seat }: Open): Promise<void> {
 }
 
 /** Types of which a value has a few bytes. */
-const short: ReadonlySet<number> = new Set(
-  `BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT UHUGEINT FLOAT DOUBLE DECIMAL DATE
-  TIME TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS TIMESTAMP_TZ TIME_TZ INTERVAL UUID`
-    .split(/\s+/)
-    .map((name) => typeIds[name as keyof typeof typeIds]),
-)
+const short =
+  typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT UHUGEINT FLOAT
+  DOUBLE DECIMAL DATE TIME TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS TIMESTAMP_TZ TIME_TZ INTERVAL UUID`)
 
 /** The statement, which fails at a row that is too long before anybody else holds it. */
 function boundedRows({ text, columns }: Ready): string {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { LakeError, usage } from '../errors.ts'
+import { isObject } from '../json.ts'
 import { panelSql, specOf } from '../query/panel.ts'
 import { isTooLarge } from '../query/refusal.ts'
 import { type Format, writeFile } from '../query/write.ts'
@@ -76,7 +77,7 @@ async function given(asked: Asked): Promise<unknown> {
   if (!/^application\/json\b/i.test(asked.headers['content-type'] ?? '')) return { ...named, sql: body }
   try {
     const parsed: unknown = JSON.parse(body)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? { ...named, ...parsed } : parsed
+    return isObject(parsed) ? { ...named, ...parsed } : parsed
   } catch (cause) {
     throw usage('the body', { expected: 'a JSON object', got: 'a text that is none', cause })
   }

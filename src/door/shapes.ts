@@ -30,12 +30,7 @@ export const besideAsOf = {
 export const knowledgeShape = { as_of: instant.optional().describe('only what was knowable then'), ...besideAsOf }
 
 /** The state of knowledge that was asked for. */
-export function knowledgeOf(asked: {
-  readonly as_of?: string | undefined
-  readonly observed_as_of?: string | undefined
-  readonly backfill?: 'rule' | undefined
-  readonly registry_backfill?: boolean | undefined
-}): Knowledge {
+export function knowledgeOf(asked: z.output<z.ZodObject<typeof knowledgeShape>>): Knowledge {
   return {
     asOf: asked.as_of,
     observedAsOf: asked.observed_as_of,

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { usage } from '../errors.ts'
+import { jsonText } from '../json.ts'
 import { openQuery } from '../query/lake.ts'
 import { proveNoLookahead } from '../query/lookahead.ts'
-import { metricsOf } from '../query/metric-names.ts'
+import { metricsOf } from '../query/points.ts'
 import { guarded } from '../query/run.ts'
 import { quote } from '../store/engine.ts'
 import { didYouMean, nearPaths } from '../suggestion.ts'
@@ -64,7 +65,7 @@ export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] 
     lookaheadTool(desk),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
       using seat = await desk.sit({})
-      return [document({ lake: seat.facts, ...(await standing()) })]
+      return [jsonText({ lake: seat.facts, ...(await standing()) })]
     }),
   ]
 }
@@ -136,16 +137,18 @@ function universeTool(page: AskPage): Tool {
   )
 }
 
+const lookaheadShape = {
+  sql: z.string().min(1).describe('one SELECT'),
+  ts: z.string().min(1).default('ts').describe('the column with the instant of each row'),
+  labels: z.array(z.string().min(1)).default([]).describe('columns that may look ahead: what a model is to learn'),
+  cutoffs: z.int().min(1).max(200).default(20).describe('how many times it runs without a part of the future'),
+}
+
 function lookaheadTool(desk: Desk): Tool {
   return tool(
     'lookahead',
     'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
-    {
-      sql: z.string().min(1).describe('one SELECT'),
-      ts: z.string().min(1).default('ts').describe('the column with the instant of each row'),
-      labels: z.array(z.string().min(1)).default([]).describe('columns that may look ahead: what a model is to learn'),
-      cutoffs: z.int().min(1).max(200).default(20).describe('how many times it runs without a part of the future'),
-    },
+    lookaheadShape,
     async (asked, gone) => [await lookahead(desk, asked, gone)],
   )
 }
@@ -166,9 +169,6 @@ function documentOf({ knowledge }: Question, { facts, sql, columns, rows, cursor
   const head = { lake: facts, as_of, observed_as_of, ...settings, sql, columns, notes, row_count: rows.length, cursor }
   return `${JSON.stringify(head).slice(0, -1)},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
 }
-
-const document = (value: unknown): string =>
-  JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
 
 function metricsSql(match = ''): string {
   const like = quote(match)
@@ -203,12 +203,7 @@ async function unknown(desk: Desk, name: string) {
   })
 }
 
-interface LookaheadAsked {
-  readonly sql: string
-  readonly ts: string
-  readonly labels: readonly string[]
-  readonly cutoffs: number
-}
+type LookaheadAsked = z.output<z.ZodObject<typeof lookaheadShape>>
 
 async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): Promise<string> {
   const { folder, memory, spill } = desk.means
@@ -222,8 +217,8 @@ async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): 
           ? await seat.engine.session()
           : await openQuery(folder, { memoryLimit: memory, spillLimit: spill, threads }),
       { ...asked, sql, tolerance: 0 },
-      async (engine, statement, work) => await guarded(engine, statement, run, work),
+      run,
     )
-    return document({ lake: seat.facts, sql, ...proof })
+    return jsonText({ lake: seat.facts, sql, ...proof })
   })
 }

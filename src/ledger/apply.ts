@@ -1,15 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { dropArchived } from './archive.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
-import {
-  type CoverageRow,
-  type Entry,
-  type RequestRow,
-  type SeriesRow,
-  type Stamp,
-  type Verified,
-  windowFields,
-} from './entry.ts'
+import { type CoverageRow, type Entry, type RequestRow, type Stamp, type Verified, windowFields } from './entry.ts'
 import type { Sealed } from './journal.ts'
 import { type Cell, type Index, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
@@ -129,7 +121,10 @@ function applySeries(index: Index, entry: Entry): void {
      VALUES ((SELECT coalesce(max(n), 0) + 1 FROM series), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET settled = coalesce(excluded.settled, settled)`,
   )
-  for (const s of entry.series) insert.run(...seriesCells(s), entry.version)
+  for (const { id, metric, asset, interval, currency, exchange, network, params, settled } of entry.series) {
+    const own = [id, metric, asset, interval, currency, exchange, network, JSON.stringify(params), settled]
+    insert.run(...own, entry.version)
+  }
   const progress = index.statement(
     `UPDATE series SET points = points + ?, first_t = min(coalesce(first_t, ?), ?), last_t = max(coalesce(last_t, ?), ?)
      WHERE id = ? RETURNING n`,
@@ -138,11 +133,6 @@ function applySeries(index: Index, entry: Entry): void {
     const known = progress.get(p.points, p.first_t, p.first_t, p.last_t, p.last_t, p.series)
     if (!known) throw unnamed(entry, p.series)
   }
-}
-
-function seriesCells(s: SeriesRow): Cell[] {
-  const { id, metric, asset, interval, currency, exchange, network, params, settled } = s
-  return [id, metric, asset, interval, currency, exchange, network, JSON.stringify(params), settled]
 }
 
 function applyFiles(index: Index, entry: Entry): void {
@@ -209,13 +199,9 @@ function changeCoverage(index: Index, n: number, change: CoverageChange, version
   for (const row of change.add) insertCoverage(index, n, row, version)
 }
 
-function insertCoverage(index: Index, n: number, row: CoverageRow, version: number): void {
-  index
-    .statement(
-      `INSERT INTO coverage (series, since, until, state, reason, asked_at, request, added_version)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    .run(n, row.since, row.until, row.state, row.reason, row.asked_at, row.request, version)
+function insertCoverage(index: Index, series: number, row: CoverageRow, added_version: number): void {
+  const { since, until, state, reason, asked_at, request } = row
+  insert(index, 'INTO coverage', { series, since, until, state, reason, asked_at, request, added_version })
 }
 
 /** The short number of a series; undefined for one that was never named. */
@@ -246,15 +232,7 @@ function applyValueTypes(index: Index, { retyped, value_types, version: added_ve
   const end = index.statement('UPDATE value_types SET removed_version = ? WHERE metric = ? AND removed_version IS NULL')
   for (const metric of retyped ?? []) end.run(added_version, metric)
   for (const { metric, path, parent, type, after, available_at, ruled_at } of value_types ?? []) {
-    const what = {
-      metric,
-      path,
-      parent,
-      type,
-      after_type: after ?? '',
-      available_at,
-      ruled_at,
-    }
+    const what = { metric, path, parent, type, after_type: after ?? '', available_at, ruled_at }
     insert(index, 'OR IGNORE INTO value_types', { ...what, added_version })
   }
 }
@@ -319,27 +297,13 @@ function applyAskedAgain(index: Index, row: CoverageRow): void {
   }
 }
 
-function applyRequest(index: Index, r: RequestRow): void {
-  const asked: Cell[] = [r.series, r.since, r.until, r.status, r.outcome, r.points, r.bytes, r.credits]
-  index
-    .statement(
-      `INSERT OR IGNORE INTO requests (id, run, api, path, query, series, since, until, status, outcome, points, bytes,
-       credits, attempts, asked_at, seconds, detail, provider_date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-       ?, ?)`,
-    )
-    .run(
-      r.id,
-      r.run,
-      r.api,
-      r.path,
-      JSON.stringify(r.query),
-      ...asked,
-      r.attempts,
-      within(r.asked_at),
-      r.seconds,
-      text(r.detail),
-      r.clock?.date ?? null,
-    )
+function applyRequest(index: Index, request: RequestRow): void {
+  const { id, run, api, path, series, since, until, status, outcome, points, bytes, credits, attempts, seconds } =
+    request
+  const facts = { id, run, api, path, series, since, until, status, outcome, points, bytes, credits, attempts, seconds }
+  const told = { query: JSON.stringify(request.query), detail: text(request.detail) }
+  const instants = { asked_at: within(request.asked_at), provider_date: request.clock?.date ?? null }
+  insert(index, 'OR IGNORE INTO requests', { ...facts, ...told, ...instants })
 }
 
 function applyVerified(index: Index, { series, since, until, at, result }: Verified): void {

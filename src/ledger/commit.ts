@@ -86,7 +86,7 @@ function isoOf(at: Micros): string {
 }
 
 function nothingNew(head: Head): Version {
-  const none = { points_added: 0, files_added: 0, files_removed: 0, violations_added: 0 }
+  const none = { points_added: 0, files_added: 0, violations_added: 0 }
   return { made: false, version: head.version, committed_at: head.committed_at, ...none }
 }
 
@@ -174,7 +174,6 @@ function resultOf(entry: Entry): Version {
     committed_at: entry.committed_at,
     points_added: pointsOf(entry),
     files_added: entry.files.add.length,
-    files_removed: entry.files.remove.length,
     violations_added: entry.violations.length,
   }
 }

@@ -57,8 +57,9 @@ export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): Cove
   return { remove, add }
 }
 
-function isPlain(row: CoverageRow): boolean {
-  return row.state === 'covered' && row.reason === null
+/** Whether every point of the window is held, as far as its answer told. */
+export function isPlain({ state, reason }: Pick<CoverageRow, 'state' | 'reason'>): boolean {
+  return state === 'covered' && reason === null
 }
 
 function joinNeighbours(rows: readonly CoverageRow[]): CoverageRow[] {

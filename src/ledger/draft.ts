@@ -1,5 +1,5 @@
 import type { Disk } from '../store/disk.ts'
-import type { Entry, FileEntry, Json, Provider } from './entry.ts'
+import { type Entry, type FileEntry, footerSchema, type Json, type Provider } from './entry.ts'
 import type { Micros } from '../time.ts'
 import type { Holder } from '../store/lock.ts'
 
@@ -28,6 +28,11 @@ export interface Ticket {
   readonly version: number
   /** The `observed_at` of everything that it brings. */
   readonly committed_at: Micros
+}
+
+/** What the footers of its files say. */
+export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
+  return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: footerSchema }
 }
 
 /** A file that waits in the spool, or (`temporary` null) one of the lake to be listed under another label. */
@@ -89,6 +94,5 @@ export interface Version {
   readonly committed_at: Micros
   readonly points_added: number
   readonly files_added: number
-  readonly files_removed: number
   readonly violations_added: number
 }

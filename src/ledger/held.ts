@@ -30,32 +30,17 @@ const heldFile = rowOf({
 /** A file with the versions between which it is in the view. */
 export type HeldFile = ReturnType<typeof heldFile>
 
-/** Which files are wanted; what is left out means all, and the newest version. */
-export interface FileFilter {
-  readonly table?: string
-  readonly metric?: string
-  readonly interval?: Interval
-  /** The files as this version listed them. */
-  readonly version?: number
-}
-
-/** The files of the view, in a fixed order. */
-export function liveFiles(index: Index, filter: FileFilter = {}): HeldFile[] {
-  const where: string[] = []
-  const values: Cell[] = []
-  if (filter.version === undefined) where.push('removed_version IS NULL')
-  else {
-    where.push('added_version <= ? AND (removed_version IS NULL OR removed_version > ?)')
-    values.push(filter.version, filter.version)
-  }
-  const columns = { tbl: filter.table, metric: filter.metric, interval: filter.interval }
-  for (const [column, value] of Object.entries(columns)) {
-    if (value === undefined) continue
-    where.push(`${column} = ?`)
-    values.push(value)
-  }
+/** The files of the view, of a table if one is named, in a fixed order; with a version as that one listed them. */
+export function liveFiles(
+  index: Index,
+  { table, version }: { readonly table?: string; readonly version?: number } = {},
+): HeldFile[] {
+  const then = 'added_version <= ? AND (removed_version IS NULL OR removed_version > ?)'
+  const where = version === undefined ? 'removed_version IS NULL' : then
+  const own = table === undefined ? '' : ' AND tbl = ?'
   const order = 'ORDER BY tbl, metric, interval, added_version, path, label'
-  const rows = index.statement(`SELECT ${ofFile} FROM files WHERE ${where.join(' AND ')} ${order}`).all(...values)
+  const values = [version, version, table].filter((value) => value !== undefined)
+  const rows = index.statement(`SELECT ${ofFile} FROM files WHERE ${where}${own} ${order}`).all(...values)
   return rows.map(heldFile)
 }
 
@@ -190,14 +175,8 @@ export function heldState(index: Index, key: string): Json | undefined {
   return row === undefined ? undefined : parsed(row['value'], key)
 }
 
-/** Every piece of committed state whose name begins so. */
-export function heldStates<T>(index: Index, prefix: string, check: Check<T>): [string, T][] {
-  const rows = index.statement('SELECT key, value FROM state WHERE substr(key, 1, ?) = ?').all(prefix.length, prefix)
-  return rows.map(({ key, value }) => [String(key), proven(check, parsed(value, prefix), prefix)])
-}
-
-/** The same with the instant of the commit that set each. */
-export function datedStates<T>(index: Index, prefix: string, check: Check<T>): { key: string; value: T; at: Micros }[] {
+/** Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it. */
+export function heldStates<T>(index: Index, prefix: string, check: Check<T>): { key: string; value: T; at: Micros }[] {
   const rows = index
     .statement(
       `SELECT key, value, committed_at FROM state JOIN versions USING (version) WHERE substr(key, 1, ?) = ? ORDER BY key`,

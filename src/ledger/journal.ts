@@ -2,7 +2,7 @@ import { readText } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { type Disk, entriesIn, makeFolder, namesIn } from '../store/disk.ts'
 import { decodeEntry, type Entry, encodeEntry, putItBack } from './entry.ts'
-import { checkpointFile, entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
+import { entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
 
 /** An entry with the SHA-256 that its successor names. */
 export interface Sealed {
@@ -38,15 +38,6 @@ export function listingOf(names: readonly string[], until: number = Number.POSIT
   const checkpoints = found.checkpoint.toSorted((a, b) => a - b)
   const folded = checkpoints.at(-1) ?? 0
   return { entries, checkpoints, newest: Math.max(entries.at(-1) ?? 0, folded), folded }
-}
-
-/** The files of the journal that its newest checkpoint makes superfluous. */
-export async function foldedFiles(root: string): Promise<string[]> {
-  const { entries, checkpoints, folded } = await listJournal(root)
-  return [
-    ...entries.filter((version) => version <= folded).map(entryFile),
-    ...checkpoints.filter((version) => version < folded).map(checkpointFile),
-  ]
 }
 
 /** Reads one entry and checks its bytes and its number. */

@@ -3,17 +3,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { LakeError, usage } from '../errors.ts'
 import { applyEntry, applyFacts, setMeta } from './apply.ts'
-import { refuseStranger } from '../store/begin.ts'
+import { isBegun, refuseStranger } from '../store/begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   busyMilliseconds,
+  metaLeft,
   openDatabase,
   removeDatabase,
   removeUnfinished,
   replaceDatabase,
-  shapeLeft,
   unfinished,
-  versionLeft,
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
 import { decodeEntry, type Provider, providerFields } from './entry.ts'
@@ -70,8 +69,7 @@ export class Ledger implements Index {
    * is read as it stands, or built in memory when it lags behind the journal.
    */
   static async openToRead(root: string): Promise<Ledger> {
-    const path = inLake(root, places.ledger)
-    if (!isThere(path) && !isThere(inLake(root, places.journal))) throw noLake(root)
+    if (!isBegun(root)) throw noLake(root)
     if (isWritable(root)) return await Ledger.open(root)
     return (await Ledger.#asItStands(root)) ?? (await Ledger.inMemory(root))
   }
@@ -202,8 +200,10 @@ export class Ledger implements Index {
 
   /** Applies the entries and run lines that the index does not hold yet; each version in one transaction. */
   async catchUp(until: number = Number.POSITIVE_INFINITY, own?: Sealed): Promise<Head> {
+    // Asked before the folder is listed: another job may commit, and bring the index up to that, meanwhile.
+    const { version: seen } = this.head()
     const { entries, checkpoints, newest } = await listJournal(this.root)
-    if (this.head().version > newest) throw ahead(this.head().version, newest)
+    if (seen > newest) throw ahead(seen, newest)
     const goal = Math.min(newest, until)
     await this.#startFromCheckpoint(goal, entries, checkpoints)
     const head = this.head()
@@ -291,7 +291,7 @@ export class Ledger implements Index {
       throw error
     }
     this.close()
-    return await Ledger.rebuild(this.root, (path) => shapeLeft(path) === indexSchema)
+    return await Ledger.rebuild(this.root, (path) => metaLeft(path, 'schema') === indexSchema)
   }
 
   /** The entry that the index ends with must still be the one in the journal. */
@@ -368,7 +368,7 @@ async function mayBegin(root: string, path: string, before?: string): Promise<vo
   const begun = (await listJournal(root)).newest > 0
   const stands = isThere(path)
   if (!stands && begun) throw damaged('is missing')
-  const seen = begun ? undefined : versionLeft(path)
+  const seen = begun ? undefined : metaLeft(path, 'version')
   if (begun || (seen ?? 0) > 0) return
   try {
     await refuseStranger(root, seen === 0)

@@ -1,4 +1,4 @@
-import { formatInstant, parseInstant, type Instant } from '../time.ts'
+import { day, formatInstant, parseInstant, type Instant } from '../time.ts'
 import type { WindowAnswer } from './entry.ts'
 
 /**
@@ -19,7 +19,7 @@ export interface Refusal {
 }
 
 /** How long a series that has points may be refused before it counts as withdrawn. */
-export const alarmPatience = 30 * 86_400
+export const alarmPatience = 30 * day
 
 /** How the words of a refusal begin, by what refused: that of a range before that of a whole series. */
 const begins = {
@@ -64,7 +64,6 @@ export function isOfHeld(reason: string | null): boolean {
 export const refusedOfHeld = `state IN ('failed', 'unsupported')
   AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
 
-const day = 86_400
 /** An alarm is asked with each run for so long, then daily: with room for a cron that comes a little early. */
 const eagerPatience = day
 const dailyPatience = 22 * 3600

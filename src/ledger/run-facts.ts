@@ -1,5 +1,6 @@
 import { readBytes, sizeNow } from '../store/files.ts'
 import { type Disk, namesIn, statOf } from '../store/disk.ts'
+import { isObject, jsonOf } from '../json.ts'
 import type { CoverageRow, Json, RequestRow, Verified } from './entry.ts'
 import type { Micros } from '../time.ts'
 import { inLake, places, runFile } from '../store/layout.ts'
@@ -92,10 +93,6 @@ function linesOf(name: string, bytes: Buffer, from: number): PlacedFacts[] {
 
 /** A line that a crash cut in half and a later one closed is no JSON: it carries nothing. */
 function parseLine(text: string): FactLine | undefined {
-  try {
-    const line = JSON.parse(text) as FactLine | null
-    return line !== null && typeof line === 'object' && typeof line.after === 'number' ? line : undefined
-  } catch {
-    return undefined
-  }
+  const line = jsonOf(text)
+  return isObject(line) && typeof line['after'] === 'number' ? { ...line, after: line['after'] } : undefined
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts'
 import { intervals } from '../time.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -35,10 +36,6 @@ export const real: Check<number> = (value) =>
   typeof value === 'number' && Number.isFinite(value) ? undefined : 'no number'
 export const json: Check<Json> = nested((value) => (value === undefined ? 'nothing' : undefined))
 export const flag: Check<boolean> = (value) => (typeof value === 'boolean' ? undefined : 'neither true nor false')
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** Null where nothing is known. */
 export function orNull<T>(check: Check<T>): Check<T | null> {

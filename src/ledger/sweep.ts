@@ -1,7 +1,7 @@
 import { isFolder, isThere } from '../store/files.ts'
 import { ownData } from '../store/begin.ts'
 import type { CommitDeps } from './commit.ts'
-import { diskError, entriesIn, realDisk, statOf } from '../store/disk.ts'
+import { diskError, entriesIn, realDisk } from '../store/disk.ts'
 import { filesOnDisk } from './held.ts'
 import {
   dataVersion,
@@ -62,12 +62,6 @@ function spoolLock(run: string): string {
   return `spool-${run}`
 }
 
-/** What was swept: paths relative to the lake, and their bytes. */
-export interface Swept {
-  readonly paths: readonly string[]
-  readonly bytes: number
-}
-
 /**
  * What no entry names and no living run owns, as far as it is ours beyond doubt: names of the program's own pattern, in
  * the folders of a lake that bears its marker (a lake of before the marker its journal), through no link. A file of a
@@ -115,8 +109,8 @@ function decoded(name: string): string {
   }
 }
 
-/** Removes what crashed runs left behind; called when a writing command starts. */
-export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<Swept> {
+/** Removes what crashed runs left behind, and gives its paths; called when a writing command starts. */
+export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<readonly string[]> {
   const disk = deps.disk ?? realDisk
   const { root } = ledger
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
@@ -124,15 +118,13 @@ export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<Swept> {
     await closePrivate(root)
     await ledger.catchUp()
     const paths = await findOrphans(ledger)
-    let bytes = 0
     for (const path of paths) {
-      bytes += (await statOf(inLake(root, path)))?.size ?? 0
       await disk.remove(inLake(root, path))
       if (!path.startsWith(`${places.spool}/`)) continue
       const name = spoolLock(decodeSegment(path.slice(places.spool.length + 1)))
       for (const left of [lockFile(name), holderFile(name)]) await disk.remove(inLake(root, left))
     }
-    return { paths, bytes }
+    return paths
   } catch (error) {
     throw diskError(error, 'sweeping')
   }

@@ -34,7 +34,8 @@ export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
   for (const { one, many } of dimensions) add(endpoint[many].length > 0, keys[one], spelt[one])
   add(endpoint.format, keys.format, 'json')
   for (const [key, value] of Object.entries(series.params)) add(true, key, value)
-  return `${pathUrl(base, wire, ask.wirePath ?? endpoint.ask)}?${encodeQuery(query)}`
+  const encoded = query.map((pair) => pair.map(encode).join('='))
+  return `${pathUrl(base, wire, ask.wirePath ?? endpoint.ask)}?${encoded.join('&')}`
 }
 
 /** The address of the listing of assets. */
@@ -77,10 +78,6 @@ function encodePath(path: string): string {
 }
 
 /** Percent-encodes everything but letters, digits and `- _ . ~`: `+` would be read as a space by some. */
-function encodeQuery(query: readonly (readonly [string, string])[]): string {
-  return query.map(([key, value]) => `${encode(key)}=${encode(value)}`).join('&')
-}
-
 function encode(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -14,9 +14,10 @@ export interface Destination {
 /** A batch is committed when it holds so many bodies and the first of them has waited so long, */
 const batchBodies = 200
 const batchMs = 10_000
-/** or when it holds so many bytes, or so many bodies. */
-const batchBytes = 32_000_000
+/** or when it holds so many bodies. */
 const mostBodies = 2000
+/** A batch is committed when it holds so many bytes: what is in memory at a time depends on that, not on how much is fetched. */
+export const batchBytes = 32_000_000
 
 /** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
 export async function askAll(asking: Asking, asks: readonly Ask[], to: Destination): Promise<void> {

@@ -9,40 +9,29 @@ export interface Refused {
   readonly words: string
 }
 
-/** What the requests so far have taught. */
-export interface AskingState {
-  asked: number
-  /**
-   * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
-   * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
-   */
-  readonly closed: Map<string, Refused>
-  /** Series that were answered in this run. */
-  readonly answering: Set<string>
-  /** Up to where short windows of a series were refused, although others are answered. */
-  readonly refusedBefore: Map<string, { readonly until: number; readonly words: string }>
-  /** Failures to connect in a row. */
-  unreachable: number
-  /** Whether anything at all has been answered. */
-  reached: boolean
-  /** What the windows asked so far cost by their plan. */
-  priced: number
-  /** First answers, and how many of them were 403 on how many paths. */
-  first: { answers: number; forbidden: number; paths: Set<string> }
-  stopped: { by: StoppedBy; until: number | null; words: string | null } | null
-}
-
-/** A fresh state. */
-export function newAskingState(): AskingState {
+/** What the requests so far have taught: nothing yet. */
+export function newAskingState() {
   return {
     asked: 0,
-    closed: new Map(),
-    answering: new Set(),
-    refusedBefore: new Map(),
+    /**
+     * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
+     * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
+     */
+    closed: new Map<string, Refused>(),
+    /** Series that were answered in this run. */
+    answering: new Set<string>(),
+    /** Up to where short windows of a series were refused, although others are answered. */
+    refusedBefore: new Map<string, { readonly until: number; readonly words: string }>(),
+    /** Failures to connect in a row. */
     unreachable: 0,
+    /** Whether anything at all has been answered. */
     reached: false,
+    /** What the windows asked so far cost by their plan. */
     priced: 0,
-    first: { answers: 0, forbidden: 0, paths: new Set() },
-    stopped: null,
+    /** First answers, and how many of them were 403 on how many paths. */
+    first: { answers: 0, forbidden: 0, paths: new Set<string>() },
+    stopped: null as { by: StoppedBy; until: number | null; words: string | null } | null,
   }
 }
+
+export type AskingState = ReturnType<typeof newAskingState>

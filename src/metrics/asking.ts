@@ -88,7 +88,7 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
       return [answered(reply, [], outcome)]
     case 'no_content':
       if (comparesNothing(asking)) return [answered(reply, [], await emptyBody(asking, reply, outcome))]
-      return [answered(reply, nothing(asking, reply))]
+      return [answered(reply, settleWhole(ask, 'empty', null, askedOf(asking, reply)))]
     case 'forbidden':
     case 'gone':
       return [refusedPart(asking, reply, { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })]
@@ -266,10 +266,6 @@ function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['
   return { ask: reply.ask, request: reply.row, body, coverage, again: reply.again }
 }
 
-function nothing(asking: Asking, reply: Reply): Answered['coverage'] {
-  return settleWhole(reply.ask, 'empty', null, askedOf(asking, reply))
-}
-
 function failed(asking: Asking, reply: Reply): Answered {
   const covered = knownOf(asking, reply.ask).coverage.filter(({ state }) => state !== 'failed')
   return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
@@ -278,14 +274,8 @@ function failed(asking: Asking, reply: Reply): Answered {
 function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
   const at = asking.deps.now()
   const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
-  const requested = {
-    id: nextId(asking),
-    run: asking.id,
-    api: 'metrics',
-    url: urlOf(asking, ask),
-    at,
-    attempts: 0,
-  } as const
+  const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
+  const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
   const coverage = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
   return { ask, request: row, body: null, again: false, coverage }

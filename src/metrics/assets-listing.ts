@@ -1,3 +1,5 @@
+import { isObject, jsonOf } from '../json.ts'
+
 /** One asset of the metrics API's listing. */
 export interface ListedAsset {
   readonly id: string
@@ -13,13 +15,7 @@ export interface ListedAsset {
  * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text.
  */
 export function readAssets(text: string): ListedAsset[] | null {
-  let value: unknown
-  try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ''))
-  } catch {
-    return null
-  }
-  const list = listIn(value)
+  const list = listIn(jsonOf(text))
   if (list === null) return null
   const assets = new Map<string, ListedAsset>()
   for (const row of list) {
@@ -30,13 +26,8 @@ export function readAssets(text: string): ListedAsset[] | null {
 }
 
 function listIn(value: unknown): readonly unknown[] | null {
-  if (Array.isArray(value)) return value as readonly unknown[]
-  if (!isRecord(value)) return null
-  for (const key of ['data', 'assets']) {
-    const inner = value[key]
-    if (Array.isArray(inner)) return inner as readonly unknown[]
-  }
-  return null
+  const places = isObject(value) ? [value['data'], value['assets']] : [value]
+  return places.find((place): place is unknown[] => Array.isArray(place)) ?? null
 }
 
 function assetOf(row: unknown): ListedAsset | null {
@@ -44,7 +35,7 @@ function assetOf(row: unknown): ListedAsset | null {
     const id = String(row)
     return isId(id) ? { id, symbol: null, addresses: null, record: row } : null
   }
-  if (!isRecord(row)) return null
+  if (!isObject(row)) return null
   const symbol = textOf(row['symbol'])
   const id = textOf(row['id']) ?? symbol
   return id === null || !isId(id) ? null : { id, symbol, addresses: addressesOf(row), record: row }
@@ -64,14 +55,14 @@ function addressesOf(row: Readonly<Record<string, unknown>>): ListedAsset['addre
 /** A list of contracts, or an object from chain to address. */
 function contractsIn(value: unknown): { chain_id: string; address: string }[] {
   if (Array.isArray(value)) return value.map((row) => contractOf(row, null)).filter((row) => row !== null)
-  if (!isRecord(value)) return []
+  if (!isObject(value)) return []
   return Object.entries(value)
-    .map(([chain, inner]) => contractOf(isRecord(inner) ? inner : { address: inner }, chain))
+    .map(([chain, inner]) => contractOf(isObject(inner) ? inner : { address: inner }, chain))
     .filter((row) => row !== null)
 }
 
 function contractOf(row: unknown, key: string | null): { chain_id: string; address: string } | null {
-  if (!isRecord(row)) return null
+  if (!isObject(row)) return null
   const chain = textOf(row['chain_id']) ?? textOf(row['chain']) ?? textOf(row['network']) ?? key
   const address = textOf(row['address']) ?? textOf(row['contract_address'])
   return chain === null || address === null ? null : { chain_id: chain, address }
@@ -80,8 +71,4 @@ function contractOf(row: unknown, key: string | null): { chain_id: string; addre
 function textOf(value: unknown): string | null {
   if (typeof value === 'string' && value !== '') return value
   return typeof value === 'number' ? String(value) : null
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -7,12 +7,13 @@ import { assetsUrl } from './api.ts'
 import { describeOutcome, type Outcome } from '../net/outcome.ts'
 import { heldAssets, writeAssets } from './assets-table.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
+import { withoutPoints } from '../ledger/draft.ts'
 import { Engine } from '../store/engine.ts'
 import type { Connection } from '../ledger/connection.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { canonical } from '../ledger/entry.ts'
 import { heldPassing } from '../ledger/held.ts'
-import { assetsFile } from '../store/layout.ts'
+import { assetsFile, versioned } from '../store/layout.ts'
 import type { Run } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { providerOf } from '../ledger/provider.ts'
@@ -65,11 +66,11 @@ export async function refreshAssets({ run, connection, engine, ask }: Listing): 
     async (ticket) => {
       const rows = assets === null || assets.length === 0 ? [] : await freshRows(ledger, await engine(), assets)
       fresh = rows.length
-      const name = `${String(ticket.version).padStart(10, '0')}-${run.id}`
+      const name = versioned(ticket.version, run.id)
       const temporary = `assets-${name}.parquet`
       if (fresh > 0) await writeAssets(await engine(), rows, spool.file(temporary), ticket.committed_at)
-      const about = { table: 'metric_assets', label: '', metric: null, interval: null, digest: null, meta: {} } as const
-      const staged = { ...about, temporary: spool.path(temporary), path: assetsFile(name), min_t: null, max_t: null }
+      const about = { ...withoutPoints, table: 'metric_assets', label: '', meta: {} }
+      const staged = { ...about, temporary: spool.path(temporary), path: assetsFile(name) }
       return {
         job: 'fetch',
         run: run.id,

@@ -1,4 +1,5 @@
 import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
+import { footerOf } from '../ledger/draft.ts'
 import { convert } from '../points/convert.ts'
 import {
   type Body,
@@ -18,10 +19,9 @@ import {
   type SeriesRow,
   type Verified,
   type Violation,
-  footerSchema,
 } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, sortViolations } from '../ledger/held.ts'
-import { inLake, pointsFile, recentFile } from '../store/layout.ts'
+import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { isRecent, type Partition, partitionsOf, sharesMeta } from '../points/files.ts'
 import { weekdayOf } from '../points/spacing.ts'
 import { freshValueTypes } from '../points/value-types.ts'
@@ -133,10 +133,10 @@ async function convertAll(
   const { spool } = connection
   const { timestamp, weekStart } = context.input.settings.metrics
   const held = liveFiles(ledger, { table: 'points' })
-  const name = `${String(ticket.version).padStart(10, '0')}-${context.id}`
+  const name = versioned(ticket.version, context.id)
   const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))))
   const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
-  const metadata = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
+  const metadata = footerOf(ticket)
   const observedAt = BigInt(ticket.committed_at)
   const result = await convert(await context.engine(), { parts, recent, timestamp, weekStart, observedAt, metadata })
   made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import type { Endpoint } from '../catalog/catalogue.ts'
+import { isNameless } from '../catalog/catalogue.ts'
 import type { Wanted } from '../catalog/series.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
+import { jsonOf } from '../json.ts'
 import { readText, sizeOf } from '../store/files.ts'
 import { day } from '../time.ts'
 import { metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
@@ -26,11 +27,7 @@ const seconds = z.number().min(0).max(longest)
 
 /** Reads percentiles of a lag, wherever in the body they stand under a name such as `p50` and `p95`; null for what has none. */
 export function readLagStats(text: string): LagHint | null {
-  try {
-    return hintIn(JSON.parse(text), depth)
-  } catch {
-    return null
-  }
+  return hintIn(jsonOf(text), depth)
 }
 
 function hintIn(value: unknown, deep: number): LagHint | null {
@@ -56,9 +53,10 @@ export async function askLagStats(
   const { settings, catalogue } = provider
   const hints = new Map<string, LagHint>()
   const template = catalogue.wire.metadata?.stats
-  const isNamed = ({ path, placeholders }: Endpoint): boolean =>
-    placeholders.length === 0 || settings.metrics.paths[path] !== undefined
-  const series = new Map(wanted.filter(({ endpoint }) => isNamed(endpoint)).map((one) => [one.endpoint.path, one]))
+  const { paths } = settings.metrics
+  const series = new Map(
+    wanted.filter(({ endpoint }) => !isNameless(endpoint, paths)).map((one) => [one.endpoint.path, one]),
+  )
   if (template === undefined || series.size === 0) return hints
   const how = { perMinute: metadataPerMinute, retry: { ...metadataRetries, attempts: 1, limitedAttempts: 1 } }
   await askBeside(metricsAccess(provider, largest), deps, how, async ({ ask, base, file }) => {

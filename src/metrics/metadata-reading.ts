@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Wire } from '../catalog/wire.ts'
+import { jsonOf } from '../json.ts'
 import { type Instant, parseInstant } from '../time.ts'
 
 /** What a provider says of a path: the values that each parameter takes, by query key, and where history begins. */
@@ -29,7 +30,7 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>):
       .nullish()
       .catch(null),
   })
-  const { data } = body.safeParse(parsed(text))
+  const { data } = body.safeParse(jsonOf(text))
   if (data === undefined) return null
   const lists = data[keys.parameters] as Record<string, string[]>
   const range = data[keys.timerange] as Record<string, Instant | null | undefined> | null | undefined
@@ -37,13 +38,5 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>):
     // Sorted: another order says nothing new.
     parameters: Object.fromEntries(Object.entries(lists).map(([key, list]) => [key, [...new Set(list)].toSorted()])),
     min: range?.[keys.min] ?? null,
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''))
-  } catch {
-    return undefined
   }
 }

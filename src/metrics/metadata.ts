@@ -1,6 +1,6 @@
 import { readText, sizeOf } from '../store/files.ts'
 import pLimit from 'p-limit'
-import type { Endpoint } from '../catalog/catalogue.ts'
+import { type Endpoint, isNameless } from '../catalog/catalogue.ts'
 import type { Wire } from '../catalog/wire.ts'
 import { matchPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
@@ -44,7 +44,7 @@ const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: re
 
 /** What the lake holds. */
 export function heldMetadata(ledger: Ledger): Metadata {
-  return new Map(heldStates(ledger, prefix, dated).map(([key, value]) => [key.slice(prefix.length), value]))
+  return new Map(heldStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
 }
 
 /** Paths to be asked for; those with unmapped names apart. */
@@ -67,9 +67,7 @@ export function metadataDue(
   const due = (unmapped: boolean): string[] => {
     if (catalogue.wire.metadata === null || !isOld(absent)) return []
     const wanted = selections.flatMap(({ paths }) => matchPaths(catalogue, paths ?? ['*']))
-    const isUnmapped = ({ placeholders, path }: Endpoint) =>
-      placeholders.length > 0 && settings.metrics.paths[path] === undefined
-    const names = wanted.filter((endpoint) => isUnmapped(endpoint) === unmapped)
+    const names = wanted.filter((endpoint) => isNameless(endpoint, settings.metrics.paths) === unmapped)
     return [...new Set(names.map((endpoint) => wirePathOf(settings.metrics, endpoint)))].filter((path) =>
       isOld(`${prefix}${path}`),
     )

@@ -55,10 +55,7 @@ export interface Ask {
 }
 
 /** A series that is not asked, with the reason. */
-export interface Blocked {
-  readonly series: Series
-  readonly endpoint: Endpoint
-  readonly interval: Interval
+export interface Blocked extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
   readonly window: Window
   readonly reason: string
   /** What was said of it before, by a refusal that stands or by metadata; null where a name is not mapped. */
@@ -113,9 +110,11 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   for (const want of wanted) {
     const known = held.get(want.series.id)
     const interval = want.series.interval ?? known?.settled ?? '24h'
-    const horizon = memo(horizons, `${want.endpoint.path} ${interval}`, () =>
-      horizonOf(limits.eager ? unassumed(want.endpoint) : want.endpoint, interval, now, limits.weekStart),
-    )
+    const key = `${want.endpoint.path} ${interval}`
+    const horizon =
+      horizons.get(key) ??
+      horizonOf(limits.eager ? unassumed(want.endpoint) : want.endpoint, interval, now, limits.weekStart)
+    horizons.set(key, horizon)
     const range = {
       since: ceil(want.since ?? historyStart, interval, limits.weekStart),
       until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.settled),
@@ -373,12 +372,4 @@ function notesOf(wanted: readonly Wanted[]): string[] {
   const [only] = supply
   const other = only === 'usd' ? 'native' : 'usd'
   return [`supply/current_pit is selected in ${only} only; price_usd also needs ${other} (--currencies native,usd)`]
-}
-
-function memo<K, V>(cache: Map<K, V>, key: K, make: () => V): V {
-  const known = cache.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  cache.set(key, made)
-  return made
 }

@@ -1,11 +1,10 @@
-import { isThere } from '../store/files.ts'
-import { type Catalogue, type Dimension, dimensions, type Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, type Dimension, dimensions, type Endpoint, isNameless } from '../catalog/catalogue.ts'
 import { checkSelections, expand, matchPaths, type Selection, type Series } from '../catalog/series.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { runName } from '../ledger/job.ts'
 import type { Provider } from '../ledger/entry.ts'
 import { heldAnswers, heldSeries } from '../ledger/held.ts'
-import { inLake, places } from '../store/layout.ts'
+import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
@@ -55,7 +54,7 @@ export async function preparePlan(
 ): Promise<Prepared> {
   const { settings, catalogue, selections } = input
   checkSelections(catalogue, selections)
-  using ledger = lakeExists(settings.data) ? await Ledger.openToRead(settings.data) : null
+  using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
   const answers = asking === null ? [] : await askedNow(input, ledger, asking)
   const held = ledger === null ? new Map() : heldMetadata(ledger)
   const metadata = mergeMetadata(held, answers, input.now)
@@ -121,7 +120,7 @@ export async function planOn(
 
 /** Selections of every series that the lake was ever asked for, each from where it begins there; none without a lake. */
 export async function heldSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
-  if (!lakeExists(data)) return []
+  if (!isBegun(data)) return []
   using ledger = await Ledger.openToRead(data)
   const answers = heldAnswers(ledger)
   const found = new Map<string, Selection & { readonly assets: string[] }>()
@@ -153,11 +152,6 @@ function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['o
   })
 }
 
-/** Whether the folder holds a lake. */
-export function lakeExists(root: string): boolean {
-  return isThere(inLake(root, places.ledger)) || isThere(inLake(root, places.journal))
-}
-
 /** Placeholders are names of the sandbox only; whoever else listens on this machine shows itself with its answers. */
 function mayTakePlaceholders({ metrics }: Settings, provider: Provider | null): boolean {
   if (metrics.url === null) return true
@@ -183,7 +177,7 @@ export function unmapped(
   endpoint: Endpoint,
 ): string | null {
   const { paths, exchanges } = settings.metrics
-  if (endpoint.placeholders.length > 0 && paths[endpoint.path] === undefined)
+  if (isNameless(endpoint, paths))
     return `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`
   if (exchange !== null && catalogue.placeholderExchanges.has(exchange) && exchanges[exchange] === undefined)
     return `${placeholderReason} exchange ${exchange}: map it under metrics.exchanges`

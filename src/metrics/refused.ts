@@ -1,4 +1,5 @@
 import type { CoverageRow } from '../ledger/entry.ts'
+import { isPlain } from '../ledger/coverage.ts'
 import { type Ask, horizonOf } from './plan.ts'
 import { alarmPatience, alarmReason, type RefusalScope, type Standing, withdrawnReason } from '../ledger/refusals.ts'
 import { day, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
@@ -23,7 +24,7 @@ export function settleRefusal(
   { points, coverage, standing }: Known,
   asked: Asked,
 ): CoverageRow[] {
-  const proven = coverage.filter(({ state, reason }) => (state === 'covered' && reason === null) || state === 'empty')
+  const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
   const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
     settleWhole(ask, state, reason, asked).flatMap((row) =>
       minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),

@@ -1,12 +1,13 @@
 import type { Outcome } from '../net/outcome.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../ledger/entry.ts'
 import type { Ask } from './plan.ts'
+import { type Ended, endedBy } from '../ledger/ended.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
 import type { BatchResult } from './answered.ts'
 import type { AskingState, StoppedBy } from './asking-state.ts'
 
 /** What scripts read; names are relied on. */
-export interface IngestSummary {
+export interface IngestSummary extends Ended<StoppedBy> {
   readonly run: string
   readonly version: number
   readonly requests: number
@@ -19,11 +20,6 @@ export interface IngestSummary {
   readonly accepted: number
   /** Series that have points and are refused now. */
   readonly refused: number
-  readonly stopped_by: StoppedBy | null
-  /** When a spent quota comes back, ISO text. */
-  readonly resume_at: string | null
-  /** What the provider said when it ended the run. */
-  readonly words: string | null
 }
 
 /** How many windows of each state the rows tell of. */
@@ -45,7 +41,7 @@ export class Tally {
   #bytes = 0
   readonly #refused = new Set<string>()
   #stopped: AskingState['stopped'] = null
-  readonly #windows: Record<CoverageState, number> = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
+  readonly #windows = windowsOf([])
 
   constructor(version: number) {
     this.#version = version
@@ -62,10 +58,10 @@ export class Tally {
     this.#files += version.files_added
     for (const violation of violations) this.#violations.add(violationId(violation))
     for (const id of accepted) this.#accepted.add(id)
-    for (const { series, state, reason } of coverage)
+    for (const { series, state, reason } of coverage) {
+      this.#windows[state]++
       if (state === 'failed' && isOfHeld(reason)) this.#refused.add(series)
-    const windows = windowsOf(coverage)
-    for (const state of ['covered', 'empty', 'unsupported', 'failed'] as const) this.#windows[state] += windows[state]
+    }
   }
 
   answered(ask: Ask, outcome: Outcome): void {
@@ -84,7 +80,6 @@ export class Tally {
   }
 
   summary(run: string): IngestSummary {
-    const until = this.#stopped?.until ?? null
     return {
       run,
       version: this.#version,
@@ -95,9 +90,7 @@ export class Tally {
       violations: this.#violations.size,
       accepted: this.#accepted.size,
       refused: this.#refused.size,
-      stopped_by: this.#stopped?.by ?? null,
-      resume_at: until === null ? null : new Date(until).toISOString(),
-      words: this.#stopped?.words ?? null,
+      ...endedBy(this.#stopped),
     }
   }
 }

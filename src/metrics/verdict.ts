@@ -1,27 +1,16 @@
 import { gravestOf, LakeError } from '../errors.ts'
-import { howToGoOn } from '../net/outcome.ts'
+import { type Ended, endedEarly } from '../ledger/ended.ts'
 import type { IngestSummary } from './tally.ts'
 
-/** What every job that asks for points says of whom it asked. */
-export function refusedKey({ stopped_by, words }: Pick<IngestSummary, 'stopped_by' | 'words'>): LakeError | null {
-  if (stopped_by !== 'unauthorised') return null
-  const next = 'check PITLAKE_METRICS_KEY'
-  return new LakeError('unauthorised', { subject: 'the provider refuses the key', got: words || undefined, next })
-}
-
-/** The same of what else ended it early. */
-export function stoppedEarly(summary: Pick<IngestSummary, 'stopped_by' | 'words' | 'resume_at'>): LakeError | null {
-  const { stopped_by, words, resume_at } = summary
-  if (stopped_by === null || stopped_by === 'unauthorised') return null
-  if (stopped_by !== 'unreachable')
-    return new LakeError('stopped', { subject: `stopped early (${stopped_by})`, next: howToGoOn(resume_at) })
+/** What every job that asks for points says where it ended early. */
+export function stoppedEarly(summary: Ended): LakeError | null {
   const next = 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again'
-  return new LakeError('incomplete', { subject: 'the provider cannot be reached', got: words || undefined, next })
+  return endedEarly('metrics', summary, { subject: 'the provider cannot be reached', next })
 }
 
 /** The error that a fetch ends with after its work, with what to do next; null where all is well. */
 export function verdict(summary: IngestSummary): LakeError | null {
-  return gravestOf([refusedKey(summary), differing(summary), stoppedEarly(summary), unsettled(summary)])
+  return gravestOf([differing(summary), stoppedEarly(summary), unsettled(summary)])
 }
 
 function differing({ violations }: IngestSummary): LakeError | null {

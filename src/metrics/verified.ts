@@ -1,5 +1,6 @@
 import type { BodyResult } from '../points/conversion.ts'
 import type { CoverageRow, Verified, Violation } from '../ledger/entry.ts'
+import { isPlain } from '../ledger/coverage.ts'
 import { heldCoverage } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { minus, type Window } from '../windows.ts'
@@ -71,10 +72,6 @@ export function keepingProven(ledger: Ledger, coverage: readonly CoverageRow[]):
     plain.set(row.series, [...proven, row])
     return [row]
   })
-}
-
-function isPlain({ state, reason }: CoverageRow): boolean {
-  return state === 'covered' && reason === null
 }
 
 /** Why the last answer of a series could not be used, by series. */

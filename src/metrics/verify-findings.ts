@@ -8,8 +8,8 @@ import { orNull, real, text } from '../ledger/shape.ts'
 import { Engine, quoteList, type Row } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ask } from './plan.ts'
-import { formatInstant } from '../time.ts'
-import { minus, type Window } from '../windows.ts'
+import { formatInstant, formatMillis } from '../time.ts'
+import { minus } from '../windows.ts'
 import type { BatchResult } from './answered.ts'
 import { resultOfKind, type VerifyResult, verifyResults } from './verified.ts'
 
@@ -100,7 +100,10 @@ export class Findings {
       const reason = this.#unused.get(series.id)
       if (rest === undefined) continue
       if (reason === undefined && stopped) left++
-      else failures.push({ series: series.id, ...spelled(rest), reason: reason ?? 'no answer' })
+      else {
+        const [since, until] = [formatInstant(rest.since), formatInstant(rest.until)]
+        failures.push({ series: series.id, since, until, reason: reason ?? 'no answer' })
+      }
     }
     return { verified: asks.length - failures.length - left, failures, left }
   }
@@ -122,8 +125,8 @@ export class Findings {
         result: resultOfKind(kind),
         stored,
         offered,
-        stored_at: stored_at === null ? null : iso(stored_at),
-        offered_at: iso(asked?.request.asked_at ?? offered_at),
+        stored_at: stored_at === null ? null : formatMillis(stored_at),
+        offered_at: formatMillis(asked?.request.asked_at ?? offered_at),
         stored_request: broughtBy(requests, t, stored_at),
         offered_request: request,
         provider_request: asked?.provider ?? null,
@@ -131,14 +134,6 @@ export class Findings {
       }
     })
   }
-}
-
-function spelled({ since, until }: Window): { since: string; until: string } {
-  return { since: formatInstant(since), until: formatInstant(until) }
-}
-
-function iso(micros: number): string {
-  return new Date(micros / 1000).toISOString()
 }
 
 /** The requests of a series that were answered, the latest first. */

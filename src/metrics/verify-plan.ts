@@ -3,6 +3,7 @@ import { globTest } from '../catalog/globs.ts'
 import { matchPaths } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
+import { isPlain } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../ledger/held.ts'
 import { heldVerified } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -36,10 +37,8 @@ export interface Choice {
 /** The plan, and how much of what could be asked it is. */
 export interface Chosen {
   readonly plan: Plan
-  /** Windows that the scope holds, and those of them that this round had asked again before. */
+  /** Windows that the scope holds. */
   readonly windows: number
-  readonly done: number
-  readonly endpoints: number
 }
 
 interface Candidate {
@@ -63,22 +62,14 @@ export function chooseWindows(ledger: Ledger, choice: Choice): Chosen {
   const endpoints = new Set(candidates.map(({ ask }) => ask.endpoint.path)).size
   const series = new Set(asks.map((ask) => ask.series.id)).size
   const totals = totalsOf(series, asks.length, asks, settings.metrics)
-  const notes = [statement(asks, { windows, done, endpoints, budget }), ...[...left].map(([why, n]) => told(why, n))]
-  return { plan: { asks, blocked: [], totals, notes }, windows, done, endpoints }
-}
-
-function statement(
-  asks: readonly Ask[],
-  { windows, done, endpoints, budget }: Omit<Chosen, 'plan'> & { readonly budget: number | null },
-): string {
   const number = (value: number) => value.toLocaleString('en-US')
   const before = done === 0 ? '' : `, ${number(done)} done before the last run ended`
   const limit = budget === null ? 'no budget (--all)' : `a budget of ${number(budget)} credits`
-  return `asks ${number(asks.length)} of ${number(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`
-}
-
-function told(why: string, series: number): string {
-  return `${series.toLocaleString('en-US')} series are left out: ${why}`
+  const notes = [
+    `asks ${number(asks.length)} of ${number(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
+    ...[...left].map(([why, own]) => `${number(own)} series are left out: ${why}`),
+  ]
+  return { plan: { asks, blocked: [], totals, notes }, windows }
 }
 
 interface Candidates {
@@ -152,7 +143,7 @@ function windowsOf(
   { catalogue, settings, scope }: Choice,
 ): Window[] {
   const endpoint = catalogue.endpoints.get(series.metric)
-  const plain = rows.filter(({ state, reason }) => state === 'covered' && reason === null)
+  const plain = rows.filter(isPlain)
   if (plain.length === 0 || series.points <= 0) return []
   if (endpoint?.overlap === 'fixed_range') return plain.filter((row) => wasAskedAlone(ledger, row))
   const grid = (at: Instant) => ceil(at, storedInterval(series), settings.metrics.weekStart)

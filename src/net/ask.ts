@@ -8,18 +8,14 @@ import {
   nextSlot,
   parked,
 } from './governor.ts'
-import type { Http, Reply } from './http.ts'
-import type { Outcome, Parameter } from './outcome.ts'
+import type { Http, HttpRequest, Reply } from './http.ts'
+import type { Outcome } from './outcome.ts'
 import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
 
 /** One thing to ask: where, into which file, and what a refusal may name. */
-export interface AskRequest {
+export interface AskRequest extends Omit<HttpRequest, 'signal'> {
   /** The caller's name for it, repeated in events. */
   readonly id: string
-  readonly url: string
-  readonly file: string
-  readonly etag?: string | undefined
-  readonly parameters?: readonly Parameter[] | undefined
   /** Requests of different buckets have limits of their own; all are in `data` unless said. */
   readonly bucket?: string | undefined
 }

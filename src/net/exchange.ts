@@ -58,7 +58,7 @@ export function openLine(options: Pick<HttpOptions, 'base' | 'connections' | 'ti
         return { kind: 'answer', status, headers: answer.headers, body: kept ?? (await readAll(answer.body)) }
       } catch (error) {
         if (error instanceof LakeError || isDiskError(error)) throw error
-        return { kind: 'fault', ...faultOf(error) }
+        return { kind: 'fault', ...rootOf(error) }
       }
     },
     [Symbol.asyncDispose]: async () => await dispatcher.destroy(),
@@ -94,9 +94,4 @@ async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-function faultOf(error: unknown): { code: string; words: string } {
-  const { code, message } = rootOf(error)
-  return { code, words: [code, message].filter(Boolean).join(': ') }
 }

@@ -20,37 +20,6 @@ export type GovernorEvent =
   /** A request that ended without an answer. */
   | { readonly kind: 'lost'; readonly at: number; readonly ticket: number }
 
-/** All that one API's governor knows; a plain value, changed only by `governor`. */
-export interface Governor {
-  readonly perMinute: number
-  /** Learned from headers: `limit` requests a `windowMs`; null while no header told. */
-  readonly limit: number | null
-  readonly windowMs: number
-  /** Requests ever sent, and those still under way. */
-  readonly sent: number
-  readonly inFlight: number
-  /** `sent` may not pass this before `resetAt`, by the newest answer. */
-  readonly allowance: number | null
-  /** The number of the newest request that was answered. */
-  readonly toldTicket: number
-  readonly resetAt: number | null
-  /** Since when `resetAt` stands still. A fixed window's does; a sliding window's or a bucket's moves along. */
-  readonly resetSince: number
-  readonly fixed: boolean | null
-  /** The instant for which the last request was due. */
-  readonly slot: number | null
-  readonly firstAt: number | null
-  readonly dailyRemaining: number | null
-  readonly blockedUntil: number
-  readonly parkedUntil: number | null
-  /** Share of the rate in use after refusals, the share that was last refused, and when it last changed. */
-  readonly factor: number
-  readonly ceiling: number
-  readonly changedAt: number
-  readonly refusals: number
-  readonly refusedTicket: number
-}
-
 const minuteMs = 60_000
 /** A reset this near still means a window of a minute: clocks differ and seconds are rounded. */
 const nearMs = 90_000
@@ -67,24 +36,31 @@ const mostWaits = 2
 /** Seconds in headers are rounded down: one more is waited. */
 const marginMs = 1_000
 
-/** A governor that has seen nothing. */
-export function newGovernor(options: GovernorOptions): Governor {
+/** All that one API's governor knows, nothing yet. */
+export function newGovernor({ perMinute }: GovernorOptions) {
   return {
-    perMinute: options.perMinute,
-    limit: null,
+    perMinute,
+    /** Learned from headers: `limit` requests a `windowMs`; null while no header told. */
+    limit: null as number | null,
     windowMs: minuteMs,
+    /** Requests ever sent, and those still under way. */
     sent: 0,
     inFlight: 0,
-    allowance: null,
+    /** `sent` may not pass this before `resetAt`, by the newest answer. */
+    allowance: null as number | null,
+    /** The number of the newest request that was answered. */
     toldTicket: 0,
-    resetAt: null,
+    resetAt: null as number | null,
+    /** Since when `resetAt` stands still. A fixed window's does; a sliding window's or a bucket's moves along. */
     resetSince: 0,
-    fixed: null,
-    slot: null,
-    firstAt: null,
-    dailyRemaining: null,
+    fixed: null as boolean | null,
+    /** The instant for which the last request was due. */
+    slot: null as number | null,
+    firstAt: null as number | null,
+    dailyRemaining: null as number | null,
     blockedUntil: 0,
-    parkedUntil: null,
+    parkedUntil: null as number | null,
+    /** Share of the rate in use after refusals, the share that was last refused, and when it last changed. */
     factor: 1,
     ceiling: 1,
     changedAt: 0,
@@ -92,6 +68,9 @@ export function newGovernor(options: GovernorOptions): Governor {
     refusedTicket: 0,
   }
 }
+
+/** A plain value, changed only by `governor`. */
+export type Governor = Readonly<ReturnType<typeof newGovernor>>
 
 /** The state after the event; nothing is changed in place. */
 export function governor(state: Governor, event: GovernorEvent): Governor {
@@ -136,9 +115,10 @@ export function currentRate(state: Governor, now: number): number {
 
 function afterSending(state: Governor, at: number): Governor {
   const gap = spacing(state, at)
-  // A timer that fires late must not lower the rate: the grid stands still, up to a small debt.
+  // A timer that fires late must not lower the rate: the grid stands still, up to a small debt. It begins with that debt,
+  // so that a few questions need not wait for each other.
   const debt = Math.min(state.windowMs * 0.005, 3 * gap)
-  const due = state.slot === null ? at : Math.min(at, Math.max(state.slot + gap, at - debt))
+  const due = state.slot === null ? at - debt : Math.min(at, Math.max(state.slot + gap, at - debt))
   return {
     ...state,
     sent: state.sent + 1,

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Dispatcher, EnvHttpProxyAgent as ProxyAgent, errors as Errors } from 'undici'
+import { isLoopback } from '../config/settings.ts'
 import { LakeError } from '../errors.ts'
 import { redact } from '../secrets/secrets.ts'
 import { DecodingError, emptyCompressed, readStart, spoolBody } from './body.ts'
@@ -16,14 +17,6 @@ Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).p
 export interface KeyHeader {
   readonly name: 'X-Api-Key' | 'Authorization'
   readonly key: string
-}
-
-/** How long each part of one request may take, in milliseconds. */
-export interface Timeouts {
-  readonly connectMs: number
-  readonly firstByteMs: number
-  readonly idleMs: number
-  readonly totalMs: number
 }
 
 /** The values of the usual proxy variables, where they are set. */
@@ -52,8 +45,10 @@ export interface HttpOptions {
   readonly now: () => number
 }
 
-/** The timeouts where configuration says nothing. */
-const usualTimeouts: Timeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000 }
+/** How long each part of one request may take where nobody says otherwise, in milliseconds. */
+const usualTimeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000 }
+
+type Timeouts = Readonly<typeof usualTimeouts>
 
 /** One GET. The body of a 200 goes to `file`, which exists afterwards only if the outcome is `body`. */
 export interface HttpRequest {
@@ -109,7 +104,7 @@ function timeoutsOf(options: Pick<HttpOptions, 'timeouts'>): Timeouts {
 export function createDispatcher(
   options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>,
 ): Dispatcher {
-  const { protocol, hostname } = new URL(options.base)
+  const { protocol } = new URL(options.base)
   const { proxy } = options
   const timeouts = timeoutsOf(options)
   const chosen = (protocol === 'https:' ? proxy.https : proxy.http) || proxy.all || ''
@@ -123,12 +118,8 @@ export function createDispatcher(
     // Empty text, not undefined: what is not given must not be looked up in the process's environment.
     httpProxy: chosen,
     httpsProxy: chosen,
-    noProxy: isLoopback(hostname) ? '*' : (proxy.none ?? ''),
+    noProxy: isLoopback(options.base) ? '*' : (proxy.none ?? ''),
   })
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
 }
 
 /** Passwords of proxies are secrets like the key. */
@@ -248,11 +239,9 @@ async function land(flight: Flight, { status, headers, body }: Landing, at: numb
 /** What went wrong below HTTP, in one word for the program and one line for people. */
 function fault(flight: Flight, error: unknown, status: number | null): Outcome {
   if (flight.request.signal?.aborted) return { kind: 'stopped', by: 'signal' }
-  const { code, message } = rootOf(error)
+  const { code, words } = rootOf(error)
   const reason: AgainReason = flight.deadline.aborted ? 'timeout' : reasonOf(code, error, status !== null)
-  const detail = flight.deadline.aborted
-    ? 'the whole request took too long'
-    : [code, message].filter(Boolean).join(': ')
+  const detail = flight.deadline.aborted ? 'the whole request took too long' : words
   return {
     kind: 'again',
     reason,
@@ -263,11 +252,12 @@ function fault(flight: Flight, error: unknown, status: number | null): Outcome {
   }
 }
 
-/** The code and the words of the error that all others around it come from. */
-export function rootOf(error: unknown): { code: string; message: string } {
+/** The code of the error that all others around it come from, and what it says with it. */
+export function rootOf(error: unknown): { readonly code: string; readonly words: string } {
   const first = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as unknown) : error
   const { code, message } = first as { code?: unknown; message?: unknown }
-  return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' }
+  const said = [code, message].filter((part) => typeof part === 'string' && part !== '')
+  return { code: typeof code === 'string' ? code : '', words: said.join(': ') }
 }
 
 const connectCodes = new Set([

@@ -40,7 +40,8 @@ export function readLimits(headers: Headers, now: number): LimitSigns {
   // Clocks differ: an absolute instant is measured against the provider's own clock wherever it shows it.
   const clock = dateOf(headers) ?? now
   return {
-    limit: positive(number(headers, 'limit')),
+    // A limit of nothing is none.
+    limit: number(headers, 'limit') || null,
     remaining: number(headers, 'remaining'),
     resetMs: distance(rateHeader(headers, 'reset'), clock),
     retryAfterMs: distance(header(headers, 'retry-after'), clock),
@@ -85,8 +86,4 @@ function number(headers: Headers, what: string): number | null {
 function leading(text: string | null): number | null {
   const match = text === null ? null : /^\d{1,15}(?![\d.])/.exec(text)
   return match ? Number(match[0]) : null
-}
-
-function positive(value: number | null): number | null {
-  return value !== null && value > 0 ? value : null
 }

@@ -1,3 +1,4 @@
+import { jsonOf } from '../json.ts'
 import { redact, withoutHalfKey } from '../secrets/secrets.ts'
 import { formatInstant, type Instant, instantOf } from '../time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './limits.ts'
@@ -167,17 +168,9 @@ function codeOf(text: string, secrets: readonly string[]): string | null {
 
 /** The first of these members of a JSON body that is such a text. */
 function stringIn(text: string, paths: readonly (readonly string[])[], shape: RegExp): string | null {
-  if (!/^\s*[{[]/.test(text)) return null
-  try {
-    const body: unknown = JSON.parse(text)
-    for (const path of paths) {
-      const found = path.reduce<unknown>(member, body)
-      if (typeof found === 'string' && shape.test(found)) return found
-    }
-  } catch {
-    return null
-  }
-  return null
+  const body = jsonOf(text)
+  const found = paths.map((path) => path.reduce<unknown>(member, body))
+  return found.find((value): value is string => typeof value === 'string' && shape.test(value)) ?? null
 }
 
 function member(value: unknown, key: string): unknown {

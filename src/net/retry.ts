@@ -1,26 +1,19 @@
 import type { Outcome } from './outcome.ts'
 
-/** How often and how long one request may be repeated. */
-export interface RetryPolicy {
+/** How often and how long one request may be repeated, where nobody says otherwise. */
+export const usualRetries = {
   /** Tries that end in a fault of transport or server, the first one included. */
-  readonly attempts: number
-  /** Tries that may end in 429; those are waited out, not failed, hence a budget of their own. */
-  readonly limitedAttempts: number
-  /** The first backoff is at most this, the next at most twice as much, and so on up to `capMs`. */
-  readonly baseMs: number
-  readonly capMs: number
-  /** Requests and own backoff of one request together; waits that the provider dictates do not count. */
-  readonly totalMs: number
-}
-
-/** The policy where configuration says nothing. */
-export const usualRetries: RetryPolicy = {
   attempts: 5,
+  /** Tries that may end in 429; those are waited out, not failed, hence a budget of their own. */
   limitedAttempts: 12,
+  /** The first backoff is at most this, the next at most twice as much, and so on up to `capMs`. */
   baseMs: 500,
   capMs: 30_000,
+  /** Requests and own backoff of one request together; waits that the provider dictates do not count. */
   totalMs: 900_000,
 }
+
+export type RetryPolicy = Readonly<typeof usualRetries>
 
 /** What one request has cost so far. */
 export interface Tries {

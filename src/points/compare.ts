@@ -5,7 +5,7 @@ import { endSql } from '../intervals-sql.ts'
 import type { Instant } from '../time.ts'
 import type { Existing, PartJob, Tally } from './conversion.ts'
 import type { Loaded } from './stage.ts'
-import { type Ordered, paramsText } from './order.ts'
+import { identityOf, type Ordered } from './order.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
 import { computedSql } from './stored-clocks.ts'
@@ -104,9 +104,8 @@ function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
 function seriesRows(ordered: readonly Ordered[]): object[] {
   const rows = new Map<number, object>()
   for (const { rank, p, part, body } of ordered) {
-    const { asset, currency, exchange, network, params } = body.series
     const { metric, interval } = part
-    rows.set(rank, { rank, part: p, metric, interval, asset, currency, exchange, network, params: paramsText(params) })
+    rows.set(rank, { rank, part: p, metric, interval, ...identityOf(body.series) })
   }
   return [...rows.values()]
 }

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
@@ -27,6 +28,8 @@ import type { Violation } from '../ledger/entry.ts'
 
 /** So long bodies are written straight to their partition's file where that can be proved. */
 const usuallyLong = 1_000_000
+/** How many of those are written at a time: reading JSON keeps one processor busy. */
+const longAtOnce = 2
 
 /**
  * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
@@ -42,15 +45,21 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
     const parts = job.parts.map((part): PartJob => ({ ...job, ...part }))
     const files: (WrittenFile | null)[] = parts.map(() => null)
     const bodies: BodyResult[][] = parts.map(() => [])
-    for (const [p, part] of parts.entries()) {
-      const ordered = order([part])
-      const direct = (await isLong(part, job.longBytes ?? usuallyLong))
-        ? await convertDirectly(session, part, ordered, lexed)
-        : null
-      if (!direct) continue
-      files[p] = direct.file
-      bodies[p] = bodyResults(ordered, direct).map(({ result }) => result)
-    }
+    const place = pLimit(longAtOnce)
+    const long = parts.map(async (part, p) => {
+      if (!(await isLong(part, job.longBytes ?? usuallyLong))) return
+      await place(async () => {
+        using own = await engine.session()
+        const ordered = order([part])
+        const direct = await convertDirectly(own, part, ordered, lexed)
+        if (!direct) return
+        files[p] = direct.file
+        bodies[p] = bodyResults(ordered, direct).map(({ result }) => result)
+      })
+    })
+    const ends = await Promise.allSettled(long)
+    // Not before all have ended: they work in the same database.
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
     const rest = parts.flatMap((part, p) => (bodies[p]?.length === part.bodies.length ? [] : [p]))
     const staged = await convertStaged(
       session,
@@ -111,7 +120,7 @@ async function writeFresh(
   const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
     const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { place: 'rank', sorted, late, minusZero, few: rows <= fewRows, out }
+    const how = { place: 'rank', sorted, late, minusZero, few: own === null || rows <= fewRows, out }
     const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
     await writePoints(session, job, dating, { source, ...how, ...recent })
     const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `

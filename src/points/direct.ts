@@ -7,7 +7,8 @@ import { fewRows } from '../store/compression.ts'
 import { contradictsConvention } from './clocks.ts'
 import { expectedRange, findHoles } from './holes.ts'
 import { fileOf, type Existing, type PartJob, type Tally, type WrittenFile } from './conversion.ts'
-import { bodyAt, type Ordered, paramsText } from './order.ts'
+import { identityColumns } from '../store/footers.ts'
+import { bodyAt, identityOf, type Ordered } from './order.ts'
 import { Proof } from './proof.ts'
 import { type Shape, shapeOf } from './shape.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
@@ -94,10 +95,7 @@ const askedColumns =
 async function meetsHeld(session: Engine, job: PartJob, ordered: readonly Ordered[]): Promise<boolean> {
   const { existing, recent } = job
   if (existing.length === 0 && recent.existing.length === 0) return false
-  const asked = ordered.map(({ body }) => {
-    const { asset, currency, exchange, network, params } = body.series
-    return { asset, currency, exchange, network, params: paramsText(params), since: body.since, until: body.until }
-  })
+  const asked = ordered.map(({ body: { series, since, until } }) => ({ ...identityOf(series), since, until }))
   const sql = statement('meets', {
     source: levelsSql(pathsOf(existing), pathsOf(recent.existing), job),
     asked: rowsSql(askedColumns, asked),
@@ -183,10 +181,8 @@ function cutsOf(ordered: readonly Ordered[]): readonly number[] {
 function bodyOf(ordered: readonly Ordered[], cuts: readonly number[], group: Part): number {
   const from = cuts[group.part - 1] ?? -Infinity
   return ordered.findLastIndex(({ body, rank }, i) => {
-    const { asset, currency, exchange, network, params } = body.series
-    const own = [asset, currency, exchange, network, paramsText(params)]
-    const theirs = [group.asset, group.currency, group.exchange, group.network, group.params]
-    if (own.some((value, at) => value !== theirs[at])) return false
+    const own = identityOf(body.series)
+    if (identityColumns.some((name) => own[name] !== group[name])) return false
     return ordered[i - 1]?.rank !== rank || (body.since ?? -Infinity) <= from
   })
 }

@@ -1,3 +1,4 @@
+import { type Identity, identityColumns } from '../store/footers.ts'
 import type { Body, PartJob } from './conversion.ts'
 
 /** A body in the order of writing: by series as the file is sorted, then by what was asked. */
@@ -37,9 +38,15 @@ export function order(parts: readonly PartJob[]): Ordered[] {
   })
 }
 
+/** A series as the columns of its points name it. */
+export function identityOf({ asset, currency, exchange, network, params }: Body['series']): Identity {
+  return { asset, currency, exchange, network, params: paramsText(params) }
+}
+
 /** Bytes that compare like the columns do, NULL last. */
 function sortKey({ series }: Body): Buffer {
-  const parts = [series.asset, series.currency, series.exchange, series.network, paramsText(series.params)]
+  const own = identityOf(series)
+  const parts = identityColumns.map((name) => own[name])
   return Buffer.concat(parts.flatMap((part) => (part === null ? [Buffer.of(0xff)] : [Buffer.from(part), Buffer.of(0)])))
 }
 

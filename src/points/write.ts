@@ -4,23 +4,25 @@ import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availab
 import { endSql, micros } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
 import { compressionSql } from '../store/compression.ts'
-import type { Body, Circumstances, PartJob, WrittenFile } from './conversion.ts'
-import { type Ordered, paramsText } from './order.ts'
+import type { Circumstances, PartJob, WrittenFile } from './conversion.ts'
+import { identityOf, type Ordered } from './order.ts'
 import { lookup, numbered, statement } from './sql.ts'
 import { type Clocks, clocksSql } from './stage.ts'
 import { type Engine, quote, quoteList } from '../store/engine.ts'
+import type { Identity } from '../store/footers.ts'
 import type { Share } from './files.ts'
 import { computedSql } from './stored-clocks.ts'
 
-/** What the series of each body, in the order of the column `body`, says of its points. */
-function identityOf(ordered: readonly Ordered[]) {
-  const perBody = (pick: (body: Body) => string | null): string => lookup(ordered.map(({ body }) => pick(body)))
+/** SQL of what the series of each body, in the order of the column `body`, says of its points. */
+function identitySql(ordered: readonly Ordered[]): Record<keyof Identity, string> {
+  const all = ordered.map(({ body }) => identityOf(body.series))
+  const perBody = (name: keyof Identity): string => lookup(all.map((one) => one[name]))
   return {
-    asset: perBody(({ series }) => series.asset),
-    currency: perBody(({ series }) => series.currency),
-    exchange: perBody(({ series }) => series.exchange),
-    network: perBody(({ series }) => series.network),
-    params: perBody(({ series }) => paramsText(series.params)),
+    asset: perBody('asset'),
+    currency: perBody('currency'),
+    exchange: perBody('exchange'),
+    network: perBody('network'),
+    params: perBody('params'),
   }
 }
 
@@ -30,7 +32,7 @@ function identityOf(ordered: readonly Ordered[]) {
  */
 export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]) {
   return {
-    ...identityOf(ordered),
+    ...identitySql(ordered),
     available: availableSql(rules, 't', interval),
     floor: floorSql(rules, 't', interval),
     backfill: `${backfillAfter(interval)}::BIGINT`,
@@ -42,13 +44,16 @@ export function literalDating({ rules, interval }: PartJob, ordered: readonly Or
 /** For points of the table `fresh`, which tells what their rules say. */
 export function stagedDating(ordered: readonly Ordered[]): ReturnType<typeof literalDating> {
   const ruled = { available: 'ruled', floor: 'floor', backfill: 'backfill', basis: 'rule_basis', trusted: 'trusted' }
-  return { ...identityOf(ordered), ...ruled }
+  return { ...identitySql(ordered), ...ruled }
 }
 
-/** SQL of metric and interval of each body's points, as leading columns. */
+/**
+ * SQL of metric and interval of each body's points, as leading columns. The metric is text: of an enum each row group would
+ * be said to hold all of its values, and no question could skip one.
+ */
 export function leadOf(ordered: readonly Ordered[]): string {
   const perBody = (name: 'metric' | 'interval'): string => lookup(ordered.map(({ part }) => part[name]))
-  return `${perBody('metric')} AS metric, ${perBody('interval')} AS "interval",`
+  return `CAST(${perBody('metric')} AS VARCHAR) AS metric, ${perBody('interval')} AS "interval",`
 }
 
 /** The points to be written. */
@@ -63,7 +68,7 @@ export interface Source {
   readonly late: boolean
   /** Whether any point may be -0.0. */
   readonly minusZero: boolean
-  /** Whether it is at most a few rows. */
+  /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
   readonly few: boolean
   /** SQL of leading columns, each with a comma; '' for none. */
   readonly lead?: string
@@ -116,23 +121,13 @@ export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, netw
 const noClocks = '0::BIGINT AS early, 0::BIGINT AS low, 0::BIGINT AS high'
 
 /** What some points come to: first and last t (seconds), `available_at` and its lag behind the interval's end (microseconds). */
-interface Bounds {
-  readonly rows: number
+interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
   readonly first: number
   readonly last: number
-  readonly min_available: number
-  readonly max_available: number
-  readonly min_lag: number
-  readonly digest: string
 }
 
 /** What the written file holds of one series in one part of time: what one body brought. */
-export interface Part extends Bounds, Clocks {
-  readonly asset: string
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
-  readonly params: string | null
+export interface Part extends Bounds, Clocks, Identity {
   /** Number of the part of time. */
   readonly part: number
   /** Points whose v is not null, and those whose v is zero. */

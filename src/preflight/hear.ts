@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { jsonOf } from '../json.ts'
 import { type Access, type BesideDeps, httpTo } from '../ledger/connection.ts'
 import { describeOutcome, type Outcome, type Parameter } from '../net/outcome.ts'
 import { readBytes, temporaryFolder } from '../store/files.ts'
@@ -60,7 +61,8 @@ export async function listening<T>(
       [value ?? ''].flat().join(', '),
     ])
     const at = 'date' in outcome && outcome.date !== null ? outcome.date : Math.floor(deps.now() / 1000)
-    return { outcome, headers: Object.fromEntries<string>(shown), bytes, body: parsed(bytes), at }
+    const body = bytes === null ? undefined : jsonOf(new TextDecoder().decode(bytes))
+    return { outcome, headers: Object.fromEntries<string>(shown), bytes, body, at }
   }
   const base = (access.settings[access.name].url ?? '').replace(/\/+$/, '')
   return await use({ base, hear, left, ended: () => ended ?? forbidden(outcomes) })
@@ -81,22 +83,8 @@ function endsAll(outcome: Outcome): boolean {
   )
 }
 
-function parsed(bytes: Uint8Array | null): unknown {
-  if (bytes === null) return undefined
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes))
-  } catch {
-    return undefined
-  }
-}
-
 /** Why an answer tells nothing. */
 export function whyNot(heard: Heard | null): string {
   if (heard === null) return 'not asked: the requests had ended before'
   return heard.outcome.kind === 'body' ? 'the body is no JSON' : describeOutcome(heard.outcome)
-}
-
-/** Whether the value is an object of JSON. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

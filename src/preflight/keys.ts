@@ -1,7 +1,8 @@
 import { dimensions, type Endpoint } from '../catalog/catalogue.ts'
+import { isObject } from '../json.ts'
 import { type QueryKey, queryKeys, type Wire } from '../catalog/wire.ts'
 import type { Window } from '../windows.ts'
-import { type Heard, isObject } from './hear.ts'
+import type { Heard } from './hear.ts'
 
 export type Keys = Wire['queryKeys']
 

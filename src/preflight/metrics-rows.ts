@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts'
 import { standardRule } from '../catalog/catalogue.ts'
 import { readAssets } from '../metrics/assets-listing.ts'
 import { readMetadata } from '../metrics/metadata-reading.ts'
@@ -5,7 +6,7 @@ import { readLimits } from '../net/limits.ts'
 import { countedSeconds, describeRule } from '../catalog/rule-kinds.ts'
 import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
 import { contradicted, type Finding, holds, type Judges, unknown, type Yaml } from './finding.ts'
-import { type Heard, isObject, whyNot } from './hear.ts'
+import { type Heard, whyNot } from './hear.ts'
 import { listsIn, wrongKeys } from './keys.ts'
 import type { MetricsSeen } from './metrics.ts'
 import { isComputed, meaningOf, type Point, pointsIn } from './timestamp.ts'
@@ -136,11 +137,8 @@ function queryKeysHold({ first, days, keys, taken, wire, windows }: MetricsSeen)
   if (wrong.length === 0) return unknown(whyNot(days))
   const how = days.outcome.kind === 'body' ? 'has no effect' : 'is refused'
   const evidence = `${wrong.map((name) => wire.queryKeys[name]).join(' and ')} ${how}${words}; no usual name is taken`
-  return {
-    ...contradicted(evidence, {}),
-    evidence: `${evidence}: set metrics.query_keys by the provider's own pages`,
-    yaml: null,
-  }
+  const next = "set metrics.query_keys by the provider's own pages"
+  return { verdict: 'contradicted', evidence: `${evidence}: ${next}`, yaml: null }
 }
 
 /** One point may be missing by itself: only a `since` that no window shows is left out. */

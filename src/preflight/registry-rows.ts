@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts'
 import type { Resource } from '../catalog/catalogue.ts'
 import { readLimits } from '../net/limits.ts'
 import { readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
@@ -5,7 +6,7 @@ import { usually } from '../registry/envelope.ts'
 import { type Fields, isFields } from '../registry/json.ts'
 import { eventKeys, pageKeys, referenceKey, snapshotKeys, yamlOf } from './registry-keys.ts'
 import { contradicted, type Finding, holds, type Judges, mergeYaml, unknown, type Yaml } from './finding.ts'
-import { type Heard, isObject, whyNot } from './hear.ts'
+import { type Heard, whyNot } from './hear.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'
 import type { RegistrySeen } from './registry.ts'
 

@@ -1,5 +1,5 @@
 import { day, type Instant } from '../time.ts'
-import { isObject } from './hear.ts'
+import { isObject } from '../json.ts'
 
 /** One point as it was sent. */
 export type Point = Readonly<Record<string, unknown>>

@@ -1,11 +1,11 @@
 import { usage } from '../errors.ts'
-import { type JobDeps, withLake } from '../ledger/job.ts'
-import { openSpool } from '../ledger/sweep.ts'
+import type { JobDeps } from '../ledger/job.ts'
 import { liesIn } from '../store/disk.ts'
 import { below } from './below.ts'
 import type { Destination } from './destination.ts'
 import type { Copied, CopyDeps } from './lake-copy.ts'
 import { lakeFolder, lakeGoing, leftOnTheWay, publishLake } from './publish-lake.ts'
+import { publishing } from './publishing.ts'
 
 /** Which lake is kept a second time, and where. */
 export interface BackupInput {
@@ -31,11 +31,8 @@ export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Prom
   if (!to.uri.includes('://') && (liesIn(root, to.uri) || liesIn(to.uri, root)))
     throw usage(`destination ${to.uri}`, { expected: 'a folder apart from the lake', got: `one with or in ${root}` })
   // What publish writes to `lake/` is the same copy: one at a time.
-  return await withLake({ root, name: 'backup', lock: 'publish' }, deps, async ({ ledger, id, begin }) => {
-    const { lake, version } = ledger.head()
-    if (lake === null)
-      throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
-    await using spool = await openSpool(root, id, deps)
+  return await publishing({ root, name: 'backup' }, deps, async ({ ledger, id, spool, begin }) => {
+    const { version } = ledger.head()
     const done = { files: 0, bytes: 0 }
     await using behind = new AsyncDisposableStack()
     // The copy must not hold a run that never ends: this one is written down behind it.
@@ -47,6 +44,6 @@ export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Prom
     const left = (await leftOnTheWay(below(to, lakeFolder))).map(({ path }) => `${lakeFolder}/${path}`)
     const gone = new Set([...going.map(({ path }) => path), ...left])
     for (const path of gone) await to.remove(path)
-    return { value: { destination: to.uri, ...copied, removed: gone.size }, stopped_by: null, error: null }
+    return { destination: to.uri, ...copied, removed: gone.size }
   })
 }

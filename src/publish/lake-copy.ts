@@ -12,7 +12,16 @@ import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
 import type { Destination } from './destination.ts'
 import { neededBy } from './lake-files.ts'
-import { atOnce, digestOf, journalAt, newestDigest, type Staged, stageJournal, Vanished } from './lake-journal.ts'
+import {
+  atOnce,
+  digestOf,
+  journalAt,
+  newestDigest,
+  type Staged,
+  stageJournal,
+  unsoundAt,
+  Vanished,
+} from './lake-journal.ts'
 
 /** From where a lake is copied to where. */
 export interface CopyInput {
@@ -67,12 +76,7 @@ export async function copyLake(input: CopyInput, deps: CopyDeps): Promise<Copied
       if (!(error instanceof Vanished)) throw error
       // A lake that goes on merges and folds: then its newest version needs that file no longer.
       if (tries === mostTries)
-        throw new LakeError('integrity', {
-          subject: `${input.from.uri}: ${error.message}`,
-          expected: 'a file that its journal names',
-          got: 'no such file',
-          next: 'run pitlake doctor where that lake is; nothing was taken over',
-        })
+        throw unsoundAt(input.from, error.message, 'a file that its journal names', 'no such file')
     } finally {
       await realDisk.remove(`${input.scratch}/${tries}`)
     }
@@ -199,12 +203,12 @@ async function bringFile(from: Destination, to: Destination, file: StampedFile, 
   if (!(await from.get(path, local))) throw new Vanished(path)
   const [size, digest] = [await sizeOf(local), await sha256File(local)]
   if (size !== bytes || !digest.startsWith(sha256))
-    throw new LakeError('integrity', {
-      subject: `${from.uri}: ${path}`,
-      expected: `${bytes} bytes, SHA-256 ${sha256.slice(0, 12)}…`,
-      got: size === bytes ? `SHA-256 ${digest.slice(0, 12)}…` : `${size} bytes`,
-      next: 'run pitlake doctor where that lake is; nothing was taken over',
-    })
+    throw unsoundAt(
+      from,
+      path,
+      `${bytes} bytes, SHA-256 ${sha256.slice(0, 12)}…`,
+      size === bytes ? `SHA-256 ${digest.slice(0, 12)}…` : `${size} bytes`,
+    )
   await to.put(path, local)
   await realDisk.remove(local)
 }

@@ -4,7 +4,7 @@ import { listStamps, readStamp, type StampedFile, stampFile } from '../ledger/st
 import { makeFolder, realDisk } from '../store/disk.ts'
 import { dataVersion, inLake, places } from '../store/layout.ts'
 import type { Destination, Published } from './destination.ts'
-import { inPlace, type Staged, Vanished } from './lake-journal.ts'
+import { inPlace, type Staged, unsoundAt, Vanished } from './lake-journal.ts'
 
 /** What a lake needs to be whole elsewhere. */
 export interface Needed {
@@ -19,12 +19,7 @@ export async function neededBy({ root, index }: Staged, from: Destination, near?
   const files = new Map<string, StampedFile>()
   const take = ({ path, bytes, sha256 }: StampedFile): void => {
     if (dataVersion(path) === undefined && !isCopy(path))
-      throw new LakeError('integrity', {
-        subject: `${from.uri}: file ${path}`,
-        expected: 'a name that this program gives',
-        got: 'another',
-        next: 'run pitlake doctor where that lake is; nothing was taken over',
-      })
+      throw unsoundAt(from, `file ${path}`, 'a name that this program gives', 'another')
     files.set(path, { path, bytes, sha256 })
   }
   for (const file of liveFiles(index)) take(file)

@@ -16,6 +16,12 @@ export const atOnce = 6
 /** Something that was listed is not there any more: the place has moved on, and is to be looked at anew. */
 export class Vanished extends Error {}
 
+/** Something at the source that is not as it should be there. */
+export function unsoundAt(from: Destination, what: string, expected: string, got: string): LakeError {
+  const next = 'run pitlake doctor where that lake is; nothing was taken over'
+  return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next })
+}
+
 /** What a place holds of a journal, up to a version. */
 export async function journalAt(place: Destination, until?: number): Promise<Listing> {
   const paths = (await place.list(places.journal)).map(({ path }) => path.slice(places.journal.length + 1))
@@ -56,12 +62,8 @@ export async function stageJournal(from: Destination, source: Listing, root: str
       if (!(error instanceof LakeError)) throw error
     }
   }
-  return await staged(
-    `${root}/all`,
-    from,
-    inForce(source).map((one) => ({ ...one, place: from })),
-    held,
-  )
+  const places = inForce(source).map((one) => ({ ...one, place: from }))
+  return await staged(`${root}/all`, from, places, held)
 }
 
 interface Placed {
@@ -123,15 +125,10 @@ async function stageRuns(root: string, from: Destination, held: Held | undefined
   const here = new Map((await held?.place.list(places.runs))?.map(({ path, bytes }) => [path, bytes]))
   const limit = pLimit(atOnce)
   const files = (await from.list(places.runs)).filter(({ path }) => /^runs\/[\w%.-]+\.jsonl$/.test(path))
-  await Promise.all(
-    files.map(
-      async ({ path, bytes }) =>
-        await limit(async () => {
-          const place = held && here.get(path) === bytes ? held.place : from
-          await place.get(path, inLake(root, path))
-        }),
-    ),
-  )
+  await limit.map(files, async ({ path, bytes }) => {
+    const place = held && here.get(path) === bytes ? held.place : from
+    await place.get(path, inLake(root, path))
+  })
 }
 
 /** The same complaint, with the place whose file it is. */

@@ -30,20 +30,9 @@ export interface LakeInput {
 export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps): Promise<Copied> {
   const { root, to, version, run, scratch, thorough = false } = input
   const from = folderAt(root, { disk: deps.disk ?? realDisk, mark: run })
-  await using held = new AsyncDisposableStack()
-  held.use(await pin(root, run, { ...deps.holder, since: deps.nowMicros() }))
-  return await copyLake(
-    {
-      from,
-      to: below(to, lakeFolder),
-      until: version,
-      mirrorOf: (lake) => `lake ${lake}`,
-      scratch,
-      near: false,
-      thorough,
-    },
-    deps,
-  )
+  await using _ = await pin(root, run, { ...deps.holder, since: deps.nowMicros() })
+  const place = { from, to: below(to, lakeFolder), scratch, near: false }
+  return await copyLake({ ...place, until: version, mirrorOf: (lake) => `lake ${lake}`, thorough }, deps)
 }
 
 /** What killed copies have left of files that were on their way to a lake. */

@@ -3,8 +3,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { heldVersions, liveFiles } from '../ledger/held.ts'
 import { pin } from '../store/pin.ts'
-import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
-import { openSpool, type Spool } from '../ledger/sweep.ts'
+import type { JobDeps } from '../ledger/job.ts'
 import { liesIn } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
 import { places } from '../store/layout.ts'
@@ -16,6 +15,7 @@ import type { Destination } from './destination.ts'
 import { type Logs, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishLake } from './publish-lake.ts'
+import { publishing, type PublishingRun } from './publishing.ts'
 import { schemaString } from './schema.ts'
 import { type PublishedTable, publishedTables } from './tables.ts'
 import { publishVersions, versionsTable } from './versions.ts'
@@ -60,29 +60,21 @@ export async function publish(
   const { root, to } = input
   if (!to.uri.includes('://') && liesIn(root, to.uri))
     throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
-  return await withLake({ root, name: 'publish', lock: 'publish' }, deps, async (run) => {
-    const { lake } = run.ledger.head()
-    if (lake === null)
-      throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+  return await publishing({ root, name: 'publish' }, deps, async (run) => {
     // What is the newest now or becomes it later is kept from vacuum, until the last file of it was read.
     await using _ = await pin(root, `${run.id}-tables`, { ...deps.holder, since: deps.nowMicros() })
-    await using spool = await openSpool(root, run.id, deps)
-    const value = await published(input, deps, run, spool, lake)
-    if (input.withLake === true) {
-      const copy = { root, to, version: value.version, run: run.id, scratch: spool.file('lake') }
-      const { version, files, bytes } = await publishLake(copy, deps)
-      return { value: { ...value, lake_copy: { version, files, bytes } }, stopped_by: null, error: null }
-    }
-    return { value, stopped_by: null, error: null }
+    const value = await published(input, deps, run)
+    if (input.withLake !== true) return value
+    const copy = { root, to, version: value.version, run: run.id, scratch: run.spool.file('lake') }
+    const { version, files, bytes } = await publishLake(copy, deps)
+    return { ...value, lake_copy: { version, files, bytes } }
   })
 }
 
 async function published(
   { root, catalogue, to, portions = usualPortions }: PublishInput,
   deps: CommitDeps & { readonly signal: AbortSignal },
-  { ledger, begin, id }: Run,
-  spool: Spool,
-  lake: string,
+  { ledger, begin, id, lake, spool }: PublishingRun,
 ): Promise<PublishSummary> {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
   using engine = await Engine.open(spool.file(places.database), {
@@ -105,19 +97,19 @@ async function published(
   }
   const mended = await requireFit(engine, to, states, at)
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
-  const writing: Writing = { to, engine, local: spool.file, mark, now: at.now, portions }
+  const writing: Writing = { ...logs, mark, now: at.now, portions }
   const done: Record<string, PublishedChange> = {}
   await begin({ version }, () => ({ version, tables: Object.keys(done).length }))
   for (const table of tables) {
     if (deps.signal.aborted) throw stopped(to)
     const state = states.get(table.name) ?? noTable
     if (table.follows !== undefined && isAsFar(state, states.get(table.follows))) continue
-    const next = await publishTable(logs, writing, table, state, at, mended)
+    const next = await publishTable(writing, table, state, at, mended)
     if (!next) continue
     states.set(table.name, next.state)
     done[table.name] = told(next.state, next.change)
   }
-  const told_versions = await publishVersions(logs, writing, states, at)
+  const told_versions = await publishVersions(writing, states, at)
   if (told_versions) done[versionsTable] = told(told_versions.state, told_versions.change)
   await publishTexts(to)
   return { destination: to.uri, lake, version, tables: done }
@@ -146,7 +138,6 @@ async function readAll(logs: Logs, names: readonly string[], lake: string): Prom
 
 /** One table's change and commit; undefined where it is as it should be. */
 async function publishTable(
-  logs: Logs,
   writing: Writing,
   table: PublishedTable,
   state: TableState,
@@ -159,7 +150,7 @@ async function publishTable(
   const step = { last: counts ? last : undefined, now: { version: at.version, at: at.at } satisfies Mark }
   const change = await changeOf(writing, { table, columns, state }, step)
   if (!change && state.version >= 0 && isSchema(state, columns)) return undefined
-  return await commitChange(logs, { name: table.name, columns, state }, change ?? { add: [], leave: [] }, at)
+  return await commitChange(writing, { name: table.name, columns, state }, change ?? { add: [], leave: [] }, at)
 }
 
 /** Whether a table tells of the lake version that another one tells of, or a later one. */

@@ -1,6 +1,4 @@
-import { usage } from '../errors.ts'
-import { type JobDeps, withLake } from '../ledger/job.ts'
-import { openSpool } from '../ledger/sweep.ts'
+import type { JobDeps } from '../ledger/job.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { day } from '../time.ts'
 import { Engine } from '../store/engine.ts'
@@ -8,6 +6,7 @@ import type { TableState } from './actions.ts'
 import type { Destination, Published } from './destination.ts'
 import { isOwnFile, logEntry, logFolder, type Logs, readCommit, readTable, requireOwn } from './log.ts'
 import { lakeGoing } from './publish-lake.ts'
+import { publishing } from './publishing.ts'
 import { publishedTables } from './tables.ts'
 import { versionsTable } from './versions.ts'
 
@@ -35,28 +34,18 @@ export interface PublishedVacuum {
 /** Takes away the published files that no kept version of a table needs, and what killed publishers left. */
 export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps): Promise<PublishedVacuum> {
   const { root, to, really, keepSeconds } = input
-  return await withLake({ root, name: 'publish vacuum', lock: 'publish' }, deps, async ({ ledger, id, begin }) => {
-    const { lake } = ledger.head()
-    if (lake === null)
-      throw usage(`lake ${root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
-    await using spool = await openSpool(root, id, deps)
+  return await publishing({ root, name: 'publish vacuum' }, deps, async ({ ledger, lake, spool, begin }) => {
     using engine = await Engine.open(':memory:', { threads: 1 })
     const logs: Logs = { to, engine, local: spool.file }
     const names = publishedTables({ ...input, files: [] }).map(({ name }) => name)
-    const going = await goingOf(
-      logs,
-      [...names, versionsTable],
-      lake,
-      Math.floor(deps.nowMicros() / 1000),
-      keepSeconds * 1000,
-    )
+    const now = Math.floor(deps.nowMicros() / 1000)
+    const going = await goingOf(logs, [...names, versionsTable], lake, now, keepSeconds * 1000)
     going.push(...(await lakeGoing(to, ledger, deps.nowMicros() - keepSeconds * 1_000_000)))
     const bytes = going.reduce((sum, file) => sum + file.bytes, 0)
     if (really) await begin({ keep_seconds: keepSeconds }, () => ({ files: going.length, bytes }))
     if (really) for (const { path } of going) await to.remove(path)
     const paths = going.map(({ path }) => path)
-    const value = { destination: to.uri, dry_run: !really, files: going.length, bytes, paths }
-    return { value, stopped_by: null, error: null }
+    return { destination: to.uri, dry_run: !really, files: going.length, bytes, paths }
   })
 }
 

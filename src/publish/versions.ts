@@ -18,7 +18,6 @@ const empty = `SELECT CAST(NULL AS BIGINT) AS lake_version, CAST(NULL AS TIMESTA
  * undefined where that stands there already.
  */
 export async function publishVersions(
-  logs: Logs,
   writing: Writing,
   states: ReadonlyMap<string, TableState>,
   at: At,
@@ -26,10 +25,8 @@ export async function publishVersions(
   const state = states.get(versionsTable) ?? noTable
   const tables = [...states].filter(([name]) => name !== versionsTable)
   const known = [...state.files.values()]
-  const before = await bring(
-    logs,
-    known.map(({ path }) => path),
-  )
+  const paths = known.map(({ path }) => path)
+  const before = await bring(writing, paths)
   const told = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
   const newest = `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version DESC) = 1)`
   const current = `(SELECT * FROM (VALUES ${told}) AS current (table_name, delta_version))`
@@ -44,7 +41,7 @@ export async function publishVersions(
   const order = ['lake_version', 'table_name']
   const written = await writeRows(writing, versionsTable, { rows, columns, where: [], order })
   const add = [await placeFile(writing, versionsTable, '0', written, {})]
-  return await commitChange(logs, { name: versionsTable, columns, state }, { add, leave: known }, at)
+  return await commitChange(writing, { name: versionsTable, columns, state }, { add, leave: known }, at)
 }
 
 /** The rows that stand there, as a SELECT over local copies. */

@@ -3,17 +3,12 @@ import { sizeOf } from '../store/files.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { columnsOf } from '../store/parquet.ts'
 import type { Add, Texts } from './actions.ts'
-import type { Destination } from './destination.ts'
+import type { Logs } from './log.ts'
 import type { Portions } from './ranges.ts'
 import { type ColumnFacts, type PublishedColumn, publishedColumns, selectList, statsOf } from './schema.ts'
 
-/** What writing data files needs. */
-export interface Writing {
-  readonly to: Destination
-  /** With the views of the lake's version in it. */
-  readonly engine: Engine
-  /** A local path for a file of this name. */
-  readonly local: (name: string) => string
+/** What writing data files needs; the views of the lake's version are in the engine. */
+export interface Writing extends Logs {
   /** Begins the names of this publish's files: nobody else uses it. */
   readonly mark: string
   /** Milliseconds since 1970. */

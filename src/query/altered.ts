@@ -1,11 +1,10 @@
-import { usage } from '../errors.ts'
 import { resolve } from 'node:path'
 import type { Engine } from '../store/engine.ts'
 import { readText } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
 import { alteredScript, realPoints } from '../views/altered.ts'
 import { refuseChanged } from './changed.ts'
-import { movedScript, openQuery, type SessionOptions } from './lake.ts'
+import { closing, movedScript, openQuery, type SessionOptions, strangeViews } from './lake.ts'
 
 /*
  * A lake whose points are others than those that it holds: later known, without some, with other values. Its views are
@@ -17,26 +16,19 @@ import { movedScript, openQuery, type SessionOptions } from './lake.ts'
  * Opens the lake in a folder with `points` in the place of its stored points: a SELECT of the same columns with `{{real}}`
  * once for the real relation, such as `SELECT real.* REPLACE (real.available_at + INTERVAL 1 DAY AS available_at) FROM
  * {{real}} AS real`. It may ask for session variables. All views and joins read these, and are cut behind them. With
- * `script` it alters the views of an earlier version. Close it when done.
+ * `script` it alters the views of an earlier version, with `into` it makes a database file in which anyone's DuckDB finds
+ * that lake. Close it when done.
  */
 export async function openAltered(dataFolder: string, points: string, options: SessionOptions = {}): Promise<Engine> {
   const folder = resolve(dataFolder)
   const own = options.script === undefined
   const script = alteredScript(options.script ?? (await ownScript(folder)), points)
-  if (script === undefined)
-    throw usage(`lake ${folder}`, {
-      expected: 'views that this program made',
-      got: 'those of another version of it',
-      next: 'run `pitlake views`',
-    })
+  if (script === undefined) throw strangeViews(folder, 'views that this program made', 'those of another version of it')
   const engine = await openQuery(folder, { ...options, script })
-  try {
+  return closing(engine, async () => {
     if (own) await refuseChanged(engine, folder)
     return engine
-  } catch (error) {
-    engine.close()
-    throw error
-  }
+  })
 }
 
 /** Whether the views of a lake are those that this program makes. */
@@ -44,22 +36,11 @@ export async function isAlterable(dataFolder: string): Promise<boolean> {
   return alteredScript(await ownScript(resolve(dataFolder)), `SELECT * FROM ${realPoints}`) !== undefined
 }
 
-/** Makes a database file in which anyone's DuckDB finds the lake of this folder with those points. */
-export async function makeAltered(dataFolder: string, points: string, into: string): Promise<void> {
-  const engine = await openAltered(dataFolder, points, { into, threads: 1 })
-  engine.close()
-}
-
 /** The text of the lake's views, with its files where they are now. */
 export async function ownScript(folder: string): Promise<string> {
   const moved = await movedScript(folder)
   if (moved !== undefined) return moved
   return await readText(inLake(folder, places.script)).catch((cause: unknown) => {
-    throw usage(`lake ${folder}`, {
-      expected: places.script,
-      got: 'a lake without it',
-      next: 'run `pitlake views`',
-      cause,
-    })
+    throw strangeViews(folder, places.script, 'a lake without it', cause)
   })
 }

@@ -1,4 +1,5 @@
 import {
+  AsyncByteQueue,
   Field,
   makeData,
   RecordBatch,
@@ -75,51 +76,30 @@ export async function* arrowBytes(
   onBatch: (batch: RecordBatch) => void = () => undefined,
 ): AsyncGenerator<Uint8Array> {
   const { schema, batches } = await arrowStream(engine, sql)
-  const writer = form === 'file' ? new FileBytes() : new StreamBytes()
-  writer.reset(undefined, schema)
-  yield* writer.parts.taken()
+  const writer = form === 'file' ? new RecordBatchFileWriter() : new RecordBatchStreamWriter()
+  const parts = new Parts()
+  writer.reset(parts, schema)
+  yield* parts.taken()
   for await (const batch of batches) {
     onBatch(batch)
     writer.write(batch)
-    yield* writer.parts.taken()
+    yield* parts.taken()
   }
   writer.finish()
-  yield* writer.parts.taken()
+  yield* parts.taken()
 }
 
-// The library's writers queue what they write without end; these hand it over after each batch.
-
-class Parts {
+/** The library's writers queue what they write without end; this hands it over after each batch. */
+class Parts extends AsyncByteQueue {
   #parts: Uint8Array[] = []
 
-  add(chunk: ArrayBufferView): number {
-    this.#parts.push(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength))
-    return chunk.byteLength
+  override write(part: Uint8Array): void {
+    this.#parts.push(part)
   }
 
   taken(): readonly Uint8Array[] {
     const parts = this.#parts
     this.#parts = []
     return parts
-  }
-}
-
-class FileBytes extends RecordBatchFileWriter {
-  readonly parts = new Parts()
-
-  protected override _write(chunk: ArrayBufferView): this {
-    // oxlint-disable-next-line no-underscore-dangle
-    this._position += this.parts.add(chunk)
-    return this
-  }
-}
-
-class StreamBytes extends RecordBatchStreamWriter {
-  readonly parts = new Parts()
-
-  protected override _write(chunk: ArrayBufferView): this {
-    // oxlint-disable-next-line no-underscore-dangle
-    this._position += this.parts.add(chunk)
-    return this
   }
 }

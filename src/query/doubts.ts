@@ -1,4 +1,5 @@
-import { type Engine, quote } from '../store/engine.ts'
+import type { SeriesName } from '../catalog/series.ts'
+import { type Engine, quote, type Row } from '../store/engine.ts'
 import { nearPaths, suggestion } from '../suggestion.ts'
 import type { Empty } from './filled.ts'
 import type { PanelSpec } from './panel.ts'
@@ -6,7 +7,7 @@ import { type PointsFilter, price, priced, type Standard, standardsOf } from './
 import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
 import { argumentsOf, callsIn, comparedTexts, parsed, tablesIn, textsIn } from './tree.ts'
-import { withoutAsOf } from './without-as-of.ts'
+import { withAsOf } from './with-as-of.ts'
 
 const dimensions = ['currency', 'exchange', 'network'] as const
 /** Columns that hold nothing for most metrics. */
@@ -46,7 +47,7 @@ export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readon
     const tree = await parsed(engine, selectIn(text))
     if (!('error' in tree)) trees.push(tree.statements)
   }
-  return withoutAsOf(engine, async () => {
+  return withAsOf(engine, undefined, async () => {
     const known = await knownTo(engine)
     const found = [
       ...doubtsOfPoints(trees),
@@ -78,7 +79,7 @@ export async function doubtsOfPanel(
     const assets = lost.assets.filter((asset) => asset !== '')
     return [{ name, interval, assets, dimensions: { currency, exchange, network }, component, everywhere }]
   })
-  return withoutAsOf(engine, async () => reasons(engine, asked, await knownTo(engine)))
+  return withAsOf(engine, undefined, async () => reasons(engine, asked, await knownTo(engine)))
 }
 
 /** What may be wrong with a filter of points that found none. */
@@ -86,7 +87,7 @@ export async function doubtsOfFilter(engine: Engine, filter: PointsFilter): Prom
   if (!(await isWholeLake(engine))) return []
   const { currency, exchange, network } = filter
   const [metrics, assets] = [[filter.metrics ?? []].flat(), [filter.assets ?? []].flat()]
-  return withoutAsOf(engine, async () => {
+  return withAsOf(engine, undefined, async () => {
     const known = await knownTo(engine)
     const rest = { assets, dimensions: { currency, exchange, network }, component: undefined, everywhere: false }
     const intervalOf = (name: string) => filter.interval ?? known.get(name)?.interval ?? undefined
@@ -225,17 +226,10 @@ async function whyNull(engine: Engine, path: string, pointer: string | undefined
   return known.includes(pointer) ? undefined : `${said(path)} has no part ${said(pointer)}${near(pointer, known)}`
 }
 
-interface Held {
-  readonly interval: string
-  readonly asset: string
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
-  readonly [column: string]: string | null
-}
+type Held = Omit<SeriesName, 'metric'>
 
 async function heldOf(engine: Engine, metric: string): Promise<readonly Held[]> {
-  return engine.rows<Held>(
+  return engine.rows<Held & Row>(
     `SELECT DISTINCT "interval", asset, currency, exchange, network FROM points WHERE metric = ${quote(metric)}`,
   )
 }

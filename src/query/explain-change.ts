@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { LakeError, usage } from '../errors.ts'
+import { LakeError } from '../errors.ts'
 import { canonical, sha256 } from '../ledger/entry.ts'
 import { heldRules, heldVersions, type HeldVersion } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -9,6 +9,7 @@ import { type Between, type ChangedPoint, type ChangedRecord, type Makers, maker
 import { type FirstRow, firstRow } from './explain-rows.ts'
 import { isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
 import { type ChangedText, changedText } from './explain-text.ts'
+import { strangeViews } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
 import { bringStamped, engineVersion, sameRows, type StampNote } from './stamped.ts'
@@ -119,9 +120,9 @@ function storyOf(from: Result, to: Result): Explained {
 }
 
 async function stamped(ledger: Ledger, file: string): Promise<Result> {
-  const { note, script } = await provedStamp(ledger, resolve(file))
+  const { note, source } = await provedStamp(ledger, resolve(file))
   refuseOutcome(note, file)
-  return { file, version: note.version, note, script }
+  return { file, version: note.version, note, script: source.script }
 }
 
 /** The same query over the views as they stand. */
@@ -129,7 +130,7 @@ async function today(ledger: Ledger, { note }: Result): Promise<Result> {
   const script = await ownScript(ledger.root)
   const [, version] = /^-- The lake in .* as of version (\d+):/.exec(script) ?? []
   if (version !== undefined) return { file: null, version: Number(version), note, script }
-  throw usage(`lake ${ledger.root}`, { expected: 'views of this program', got: 'others', next: 'run `pitlake views`' })
+  throw strangeViews(ledger.root, 'views of this program', 'others')
 }
 
 /** Why two results are not those of one query; null where they are. */

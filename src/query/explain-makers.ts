@@ -1,14 +1,16 @@
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
+import type { SeriesName } from '../catalog/series.ts'
 import type { Micros } from '../time.ts'
 import { alteredScript, realPoints, relationOfPoints } from '../views/altered.ts'
 import { tableOf } from '../views/columns.ts'
 import { filesSql } from '../views/relations.ts'
 import { countOf, type FirstRow } from './explain-rows.ts'
 import { openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
-import { textsOf } from './explain-text.ts'
-import { price } from './points.ts'
+import { type ChangedField, changedFields, textsOf } from './explain-text.ts'
+import { price, priced } from './points.ts'
+import { instantText } from './projection.ts'
 import type { RunDeps } from './run.ts'
 import { type Smallest, smallestPart } from './smallest.ts'
 import type { StampNote } from './stamped.ts'
@@ -24,13 +26,7 @@ export interface ToldPoint {
 }
 
 /** A point that a commit brought, dated anew or took away: null where it was not there. */
-export interface ChangedPoint {
-  readonly metric: string
-  readonly asset: string
-  readonly interval: string
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
+export interface ChangedPoint extends SeriesName {
   readonly t: string
   readonly from: ToldPoint | null
   readonly to: ToldPoint | null
@@ -44,7 +40,7 @@ export interface ChangedRecord {
   readonly what: string
   /** The poll that brought it. */
   readonly at: string
-  readonly fields: readonly { readonly field: string; readonly from: unknown; readonly to: unknown }[]
+  readonly fields: readonly ChangedField[]
 }
 
 /** What makes the first row that differs: without any one of these it would be as it was. */
@@ -95,8 +91,6 @@ interface Item {
   readonly within: readonly string[]
 }
 
-/** What `price_usd` is made of. */
-const priced = 'supply/current_pit'
 const none: Makers = { points: [], records: [], minimal: true }
 const pointsWithin = ['asset', 'metric', 't']
 const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
@@ -286,21 +280,17 @@ type Plain<T> = { readonly [K in keyof T]: T[K] }
 async function pointOf(engine: Engine, table: Table, n: number): Promise<ChangedPoint> {
   const names = pointKeys.filter((one) => one !== 'params' && one !== 't').map(quoteName)
   const [key] = await engine.rows<Plain<Omit<ChangedPoint, 'from' | 'to'>>>(
-    `SELECT ${names.join(', ')}, ${isoSql('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
+    `SELECT ${names.join(', ')}, ${instantText('t')} AS t FROM ${place(table, 'differing')} WHERE n = ${n}`,
   )
   if (key === undefined) throw new RangeError('no such point')
   const side = async (what: 'before' | 'after'): Promise<ToldPoint | null> => {
     const [found] = await engine.rows<Plain<ToldPoint>>(
-      `SELECT v, o, ${isoSql('available_at')} AS available_at, ${isoSql('observed_at')} AS observed_at, basis
+      `SELECT v, o, ${instantText('available_at')} AS available_at, ${instantText('observed_at')} AS observed_at, basis
        FROM ${place(table, what)} WHERE n = ${n}`,
     )
     return found ?? null
   }
   return { ...key, from: await side('before'), to: await side('after') }
-}
-
-function isoSql(column: string): string {
-  return `strftime(timezone('UTC', ${column}), '%Y-%m-%dT%H:%M:%S.%fZ')`
 }
 
 type Step = { readonly id: string; readonly at: string; readonly what: string; readonly record: string | null }
@@ -311,12 +301,12 @@ async function recordOf(engine: Engine, table: Table, n: number): Promise<Change
   const what =
     name === 'metric_assets' ? `'listed'` : `CASE WHEN op IS NULL THEN coalesce(closed_by, 'deleted') ELSE op END`
   const steps = async (from: string): Promise<Step | undefined> =>
-    (await engine.rows<Step>(`SELECT id, ${isoSql(at)} AS at, ${what} AS what, record FROM ${from} LIMIT 1`))[0]
+    (await engine.rows<Step>(`SELECT id, ${instantText(at)} AS at, ${what} AS what, record FROM ${from} LIMIT 1`))[0]
   const now = await steps(`${place(table, 'after')} WHERE n = ${n}`)
   const own = now ?? (await steps(`${place(table, 'before')} WHERE n = ${n}`))
   if (own === undefined) throw new RangeError('no such record')
   const before = await steps(
-    `${read} AS real WHERE id = ${quote(own.id)} AND ${isoSql(at)} < ${quote(own.at)} ORDER BY ${at} DESC`,
+    `${read} AS real WHERE id = ${quote(own.id)} AND ${instantText(at)} < ${quote(own.at)} ORDER BY ${at} DESC`,
   )
   const fields = fieldsBetween(before?.record ?? null, own.record)
   return { table: name, id: own.id, what: now === undefined ? 'gone' : own.what, at: own.at, fields }
@@ -325,9 +315,5 @@ async function recordOf(engine: Engine, table: Table, n: number): Promise<Change
 /** The fields of two records that differ; of one that comes or goes none are told. */
 function fieldsBetween(before: string | null, after: string | null): ChangedRecord['fields'] {
   if (before === null || after === null) return []
-  const [from, to] = [JSON.parse(before) as Record<string, unknown>, JSON.parse(after) as Record<string, unknown>]
-  return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((field) => {
-    const [a, b] = [from[field] ?? null, to[field] ?? null]
-    return JSON.stringify(a) === JSON.stringify(b) ? [] : [{ field, from: a, to: b }]
-  })
+  return changedFields(JSON.parse(before) as Record<string, unknown>, JSON.parse(after) as Record<string, unknown>)
 }

@@ -1,17 +1,13 @@
 import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import { instantSql } from '../views/template.ts'
-import { openQuery, setVariables } from './lake.ts'
+import { closing, openQuery, setVariables } from './lake.ts'
+import type { PinnedQuery } from './pinned.ts'
 import type { RunDeps } from './run.ts'
-import { bringKept, runStamped, sameRows, type StampNote } from './stamped.ts'
+import { bringKept, runStamped, sameRows } from './stamped.ts'
 
 /** A query that is run again and again over one text of the views. */
-export interface Asked {
-  readonly root: string
-  /** The text of the views. */
-  readonly script: string
-  readonly query: string
-  readonly variables: StampNote['variables']
+export interface Asked extends Pick<PinnedQuery, 'root' | 'script' | 'query' | 'variables'> {
   /** Makes tables that the text reads, before it is read. */
   readonly before?: (engine: Engine) => Promise<void>
 }
@@ -39,16 +35,13 @@ export async function openStandpoint(
   const engine = await openQuery(root, { script, threads: 1, anyVariable: true, query, ...(before && { before }) })
   const at = async (instant: Micros): Promise<Outcome> => {
     const session = await engine.session()
-    try {
+    return closing(session, async () => {
       await setVariables(session, { set: variables })
       await holdTo(session, instant)
       const after = async (own: Engine): Promise<void> => await holdTo(own, instant)
       const made = await runStamped(session, query, { ...run, folder: root, after })
       return { session, ...made, [Symbol.dispose]: () => session.close() }
-    } catch (error) {
-      session.close()
-      throw error
-    }
+    })
   }
   return { engine, at, [Symbol.dispose]: () => engine.close() }
 }

@@ -5,12 +5,16 @@ import { smallestPart } from './smallest.ts'
 import { opening, statementsOf } from './statements.ts'
 import { callsIn, parsed, tablesIn, textsIn } from './tree.ts'
 
-/** One fact of the catalogue that the views of two results tell otherwise. */
-export interface ChangedFact {
-  readonly path: string
+/** A field of a record with both of its values. */
+export interface ChangedField {
   readonly field: string
   readonly from: unknown
   readonly to: unknown
+}
+
+/** One fact of the catalogue that the views of two results tell otherwise. */
+export interface ChangedFact extends ChangedField {
+  readonly path: string
 }
 
 /** What of the views differs between two results, and changes rows where the data are the same. */
@@ -108,13 +112,19 @@ async function changedFacts(own: Engine, later: Engine, query: string): Promise<
   const texts = await textsOf(later, query)
   const [from, to] = [await endpointsOf(own), await endpointsOf(later)]
   return [...texts].toSorted().flatMap((path) => {
-    const [before, after] = [from.get(path), to.get(path)]
-    if (before === undefined && after === undefined) return []
-    const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])
-    return [...fields].flatMap((field): ChangedFact[] => {
-      const [a, b] = [before?.[field] ?? null, after?.[field] ?? null]
-      return JSON.stringify(a) === JSON.stringify(b) ? [] : [{ path, field, from: a, to: b }]
-    })
+    const changes = changedFields(from.get(path) ?? {}, to.get(path) ?? {})
+    return changes.map((change) => ({ path, ...change }))
+  })
+}
+
+/** The fields in which two records differ. */
+export function changedFields(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): readonly ChangedField[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => {
+    const [from, to] = [before[field] ?? null, after[field] ?? null]
+    return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ field, from, to }]
   })
 }
 

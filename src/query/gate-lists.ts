@@ -43,6 +43,7 @@ export const computingSteps: ReadonlySet<string> = words(`
   create_table_as batch_create_table_as set_variable
 `)
 
-function words(text: string): ReadonlySet<string> {
+/** The words of a list that is written as one text. */
+export function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/))
 }

@@ -1,11 +1,15 @@
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
 import { type Cell, cell, type Column, type Engine, quote, quoteName, typeIds } from '../store/engine.ts'
-import type { Filled } from './filled.ts'
-import { jsonForm } from './text-forms.ts'
+import { Filled } from './filled.ts'
+import { distinctNames, jsonForm } from './text-forms.ts'
 import { presenceIn } from './vectors.ts'
 
-/** The rows of some chunk as JSON objects, a text each. */
-export type Lines = AsyncIterable<readonly string[]>
+/** Rows as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. */
+export interface Lines {
+  readonly names: readonly string[]
+  readonly filled: Filled
+  readonly lines: AsyncGenerator<readonly string[]>
+}
 
 /**
  * The rows of a statement as JSON objects. The engine makes the text of each row where it would be just that of
@@ -15,9 +19,11 @@ export async function jsonLines(
   engine: Engine,
   statement: string,
   columns: readonly Column[],
-  keys: readonly string[],
-  filled: Filled,
+  by: string | undefined,
 ): Promise<Lines> {
+  const called = distinctNames(columns.map(({ name }) => name))
+  const keys = called.map((name) => JSON.stringify(name))
+  const filled = new Filled(called, by)
   const forms = columns.map(({ type }, k) => sureForm(quoteName(`c${k}`), type))
   const sure = forms.length > 0 && forms.every((form) => form !== undefined)
   const names = columns.map((_, k) => quoteName(`c${k}`))
@@ -39,7 +45,7 @@ export async function jsonLines(
       }
     }
   }
-  return texts()
+  return { names: called, filled, lines: texts() }
 }
 
 /** Shows a chunk to whoever wants to know which columns hold something; values stay in the engine. */

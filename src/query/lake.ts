@@ -1,6 +1,6 @@
 import { isThere, realPath, textOf } from '../store/files.ts'
 import { dirname, resolve } from 'node:path'
-import { usage } from '../errors.ts'
+import { type LakeError, usage } from '../errors.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
 import { isWritable } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
@@ -79,7 +79,7 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
 }
 
 /** Closes the engine if the work fails. */
-async function closing<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
+export async function closing<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -111,6 +111,17 @@ async function openLocked(folder: string, seen: ReadonlySet<string>, options: Se
     if (options.script !== undefined) await runViews(engine, options.script, commented)
     return engine
   })
+}
+
+/** A lake whose views are not such as this program makes; made anew they are. */
+export function strangeViews(folder: string, expected: string, got: string, cause?: unknown): LakeError {
+  return usage(`lake ${folder}`, { expected, got, next: 'run `pitlake views`', cause })
+}
+
+/** The version that a session sees. */
+export async function versionOf(engine: Engine): Promise<number> {
+  const [row] = await engine.rows('SELECT version FROM lake_info')
+  return Number(row?.['version'])
 }
 
 /** The value as an SQL literal. */
@@ -184,12 +195,7 @@ async function open(database: string, folder: string, options: SessionOptions, r
     const words = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause)
     if (/memory|threads/i.test(words) && !/file/i.test(words))
       throw refusal(cause, { statement: '', script: '', offset: 0, folder })
-    throw usage(`lake ${folder}`, {
-      expected: `a ${places.database} that DuckDB can open`,
-      got: words,
-      next: 'run `pitlake views`',
-      cause,
-    })
+    throw strangeViews(folder, `a ${places.database} that DuckDB can open`, words, cause)
   }
 }
 
@@ -234,11 +240,7 @@ async function refuseShadows(engine: Engine, folder: string): Promise<void> {
      GROUP BY 1 HAVING bool_or(f.internal) AND NOT bool_and(f.internal) LIMIT 1`,
   )
   if (shadow === undefined) return
-  throw usage(`lake ${folder}`, {
-    expected: `a ${places.database} that pitlake made`,
-    got: `one with a function ${shadow.name} of its own`,
-    next: 'run `pitlake views`',
-  })
+  throw strangeViews(folder, `a ${places.database} that pitlake made`, `one with a function ${shadow.name} of its own`)
 }
 
 /**

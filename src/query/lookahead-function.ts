@@ -1,9 +1,8 @@
 import type { Table } from 'apache-arrow'
 import { LakeError } from '../errors.ts'
-import { microsOf, parseMicros } from '../time.ts'
-import { Engine, quote, quoteName } from '../store/engine.ts'
-import { literalPath } from '../views/relations.ts'
-import { carry } from './carry.ts'
+import { jsonText } from '../json.ts'
+import { formatMicros, microsOf, parseMicros } from '../time.ts'
+import { type Engine, quoteName } from '../store/engine.ts'
 import type { Moment } from './lake.ts'
 import type { Proof } from './lookahead.ts'
 import type { TrialInput } from './lookahead-runs.ts'
@@ -118,16 +117,10 @@ async function bringRows(session: Engine, table: string, given: Rows, ts: string
   )
 }
 
-/** Brings the rows of a Parquet file from anywhere, types kept. */
-export async function bringRowsOf(session: Engine, table: string, file: string): Promise<void> {
-  using reader = await Engine.open(':memory:', { threads: 1, privateSpill: true })
-  await carry(reader, `FROM read_parquet(${quote(literalPath(file))}, hive_partitioning = false)`, session, table)
-}
-
 interface Brought {
   readonly rows: readonly Given[]
   readonly names: readonly string[]
-  /** Columns whose numbers are milliseconds since 1970. */
+  /** Columns whose numbers are milliseconds since 1970, with a fraction that holds microseconds. */
   readonly instants: ReadonlySet<string>
 }
 
@@ -166,15 +159,8 @@ function kindOf(value: unknown): string {
 function cellOf(value: unknown, instant: boolean): string | null {
   if (value === null || value === undefined) return null
   if (value instanceof Date) return value.toISOString()
-  if (typeof value === 'number') return instant ? isoOf(value) : Object.is(value, -0) ? '-0' : String(value)
-  if (typeof value === 'object')
-    return JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
+  if (typeof value === 'number')
+    return instant ? formatMicros(Math.round(value * 1000)) : Object.is(value, -0) ? '-0' : String(value)
+  if (typeof value === 'object') return jsonText(value)
   return typeof value === 'string' ? value : `${value as bigint | boolean}`
-}
-
-/** Milliseconds with a fraction that holds microseconds. */
-function isoOf(ms: number): string {
-  const micros = Math.round(ms * 1000)
-  const whole = Math.floor(micros / 1_000_000)
-  return `${new Date(whole * 1000).toISOString().slice(0, -5)}.${String(micros - whole * 1_000_000).padStart(6, '0')}Z`
 }

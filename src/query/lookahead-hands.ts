@@ -1,4 +1,4 @@
-import { type Engine, quote } from '../store/engine.ts'
+import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { digestSql, type Probe } from './lookahead-holes.ts'
 import { enter, type Subject, type World, wholeLake } from './lookahead-world.ts'
 
@@ -29,25 +29,20 @@ export async function handsOf(session: Engine): Promise<Hands> {
     `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,
   )
   const held = variables.filter(({ type }) => type !== '"NULL"' && type !== 'NULL')
+  const count = held.every(({ type }) => plain.test(type)) ? Math.min(most, Number(row?.threads ?? 1)) : 0
+  const sets = held.map(
+    ({ name, value, type }) =>
+      `SET VARIABLE ${quoteName(name)} = CAST(${value === null ? 'NULL' : quote(value)} AS ${type})`,
+  )
   const sessions: Engine[] = []
-  const close = (): void => {
-    for (const one of sessions) one.close()
+  using opened = new DisposableStack()
+  for (let n = 0; n < count; n++) {
+    const own = opened.use(await session.session())
+    sessions.push(own)
+    for (const set of sets) await own.run(set)
   }
-  try {
-    const count = held.every(({ type }) => plain.test(type)) ? Math.min(most, Number(row?.threads ?? 1)) : 0
-    for (let n = 0; n < count; n++) {
-      const own = await session.session()
-      sessions.push(own)
-      for (const { name, value, type } of held)
-        await own.run(
-          `SET VARIABLE "${name.replaceAll('"', '""')}" = CAST(${value === null ? 'NULL' : quote(value)} AS ${type})`,
-        )
-    }
-    return { sessions, [Symbol.dispose]: close }
-  } catch (error) {
-    close()
-    throw error
-  }
+  const all = opened.move()
+  return { sessions, [Symbol.dispose]: () => all.dispose() }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import type { Subject } from './lookahead-world.ts'
+import { priced } from './points.ts'
 import { historyTables, readsRegistry } from './registry-objects.ts'
 import { ctesIn, nodesOf, parsed, tablesIn } from './tree.ts'
 
@@ -41,8 +42,8 @@ export async function namedMetrics(session: Engine, text: string): Promise<strin
   const rows = await session.rows<{ metric: string }>(
     `SELECT metric FROM endpoints WHERE contains(${quote(text)}, metric) ORDER BY metric`,
   )
-  const priced = /\bprice_usd\b/i.test(text) ? ['supply/current_pit'] : []
-  return [...new Set([...rows.map(({ metric }) => metric), ...priced])]
+  const ofPrices = /\bprice_usd\b/i.test(text) ? [priced] : []
+  return [...new Set([...rows.map(({ metric }) => metric), ...ofPrices])]
 }
 
 const pointColumns: ReadonlySet<string> = new Set(

@@ -1,6 +1,5 @@
 import { microsOf } from '../time.ts'
-import type { Cell, Row } from '../store/engine.ts'
-import { quote } from '../store/engine.ts'
+import { type Cell, quote, type Row } from '../store/engine.ts'
 import type { CutStory } from './lookahead-cause.ts'
 import { digestSql, type Probe } from './lookahead-holes.ts'
 import { type Bags, bagDifference, isRounding, matchRows } from './lookahead-rows.ts'

@@ -1,6 +1,7 @@
 import type { Engine } from '../store/engine.ts'
 import type { TrialInput } from './lookahead-runs.ts'
 import { handsOf } from './lookahead-hands.ts'
+import { guarded, type RunDeps } from './run.ts'
 import { type Tested, tryFutures, undecided } from './lookahead-trial.ts'
 import { querySubject } from './lookahead-world.ts'
 import { placeOf } from './proof/place.ts'
@@ -36,9 +37,6 @@ interface Unproved {
 /** What the plan says, and where in the text of the query's author. */
 type Argued = Pick<Proof, 'proved' | 'chain' | 'unproved'>
 
-/** Runs work on a session so that it can be cancelled, and tells what DuckDB complains of in one line. */
-type Guard = <T>(session: Engine, sql: string, work: () => Promise<T>) => Promise<T>
-
 /** Views that obey only observed_as_of. */
 const ledgerViews: ReadonlySet<string> = new Set([
   'coverage',
@@ -58,11 +56,11 @@ const ledgerViews: ReadonlySet<string> = new Set([
 export async function proveNoLookahead(
   open: (threads: number | undefined) => Promise<Engine>,
   input: ProofInput,
-  guard: Guard,
+  run: RunDeps,
 ): Promise<Proof> {
   const prove = async (threads: number | undefined, notes: readonly string[]): Promise<Proof | 'unsteady'> => {
     using session = await open(threads)
-    return await guard(session, input.sql, async () => await proveWith(session, input, notes, threads === 1))
+    return await guarded(session, input.sql, run, async () => await proveWith(session, input, notes, threads === 1))
   }
   const proof = await prove(undefined, [])
   if (proof !== 'unsteady') return proof

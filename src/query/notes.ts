@@ -3,7 +3,7 @@ import { instantSql } from '../views/template.ts'
 import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
 import { parsed } from './tree.ts'
-import { withoutAsOf } from './without-as-of.ts'
+import { withAsOf } from './with-as-of.ts'
 
 /** What a reader of the answer should know although the query did not ask: one line each. */
 export async function notesOn(engine: Engine, sql: string): Promise<readonly string[]> {
@@ -27,7 +27,7 @@ async function asOfMicros(engine: Engine): Promise<bigint | undefined> {
 
 /** The first instant that `registry_start` tells, seen without `as_of`. */
 async function registryStart(engine: Engine): Promise<{ micros: bigint; text: string } | undefined> {
-  return withoutAsOf(engine, async () => {
+  return withAsOf(engine, undefined, async () => {
     const [row] = await engine.rows<{ text: string | null; micros: bigint | null }>(
       'SELECT min(known_since) AS text, epoch_us(min(known_since)) AS micros FROM registry_start',
     )

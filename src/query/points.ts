@@ -1,3 +1,4 @@
+import type { Defaults } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
 import { type Engine, quote, type Row } from '../store/engine.ts'
 import { utcSql } from '../views/template.ts'
@@ -20,13 +21,9 @@ export interface PointsFilter {
   readonly until?: Moment | undefined
 }
 
-/** What the catalogue takes for a metric where nothing is named; undefined where the metric takes none. */
-export interface Standard {
+/** What the catalogue takes for a metric where nothing is named. */
+export interface Standard extends Defaults {
   readonly metric: string
-  readonly interval: string | null
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
 }
 
 /** The view of prices, as a metric. */
@@ -45,6 +42,12 @@ export async function standardsOf(engine: Engine): Promise<readonly Standard[]> 
     ...rows,
     ...prices.map(({ interval }) => ({ metric: price, interval, currency: null, exchange: null, network: null })),
   ]
+}
+
+/** The names of all metrics that a query may ask for. */
+export async function metricsOf(engine: Engine): Promise<readonly string[]> {
+  const rows = await engine.rows<{ metric: string }>('SELECT metric FROM endpoints ORDER BY 1')
+  return [...rows.map(({ metric }) => metric), price]
 }
 
 /** The query for points, sorted by series and t. */

@@ -49,7 +49,7 @@ function spreadsheetName(name: string): string {
 }
 
 /** `2024-03-01T00:00:00.000000Z`; the two infinities as DuckDB calls them. */
-function instantText(place: string): string {
+export function instantText(place: string): string {
   return `CASE WHEN isfinite(${place}) THEN strftime(timezone('UTC', ${place}), '%Y-%m-%dT%H:%M:%S.%fZ') ELSE CAST(${place} AS VARCHAR) END`
 }
 
@@ -104,8 +104,8 @@ const plainTypes = typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USM
 const asMicros = typesOf('TIMESTAMP_S TIMESTAMP_MS')
 const nestedTypes = typesOf('LIST ARRAY STRUCT MAP')
 
-/** DuckDB's numbers of these types. */
-function typesOf(names: string): ReadonlySet<number> {
+/** DuckDB's numbers of these types, which stand between white space. */
+export function typesOf(names: string): ReadonlySet<number> {
   return new Set(names.split(/\s+/).map((name) => typeIds[name as keyof typeof typeIds]))
 }
 

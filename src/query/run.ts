@@ -2,7 +2,7 @@ import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { admit, type Reach, type Ready } from './gate.ts'
-import { metricsOf } from './metric-names.ts'
+import { metricsOf } from './points.ts'
 import { refusal, unknownMetricIn } from './refusal.ts'
 import { type Statement, statementsOf } from './statements.ts'
 

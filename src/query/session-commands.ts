@@ -90,14 +90,17 @@ function help(): string {
 }
 
 async function travel(state: SessionState, name: 'as_of' | 'observed_as_of', argument: string): Promise<string> {
-  if (argument === '') {
-    const [row] = await state.engine.rows<{ held: string | null }>(
-      `SELECT CAST(getvariable(${quote(name)}) AS VARCHAR) AS held`,
-    )
-    return `${name}: ${row?.held ?? 'now'}\n`
-  }
+  if (argument === '') return `${name}: ${(await heldMoment(state.engine, name)) ?? 'now'}\n`
   await setMoment(state.engine, name, argument === 'now' ? undefined : argument)
   return ''
+}
+
+/** The instant that a variable holds, as it was set; null while it is unset. */
+export async function heldMoment(engine: Engine, name: 'as_of' | 'observed_as_of'): Promise<string | null> {
+  const [row] = await engine.rows<{ held: string | null }>(
+    `SELECT CAST(getvariable(${quote(name)}) AS VARCHAR) AS held`,
+  )
+  return row?.held ?? null
 }
 
 function listed(names: readonly string[], glob: string): string {

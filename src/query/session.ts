@@ -7,7 +7,7 @@ import { outFile } from '../store/output.ts'
 import { complete, dotCommands, readVocabulary, type Vocabulary } from './completion.ts'
 import type { Ready } from './gate.ts'
 import { visibleLines } from '../visible.ts'
-import { runDot, type SessionState } from './session-commands.ts'
+import { heldMoment, runDot, type SessionState } from './session-commands.ts'
 import { pages } from './session-view.ts'
 import { doubtsOfQuery, isDoubtful } from './doubts.ts'
 import { notesOn } from './notes.ts'
@@ -87,8 +87,8 @@ function isDot(line: string, pending: string): boolean {
 /** The prompt tells the `as_of` in force, however it was set. */
 async function promptOf({ engine }: SessionState, pending: string): Promise<string> {
   if (pending !== '') return '   ...> '
-  const [row] = await engine.rows(`SELECT CAST(getvariable('as_of') AS VARCHAR) AS held`)
-  return typeof row?.['held'] === 'string' ? `lake @ ${row['held']}> ` : 'lake> '
+  const held = await heldMoment(engine, 'as_of')
+  return held === null ? 'lake> ' : `lake @ ${held}> `
 }
 
 async function shielded(desk: Desk, work: () => Promise<void>): Promise<boolean> {

@@ -19,7 +19,8 @@ import { openQuery } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import { argueFromPlan } from './proof/prove.ts'
 import { statementsOf } from './statements.ts'
-import type { Stressed, StressSource } from './stress.ts'
+import { type PinnedQuery, pinnedOptions } from './pinned.ts'
+import type { Stressed } from './stress.ts'
 import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
 import type { Engine } from '../store/engine.ts'
 import {
@@ -88,12 +89,11 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const pinned = await (typeof asked === 'string'
       ? pin(ledger, { ...input, query: asked }, deps, spool)
       : pinnedBefore(ledger, asked.stamped))
-    await refuseOthers(ledger, undefined, pinned.note.version)
-    const { query, variables, anyVariable } = pinned.asked
-    const script = pinned.text.replaceAll(folderMark, root)
-    using session = await openQuery(root, { script, threads: 1, query, anyVariable, set: variables })
+    const { source } = pinned
+    const { query, variables } = source
+    await refuseOthers(ledger, undefined, source.version)
+    using session = await openQuery(root, pinnedOptions(source))
     const own = { ...run, folder: root }
-    const source = { root, script, query, variables, anyVariable, version: pinned.note.version }
     const tried = input.stress && (await tryFigure(ledger, source, input.stress, own))
     const made = await runStamped(session, tried?.rows ?? query, own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
@@ -128,22 +128,20 @@ async function isProved(session: Engine, query: string): Promise<boolean> {
 }
 
 interface Pinned {
-  readonly text: string
+  readonly source: PinnedQuery
   /** What was copied for it, relative to the lake. */
   readonly kept: readonly string[]
   readonly note: Pick<StampNote, 'lake' | 'version' | 'script' | 'catalogue'>
-  readonly asked: Pick<StressSource, 'query' | 'variables' | 'anyVariable'>
 }
 
 /** What an earlier stamp pinned. */
 async function pinnedBefore(ledger: Ledger, path: string): Promise<Pinned> {
-  const { note, script } = await provedStamp(ledger, path)
+  const { note, source } = await provedStamp(ledger, path)
   refuseOutcome(note, path)
   const { files } = await readStamp(ledger.root, (await sha256File(path)).slice(0, idLength))
   const kept = files.map((file) => file.path).filter((file) => file.startsWith(`${places.stamps}/`))
-  const { lake, version, catalogue, query, variables } = note
-  const asked = { query, variables, anyVariable: true }
-  return { text: script, kept, note: { lake, version, script: note.script, catalogue }, asked }
+  const { lake, version, script, catalogue } = note
+  return { source, kept, note: { lake, version, script, catalogue } }
 }
 
 /** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
@@ -178,10 +176,9 @@ async function pin(
   await keep(script, async (target) => await disk.write(target, text))
   const digest = sha256(JSON.stringify(exportCatalogue(catalogue)))
   return {
-    text: text.replaceAll(`${folderMark}/${places.stamps}/`, `${folderMark}/exports/`),
+    source: { root, version, script: raw, query, variables, anyVariable: false },
     kept,
     note: { lake, version, script: `${places.stamps}/${script}`, catalogue: digest },
-    asked: { query, variables, anyVariable: false },
   }
 }
 
@@ -249,20 +246,11 @@ export async function replay(
   program: string,
 ): Promise<Replayed> {
   using ledger = await Ledger.openToRead(root)
-  const { note, script } = await provedStamp(ledger, path)
-  const { query, variables } = note
-  using session = await openQuery(root, { script, threads: 1, anyVariable: true, query, set: variables })
+  const { note, source } = await provedStamp(ledger, path)
+  using session = await openQuery(root, pinnedOptions(source))
   const own = { ...run, folder: root }
-  const source = {
-    root,
-    script,
-    query,
-    variables,
-    anyVariable: true,
-    version: note.version,
-  }
   const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
-  const again = await runStamped(session, tried ?? query, own)
+  const again = await runStamped(session, tried ?? source.query, own)
   const notes = changes(note, await engineVersion(session), program)
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
   await bringStamped(session, path)
@@ -270,27 +258,24 @@ export async function replay(
   return { ...note, same: false, difference: (await firstDifference(session)) ?? null, notes }
 }
 
-/** The note of a stamped result that nobody changed since, and the text of the views that it was made by. */
-export async function provedStamp(ledger: Ledger, path: string): Promise<{ note: StampNote; script: string }> {
+/** The note of a stamped result that nobody changed since, and its query over the views that it was made by. */
+export async function provedStamp(ledger: Ledger, path: string): Promise<{ note: StampNote; source: PinnedQuery }> {
   const note = await noteOf(path)
   await prove(ledger, note, path)
   const text = await readText(inLake(ledger.root, note.script)).catch((cause: unknown) => {
     throw lost(note.script, cause)
   })
   if (!note.script.includes(sha256(text).slice(0, 32))) throw lost(note.script, undefined)
-  return { note, script: text.replaceAll(folderMark, ledger.root) }
+  const { root } = ledger
+  const { query, variables, version } = note
+  const script = text.replaceAll(folderMark, root)
+  return { note, source: { root, version, script, query, variables, anyVariable: true } }
 }
 
 /** The note of a stamped result; refuses what is none. */
 export async function noteOf(path: string): Promise<StampNote> {
   const note = await readNote(path).catch((cause: unknown) => {
-    throw new LakeError('integrity', {
-      subject: path,
-      expected: 'a Parquet file',
-      got: 'a damaged one',
-      next: 'put it back from a copy, or run pitlake stamp again',
-      cause,
-    })
+    throw unsound(path, 'a Parquet file', 'a damaged one', cause)
   })
   if (note !== undefined) return note
   throw usage(path, { expected: 'a result of pitlake stamp', got: 'a Parquet file without a stamp' })
@@ -308,12 +293,12 @@ async function prove(ledger: Ledger, note: StampNote, path: string): Promise<voi
   const digest = await sha256File(path)
   const known = heldStamps(ledger).filter((held) => held.version === note.version)
   if (known.some((held) => held.digest === digest)) return
-  throw new LakeError('integrity', {
-    subject: path,
-    expected: 'the bytes that were stamped',
-    got: 'a file that was changed since, or was never stamped here',
-    next: 'put it back from a copy, or run pitlake stamp again',
-  })
+  throw unsound(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
+}
+
+function unsound(path: string, expected: string, got: string, cause?: unknown): LakeError {
+  const next = 'put it back from a copy, or run pitlake stamp again'
+  return new LakeError('integrity', { subject: path, expected, got, next, cause })
 }
 
 /** Refuses a stamped outcome of a figure where the rows of a query are asked for. */

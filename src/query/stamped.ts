@@ -2,7 +2,7 @@ import { columnsOf } from '../store/parquet.ts'
 import { createHash } from 'node:crypto'
 import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
-import { carry } from './carry.ts'
+import { carry, carryFile } from './carry.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 import type { StressAgain } from './stress-delays.ts'
 import { parsed } from './tree.ts'
@@ -101,13 +101,7 @@ export async function writeStamped(session: Engine, path: string, note: StampNot
 
 /** Brings the rows of a stamped file into a session that replays it. */
 export async function bringStamped(session: Engine, path: string): Promise<void> {
-  using reader = await Engine.open(':memory:', { threads: 1, privateSpill: true })
-  await carry(
-    reader,
-    `FROM read_parquet(${quote(literalPath(path))}, hive_partitioning = false)`,
-    session,
-    stampedTable,
-  )
+  await carryFile(path, session, stampedTable)
 }
 
 /** Brings the rows that another session kept, to be compared like those of a stamped file. */

@@ -1,45 +1,24 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from './altered.ts'
-import { openQuery, type Setting } from './lake.ts'
+import { openQuery, type Setting, versionOf } from './lake.ts'
+import type { PinnedQuery } from './pinned.ts'
 import { provedStamp, refuseOutcome } from './stamp.ts'
-import type { StressSource } from './stress.ts'
-import { vintagesOf } from './vintages.ts'
 
-/** A query over the newest version, with so many earlier ones to try. */
+/** A query over the newest version. */
 export async function sourceOfQuery(
-  ledger: Ledger,
+  { root }: Ledger,
   query: string,
   variables: Readonly<Record<string, Setting>>,
-  vintages: number,
-): Promise<StressSource> {
-  const { root } = ledger
+): Promise<PinnedQuery> {
   // Opened as any session would be: a lake without views, of another folder or damaged is told in the same words.
   using session = await openQuery(root)
-  const [row] = await session.rows('SELECT version FROM lake_info')
-  const version = Number(row?.['version'])
-  return {
-    root,
-    script: await ownScript(root),
-    query,
-    variables,
-    anyVariable: false,
-    version,
-    vintages: vintagesOf(ledger, { version, variables }, vintages),
-  }
+  const [version, script] = [await versionOf(session), await ownScript(root)]
+  return { root, script, query, variables, anyVariable: false, version }
 }
 
 /** A stamped result: its query over the version that it was made from, with the views of then. */
-export async function sourceOfStamp(ledger: Ledger, path: string, vintages: number): Promise<StressSource> {
-  const { note, script } = await provedStamp(ledger, path)
+export async function sourceOfStamp(ledger: Ledger, path: string): Promise<PinnedQuery> {
+  const { note, source } = await provedStamp(ledger, path)
   refuseOutcome(note, path)
-  const { query, variables, version } = note
-  return {
-    root: ledger.root,
-    script,
-    query,
-    variables,
-    anyVariable: true,
-    version,
-    vintages: vintagesOf(ledger, { version, variables }, vintages),
-  }
+  return source
 }

@@ -2,8 +2,9 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { quote } from '../store/engine.ts'
 import type { RunDeps } from './run.ts'
 import type { SeenLags, StressAgain } from './stress-delays.ts'
-import { vintagesOf } from './vintages.ts'
-import { stress, type Stressed, type StressInput, type StressSource } from './stress.ts'
+import { withVintages } from './vintages.ts'
+import type { PinnedQuery } from './pinned.ts'
+import { stress, type Stressed, type StressInput } from './stress.ts'
 
 /** A stress that is to be stamped, with so many earlier versions. */
 export interface StressAsked extends StressInput {
@@ -13,21 +14,25 @@ export interface StressAsked extends StressInput {
 /** Tries a figure over a pinned version: the outcome, its rows as SQL, and what is needed to try it once more. */
 export async function tryFigure(
   ledger: Ledger,
-  source: Omit<StressSource, 'vintages'>,
-  { vintages: wanted, ...input }: StressAsked,
+  pinned: PinnedQuery,
+  { vintages, ...input }: StressAsked,
   run: RunDeps,
 ): Promise<{ readonly outcome: Stressed; readonly rows: string; readonly again: StressAgain }> {
-  const vintages = vintagesOf(ledger, source, wanted)
+  const source = withVintages(ledger, pinned, vintages)
   let told: readonly SeenLags[] = []
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => (told = await input.seen(metrics))
-  const outcome = await stress({ ...source, vintages }, { ...input, seen }, run)
+  const outcome = await stress(source, { ...input, seen }, run)
   const { figure, lags, latencies, within } = input
-  return { outcome, rows: rowsSql(outcome), again: { figure, lags, latencies, within, seen: told, vintages } }
+  return {
+    outcome,
+    rows: rowsSql(outcome),
+    again: { figure, lags, latencies, within, seen: told, vintages: source.vintages },
+  }
 }
 
 /** The rows of the same, tried once more. */
 export async function tryFigureAgain(
-  source: Omit<StressSource, 'vintages'>,
+  source: PinnedQuery,
   { seen, vintages, ...input }: StressAgain,
   run: RunDeps,
 ): Promise<string> {
@@ -53,22 +58,8 @@ type Told = Readonly<Partial<Record<keyof typeof types, string | number | boolea
 function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
   const told: Told[] = [
     { kind: 'as it is', rows, figure },
-    ...runs.map(({ kind, name, rows: own, changed, figure: value, moved, falls }) => ({
-      kind,
-      name,
-      rows: own,
-      changed,
-      figure: value,
-      moved,
-      falls,
-    })),
-    ...metrics.map(({ metric, figure: value, moved, share }) => ({
-      kind: 'metric',
-      name: metric,
-      figure: value,
-      moved,
-      share,
-    })),
+    ...runs,
+    ...metrics.map(({ metric: name, ...share }) => ({ kind: 'metric', name, ...share })),
     { kind: 'bears', name: 'seconds', figure: borne },
     { kind: 'verdict', name: verdict },
   ]

@@ -2,7 +2,8 @@ import type { Engine } from '../store/engine.ts'
 import { microsOf, parseMicros } from '../time.ts'
 import { openAltered } from './altered.ts'
 import { namedMetrics } from './lookahead-read.ts'
-import { openQuery, type Setting } from './lake.ts'
+import { closing, openQuery } from './lake.ts'
+import { type PinnedQuery, pinnedOptions } from './pinned.ts'
 import type { RunDeps } from './run.ts'
 import {
   asLateAs,
@@ -25,16 +26,8 @@ import {
   type Verdict,
 } from './stress-verdict.ts'
 
-/** What is run: a query over a lake as one of its versions told it. */
-export interface StressSource {
-  readonly root: string
-  readonly version: number
-  /** The text of the views. */
-  readonly script: string
-  readonly query: string
-  readonly variables: Readonly<Record<string, Setting>>
-  /** Whether any variable may be set: those of a stamped result. */
-  readonly anyVariable: boolean
+/** What is run, and the earlier versions to try. */
+export interface StressSource extends PinnedQuery {
   readonly vintages: readonly Vintage[]
 }
 
@@ -172,22 +165,18 @@ async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Co
     ...(asOf !== undefined && { as_of: asOf }),
     ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
   }
-  const set = { ...source.variables, ...clocks }
-  const { root, script, query, anyVariable } = source
-  const options = { script, threads: 1, query, anyVariable, set }
+  const { root, query } = source
+  const options = pinnedOptions({ ...source, variables: { ...source.variables, ...clocks } })
   const session = await (delay === undefined
     ? openQuery(root, options)
     : openAltered(root, delayedPoints(delay, metrics), options))
-  try {
+  return closing(session, async () => {
     const rows = await keepRows(session, query, run)
     const figure = await figureOf(session, input.figure, run)
     trial.done++
     input.onRun?.(trial.done)
     return { session, figure, rows, [Symbol.dispose]: () => session.close() }
-  } catch (error) {
-    session.close()
-    throw error
-  }
+  })
 }
 
 /** A run under conditions beside another one. */

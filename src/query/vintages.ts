@@ -1,16 +1,22 @@
 import { formatMicros, parseMicros } from '../time.ts'
 import { heldVersions } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { PinnedQuery } from './pinned.ts'
 import type { Vintage } from './stress-delays.ts'
 import type { StressSource } from './stress.ts'
+
+/** A pinned query with so many earlier versions to try. */
+export function withVintages(ledger: Ledger, source: PinnedQuery, wanted: number): StressSource {
+  return { ...source, vintages: vintagesOf(ledger, source, wanted) }
+}
 
 /**
  * So many of the versions before this one, and before what the query sees at most, that brought something (merges and
  * redatings take files away): evenly among them, the last with them.
  */
-export function vintagesOf(
+function vintagesOf(
   ledger: Ledger,
-  { version, variables: { observed_as_of: seen } }: Pick<StressSource, 'version' | 'variables'>,
+  { version, variables: { observed_as_of: seen } }: PinnedQuery,
   wanted: number,
 ): readonly Vintage[] {
   const until = (typeof seen === 'string' ? parseMicros(seen) : undefined) ?? Infinity

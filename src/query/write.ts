@@ -227,10 +227,7 @@ async function writeCsv({ engine, ready, options: { safe, by } }: Answer, sink: 
 }
 
 async function writeJson({ engine, ready, options: { format, by } }: Answer, sink: Sink): Promise<Written> {
-  const names = distinctNames(ready.columns.map(({ name }) => name))
-  const filled = new Filled(names, by)
-  const keys = names.map((name) => JSON.stringify(name))
-  const lines = await jsonLines(engine, ready.text, ready.columns, keys, filled)
+  const { lines, filled } = await jsonLines(engine, ready.text, ready.columns, by)
   const [before, between, after] = format === 'jsonl' ? ['', '\n', '\n'] : ['[\n', ',\n', '\n]\n']
   for await (const some of lines) {
     const first = filled.rows === some.length

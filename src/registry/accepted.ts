@@ -1,5 +1,5 @@
 import { sha256 } from '../ledger/entry.ts'
-import { datedStates } from '../ledger/held.ts'
+import { heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { shape, text } from '../ledger/shape.ts'
 import type { Micros } from '../time.ts'
@@ -29,7 +29,7 @@ export function findingId(finding: Finding): string {
 
 /** Of which findings a person took note, by their ids. */
 export function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
-  const rows = datedStates(ledger, acceptedPrefix, shape({ why: text }))
+  const rows = heldStates(ledger, acceptedPrefix, shape({ why: text }))
   return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
 }
 

@@ -25,6 +25,11 @@ export interface Stopped {
   readonly words: string
 }
 
+/** Says so; `failed` where an answer is of no use. */
+export function stop(by: RegistryStop, words: string, until: number | null = null): Stopped {
+  return { kind: 'stopped', by, until, words }
+}
+
 /** A body as received, in the spool. */
 export interface RawBody {
   readonly file: string
@@ -42,6 +47,8 @@ export type Got<T> =
   | { readonly kind: 'invalid_cursor'; readonly words: string }
   /** Nothing is at that address. */
   | { readonly kind: 'gone'; readonly words: string }
+  /** A 304 where the body of before is not at hand. */
+  | { readonly kind: 'unchanged'; readonly etag: string | null; readonly words: string }
   | { readonly kind: 'refused'; readonly parameter: string | null; readonly words: string }
   | { readonly kind: 'snapshot_limit'; readonly waitMs: number | null; readonly words: string }
   | Stopped
@@ -53,8 +60,8 @@ export interface RegistryAsking {
   readonly requests: RequestRow[]
   /** A name that no other request of the run has. */
   readonly nextId: () => string
-  /** The entity tag and the held body (absolute, as received) of an address that answered before. */
-  readonly held: (address: string) => { readonly etag: string; readonly read: () => Promise<Uint8Array> } | undefined
+  /** The entity tag and, where it is at hand, the held body (as received) of an address that answered before. */
+  readonly held: (address: string) => { readonly etag: string; readonly read?: () => Promise<Uint8Array> } | undefined
   readonly onOutcome: (ask: RegistryAsk, outcome: Outcome) => void
   /** Puts a body that nobody can read aside. */
   readonly quarantine: (raw: RawBody, request: RequestRow, reason: string) => Promise<void>
@@ -70,11 +77,12 @@ export async function askRegistry<T>(
 ): Promise<Got<T>> {
   for (let again = false; ; again = true) {
     const { outcome, row, address, held } = await askOnce(asking, ask, again)
-    if (outcome.kind !== 'body' && !(outcome.kind === 'not_modified' && held)) return verdict(outcome)
-    const known = outcome.kind === 'not_modified'
+    const known = outcome.kind === 'not_modified' && held !== undefined
+    if (known && !held.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
+    if (outcome.kind !== 'body' && !known) return verdict(outcome)
     const file = asking.connection.spool.file(`${row.id}.json`)
     const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
-    const bytes = known && held ? await held.read() : await readBytes(file)
+    const bytes = known && held.read ? await held.read() : await readBytes(file)
     const decoded = read(bytes)
     if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
     asking.requests[asking.requests.length - 1] = {
@@ -84,8 +92,7 @@ export async function askRegistry<T>(
     }
     if (!again) continue
     await asking.quarantine(raw, row, decoded.reason)
-    const words = `${ask.path}: ${decoded.reason} (the body is in quarantine/${row.id}.body)`
-    return { kind: 'stopped', by: 'undecodable', until: null, words }
+    return stop('undecodable', `${ask.path}: ${decoded.reason} (the body is in quarantine/${row.id}.body)`)
   }
 }
 
@@ -108,12 +115,7 @@ async function askOnce(
 }
 
 function verdict(outcome: Exclude<Outcome, { kind: 'body' }>): Got<never> {
-  const stop = (by: RegistryStop, until: number | null = null): Stopped => ({
-    kind: 'stopped',
-    by,
-    until,
-    words: describeOutcome(outcome),
-  })
+  const end = (by: RegistryStop, until?: number): Stopped => stop(by, describeOutcome(outcome), until)
   switch (outcome.kind) {
     case 'refused': {
       const aboutCursor = outcome.code === 'invalid_cursor' || (outcome.code === null && /cursor/i.test(outcome.words))
@@ -121,24 +123,24 @@ function verdict(outcome: Exclude<Outcome, { kind: 'body' }>): Got<never> {
       return { kind: 'refused', parameter: outcome.parameter, words: outcome.words }
     }
     case 'limited':
-      if (outcome.code !== 'snapshot_limit') return stop('failed')
+      if (outcome.code !== 'snapshot_limit') return end('failed')
       return { kind: 'snapshot_limit', waitMs: outcome.waitMs, words: outcome.words }
     case 'unauthorised':
     case 'forbidden':
-      return stop('unauthorised')
+      return end('unauthorised')
     case 'parked':
-      return stop('quota', outcome.until)
+      return end('quota', outcome.until)
     case 'stopped':
-      return stop(outcome.by)
+      return end(outcome.by)
     case 'again':
-      return stop(outcome.status === null ? 'unreachable' : 'failed')
+      return end(outcome.status === null ? 'unreachable' : 'failed')
     case 'gone':
       return { kind: 'gone', words: describeOutcome(outcome) }
     case 'no_content':
     case 'not_modified':
     case 'too_large':
     case 'unexpected':
-      return stop('failed')
+      return end('failed')
     default:
       return outcome satisfies never
   }

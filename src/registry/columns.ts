@@ -74,6 +74,7 @@ function steps(fields: readonly Column[]): readonly Column[] {
   return [...head, ...fields, ...text('record', 'hash', 'as_of'), instant('as_of_at'), instant('superseded_at')]
 }
 
+/** Tables that only grow, beside the histories. */
 const others: Readonly<Record<string, readonly Column[]>> = {
   /** One row per snapshot and table: its date, and the base and delta layers that it is made of. */
   snapshots: [
@@ -101,6 +102,9 @@ const others: Readonly<Record<string, readonly Column[]>> = {
   registry_findings: [instant('at'), ...text('kind', 'resource', 'id', 'detail', 'held', 'offered')],
 }
 
+/** Their names. */
+export const growingTables: readonly string[] = Object.keys(others)
+
 /** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */
 export function columnsMark(columns: readonly Column[]): string {
   return hash('md5', JSON.stringify(columns.map(([name, type]) => [name, type]))).slice(0, 8)
@@ -121,6 +125,6 @@ export function tableColumns(table: string, resources?: Resources): readonly Col
 
 /** Names that no resource, embedded table or field may have: those of the registry's other tables, and of all columns beside the fields. */
 export const ownNames = {
-  tables: [...Object.keys(others), 'raw', 'history'],
+  tables: [...growingTables, 'raw', 'history'],
   columns: [...dated([]), ...steps([])].map(([name]) => name),
 }

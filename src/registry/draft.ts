@@ -29,7 +29,7 @@ export async function draftPoll(
   const drafting: Drafting = { context, finished, memory, change, state, ticket, date, files: [] }
   const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
   const tables = appendedTables(context)
-  const fresh = tables.some((table) => lines.rows(table) > 0)
+  const fresh = tables.some((table) => lines.size(table).rows > 0)
   const again = whole !== null && epoch === state.epoch && isShown(drafting)
   // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
   if (!fresh && (again || whole === null)) {
@@ -88,8 +88,8 @@ const manyBytes = 4_000_000
 
 /** The tables that have lines: large ones alone, all others together. */
 function apart(lines: Lines, tables: readonly string[]): (readonly string[])[] {
-  const large = tables.filter((table) => lines.bytes(table) >= manyBytes)
-  const small = tables.filter((table) => lines.rows(table) > 0 && !large.includes(table))
+  const large = tables.filter((table) => lines.size(table).bytes >= manyBytes)
+  const small = tables.filter((table) => lines.size(table).rows > 0 && !large.includes(table))
   return [...large.map((table) => [table]), ...(small.length > 0 ? [small] : [])]
 }
 

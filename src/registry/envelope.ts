@@ -15,6 +15,8 @@ export interface Envelope {
  */
 export function usually(object: Fields, of: Resource | ReadonlyMap<string, Resource>): Fields {
   const [first] = of instanceof Map ? (of as ReadonlyMap<string, Resource>).values() : [of as Resource]
+  // For each event of a feed: where nothing has another name, nothing is made.
+  if (Object.keys(first?.keys ?? {}).length === 0) return object
   const here = (from: Fields): [string, Value][] =>
     Object.entries(first?.keys ?? {}).flatMap(([name, theirs]): [string, Value][] =>
       Object.hasOwn(from, name) || !Object.hasOwn(from, theirs) ? [] : [[name, from[theirs] ?? null]],

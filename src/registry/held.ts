@@ -1,3 +1,4 @@
+import type { Resource } from '../catalog/catalogue.ts'
 import { type Held, type HeldEntity, type HeldTexts, type EntityName, type Finding, verifyKinds } from './history.ts'
 import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
 import { type Engine, quote } from '../store/engine.ts'
@@ -5,6 +6,7 @@ import { liveFiles } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { textHash } from './record.ts'
+import { filterFields } from './verify-plan.ts'
 import { statement, relation } from './sql.ts'
 import { type Shaped, text, real, flag, count, oneOf, orNull } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
@@ -46,17 +48,18 @@ export async function readHeld(ledger: Ledger, engine: Engine, resources: readon
   return held
 }
 
-/** What the open records of a resource say in the named fields, by id. */
+/** What the open records of a resource say in the fields of its filters (`filterFields`), by id. */
 export async function readOpenFields(
   ledger: Ledger,
   engine: Engine,
-  resource: string,
-  fields: readonly string[],
+  resource: Resource,
 ): Promise<Map<string, readonly (string | null)[]>> {
   const found = new Map<string, readonly (string | null)[]>()
-  const table = `history.${resource}`
+  const table = `history.${resource.name}`
   if (tableFiles(ledger, table).length === 0) return found
-  const columns = fields.map((name) => `"${name}"`).join(', ')
+  const columns = filterFields(resource)
+    .map(([, field]) => `"${field}"`)
+    .join(', ')
   const sql = statement('open', { steps: relationOf(ledger, table), fields: `[${columns}]::VARCHAR[]` })
   for await (const { rows, columns: read } of (await engine.stream(sql)).chunks) {
     const [ids = [], values = []] = read

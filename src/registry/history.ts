@@ -186,7 +186,6 @@ export interface Step {
   /** The record of a version that begins. */
   readonly text: string | null
   readonly hash: string | null
-  readonly product: string | null
   /** The typed columns of the record. */
   readonly fields: TypedFields | null
   /** For embedded tables: the row's key. */
@@ -288,7 +287,7 @@ function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): 
   if (!incoming) {
     if (!known?.open) return
     const nothing = { op: null, text: null, hash: null, fields: null }
-    const closing = { ...step, ...nothing, closedBy: outlook.closedBy, product: known.product }
+    const closing = { ...step, ...nothing, closedBy: outlook.closedBy }
     sink.onStep(closing)
     childSteps(sink, resource, id, null, closing)
     return
@@ -300,8 +299,8 @@ function foldOne(sink: Sink, resource: Resource, id: string, outlook: Outlook): 
   learn(sink, resource, record, outlook.first)
   if (known?.open && isUnchanged(sink, resource, known, incoming, record)) return
   const op = known?.open ? 'updated' : outlook.first ? outlook.source : 'created'
-  const { text, hash, product } = incoming
-  const opening = { ...step, op, closedBy: null, text, hash, product, fields: typedFields(resource, record) }
+  const { text, hash } = incoming
+  const opening = { ...step, op, closedBy: null, text, hash, fields: typedFields(resource, record) }
   sink.onStep(opening)
   childSteps(sink, resource, id, record, opening)
 }
@@ -311,9 +310,11 @@ function learn({ memory, newKeys }: Sink, resource: Resource, record: Fields, in
   if (!keys) memory.keys.set(resource.name, (keys = noKeys()))
   const told = { resource: resource.name, initial }
   learnKeys(keys, record, latest, (path) => newKeys.push({ ...told, path, kind: 'key', value: null }))
-  for (const [path, field] of Object.entries(resource.fields)) {
+  for (const path in resource.fields) {
+    const field = resource.fields[path]
+    if (!field || field.values.length === 0) continue
     const value = fieldText(field, record)
-    if (field.values.length === 0 || value === null || field.values.includes(value)) continue
+    if (value === null || field.values.includes(value)) continue
     tellOnce(keys, newKeys, { ...told, path, kind: 'value', value })
   }
 }
@@ -328,7 +329,8 @@ function tellOnce({ told }: KnownKeys, changes: SchemaChange[], change: SchemaCh
 /** Tells members that were plain values and are objects or arrays now, or the reverse; null says nothing of a type. */
 function tellTypes({ newKeys }: Sink, { name }: Resource, keys: KnownKeys, held: Fields, record: Fields): void {
   for (const path in record) {
-    const [before, now] = [typeOf(held[path]), typeOf(record[path])]
+    const before = typeOf(held[path])
+    const now = typeOf(record[path])
     if (before === null || now === null || before === now) continue
     tellOnce(keys, newKeys, { resource: name, path, initial: false, kind: 'type', value: `${before} to ${now}` })
   }
@@ -385,7 +387,7 @@ function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | nu
   const had = new Set(before.map((child) => child.id))
   const has = new Set(after.map((child) => child.id))
   const { inferred, source } = parent
-  const frame = { inferred, source, hash: null, product: null, fields: null }
+  const frame = { inferred, source, hash: null, fields: null }
   const closedBy = parent.closedBy ?? 'updated'
   for (const child of before)
     if (!has.has(child.id))

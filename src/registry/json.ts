@@ -41,14 +41,14 @@ function look(value: Value, depth: number, shape: Shape): void {
 
 /** JSON text of a value from which every double comes back as the same 64 bits; `odd` as its shape says. */
 export function textOf(value: Value, odd: boolean): string {
-  return odd ? exactText(value) : JSON.stringify(value)
+  return odd ? exactText(value, Object.keys) : JSON.stringify(value)
 }
 
-function exactText(value: Value): string {
+function exactText(value: Value, keysOf: (fields: Fields) => readonly string[]): string {
   if (typeof value === 'number') return numberText(value)
-  if (Array.isArray(value)) return `[${(value as readonly Value[]).map(exactText).join(',')}]`
+  if (Array.isArray(value)) return `[${(value as readonly Value[]).map((item) => exactText(item, keysOf)).join(',')}]`
   if (!isFields(value)) return JSON.stringify(value)
-  const members = Object.entries(value).map(([key, held]) => `${JSON.stringify(key)}:${exactText(held)}`)
+  const members = keysOf(value).map((key) => `${JSON.stringify(key)}:${exactText(value[key] ?? null, keysOf)}`)
   return `{${members.join(',')}}`
 }
 
@@ -60,11 +60,5 @@ function numberText(value: number): string {
 
 /** JSON text with sorted keys, so that equal values give equal texts. */
 export function sortedText(value: Value): string {
-  if (typeof value === 'number') return numberText(value)
-  if (Array.isArray(value)) return `[${(value as readonly Value[]).map(sortedText).join(',')}]`
-  if (!isFields(value)) return JSON.stringify(value)
-  const members = Object.keys(value)
-    .toSorted()
-    .map((key) => `${JSON.stringify(key)}:${sortedText(value[key] ?? null)}`)
-  return `{${members.join(',')}}`
+  return exactText(value, (fields) => Object.keys(fields).toSorted())
 }

@@ -45,39 +45,28 @@ export function addKey(known: KnownKeys, path: string, since: number): void {
 
 /** Learns the keys of a record; `report` is told the path of each that was not known, parents first. */
 export function learnKeys(known: KnownKeys, record: Value, since: number, report: (path: string) => void): void {
-  visit(known, known.top, record, '', since, report, 0)
-}
-
-function visit(
-  known: KnownKeys,
-  level: Map<string, KeyNode>,
-  value: Value,
-  prefix: string,
-  since: number,
-  report: (path: string) => void,
-  depth: number,
-): void {
-  if (depth > deepest) return
-  if (Array.isArray(value)) {
-    for (const item of value as readonly Value[]) visit(known, level, item, prefix, since, report, depth + 1)
-    return
-  }
-  if (!isFields(value)) return
-  for (const key in value) {
-    const held = value[key] ?? null
-    const name = escaped(key)
-    let node = level.get(name)
-    if (!node) {
-      if (known.count >= mostKeys) continue
-      node = { since, below: new Map() }
-      level.set(name, node)
-      known.count++
-      report(prefix + name)
+  const visit = (level: Map<string, KeyNode>, value: Value, prefix: string, depth: number): void => {
+    if (depth > deepest) return
+    if (Array.isArray(value)) {
+      for (const item of value as readonly Value[]) visit(level, item, prefix, depth + 1)
+      return
     }
-    if (typeof held === 'object' && held !== null) {
-      visit(known, node.below, held, `${prefix}${name}.`, since, report, depth + 1)
+    if (!isFields(value)) return
+    for (const key in value) {
+      const held = value[key] ?? null
+      const name = escaped(key)
+      let node = level.get(name)
+      if (!node) {
+        if (known.count >= mostKeys) continue
+        node = { since, below: new Map() }
+        level.set(name, node)
+        known.count++
+        report(prefix + name)
+      }
+      if (typeof held === 'object' && held !== null) visit(node.below, held, `${prefix}${name}.`, depth + 1)
     }
   }
+  visit(known.top, record, '', 0)
 }
 
 /**

@@ -81,7 +81,7 @@ function planOf(lines: Lines, input: DatedInput, view: View, dated: Dated, embed
   if (resource?.name === table) return [{ ...plan, rows: view.open(resource).length }]
   if (kind === 'same') return [{ ...plan, rows: input.layers[table]?.rows ?? null }]
   if (kind === 'delta') return [{ ...plan, rows: null }]
-  const rows = shared ? lines.rows(plan.lines) : embedded
+  const rows = shared ? lines.size(plan.lines).rows : embedded
   return rows === 0 ? [] : [{ ...plan, rows }]
 }
 
@@ -129,7 +129,11 @@ function tablesOf(input: DatedInput, view: View): Dated[] {
   }))
   return [...shown.map((resource) => ({ table: resource.name, parents: [resource] })), ...embedded].map((dated) => {
     const kind = kindOf(input, view, dated.table, dated.parents)
-    const ids = (parent: Resource): readonly string[] => idsFor(input, view, parent, kind, dated.table)
+    const since = input.layers[dated.table]?.base_at ?? 0
+    const ids = (parent: Resource): readonly string[] => {
+      if (kind === 'same') return []
+      return kind === 'base' ? view.open(parent) : [...view.touched(parent, since)].toSorted()
+    }
     return { ...dated, kind, ids, shared: kind === 'base' && !dated.parents.some((parent) => isKnown(input, parent)) }
   })
 }
@@ -147,17 +151,6 @@ function kindOf(input: DatedInput, view: View, table: string, resources: readonl
   if (since(input.lastAt) === 0) return 'same'
   const all = resources.reduce((sum, resource) => sum + view.open(resource).length, 0)
   return since(held.base_at) > deltaShare * all ? 'base' : 'delta'
-}
-
-function idsFor(
-  input: DatedInput,
-  view: View,
-  parent: Resource,
-  kind: LayerPlan['kind'],
-  table: string,
-): readonly string[] {
-  if (kind === 'same') return []
-  return kind === 'base' ? view.open(parent) : [...view.touched(parent, input.layers[table]?.base_at ?? 0)].toSorted()
 }
 
 /** The registry as it is by the end of the poll. */

@@ -45,19 +45,9 @@ export class Lines {
     if (bytes > open.longest) open.longest = bytes
   }
 
-  /** How many rows the file of this name has. */
-  rows(name: string): number {
-    return this.#files.get(name)?.rows ?? 0
-  }
-
-  /** How many bytes the file of this name has. */
-  bytes(name: string): number {
-    return this.#files.get(name)?.bytes ?? 0
-  }
-
-  /** Bytes of the longest line of this name. */
-  longest(name: string): number {
-    return this.#files.get(name)?.longest ?? 0
+  /** How many rows and bytes the file of this name has, and bytes of its longest line. */
+  size(name: string): Readonly<Pick<OpenFile, 'rows' | 'bytes' | 'longest'>> {
+    return this.#files.get(name) ?? { rows: 0, bytes: 0, longest: 0 }
   }
 
   /** The file of this name with everything written to it; undefined when nothing was added. */

@@ -10,7 +10,7 @@ import type { HeldEntity } from './history.ts'
 import type { Fields } from './json.ts'
 import { registryApi, type RegistryInput } from './run.ts'
 import { askList, askOwn } from './verify-ask.ts'
-import { filterFields, listAddress } from './verify-plan.ts'
+import { isShown, listAddress } from './verify-plan.ts'
 
 /** How the lake and the provider stand to each other on one record. */
 type Mark = 'same' | 'differs' | 'only_held' | 'only_upstream'
@@ -44,13 +44,7 @@ export async function withHeldSide<T>(
   if (ledger === null) return await use(nothingHeld)
   using engine = await Engine.open(':memory:', { threads: 1 })
   const entities = (await readHeld(ledger, engine, [resource.name])).get(resource.name) ?? new Map<string, HeldEntity>()
-  const fields = filterFields(resource)
-  const values = await readOpenFields(
-    ledger,
-    engine,
-    resource.name,
-    fields.map(([, field]) => field),
-  )
+  const values = await readOpenFields(ledger, engine, resource)
   const keys = (await readKeys(ledger, engine)).get(resource.name)
   const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<Beside[]> => {
     const wanted = [...records.keys()].map((id) => ({ resource: resource.name, id }))
@@ -64,8 +58,10 @@ export async function withHeldSide<T>(
       return { id, mark: markOf(held, offered, differences), differences, held, offered }
     })
   }
+  const isFitting = (filters: Filters, id: string, own: readonly (string | null)[]): boolean =>
+    isShown(resource, filters, entities.get(id)?.verified === true, (_, place) => own[place])
   const fitting = (filters: Filters): Set<string> =>
-    new Set([...values].flatMap(([id, own]) => (fits(resource, fields, filters, own, entities.get(id)) ? [id] : [])))
+    new Set([...values].filter(([id, own]) => isFitting(filters, id, own)).map(([id]) => id))
   return await use({ entities, fitting, beside })
 }
 
@@ -81,21 +77,6 @@ const nothingHeld: HeldSide = {
 function markOf(held: Fields | null, offered: Fields | null, differences: readonly string[]): Mark {
   if (held === null) return 'only_upstream'
   return offered === null ? 'only_held' : differences.length === 0 ? 'same' : 'differs'
-}
-
-/** Lists of deployments publish verified ones only; filters may leave case aside. */
-function fits(
-  { name }: Resource,
-  fields: readonly (readonly [string, string])[],
-  filters: Filters,
-  values: readonly (string | null)[],
-  entity: HeldEntity | undefined,
-): boolean {
-  if (name === 'deployments' && entity?.verified !== true) return false
-  return fields.every(([filter], place) => {
-    const wanted = filters[filter]
-    return wanted === undefined || values[place]?.toLowerCase() === wanted.toLowerCase()
-  })
 }
 
 /** What a look asks for. */

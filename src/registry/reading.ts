@@ -12,7 +12,7 @@ import {
   type Snapshot,
 } from './bodies.ts'
 import type { Value } from './json.ts'
-import { askRegistry, type Got, type RawBody, type RegistryAsking, type Stopped } from './asking.ts'
+import { askRegistry, type Got, type RawBody, type RegistryAsking, stop, type Stopped } from './asking.ts'
 
 /** The whole registry, from a snapshot or put together from the lists. */
 export interface Whole extends Snapshot {
@@ -32,12 +32,8 @@ export async function readWhole(
   const got = await askRegistry(asking, snapshotAsk, (bytes) => readSnapshot(bytes, resources))
   if (got.kind === 'stopped') return got
   if (got.kind === 'snapshot_limit') return await readLists(asking, resources, pageLimit, got.words)
-  if (got.kind !== 'read') return failed(got.words)
+  if (got.kind !== 'read') return stop('failed', got.words)
   return { kind: 'whole', source: 'snapshot', raws: [got.raw], limited: null, ...got.value }
-}
-
-function failed(words: string): Stopped {
-  return { kind: 'stopped', by: 'failed', until: null, words }
 }
 
 /** All lists together are held in memory. */
@@ -51,7 +47,7 @@ async function readLists(
 ): Promise<Whole | Stopped> {
   const head = await askRegistry(asking, headAsk, (body) => readHead(body, resources))
   if (head.kind === 'stopped') return head
-  if (head.kind !== 'read') return failed(head.words)
+  if (head.kind !== 'read') return stop('failed', head.words)
   const arrays = new Map<string, Value[]>()
   const raws: RawBody[] = []
   const until = asking.now() + mostFeedMs
@@ -67,7 +63,7 @@ async function readLists(
     arrays.set(resource.name, pages.records)
   }
   const united = readArrays(arrays, resources)
-  if (!united.ok) return { kind: 'stopped', by: 'undecodable', until: null, words: united.reason }
+  if (!united.ok) return stop('undecodable', united.reason)
   return { kind: 'whole', source: 'lists', raws, limited, as_of, cursor: head.value, ...united.value }
 }
 
@@ -116,7 +112,7 @@ export async function readPages(
     const ask = listAsk(resource.path, cursor, pageLimit, filters)
     const got: Got<ListPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
     if (got.kind === 'stopped') return got
-    if (got.kind !== 'read') return failed(`${resource.path}: ${got.words}`)
+    if (got.kind !== 'read') return stop('failed', `${resource.path}: ${got.words}`)
     raws.push(got.raw)
     bytes += got.bytes
     for (const record of got.value.records) records.push(record)
@@ -128,8 +124,8 @@ export async function readPages(
     if (next === null || !got.value.hasMore || (idle === 0 && head === last))
       return { kind: 'pages', records, raws, as_of, bytes }
     if ((idle === 0 && begun.has(head)) || idle >= mostIdlePages)
-      return failed(`${resource.path}: pages without an end`)
-    if (bytes > room.bytes || asking.now() > room.until) return failed(`${resource.path}: too much for one run`)
+      return stop('failed', `${resource.path}: pages without an end`)
+    if (bytes > room.bytes || asking.now() > room.until) return stop('failed', `${resource.path}: too much for one run`)
     if (idle === 0) last = head
     begun.add(head)
     cursor = next
@@ -175,17 +171,12 @@ export async function readFeed(
   let events = 0
   let bytes = 0
   let idle = 0
-  const ended = (stopped: Stopped | null, invalid = false): FeedRead => ({
-    cursor,
-    pages: raws.length,
-    events,
-    raws,
-    as_of,
-    stopped,
-    invalid,
-  })
+  const ended = (by: Stopped | null, invalid = false): FeedRead => {
+    return { cursor, pages: raws.length, events, raws, as_of, stopped: by, invalid }
+  }
   while (idle < mostIdlePages) {
-    if (bytes > mostFeedBytes || asking.now() > until) return ended(enough)
+    if (bytes > mostFeedBytes || asking.now() > until)
+      return ended(stop('budget', 'the feed is longer than one run reads'))
     const got = await askRegistry(asking, changesAsk(cursor, limit), (body) => readPage(body, resources))
     if (got.kind === 'stopped') return ended(got)
     if (got.kind === 'invalid_cursor') return ended(null, true)
@@ -193,7 +184,7 @@ export async function readFeed(
       limit = null
       continue
     }
-    if (got.kind !== 'read') return ended(failed(`/changes: ${got.words}`))
+    if (got.kind !== 'read') return ended(stop('failed', `/changes: ${got.words}`))
     const { value } = got
     raws.push(got.raw)
     const news = value.events.filter((event) => onEvent(event)).length
@@ -204,7 +195,5 @@ export async function readFeed(
     cursor = value.cursor ?? cursor
     if (!value.hasMore) return ended(null)
   }
-  return ended(failed(`/changes: has_more without an end, and nothing new on ${mostIdlePages} pages`))
+  return ended(stop('failed', `/changes: has_more without an end, and nothing new on ${mostIdlePages} pages`))
 }
-
-const enough: Stopped = { kind: 'stopped', by: 'budget', until: null, words: 'the feed is longer than one run reads' }

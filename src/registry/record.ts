@@ -2,21 +2,14 @@ import { hash } from 'node:crypto'
 import type { RegistryField, Resource } from '../catalog/catalogue.ts'
 import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
 
-/** What the registry says where an issuer's documents were read: four answers that must not be mixed up. */
-export interface Answer {
-  readonly kind: 'not_established' | 'not_disclosed' | 'none' | 'named'
-  /** The value as sent; null while nothing is established. */
-  readonly value: string | null
-  /** What stands in the brackets of `None (…)`. */
-  readonly reason: string | null
-}
-
-/** Reads a custodian, governing law or regulator. Null and absent are `not_established`; anything unknown is a name. */
-export function readAnswer(value: string | null): Answer {
-  if (value === null) return { kind: 'not_established', value, reason: null }
-  if (value === 'not disclosed') return { kind: 'not_disclosed', value, reason: null }
-  if (value.startsWith('None (')) return { kind: 'none', value, reason: value.slice(6).replace(/\)\s*$/, '') }
-  return { kind: 'named', value, reason: null }
+/**
+ * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the brackets
+ * of `None (…)`. Null and absent are `not_established`; anything unknown is a name.
+ */
+function readAnswer(value: string | null): readonly [answer: string, reason: string | null] {
+  if (value === null) return ['not_established', null]
+  if (value === 'not disclosed') return ['not_disclosed', null]
+  return value.startsWith('None (') ? ['none', value.slice(6).replace(/\)\s*$/, '')] : ['named', null]
 }
 
 /** A record as it came: its text is JSON from which each value comes back as sent. */
@@ -104,9 +97,9 @@ export function typedFields(resource: Resource, record: Fields): TypedFields {
     const value = fieldText(field, record)
     columns[name] = value
     if (field.kind !== 'answer') continue
-    const answer = readAnswer(value)
-    columns[`${name}_answer`] = answer.kind
-    columns[`${name}_reason`] = answer.reason
+    const [answer, reason] = readAnswer(value)
+    columns[`${name}_answer`] = answer
+    columns[`${name}_reason`] = reason
   }
   return columns
 }
@@ -137,15 +130,7 @@ export function childrenOf(resource: Resource, record: Fields): Child[] {
       const text = textOf(item, shapeOf(item).odd)
       const content_hash = textHash(sortedText(item)).slice(0, 16)
       const name = `${resource.entity}/${id}/${ordinal}/${content_hash}`
-      children.push({
-        table,
-        id: name,
-        parent_type: resource.entity,
-        parent_id: id,
-        ordinal,
-        content_hash,
-        text,
-      })
+      children.push({ table, id: name, parent_type: resource.entity, parent_id: id, ordinal, content_hash, text })
     }
   }
   return children

@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import type { CommitDeps, StagedFile } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
-import { dataVersion, parseRegistryFile } from '../store/layout.ts'
+import { dataVersion, parseRegistryFile, versioned } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { readHeld, readLastEvents } from './held.ts'
 import { Lines } from './lines.ts'
@@ -65,7 +65,7 @@ function beyond(version: number, got: string): LakeError {
 
 /** The run that the files of the newest version are named after. */
 function runOf(after: Ledger): string | null {
-  const own = `${String(after.head().version).padStart(10, '0')}-`
+  const own = versioned(after.head().version, '')
   for (const { path } of liveFiles(after)) {
     const id = parseRegistryFile(path)?.id
     if (id?.startsWith(own) === true) return id.slice(own.length).replace(/-(?:base|delta)$/, '')

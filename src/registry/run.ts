@@ -6,6 +6,7 @@ import { header } from '../net/limits.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { describeSkew } from '../net/skew.ts'
 import { commit } from '../ledger/commit.ts'
+import { endedBy } from '../ledger/ended.ts'
 import { accessTo, type Api, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { type Job, type Result, type Run, withLake } from '../ledger/job.ts'
@@ -104,16 +105,10 @@ export async function withRegistry(
     await begin(run)
     const stopped = await work(run)
     const { epoch, records } = registryState(run.ledger)
-    const ended = { requests: run.connection.sent(), epoch, records, ...endOf(stopped) }
+    const ended = { requests: run.connection.sent(), epoch, records, ...endedBy(stopped) }
     const value: RegistrySummary = { run: run.id, ...run.tally, ...ended }
     return { value, stopped_by: value.stopped_by, error: verdictOf(value) }
   })
-}
-
-/** Why a run ended early as scripts read it. */
-export function endOf(stopped: Stopped | null) {
-  const { by: stopped_by = null, until = null, words = null } = stopped ?? {}
-  return { stopped_by, resume_at: until === null ? null : new Date(until).toISOString(), words }
 }
 
 async function begin({ connection, tally, job, ledger, begin: beginRun }: RegistryRun): Promise<void> {

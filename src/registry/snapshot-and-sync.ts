@@ -6,7 +6,7 @@ import { canBeAsked } from './envelope.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { redact } from '../secrets/secrets.ts'
 import { type RegistryDeps, type RegistryInput, type RegistryRun, withRegistry } from './run.ts'
-import type { Stopped } from './asking.ts'
+import { stop, type Stopped } from './asking.ts'
 import { type Committed, commitPoll } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
 import type { PollContext } from './staging.ts'
@@ -48,7 +48,7 @@ async function followFeed(run: RegistryRun): Promise<Stopped | null> {
       const feed = isUsable(run, cursor) ? await takeFeed(run, cursor) : null
       if (feed && !feed.invalid) return feed.stopped
       run.tally.new_epoch = true
-      if (epochs >= 2) return { kind: 'stopped', by: 'failed', until: null, words: 'every cursor is refused at once' }
+      if (epochs >= 2) return stop('failed', 'every cursor is refused at once')
       run.tell({
         kind: 'note',
         text: 'the feed has begun a new epoch: a snapshot shows what changed while it could not be followed',

@@ -1,7 +1,7 @@
 import type { StagedFile, Ticket, CommitDeps } from '../ledger/commit.ts'
 import { Engine } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
-import { registryFile } from '../store/layout.ts'
+import { registryFile, versioned } from '../store/layout.ts'
 import { tableColumns } from './columns.ts'
 import { type Constants, writeParquet, type Lines } from './lines.ts'
 import type { Change } from './steps.ts'
@@ -83,42 +83,44 @@ export interface Drafting {
 
 /** The name of a file of this commit; names of files never repeat. */
 export function fileName({ ticket, context }: Drafting): string {
-  return `${String(ticket.version).padStart(10, '0')}-${context.run}`
+  return versioned(ticket.version, context.run)
 }
 
-/** Writes the lines of this name as a file of the table; null where there are none. */
-export async function stageLines(
-  { context, finished, ticket, files }: Drafting,
-  engine: Engine,
-  place: {
-    readonly table: string
-    readonly lines: string
-    readonly id: string
-    readonly date: string | null
-    readonly constants: Constants
-    readonly made?: Readonly<Record<string, string>>
-    readonly meta: StagedFile['meta']
-  },
-): Promise<StagedFile | null> {
-  const { table, id, date, constants, made = {}, meta } = place
-  const lines = finished.lines.file(place.lines)
-  if (lines === undefined) return null
-  const { spool } = context
-  const temporary = `${table}-${id}.parquet`
-  const longest = finished.lines.longest(place.lines)
-  const columns = tableColumns(table, context.resources)
-  await writeParquet(engine, { columns, lines, longest, constants, made, out: spool.file(temporary), ticket })
-  const staged: StagedFile = {
-    temporary: spool.path(temporary),
-    path: registryFile(table, id, date),
-    table,
-    label: date ?? '',
-    ...withoutPoints,
-    rows: finished.lines.rows(place.lines),
-    meta,
-  }
-  files.push(staged)
+/** A file of a table that is made of lines. */
+interface TableFile {
+  readonly table: string
+  /** The name of the lines. */
+  readonly lines: string
+  readonly id: string
+  readonly date: string | null
+  readonly constants: Constants
+  readonly made?: Readonly<Record<string, string>>
+  readonly meta: StagedFile['meta']
+}
+
+/** Writes the lines of this name as a file of the draft; null where there are none. */
+export async function stageLines(drafting: Drafting, engine: Engine, file: TableFile): Promise<StagedFile | null> {
+  const { context, finished, ticket, files } = drafting
+  const staged = await stageTable(engine, { ...context, lines: finished.lines, ticket }, file)
+  if (staged) files.push(staged)
   return staged
+}
+
+/** The same of any lines; without resources the table must have the same columns whatever the resources. */
+export async function stageTable(
+  engine: Engine,
+  from: Pick<PollContext, 'spool'> & { readonly lines: Lines; readonly ticket: Ticket; readonly resources?: Resources },
+  { table, lines: name, id, date, constants, made = {}, meta }: TableFile,
+): Promise<StagedFile | null> {
+  const { spool, ticket, resources } = from
+  const lines = from.lines.file(name)
+  if (lines === undefined) return null
+  const temporary = `${table}-${id}.parquet`
+  const { rows, longest } = from.lines.size(name)
+  const columns = tableColumns(table, resources)
+  await writeParquet(engine, { columns, lines, longest, constants, made, out: spool.file(temporary), ticket })
+  const place = { temporary: spool.path(temporary), path: registryFile(table, id, date), table, label: date ?? '' }
+  return { ...place, ...withoutPoints, rows, meta }
 }
 
 /** Lists a file of the lake under this date, if it is not. */

@@ -9,7 +9,7 @@ import { describeOutcome } from '../net/outcome.ts'
 import { usualRetries } from '../net/retry.ts'
 import { readBytes } from '../store/files.ts'
 import { changesAsk, registryUrl } from './api.ts'
-import type { Stopped } from './asking.ts'
+import { stop, type Stopped } from './asking.ts'
 import { readPage } from './bodies.ts'
 import { registryApi, type RegistryInput } from './run.ts'
 
@@ -111,15 +111,14 @@ export async function readFeedAhead(
   deps: BesideDeps,
   cursor: string,
 ): Promise<{ kind: 'asked'; ahead: boolean } | Stopped> {
-  const failed = (words: string): Stopped => ({ kind: 'stopped', by: 'failed', until: null, words })
   const api = registryApi(input)
   const retry = { ...usualRetries, attempts: 1, limitedAttempts: 1 }
   return await askBeside(api, deps, { perMinute: api.perMinute, retry }, async ({ ask, base, file }) => {
     const url = registryUrl(base, changesAsk(cursor, null))
     const { outcome } = await ask({ id: 'page', url, file: file('page.json') })
-    if (outcome.kind !== 'body') return failed(describeOutcome(outcome))
+    if (outcome.kind !== 'body') return stop('failed', describeOutcome(outcome))
     const page = readPage(await readBytes(outcome.file), input.catalogue.resources)
-    if (!page.ok) return failed(page.reason)
+    if (!page.ok) return stop('failed', page.reason)
     return { kind: 'asked', ahead: page.value.hasMore || page.value.events.length > 0 }
   })
 }

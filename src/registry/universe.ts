@@ -1,6 +1,6 @@
-import { Engine, quoteList } from '../store/engine.ts'
-import { liveFiles } from '../ledger/held.ts'
-import { inLake } from '../store/layout.ts'
+import { Engine } from '../store/engine.ts'
+import { parquet } from '../store/parquet.ts'
+import { tableFiles } from './held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { real, type Shaped, count } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
@@ -21,7 +21,7 @@ export type UniverseStep = Shaped<typeof stepFields>
 
 /** The products over time, one step for every instant at which something changed; empty where nothing is known. */
 export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
-  const paths = liveFiles(ledger, { table: 'history.products' }).map((file) => inLake(ledger.root, file.path))
+  const paths = tableFiles(ledger, 'history.products')
   if (paths.length === 0) return []
   using engine = await Engine.open()
   return await rowsAs(engine, stepFields, universeSql(paths))
@@ -33,7 +33,7 @@ function universeSql(paths: readonly string[]): string {
     WITH step AS (
       SELECT id, "at",
         CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired' ELSE 'active' END AS state
-      FROM read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)
+      FROM ${parquet(paths)}
     ), move AS (
       SELECT "at", state, coalesce(lag(state) OVER (PARTITION BY id ORDER BY "at"), 'gone') AS before FROM step
     ), change AS (

@@ -1,4 +1,5 @@
 import { gravestOf, LakeError } from '../errors.ts'
+import type { Ended } from '../ledger/ended.ts'
 import { type Finding, verifyKinds } from './history.ts'
 import { verdictOf } from './summary.ts'
 
@@ -11,7 +12,7 @@ export interface RegistryFinding extends Required<Finding> {
 }
 
 /** What scripts read; names are relied on. */
-export interface RegistryVerified {
+export interface RegistryVerified extends Ended {
   readonly run: string
   readonly version: number
   readonly requests: number
@@ -23,9 +24,6 @@ export interface RegistryVerified {
   /** How many were found again of which a person had taken note: they are among the results and no findings. */
   readonly accepted: number
   readonly failures: readonly { readonly address: string; readonly reason: string }[]
-  readonly stopped_by: string | null
-  readonly resume_at: string | null
-  readonly words: string | null
 }
 
 /** The error that a verify of the registry ends with; null where the provider says what the lake holds. */

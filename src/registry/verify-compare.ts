@@ -11,8 +11,8 @@ import type { WithEngine } from './staging.ts'
 import { askList, askOwn } from './verify-ask.ts'
 import {
   type Check,
-  filterFields,
   type Holding,
+  isShown,
   listAddress,
   type ListCheck,
   narrowestList,
@@ -155,18 +155,12 @@ async function compareList(comparing: Comparing, check: ListCheck): Promise<Comp
 function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListCheck, incoming: Incoming): boolean {
   const entity = held(comparing, { resource, id: incoming.id })
   if (entity?.open !== true || entity.hash !== incoming.hash) return false
-  return expected.has(incoming.id) || fitsAnyCase(resource, filters, incoming)
+  return expected.has(incoming.id) || fits(resource, filters, incoming)
 }
 
-/** Filters compare some fields without regard to case; which, no list says. */
-function fitsAnyCase(resource: Resource, filters: ListCheck['filters'], { text }: Incoming): boolean {
+function fits(resource: Resource, filters: ListCheck['filters'], { text, verified }: Incoming): boolean {
   const record = JSON.parse(text) as Fields
-  if (resource.name === 'deployments' && record['verification_status'] !== 'verified') return false
-  return filterFields(resource).every(([filter, field]) => {
-    const wanted = filters[filter]
-    if (wanted === undefined) return true
-    return fieldText(resource.fields[field], record)?.toLowerCase() === wanted.toLowerCase()
-  })
+  return isShown(resource, filters, verified, (field) => fieldText(resource.fields[field], record))
 }
 
 type Explained = { readonly kind: 'explained'; readonly judged: Judged; readonly address: string }
@@ -179,23 +173,20 @@ async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Pr
   const judged = await judge(comparing, { ...shown, incoming: own.incoming })
   const lists = await judge(comparing, shown)
   const state = stateOf(held(comparing, shown))
+  const text = (await textsOf(comparing, shown))?.latest ?? null
+  const both = { resource: resource.name, id, held: text, offered: shown.incoming?.text ?? null, state }
   if (own.incoming === null && shown.incoming !== null) {
     const detail = `${own.address} has it not, ${check.address} lists it`
-    const text = held(comparing, shown)?.open === true ? ((await textsOf(comparing, shown))?.latest ?? null) : null
-    const both = { resource: resource.name, id, held: text, offered: shown.incoming.text, state }
     return { kind: 'explained', judged: { ...both, kind: 'address_disagrees', detail }, address: own.address }
   }
   if (judged !== null) return { kind: 'explained', judged, address: own.address }
-  const fits = shown.incoming !== null && lists === null && fitsAnyCase(resource, check.filters, shown.incoming)
-  if (fits) return null
-  const text = (await textsOf(comparing, shown))?.latest ?? null
+  if (shown.incoming !== null && lists === null && fits(resource, check.filters, shown.incoming)) return null
   const detail =
     shown.incoming === null
       ? `left out of ${check.address}, though ${own.address} gives it`
       : lists === null
         ? `shown in ${check.address}, where it does not belong`
         : `${check.address} and ${own.address} show two records; ${lists.detail}`
-  const both = { resource: resource.name, id, held: text, offered: shown.incoming?.text ?? null, state }
   return { kind: 'explained', judged: { ...both, kind: 'list_disagrees', detail }, address: check.address }
 }
 

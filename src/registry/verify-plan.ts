@@ -70,6 +70,23 @@ export function filterFields({ fields, filters }: Resource): readonly (readonly 
 }
 
 /**
+ * Whether a list with these filters shows a record: that of deployments publishes verified ones only, and filters compare
+ * some fields without regard to case; which, no list says. `valueOf`: what the field of a filter says, by its place too.
+ */
+export function isShown(
+  resource: Resource,
+  filters: Filters,
+  verified: boolean,
+  valueOf: (field: string, place: number) => string | null | undefined,
+): boolean {
+  if (resource.name === 'deployments' && !verified) return false
+  return filterFields(resource).every(([filter, field], place) => {
+    const wanted = filters[filter]
+    return wanted === undefined || valueOf(field, place)?.toLowerCase() === wanted.toLowerCase()
+  })
+}
+
+/**
  * Chooses within the budget (null: everything): in turn from the records and the lists of each resource, never asked or
  * longest ago first. What was found as held since `begun` is done.
  */

@@ -1,23 +1,24 @@
+import type { Resource } from '../catalog/catalogue.ts'
 import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
-import { withoutPoints } from '../ledger/draft.ts'
+import { endedBy } from '../ledger/ended.ts'
 import { heldPassingFrom } from '../ledger/held.ts'
 import { roundOf } from '../ledger/held-runs.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { orNull, shape, text } from '../ledger/shape.ts'
 import { proven } from '../ledger/row.ts'
-import type { Micros } from '../time.ts'
-import { registryFile } from '../store/layout.ts'
-import type { Stopped } from './asking.ts'
+import { versioned } from '../store/layout.ts'
+import { stop, type Stopped } from './asking.ts'
 import { acceptedFindings, findingId } from './accepted.ts'
-import { tableColumns } from './columns.ts'
 import { findingLine, readFindings, readHeld, readKeys, readOpenFields } from './held.ts'
-import { Lines, writeParquet } from './lines.ts'
+import { Lines } from './lines.ts'
 import { readFeed } from './reading.ts'
-import { connectRegistry, endOf, type RegistryDeps, type RegistryInput, type RegistryRun } from './run.ts'
+import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun } from './run.ts'
 import { isUsable } from './snapshot-and-sync.ts'
+import { stageTable } from './staging.ts'
 import { registryState } from './state.ts'
+import type { Finding } from './history.ts'
 import { compareCheck, type Comparing, type Suspect } from './verify-compare.ts'
-import { type Check, chooseChecks, filterFields, type Holding, type Seen, stateOf } from './verify-plan.ts'
+import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
 import { registryResults, registryVerdict, type RegistryFinding, type RegistryVerified } from './verified.ts'
 
 /** What a verify of the registry is told. */
@@ -35,18 +36,6 @@ const mostFailures = 5
 /** Events become visible within minutes: a change without one is a finding only after that long. */
 const eventDelayMs = 180_000
 
-/** What has come of a verify so far. */
-interface Course {
-  readonly results: Record<(typeof registryResults)[number], number>
-  readonly findings: Map<string, RegistryFinding>
-  /** Found again, by their lines, though a person had taken note. */
-  readonly accepted: Set<string>
-  readonly failures: { readonly address: string; readonly reason: string }[]
-  readonly feed: { cursor: string; readonly news: Set<string> }
-  verified: number
-  failedInRow: number
-}
-
 /**
  * Asks again for records by their own addresses and for lists by their filters, and compares with what snapshots and
  * feed gave. What differs though the feed has no word of it is put on record; nothing held is changed.
@@ -61,12 +50,10 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
     const course = newCourse(registryState(ledger).cursor ?? '')
     const plan = { ...round, checks: chosen.checks.length }
     connection.log.note('planned', plan)
-    await run.begin(plan, () => ({
-      requests: connection.sent(),
-      checks: course.verified,
-      findings: course.findings.size,
-    }))
-    const stopped = await work(run, comparing, chosen.checks, course)
+    await run.begin(plan, () => {
+      return { requests: connection.sent(), checks: course.verified, findings: course.findings.size }
+    })
+    const stopped = await work({ run, comparing, course }, chosen.checks)
     const { verified, results, failures } = course
     const failed = failures.length
     const left = chosen.checks.length - verified - failed
@@ -80,68 +67,71 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
       findings: [...course.findings.values()],
       accepted: course.accepted.size,
       failures,
-      ...endOf(stopped),
+      ...endedBy(stopped),
     }
     return { value, stopped_by: value.stopped_by, error: registryVerdict(value) }
   })
 }
 
-function newCourse(cursor: string): Course {
-  const results = Object.fromEntries(registryResults.map((name) => [name, 0])) as Course['results']
+/** What has come of a verify so far: nothing yet. */
+function newCourse(cursor: string) {
   return {
-    results,
-    findings: new Map(),
-    accepted: new Set(),
-    failures: [],
-    feed: { cursor, news: new Set() },
+    results: Object.fromEntries(registryResults.map((name) => [name, 0])) as Record<
+      (typeof registryResults)[number],
+      number
+    >,
+    findings: new Map<string, RegistryFinding>(),
+    /** Found again, by their lines, though a person had taken note. */
+    accepted: new Set<string>(),
+    failures: [] as { readonly address: string; readonly reason: string }[],
+    feed: { cursor, news: new Set<string>() },
     verified: 0,
     failedInRow: 0,
   }
 }
+
+type Course = ReturnType<typeof newCourse>
 
 const seenKey = 'registry.seen.'
 const seenShape = shape({ etag: orNull(text), digest: text })
 
 async function comparingOf(run: RegistryRun, input: RegistryVerifyInput): Promise<Comparing> {
   const { ledger, withEngine, asking } = run
-  const { names } = input
-  const resources = [...input.catalogue.resources.values()].filter(({ name }) => names?.includes(name) ?? true)
+  const chosen = ({ name }: Resource): boolean => input.names?.includes(name) ?? true
+  const resources = [...input.catalogue.resources.values()].filter(chosen)
   const seen = new Map<string, Seen>()
   for (const [address, { at, value }] of heldPassingFrom(ledger, seenKey))
     seen.set(address, { at, ...proven(seenShape, value, `${seenKey}${address}`) })
   return await withEngine(async (engine) => {
-    const held = await readHeld(
-      ledger,
-      engine,
-      resources.map(({ name }) => name),
-    )
+    const names = resources.map(({ name }) => name)
+    const held = await readHeld(ledger, engine, names)
     const fields = new Map<string, Awaited<ReturnType<typeof readOpenFields>>>()
-    for (const resource of resources) {
-      const own = filterFields(resource).map(([, field]) => field)
-      fields.set(resource.name, await readOpenFields(ledger, engine, resource.name, own))
-    }
+    for (const resource of resources) fields.set(resource.name, await readOpenFields(ledger, engine, resource))
     const { pageLimit } = input.settings.registry
     const holding: Holding = { resources, held, fields, seen, pageLimit }
     return { ledger, withEngine, asking, holding, keys: await readKeys(ledger, engine) }
   })
 }
 
-async function work(
-  run: RegistryRun,
-  comparing: Comparing,
-  checks: readonly Check[],
-  course: Course,
-): Promise<Stopped | null> {
+/** A verify under way. */
+interface Verifying {
+  readonly run: RegistryRun
+  readonly comparing: Comparing
+  readonly course: Course
+}
+
+async function work(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
+  const { run, course } = verifying
   if (!isUsable(run, course.feed.cursor)) return needsSync('the cursor of the feed cannot be sent back')
   for (let n = 0; n < checks.length; n += portion) {
-    const stopped = await workPortion(run, comparing, checks.slice(n, n + portion), course)
+    const stopped = await workPortion(verifying, checks.slice(n, n + portion))
     if (stopped) return stopped
   }
   return null
 }
 
 function needsSync(why: string): Stopped {
-  return { kind: 'stopped', by: 'failed', until: null, words: `${why}: run pitlake registry sync first` }
+  return stop('failed', `${why}: run pitlake registry sync first`)
 }
 
 /** What the checks of one portion came to. */
@@ -152,24 +142,20 @@ interface Asked {
   stopped: Stopped | null
 }
 
-async function workPortion(
-  run: RegistryRun,
-  comparing: Comparing,
-  checks: readonly Check[],
-  course: Course,
-): Promise<Stopped | null> {
-  const asked = await askAll(comparing, checks, course)
-  const settled = asked.stopped === null ? await settle(run, comparing, asked.suspects, course) : null
+async function workPortion(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
+  const { course } = verifying
+  const asked = await askAll(verifying, checks)
+  const settled = asked.stopped === null ? await settle(verifying, asked.suspects) : null
   const stopped = asked.stopped ?? (settled?.kind === 'stopped' ? settled : null)
   const found = settled?.kind === 'settled' ? settled : { found: [], sound: [], checks: 0 }
-  await keep(run, course, [...asked.sound, ...asked.untold, ...found.sound], found.found)
+  await keep(verifying, [...asked.sound, ...asked.untold, ...found.sound], found.found)
   course.results.identical += asked.sound.length + found.sound.length
   course.results.untold += asked.untold.length
   course.verified += asked.sound.length + asked.untold.length + found.sound.length + found.checks
   return stopped
 }
 
-async function askAll(comparing: Comparing, checks: readonly Check[], course: Course): Promise<Asked> {
+async function askAll({ comparing, course }: Verifying, checks: readonly Check[]): Promise<Asked> {
   const asked: Asked = { sound: [], suspects: [], untold: [], stopped: null }
   for (const check of checks) {
     const done = await compareCheck(comparing, check)
@@ -199,29 +185,23 @@ interface Settled extends Pick<Asked, 'sound'> {
  * Tells findings from what the lake has not heard yet: the feed is read on from where the lake stands, and what it has
  * news of is no finding. A real provider is given the time that its events take, then asked again.
  */
-async function settle(
-  run: RegistryRun,
-  comparing: Comparing,
-  suspects: readonly Suspect[],
-  course: Course,
-): Promise<Settled | Stopped> {
+async function settle(verifying: Verifying, suspects: readonly Suspect[]): Promise<Settled | Stopped> {
+  const { run, course } = verifying
   const of = (all: readonly Suspect[]): Check[] => [...new Set(all.map(({ check }) => check))]
   if (suspects.length === 0) return { kind: 'settled', found: [], sound: [], checks: 0 }
   const checks = of(suspects)
   const failures = course.failures.length
-  let rest = await withoutNews(run, suspects, course)
+  let rest = await withoutNews(verifying, suspects)
   if ('kind' in rest) return rest
   let sound: Asked['sound'] = []
   if (rest.length > 0 && run.ledger.head().provider?.synthetic !== true) {
-    run.tell({
-      kind: 'note',
-      text: `${rest.length} records differ: asked again when the feed had time to tell of them`,
-    })
+    const text = `${rest.length} records differ: asked again when the feed had time to tell of them`
+    run.tell({ kind: 'note', text })
     await run.deps.wait(eventDelayMs, run.deps.signal)
-    const again = await askAll(comparing, of(rest), course)
+    const again = await askAll(verifying, of(rest))
     if (again.stopped) return again.stopped
     sound = again.sound
-    rest = await withoutNews(run, again.suspects, course)
+    rest = await withoutNews(verifying, again.suspects)
     if ('kind' in rest) return rest
   }
   const failed = course.failures.length - failures
@@ -231,9 +211,8 @@ async function settle(
 }
 
 async function withoutNews(
-  { asking, input }: RegistryRun,
+  { run: { asking, input }, course: { feed } }: Verifying,
   suspects: readonly Suspect[],
-  { feed }: Course,
 ): Promise<readonly Suspect[] | Stopped> {
   if (suspects.length === 0) return suspects
   const { pageLimit } = input.settings.registry
@@ -248,7 +227,7 @@ async function withoutNews(
 }
 
 /** Remembers what was found as held, and puts what was not on record, each finding once. */
-async function keep(run: RegistryRun, course: Course, sound: Asked['sound'], found: readonly Suspect[]): Promise<void> {
+async function keep({ run, course }: Verifying, sound: Asked['sound'], found: readonly Suspect[]): Promise<void> {
   const { ledger, withEngine, connection, asking, deps, id, job } = run
   const requests = asking.requests.splice(0)
   const passing = Object.fromEntries(
@@ -262,24 +241,23 @@ async function keep(run: RegistryRun, course: Course, sound: Asked['sound'], fou
       const known = still.length === 0 ? null : await withEngine(async (engine) => await readFindings(ledger, engine))
       const fresh = new Map(still.map((one) => [findingLine(one), one]))
       for (const line of known ?? []) fresh.delete(line)
-      const add = fresh.size === 0 ? [] : [await stageFindings(run, ticket, [...fresh.values()])]
+      const staged = fresh.size === 0 ? null : await stageFindings(run, ticket, [...fresh.values()])
       const provider = connection.provider() ?? providerOf(ledger)
-      return { job, run: id, provider, requests, passing, add }
+      return { job, run: id, provider, requests, passing, add: staged ? [staged] : [] }
     },
     deps,
   )
   const known = acceptedFindings(ledger)
-  for (const { kind, resource, id: own, detail, held = null, offered = null, address } of still) {
-    const finding = { kind, resource, id: own, detail, held, offered }
-    const line = findingLine(finding)
+  for (const suspect of still) {
+    const line = findingLine(suspect)
     if (course.findings.has(line) || course.accepted.has(line)) continue
-    if (known.has(findingId(finding))) {
+    const { kind, resource, id: own, detail, address } = suspect
+    course.results[kind as keyof Course['results']]++
+    if (known.has(findingId(suspect))) {
       course.accepted.add(line)
-      course.results[kind as keyof Course['results']]++
       continue
     }
-    course.findings.set(line, { kind, resource, id: own, detail, held, offered, address })
-    course.results[kind as keyof Course['results']]++
+    course.findings.set(line, { ...withoutCheck(suspect), address })
     run.tell({ kind: 'note', text: `${kind}: ${resource} ${own}: ${detail}` })
   }
 }
@@ -296,26 +274,17 @@ async function stageFindings(
   { connection, withEngine, id }: RegistryRun,
   ticket: Ticket,
   found: readonly Suspect[],
-): Promise<StagedFile> {
-  const table = 'registry_findings'
+): Promise<StagedFile | null> {
   const { spool } = connection
-  const name = `${String(ticket.version).padStart(10, '0')}-${id}`
-  const temporary = `${table}-${name}.parquet`
+  const table = 'registry_findings'
   using lines = new Lines(spool)
-  for (const { kind, resource, id: own, detail, held = null, offered = null } of found)
-    lines.add(table, { kind, resource, id: own, detail, held, offered })
-  const at: Micros = ticket.committed_at
-  await withEngine(
-    async (engine) =>
-      await writeParquet(engine, {
-        columns: tableColumns(table),
-        lines: lines.file(table) ?? '',
-        longest: lines.longest(table),
-        constants: { at },
-        out: spool.file(temporary),
-        ticket,
-      }),
-  )
-  const path = registryFile(table, name, null)
-  return { temporary: spool.path(temporary), path, table, label: '', ...withoutPoints, rows: found.length, meta: {} }
+  for (const one of found) lines.add(table, withoutCheck(one))
+  const constants = { at: ticket.committed_at }
+  const file = { table, lines: table, id: versioned(ticket.version, id), date: null, constants, meta: {} }
+  return await withEngine(async (engine) => await stageTable(engine, { spool, lines, ticket }, file))
+}
+
+/** A suspect as a finding. */
+function withoutCheck({ kind, resource, id, detail, held = null, offered = null }: Suspect): Required<Finding> {
+  return { kind, resource, id, detail, held, offered }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Check } from '../config/health.ts'
 import { heldCoverage, heldSeries, heldWeekStart } from '../ledger/held.ts'
+import { jsonOf } from '../json.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Listed, listViolations } from '../ledger/violations.ts'
 import { isOpenFinding, type ListedFinding, listFindings } from '../registry/accepted.ts'
@@ -72,11 +73,7 @@ const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.s
 /** What was told of this lake, by whatever job; null where nothing ever was, or cannot be read. */
 async function readTold(root: string): Promise<Told | null> {
   const text = await textOf(inLake(root, places.alarms))
-  try {
-    return text === undefined ? null : toldShape.parse(JSON.parse(text))
-  } catch {
-    return null
-  }
+  return (text === undefined ? undefined : toldShape.safeParse(jsonOf(text)).data) ?? null
 }
 
 const nameOf = (stale: Stale): string => ('registry' in stale ? 'registry' : `${stale.metric} ${stale.interval}`)

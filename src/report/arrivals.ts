@@ -42,7 +42,7 @@ const arrivalsFields = {
   bars: listOf(shape({ bar: real, points: count })),
 }
 
-/** How the points of one partition arrived, against a rule. Microseconds; lags count from the end of the interval. */
+/** How the points of one partition arrived, against a rule. Lags in seconds from the end of the interval. */
 export type Arrivals = Shaped<typeof arrivalsFields>
 
 /** The arrivals of one endpoint and interval, and the rules that they are held against. */
@@ -106,12 +106,13 @@ export async function arrivalsOf(
     engine,
     { metric: text, ...arrivalsFields },
     `${countedSql(points, interval, rules)}
-    SELECT * EXCLUDE (quantiles, histogram), quantiles[1] AS p05, quantiles[2] AS p50, quantiles[3] AS p95, quantiles[4] AS p99,
+    SELECT * EXCLUDE (quantiles, histogram), quantiles[1] / 1e6 AS p05, quantiles[2] / 1e6 AS p50, quantiles[3] / 1e6 AS p95,
+      quantiles[4] / 1e6 AS p99,
       coalesce(list_transform(map_entries(histogram), lambda one: {'bar': one.key, 'points': one.value}), []) AS bars
     FROM (SELECT metric, count(*) AS points, count(arrived) FILTER (NOT seen_late) AS computed, count(*) FILTER (seen_late) AS "seenLate",
       count(*) FILTER (backfilled) AS backfilled, count(*) FILTER (watched) AS watched, count(*) FILTER (arrived IS NULL) AS ruled,
-      quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles, max(arrived - close) FILTER (counts) AS max,
-      nullif(quantile_disc(lag, 0.99) FILTER (counts OR watched), ${unknownLag}) AS supported,
+      quantile_disc(arrived - close, [0.05, 0.5, 0.95, 0.99]) FILTER (counts) AS quantiles, max(arrived - close) FILTER (counts) / 1e6 AS max,
+      nullif(quantile_disc(lag, 0.99) FILTER (counts OR watched), ${unknownLag}) / 1e6 AS supported,
       count(*) FILTER (counts AND arrived > rule) AS late,
       count(*) FILTER (counts AND arrived > rule AND arrived < rule + ${soonSeconds * 1_000_000}) AS soon,
       arg_max({'asset': asset, 't': t, 'arrived_at': make_timestamptz(arrived), 'rule_at': make_timestamptz(rule)},

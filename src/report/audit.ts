@@ -72,7 +72,6 @@ export interface AuditInput {
   readonly now: Instant
 }
 
-const micros = 1_000_000
 /** Late points are dated by themselves; only where more than these are late is the rule itself wrong. */
 const lateShare = 0.02
 /** Where no more than one in so many comes five minutes after the rule's instant or later, the rule is only imprecise. */
@@ -126,15 +125,15 @@ export function isBroken({ verdict }: Pick<AuditRow, 'verdict'>): boolean {
 export function judge(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditRow {
   const rule = rules.at(-1)
   if (!rule) throw new RangeError(`${metric} has no rule`)
-  const { computed, seenLate, watched, late, soon, p99, supported } = arrivals
-  const counted = computed + seenLate - arrivals.backfilled
-  const seconds = (lag: number | null): number | null => (lag === null ? null : lag / micros)
+  const { points, computed, seenLate, backfilled, watched, late, soon, ruled, supported, worst } = arrivals
+  const { p50, p95, p99, max } = arrivals
+  const counted = computed + seenLate - backfilled
   const all = counted + watched
   const broken = counted > 0 && late > all * lateShare
   const imprecise = broken && (late - soon) * preciseOf <= all
   const lag = rule.kind === 'lag' ? rule.seconds : null
-  const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99 / micros, 60)
-  const proposed = broken && supported !== null ? roundLag(supported / micros) : null
+  const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99, 60)
+  const proposed = broken && supported !== null ? roundLag(supported) : null
   const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
   return {
     metric,
@@ -143,18 +142,18 @@ export function judge(metric: string, interval: Interval, rules: readonly Rule[]
     basis: rule.basis,
     verdict:
       counted === 0 ? 'unproven' : imprecise ? 'imprecise' : broken ? 'disproved' : spare ? 'conservative' : 'kept',
-    points: arrivals.points,
+    points,
     observations: counted,
-    backfilled: arrivals.backfilled,
+    backfilled,
     watched,
     late,
     soon,
-    ruled: arrivals.ruled,
-    p50: seconds(arrivals.p50),
-    p95: seconds(arrivals.p95),
-    p99: seconds(p99),
-    max: seconds(arrivals.max),
-    worst: arrivals.worst,
+    ruled,
+    p50,
+    p95,
+    p99,
+    max,
+    worst,
     proposed_lag: longer === null ? null : lagText(longer),
   }
 }

@@ -129,11 +129,10 @@ function ofAsking(
 
 /** By endpoint and interval: how many series are in each state, and how overdue the worst is. */
 function ofSeries(series: readonly SeriesStanding[]): Family[] {
-  const groups = [...Map.groupBy(series, ({ metric, interval }) => `${metric} ${interval}`).values()]
-  const labelled = groups.flatMap((own) => {
-    const [{ metric, interval } = { metric: '', interval: '' }] = own
-    return own.length === 0 ? [] : [{ labels: { metric, interval }, own }]
-  })
+  const groups = Map.groupBy(series, ({ metric, interval }) => `${metric} ${interval}`)
+  const labelled = [...groups.values()].flatMap((own) =>
+    own.slice(0, 1).map(({ metric, interval }) => ({ labels: { metric, interval }, own })),
+  )
   const newest = (own: readonly SeriesStanding[]): number | null => {
     const known = own.flatMap((each) => each.newest ?? [])
     return known.length === 0 ? null : Math.min(...new Set(known))
@@ -154,14 +153,12 @@ function ofSeries(series: readonly SeriesStanding[]): Family[] {
   ]
 }
 
-const micros = 1_000_000
-
 function ofLags(held: readonly Held[]): Family[] {
   const samples = held.flatMap(({ endpoint, interval, arrivals }) => {
     const quantiles = { '0.5': arrivals.p50, '0.95': arrivals.p95, '0.99': arrivals.p99 }
-    return Object.entries(quantiles).map(([quantile, lag]): Sample => {
-      return [{ metric: endpoint.path, interval, quantile }, lag === null ? null : lag / micros]
-    })
+    return Object.entries(quantiles).map(
+      ([quantile, lag]): Sample => [{ metric: endpoint.path, interval, quantile }, lag],
+    )
   })
   return [{ name: 'endpoint_lag_seconds', help: 'How long after the end of its interval a point came.', samples }]
 }

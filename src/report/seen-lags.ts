@@ -10,13 +10,7 @@ export async function seenLags(
   metrics: readonly string[],
 ): Promise<readonly SeenLags[]> {
   const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
-  const seconds = (lag: number | null): number | null => (lag === null ? null : lag / 1_000_000)
-  return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => ({
-    metric: endpoint.path,
-    interval,
-    p50: seconds(p50),
-    p95: seconds(p95),
-    p99: seconds(p99),
-    max: seconds(max),
-  }))
+  return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
+    return { metric: endpoint.path, interval, p50, p95, p99, max }
+  })
 }

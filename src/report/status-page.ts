@@ -175,8 +175,7 @@ function lagsOf(held: readonly Held[], now: Instant): Pick<FromFiles, 'lags' | '
     const points = arrivals.computed + arrivals.seenLate - arrivals.backfilled
     if (points === 0 || points < (lags.get(endpoint.path)?.points ?? 0)) continue
     const rule = ruleFor(rules, now)
-    const [low, middle, high, higher, most] = [p05, p50, p95, p99, max].map((lag) => (lag ?? 0) / 1_000_000)
-    const known = { p05: low ?? 0, p50: middle ?? 0, p95: high ?? 0, p99: higher ?? 0, max: most ?? 0 }
+    const known = { p05: p05 ?? 0, p50: p50 ?? 0, p95: p95 ?? 0, p99: p99 ?? 0, max: max ?? 0 }
     lags.set(endpoint.path, { points, ...known, rule: lagOf(rule, interval, now), basis: rule.basis, late })
   }
   const bins = [...bars].toSorted(([one], [other]) => one - other)

@@ -23,7 +23,7 @@ import { mirrorOf } from '../store/marker.ts'
 import { readRefusal } from '../ledger/refusals.ts'
 import type { CoverageCounts, RunCost, RunFact, Standing } from './page/standing.ts'
 import type { Settings } from '../config/settings.ts'
-import { day, floor, formatInstant, type Instant } from '../time.ts'
+import { day, floor, formatInstant, formatMillis, type Instant } from '../time.ts'
 import { countIn, judgeSeries, lateOf, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/state.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
@@ -144,13 +144,8 @@ function plain(counts: Summary, head: Head) {
     ...rest,
     clock_findings: findings,
     newest: newest === null ? null : formatInstant(newest),
-    committed_at: head.version === 0 ? null : isoMicros(head.committed_at),
+    committed_at: head.version === 0 ? null : formatMillis(head.committed_at),
   }
-}
-
-/** Microseconds as RFC 3339 in UTC with milliseconds. */
-function isoMicros(at: number): string {
-  return new Date(at / 1000).toISOString()
 }
 
 /** Intervals due, held and verified over all series. */
@@ -201,7 +196,7 @@ function refusedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): Stand
 
 function verifiedOf(ledger: Ledger): Standing['verified'] {
   const { last_at, ...counts } = verifiedTotals(ledger)
-  return { ...counts, last_at: last_at === null ? null : isoMicros(last_at) }
+  return { ...counts, last_at: last_at === null ? null : formatMillis(last_at) }
 }
 
 /** The locks that jobs hold while they are at work; a backup holds that of `publish`. */
@@ -238,7 +233,7 @@ export function runFact(run: HeldRun): RunFact {
     id: run.id,
     job: run.job ?? 'unknown',
     command: run.command ?? '',
-    started_at: started_at === null ? null : isoMicros(started_at),
+    started_at: started_at === null ? null : formatMillis(started_at),
     seconds: started_at === null || ended_at === null ? null : Math.round((ended_at - started_at) / 1000) / 1000,
     stopped_by: run.stopped_by,
     plan: costIn(run.plan, { requests: null, points: null, credits: null }),

@@ -2,13 +2,9 @@ import type { RegistryFacts } from '../registry/status.ts'
 import type { Reason, Standing } from './page/standing.ts'
 import type { Check } from '../config/health.ts'
 import { several } from './page/words.ts'
-import { formatDuration, type Instant, instantOf } from '../time.ts'
+import { day, formatDuration, hour, type Instant, instantOf, minute } from '../time.ts'
 
 type Facts = Omit<Standing, 'trust' | 'reasons'>
-
-const minute = 60
-const hour = 3600
-const day = 86_400
 
 /** What is judged beside the facts: what is still well, and how many series are late by it. */
 export interface Judging {
@@ -45,8 +41,17 @@ export function trustOf(reasons: readonly Reason[]): Standing['trust'] {
 
 function damage({ files_damaged }: Facts): Reason[] {
   if (files_damaged === 0) return []
-  const text = `${several(files_damaged, 'file')} of the lake ${files_damaged === 1 ? 'is' : 'are'} lost or cut`
+  const text = `${several(files_damaged, 'file of the lake is', 'files of the lake are')} lost or cut`
   return [{ level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
+}
+
+/** What wants a look; where it is within what is tolerated it is only said. */
+function look(word: NonNullable<Reason['word']>, text: string, next: string, tolerated = false): Reason {
+  return tolerated ? note(text, next) : { level: 'look', word, text, next }
+}
+
+function note(text: string, next: string | null): Reason {
+  return { level: 'note', word: null, text, next }
 }
 
 function upstream(
@@ -54,64 +59,42 @@ function upstream(
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
+  if (refused.series > 0) {
+    const series = several(refused.series, 'series that has points is', 'series that have points are')
+    found.push(look('look', `${series} refused since ${refused.since}: ${refused.words}`, 'pitlake violations list'))
+  }
+  if (violations > 0) {
+    const values = several(violations, 'stored value differs', 'stored values differ')
+    const text = `${values} upstream; both are kept, the stored one holds`
+    found.push(look('integrity', text, 'pitlake violations list', violations <= maxViolations))
+  }
   const findings = registry.findings ?? 0
-  if (refused.series > 0)
-    found.push({
-      level: 'look',
-      word: 'look',
-      text: `${several(refused.series, 'series', 'series')} that ${refused.series === 1 ? 'has' : 'have'} points ${refused.series === 1 ? 'is' : 'are'} refused since ${refused.since}: ${refused.words}`,
-      next: 'pitlake violations list',
-    })
-  if (violations > 0)
-    found.push({
-      ...(violations > maxViolations ? { level: 'look', word: 'integrity' } : { level: 'note', word: null }),
-      text: `${several(violations, 'stored value')} ${violations === 1 ? 'differs' : 'differ'} upstream; both are kept, the stored one holds`,
-      next: 'pitlake violations list',
-    })
-  if (findings > 0)
-    found.push({
-      ...(findings > maxFindings ? { level: 'look', word: 'integrity' } : { level: 'note', word: null }),
-      text: `${several(findings, 'record')} of the registry ${findings === 1 ? 'contradicts' : 'contradict'} what snapshot and feed gave`,
-      next: "pitlake violations list --resources '*'",
-    })
+  if (findings > 0) {
+    const records = several(findings, 'record of the registry contradicts', 'records of the registry contradict')
+    const next = "pitlake violations list --resources '*'"
+    found.push(look('integrity', `${records} what snapshot and feed gave`, next, findings <= maxFindings))
+  }
   const failed = windows.failed - refused.windows
-  if (failed > 0)
-    found.push({
-      ...(failed > maxFailed ? { level: 'look', word: 'look' } : { level: 'note', word: null }),
-      text: `${several(failed, 'window')} failed`,
-      next: 'pitlake fetch',
-    })
+  if (failed > 0) found.push(look('look', `${several(failed, 'window')} failed`, 'pitlake fetch', failed <= maxFailed))
   return found
 }
 
 function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: Check): Reason[] {
   const found: Reason[] = []
-  const [has, lacks] = series === 1 ? ['has', 'lacks'] : ['have', 'lack']
   const why =
     maxLate.length === 0
-      ? `${has} points due that nobody asked for, for`
-      : `${lacks} a point that was not to be so late: due for`
-  if (series > 0)
-    found.push({
-      level: 'look',
-      word: 'stale',
-      text: `${several(series, 'series', 'series')} ${why} up to ${roughly(seconds)}`,
-      next: 'pitlake fetch',
-    })
-  if (stopped > 0)
-    found.push({
-      level: 'look',
-      word: 'look',
-      text: `${several(stopped, 'series', 'series')} ${stopped === 1 ? 'has' : 'have'} had no new point for longer than tolerated`,
-      next: "pitlake sql 'FROM gaps'",
-    })
+      ? `${several(series, 'series has', 'series have')} points due that nobody asked for, for`
+      : `${several(series, 'series lacks', 'series lack')} a point that was not to be so late: due for`
+  if (series > 0) found.push(look('stale', `${why} up to ${roughly(seconds)}`, 'pitlake fetch'))
+  const quiet = `${several(stopped, 'series has', 'series have')} had no new point for longer than tolerated`
+  if (stopped > 0) found.push(look('look', quiet, "pitlake sql 'FROM gaps'"))
   return found
 }
 
 function holes({ gaps }: Facts, { maxGaps }: Check): Reason[] {
   if (maxGaps === null || gaps <= maxGaps) return []
   const text = `points are missing for good in ${several(gaps, 'window')}, more than the ${maxGaps} that are tolerated`
-  return [{ level: 'look', word: 'look', text, next: "pitlake sql 'FROM gaps'" }]
+  return [look('look', text, "pitlake sql 'FROM gaps'")]
 }
 
 /** A registry that was followed once and is no longer. */
@@ -119,10 +102,7 @@ function polled(facts: Facts, now: Instant, maxFeedAge: number): Reason[] {
   const silent = silenceOf(facts.registry, now)
   if (silent <= Math.min(day, maxFeedAge)) return []
   const text = `the registry was last polled ${roughly(silent)} ago`
-  const next = 'pitlake registry sync'
-  return [
-    silent > maxFeedAge ? { level: 'look', word: 'stale', text, next } : { level: 'note', word: null, text, next },
-  ]
+  return [look('stale', text, 'pitlake registry sync', silent <= maxFeedAge)]
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
@@ -136,30 +116,20 @@ export function silenceOf(
 
 function remarks(facts: Facts): Reason[] {
   const found: Reason[] = []
-  const note = (text: string, next: string | null) => found.push({ level: 'note', word: null, text, next })
-  if (facts.synthetic) note('the data are synthetic: for trying out, not for research', null)
-  if (facts.running.length > 0) note(`a ${facts.running.join(' and a ')} job is at work`, null)
+  const say = (text: string, next: string | null) => found.push(note(text, next))
+  if (facts.synthetic) say('the data are synthetic: for trying out, not for research', null)
+  if (facts.running.length > 0) say(`a ${facts.running.join(' and a ')} job is at work`, null)
   const { withdrawn } = facts.refused
   if (withdrawn > 0)
-    note(
-      `${several(withdrawn, 'series', 'series')} ${withdrawn === 1 ? 'was' : 'were'} withdrawn by the provider`,
-      "pitlake sql 'FROM gaps'",
-    )
+    say(`${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`, "pitlake sql 'FROM gaps'")
   const { disproved = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
-  if (disproved > 0)
-    note(
-      `${several(disproved, 'availability rule')} ${disproved === 1 ? 'is' : 'are'} disproved`,
-      'pitlake audit availability',
-    )
+  const rules = (count: number): string => several(count, 'availability rule is', 'availability rules are')
+  if (disproved > 0) say(`${rules(disproved)} disproved`, 'pitlake audit availability')
   // A point that tells computed_at has its own instant.
   const early =
     points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`
-  if (imprecise > 0)
-    note(
-      `${several(imprecise, 'availability rule')} ${imprecise === 1 ? 'is' : 'are'} imprecise${early}`,
-      'pitlake audit availability',
-    )
-  if (facts.coverage.held > 0 && facts.verified.windows === 0) note('nothing was verified yet', 'pitlake verify')
+  if (imprecise > 0) say(`${rules(imprecise)} imprecise${early}`, 'pitlake audit availability')
+  if (facts.coverage.held > 0 && facts.verified.windows === 0) say('nothing was verified yet', 'pitlake verify')
   return found
 }
 

@@ -7,8 +7,13 @@ import { entriesIn } from './disk.ts'
 import { dataVersion, inLake, isRunName, places, ownFolders } from './layout.ts'
 import { mirrorOf, readMarker } from './marker.ts'
 
+/** Whether a lake was begun in a folder. */
+export function isBegun(root: string): boolean {
+  return [places.ledger, places.journal].some((place) => existsSync(inLake(root, place)))
+}
+
 /** Where data stand that only a journal explains. */
-export const dataPlaces = [places.points, places.assets, places.archive, places.registry] as const
+export const dataPlaces: readonly string[] = [places.points, places.assets, places.archive, places.registry]
 const passing: readonly string[] = [places.spool, places.runs, places.quarantine, places.locks]
 const files = [places.database, places.script, places.manifest]
 

@@ -47,17 +47,8 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** The version that an index of ours has seen, 0 while another process makes it; undefined where none stands. */
-export function versionLeft(path: string): number | undefined {
-  return metaLeft(path, 'version')
-}
-
-/** The shape of an index of ours as its file tells it; undefined where none stands. */
-export function shapeLeft(path: string): number | undefined {
-  return metaLeft(path, 'schema')
-}
-
-function metaLeft(path: string, key: string): number | undefined {
+/** The version that an index of ours has seen, or its shape, 0 while another process makes it; undefined where none stands. */
+export function metaLeft(path: string, key: 'version' | 'schema'): number | undefined {
   if (!existsSync(path)) return undefined
   let database: DatabaseSync | undefined
   try {

@@ -15,24 +15,32 @@ export interface Footer {
 export async function footersOf(engine: Engine, paths: readonly string[]): Promise<Map<string, Footer>> {
   if (paths.length === 0) return new Map()
   const says = (key: string): string => `max(k.value) FILTER (k.name = 'pitlake_${key}') AS ${key}`
-  const rows = await engine.rows<Omit<Footer, 'rows'> & { path: string; rows: bigint }>(
+  const rows = await engine.rows<{ [K in keyof Footer]: Footer[K] } & { path: string }>(
     `WITH facts AS (SELECT file_name AS path, decode(key) AS name, decode(value) AS value
        FROM parquet_kv_metadata(${quoteList(paths)}) WHERE starts_with(decode(key), 'pitlake_'))
-     SELECT f.file_name AS path, f.num_rows AS rows, ${['lake', 'version', 'digest', 'dated'].map(says).join(', ')}
+     SELECT f.file_name AS path, f.num_rows::DOUBLE AS rows, ${['lake', 'version', 'digest', 'dated'].map(says).join(', ')}
      FROM parquet_file_metadata(${quoteList(paths)}) f LEFT JOIN facts k ON k.path = f.file_name GROUP BY ALL`,
   )
-  return new Map(rows.map(({ path, ...footer }) => [path, { ...footer, rows: Number(footer.rows) }]))
+  return new Map(rows.map(({ path, ...footer }) => [path, footer]))
 }
 
-/** What the points files hold of one series; `t` in seconds. */
-export interface Counted {
-  readonly metric: string
-  readonly interval: string
+/** What points files say of the series of a point beside metric and interval. */
+export interface Identity {
   readonly asset: string
   readonly currency: string | null
   readonly exchange: string | null
   readonly network: string | null
+  /** As JSON text with sorted keys. */
   readonly params: string | null
+}
+
+/** Its columns, in the order in which files are sorted. */
+export const identityColumns = ['asset', 'currency', 'exchange', 'network', 'params'] as const
+
+/** What the points files hold of one series; `t` in seconds. */
+export interface Counted extends Identity {
+  readonly metric: string
+  readonly interval: string
   readonly points: number
   readonly first: number
   readonly last: number
@@ -40,17 +48,9 @@ export interface Counted {
 
 /** Counts the points of every series in a relation over points files. */
 export async function countSeries(engine: Engine, points: string): Promise<Counted[]> {
-  const rows = await engine.rows<Omit<Counted, Numbers> & Record<Numbers, bigint>>(
-    `SELECT metric, "interval", asset, currency, exchange, network, params, count(*) AS points, epoch_us(min(t)) // 1000000 AS first,
-       epoch_us(max(t)) // 1000000 AS last
+  return await engine.rows<{ [K in keyof Counted]: Counted[K] }>(
+    `SELECT metric, "interval", ${identityColumns.join(', ')}, count(*)::DOUBLE AS points,
+       (epoch_us(min(t)) // 1000000)::DOUBLE AS first, (epoch_us(max(t)) // 1000000)::DOUBLE AS last
      FROM ${points} GROUP BY ALL`,
   )
-  return rows.map(({ points, first, last, ...names }) => ({
-    ...names,
-    points: Number(points),
-    first: Number(first),
-    last: Number(last),
-  }))
 }
-
-type Numbers = 'points' | 'first' | 'last'

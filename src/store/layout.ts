@@ -72,8 +72,6 @@ export const places = {
 /** The folders at the top of a lake. */
 export const ownFolders: readonly string[] = Object.values(places).filter((place) => !/[./]/.test(place))
 
-const versionDigits = 10
-
 /** `journal/0000000012.json`. */
 export function entryFile(version: number): string {
   return `${places.journal}/${pad(version)}.json`
@@ -86,11 +84,16 @@ export function checkpointFile(version: number): string {
 
 /** `journal/aside/0000000012-<sha256>.json`: an entry that could not be applied, and the digest that its successor names. */
 export function asideFile(version: number, digest: string): string {
-  return `${places.aside}/${pad(version)}-${digest}.json`
+  return `${places.aside}/${versioned(version, digest)}.json`
+}
+
+/** `0000000012-<name>`: how the names of all data files begin. */
+export function versioned(version: number, name: string): string {
+  return `${pad(version)}-${name}`
 }
 
 function pad(version: number): string {
-  return String(version).padStart(versionDigits, '0')
+  return String(version).padStart(10, '0')
 }
 
 /** What a name in the journal's folder stands for; undefined for temporary and foreign files. */

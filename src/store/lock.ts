@@ -1,7 +1,9 @@
 import { mkdirSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { LakeError } from '../errors.ts'
+import { jsonOf } from '../json.ts'
 import { diskError } from './disk.ts'
+import { textOf } from './files.ts'
 import type { Micros } from '../time.ts'
 import { holderFile, inLake, lockFile, places } from './layout.ts'
 import { type Hold, holdFile } from './database.ts'
@@ -87,11 +89,8 @@ export function isFree(root: string, name: string): boolean {
 
 /** Who holds a lock, or held it last when its process was killed. */
 export async function holderOf(root: string, name: string): Promise<Holder | undefined> {
-  try {
-    return JSON.parse(await readFile(inLake(root, holderFile(name)), 'utf8')) as Holder
-  } catch {
-    return undefined
-  }
+  const text = await textOf(inLake(root, holderFile(name)))
+  return text === undefined ? undefined : (jsonOf(text) as Holder | undefined)
 }
 
 /** `process 123 on host (pitlake fetch) since 2024-03-01T00:00:00.000Z`. */

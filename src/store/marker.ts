@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { usage } from '../errors.ts'
+import { jsonOf } from '../json.ts'
 import { codeOf, type Disk } from './disk.ts'
 import { inLake, places } from './layout.ts'
 
@@ -60,12 +61,8 @@ export function lakeMarker(lake: string, synthetic: boolean): string {
 
 /** The lake and the source that the text of a marker tells; undefined for a text that is no marker. */
 export function parseMarker(text: string): { readonly lake: string; readonly mirrorOf: string | null } | undefined {
-  try {
-    const { lake, mirror_of } = JSON.parse(text) as Marker
-    return typeof lake === 'string' ? { lake, mirrorOf: typeof mirror_of === 'string' ? mirror_of : null } : undefined
-  } catch {
-    return undefined
-  }
+  const { lake, mirror_of } = (jsonOf(text) ?? {}) as Marker
+  return typeof lake === 'string' ? { lake, mirrorOf: typeof mirror_of === 'string' ? mirror_of : null } : undefined
 }
 
 async function read(root: string): Promise<Marker | null> {

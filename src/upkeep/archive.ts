@@ -1,14 +1,13 @@
 import { columnsOf, parquet } from '../store/parquet.ts'
 import { type Archived, archivable, archived, isKept, toState } from '../ledger/archive.ts'
 import { commit, type CommitDeps } from '../ledger/commit.ts'
-import { type Draft, type StagedFile, type Ticket, withoutPoints } from '../ledger/draft.ts'
+import { type Draft, footerOf, type StagedFile, type Ticket, withoutPoints } from '../ledger/draft.ts'
 import type { Micros } from '../time.ts'
 import { archivedState } from '../ledger/held.ts'
-import { archiveFile } from '../store/layout.ts'
+import { archiveFile, versioned } from '../store/layout.ts'
 import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { prove } from './merge.ts'
-import { footerSchema } from '../ledger/entry.ts'
 import { archivedTables } from '../views/ledger-tables.ts'
 import { copySql, writeLines } from '../views/exports.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
@@ -49,14 +48,15 @@ export async function archiveRows(
       async (ticket) => {
         // Where the clock has stepped back, nothing that is in files already is told to go again.
         const before = Math.max(due, archivedState(ledger).before)
-        return await draftOf(ledger, ticket, { ...rewriting, before })
+        return await draftOf({ ...rewriting, ticket, before })
       },
       deps,
     )
   })
 }
 
-interface Archiving extends Pick<Rewriting, 'spool' | 'engine' | 'run'> {
+interface Archiving extends Pick<Rewriting, 'ledger' | 'spool' | 'engine' | 'run'> {
+  readonly ticket: Ticket
   readonly before: Micros
 }
 
@@ -71,11 +71,11 @@ function countOf(ledger: Ledger, table: Archived, before: Micros): number {
   return Number(row?.['n'] ?? 0)
 }
 
-async function draftOf(ledger: Ledger, ticket: Ticket, archiving: Archiving): Promise<Draft> {
-  const { run, before } = archiving
+async function draftOf(archiving: Archiving): Promise<Draft> {
+  const { ledger, run, before } = archiving
   const held = archivedState(ledger)
   const add: StagedFile[] = []
-  for (const table of archived) add.push(...(await filesOf(ledger, ticket, table, archiving)))
+  for (const table of archived) add.push(...(await filesOf(archiving, table)))
   const cost = ledger
     .statement(
       `SELECT count(*) AS n, coalesce(sum(credits), 0) AS c FROM requests WHERE ${archivable('requests', before)}`,
@@ -91,8 +91,9 @@ async function draftOf(ledger: Ledger, ticket: Ticket, archiving: Archiving): Pr
 
 const partOf = rowOf({ label: text, rows: count, min_t: orNull(real), max_t: orNull(real) })
 
-async function filesOf(ledger: Ledger, ticket: Ticket, table: Archived, archiving: Archiving): Promise<StagedFile[]> {
-  const condition = conditionOf(ledger, table, archiving.before)
+async function filesOf(archiving: Archiving, table: Archived): Promise<StagedFile[]> {
+  const { ledger, before } = archiving
+  const condition = conditionOf(ledger, table, before)
   const instant = instants[table]
   const labelOf = instant === null ? `''` : `strftime('%Y-%m', ${instant} / 1000000, 'unixepoch')`
   const parts = ledger.statement(
@@ -102,7 +103,7 @@ async function filesOf(ledger: Ledger, ticket: Ticket, table: Archived, archivin
   const files: StagedFile[] = []
   for (const part of parts.all().map(partOf)) {
     const own = `${condition} AND ${labelOf} = ${quote(part.label)}`
-    files.push(await fileOf(ledger, ticket, { table, condition: own, ...part }, archiving))
+    files.push(await fileOf(archiving, { table, condition: own, ...part }))
   }
   return files
 }
@@ -113,17 +114,14 @@ interface Part extends ReturnType<typeof partOf> {
 }
 
 async function fileOf(
-  ledger: Ledger,
-  ticket: Ticket,
+  { ledger, ticket, spool, engine }: Archiving,
   { table, label, condition, ...facts }: Part,
-  { spool, engine }: Archiving,
 ): Promise<StagedFile> {
-  const name = `${String(ticket.version).padStart(10, '0')}-${label === '' ? 'all' : label}`
+  const name = versioned(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
   await writeLines(text, lines(ledger, condition))
-  const footer = { pitlake_lake: ticket.lake, pitlake_version: String(ticket.version), pitlake_schema: footerSchema }
-  await engine.run(copySql(text, spool.file(temporary), columns, footer))
+  await engine.run(copySql(text, spool.file(temporary), columns, footerOf(ticket)))
   const source = parquet([spool.file(temporary)])
   const proof = await prove(engine, source, await columnsOf(engine, source), table)
   if (proof.rows !== facts.rows) throw new RangeError(`${facts.rows} rows of ${table} became ${proof.rows}`)

@@ -7,7 +7,7 @@ import { inLake } from '../store/layout.ts'
 import { type Mended, type Mending, trueInstantSql } from './clock-instants.ts'
 import { usualEncoding, writeParquet } from './encode.ts'
 import { prove } from './merge.ts'
-import { footerOf, replacement, type Rewriting } from './rewrite.ts'
+import { mergedFooter, replacement, type Rewriting } from './rewrite.ts'
 
 /**
  * Rows of the ledger that a clock far ahead put into files of the lake get true instants there. What the index still has
@@ -60,7 +60,7 @@ async function mendFile(
     { source: rest, order: '' },
     out,
     usualEncoding(false, file.rows),
-    footerOf(ledger, [file]),
+    mergedFooter(ledger, [file]),
   )
   const { rows, digest } = await prove(engine, parquet([out]), columns, table)
   if (rows === 0) return null

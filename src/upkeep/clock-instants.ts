@@ -6,7 +6,7 @@ import type { Micros } from '../time.ts'
 import { inLake } from '../store/layout.ts'
 import { writeChanged, holdsPoints, inSession, orderOf, isHistory, supersededColumn, unproved } from './merge.ts'
 import { recordRows } from './encode.ts'
-import { footerOf, type Rewriting, type MergedFile } from './rewrite.ts'
+import { mergedFooter, type Rewriting, type MergedFile } from './rewrite.ts'
 
 /** What a clock far ahead has dated, and what stands in its place. */
 export interface Mending {
@@ -67,7 +67,7 @@ export async function mendInstants(
     const group = holdsPoints(file.table) ? {} : { group: recordRows }
     const rows = { source: `(SELECT ${select.join(', ')} FROM ${source})`, order, ...group }
     const changing = new Set(mended.keys())
-    const job = { files: [file], source, columns, rows, changing, out, metadata: footerOf(ledger, [file]) }
+    const job = { files: [file], source, columns, rows, changing, out, metadata: mergedFooter(ledger, [file]) }
     const written = await writeChanged(session, job)
     const hidden = merged ? await unproved(session, parquet([out])) : 0
     if (hidden > 0 || (await aheadIn(session, parquet([out]), columns, now)) > 0)

@@ -15,6 +15,7 @@ import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
+import { growingTables } from '../registry/columns.ts'
 
 /** A partition whose files were left as they are, and why. */
 export interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
@@ -48,6 +49,8 @@ export async function compact(root: string, deps: RewriteDeps & JobDeps): Promis
     await archiveRows(ledger, deps, undefined, id)
     await dissolve(ledger, deps, { run: id, job: 'compact' }, outcome)
     const left = outcome.stopped || outcome.abandoned.length > 0
+    // A file that was written by a whole merge needs no other.
+    const isMerged = (file: HeldFile): boolean => measuredEncoding(file) !== undefined
     const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, isMerged))
     const choice = { run: id, job: 'compact', measure: true, portion: portionRows, chosen }
     const summary = await mergeParts(ledger, deps, choice, outcome)
@@ -96,22 +99,7 @@ export function dueMerges(ledger: Ledger): number {
   return partitions(ledger).filter((files) => dueMerge(files).length > 0).length
 }
 
-/** A file that was written by a whole merge needs no other. */
-function isMerged(file: HeldFile): boolean {
-  return measuredEncoding(file) !== undefined
-}
-
-const mergeable: ReadonlySet<string> = new Set([
-  'points',
-  'redated',
-  'events',
-  'metric_assets',
-  ...archived,
-  'snapshots',
-  'absorbed',
-  'schema_changes',
-  'registry_findings',
-])
+const mergeable: ReadonlySet<string> = new Set(['points', 'redated', 'metric_assets', ...archived, ...growingTables])
 
 /** Dated tables share files between dates and are left alone. */
 function isMergeable(table: string): boolean {

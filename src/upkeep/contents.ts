@@ -1,7 +1,8 @@
-import { type Counted, countSeries, footersOf } from '../store/footers.ts'
-import { paramsText } from '../points/order.ts'
+import { type Counted, countSeries, footersOf, identityColumns } from '../store/footers.ts'
+import { identityOf } from '../points/order.ts'
 import { type Damage, finding } from './damage.ts'
 import { Engine } from '../store/engine.ts'
+import { isPlain } from '../ledger/coverage.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
@@ -78,7 +79,7 @@ function checkSeries(known: readonly HeldSeries[], counted: readonly Counted[]):
   const findings: Damage[] = []
   for (const series of known) {
     const interval = storedInterval(series)
-    const key = keyOf({ ...series, interval, params: paramsText(series.params) })
+    const key = keyOf({ metric: series.metric, interval, ...identityOf(series) })
     const { points, first, last } = found.get(key) ?? { points: 0, first: null, last: null }
     found.delete(key)
     const outside = first !== null && ((series.first_t ?? first) > first || (series.last_t ?? 0) < (last ?? 0))
@@ -91,7 +92,7 @@ function checkSeries(known: readonly HeldSeries[], counted: readonly Counted[]):
 }
 
 function keyOf(one: Omit<Counted, 'points' | 'first' | 'last'>): string {
-  return JSON.stringify([one.metric, one.interval, one.asset, one.currency, one.exchange, one.network, one.params])
+  return JSON.stringify([one.metric, one.interval, ...identityColumns.map((name) => one[name])])
 }
 
 /** A covered window holds one point for every interval; where one is missing the ledger must say so. */
@@ -100,7 +101,7 @@ function checkCalendar(all: Facts['series'], coverage: Facts['coverage']): Damag
   for (const series of all) {
     const interval = series.interval ?? series.settled
     if (interval === null || series.points <= 0) continue
-    const plain = (coverage.get(series.id) ?? []).filter(({ state, reason }) => state === 'covered' && reason === null)
+    const plain = (coverage.get(series.id) ?? []).filter(isPlain)
     const lived = intersect(plain, [{ since: series.first_t ?? 0, until: Infinity }])
     const due = lived.reduce((sum, { since, until }) => sum + count(since, until, interval), 0)
     if (due === series.points) continue

@@ -13,6 +13,7 @@ import {
   type FilesHealth,
   checkStamps,
 } from './damage-files.ts'
+import { isBegun } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { refuseMirror } from '../store/marker.ts'
@@ -34,7 +35,7 @@ import {
   tidy,
 } from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
-import { type RebuiltRegistry, rebuildRegistry } from './rebuild-registry.ts'
+import { rebuildRegistry } from './rebuild-registry.ts'
 import { checkStrays, type JournalHealth, checkJournal, checkRuns } from './damage-journal.ts'
 
 /** What the doctor is asked to look at and to mend. */
@@ -82,7 +83,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
     const findings = mended.length > 0 ? [] : [lostDamage(lost)]
     return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null }
   }
-  if (![places.ledger, places.journal].some((place) => isThere(inLake(input.data, place)))) throw noLake(input.data)
+  if (!isBegun(input.data)) throw noLake(input.data)
   const first = await look(input, deps)
   const half = Boolean(input.adopt) && (await isHalfAdopted(input.data))
   if (!(half || input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
@@ -98,9 +99,9 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (ledger) {
     if (input.repair) {
       mended.push(...(await mendMarker(ledger, first.files.damaged, deps)))
-      const back = await bringBack(ledger, first.files.damaged, deps)
-      beyond = back.beyond
-      mended.push(...back.done)
+      const rebuilt = await rebuildRegistry(ledger, first.files.damaged, deps.resources, deps)
+      beyond = rebuilt.beyond
+      mended.push(...rebuilt.done, ...(await restoreMerged(ledger, first.files.damaged, deps)))
     }
     if (input.forgetLost) forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
     if (input.repair)
@@ -116,12 +117,6 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (half) await endAdoption(input.data, deps.disk)
   const { diagnosis } = await look(input, deps)
   return { ...diagnosis, findings: diagnosis.findings.map((damage) => withReason(damage, beyond)), mended, forgotten }
-}
-
-/** Makes or finds files again that the lake still needs. */
-async function bringBack(ledger: Ledger, damaged: FilesHealth['damaged'], deps: DoctorDeps): Promise<RebuiltRegistry> {
-  const { done, beyond } = await rebuildRegistry(ledger, damaged, deps.resources, deps)
-  return { done: [...done, ...(await restoreMerged(ledger, damaged, deps))], beyond }
 }
 
 /** What could not be made from registry/raw says why. */
@@ -208,19 +203,14 @@ async function openAnyhow(
 ): Promise<{ ledger: Ledger | undefined; findings: Damage[] }> {
   const findings: Damage[] = []
   const damage = (kind: Damage['kind'], found: string) => findings.push(finding(kind, places.ledger, found))
-  if (!isWritable(root))
-    return {
-      ledger: journal.broken.length > 0 ? undefined : await ifSound(async () => await Ledger.openToRead(root), true),
-      findings,
-    }
+  const unlessBroken = async (open: () => Promise<Ledger>): Promise<Ledger | undefined> =>
+    journal.broken.length > 0 ? undefined : await ifSound(open, true)
+  if (!isWritable(root)) return { ledger: await unlessBroken(async () => await Ledger.openToRead(root)), findings }
   const left = Ledger.asLeft(root)
   if (!left) {
     const there = isThere(inLake(root, places.ledger))
     damage(there ? 'ledger_torn' : 'ledger_lost', there ? 'it cannot be read' : 'it is not there')
-    return {
-      ledger: journal.broken.length > 0 ? undefined : await ifSound(async () => await Ledger.inMemory(root), true),
-      findings,
-    }
+    return { ledger: await unlessBroken(async () => await Ledger.inMemory(root)), findings }
   }
   const { version } = left.head()
   if (version > journal.newest) findings.push(await ahead(left, version, journal.newest))

@@ -13,7 +13,7 @@ export interface Encoding {
   readonly dictionary: number
   /** How hard zstd works. */
   readonly level: number
-  /** Whether the file holds so few rows that it is written to be opened fast. */
+  /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
   readonly few?: boolean
 }
 

@@ -24,15 +24,11 @@ export async function finishRun(
   const idle = commits === 0 && requests === 0
   if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
   if (commits > 0)
-    await noted(
-      'merging small files',
-      note,
-      async () => void (await mergeSmallFiles(ledger, { threads: 1, ...deps }, run)),
-    )
-  await noted('making the views', note, async () => void (await buildViews(ledger, { catalogue, deps })))
+    await noted('merging small files', note, async () => await mergeSmallFiles(ledger, { threads: 1, ...deps }, run))
+  await noted('making the views', note, async () => await buildViews(ledger, { catalogue, deps }))
 }
 
-async function noted(doing: string, note: (text: string) => void, work: () => Promise<void>): Promise<void> {
+async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {

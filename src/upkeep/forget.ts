@@ -1,15 +1,17 @@
 import { Engine } from '../store/engine.ts'
+import { type Identity, identityColumns } from '../store/footers.ts'
 import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './damage-files.ts'
-import type { CoverageRow, Json, Progress } from '../ledger/entry.ts'
+import { isPlain } from '../ledger/coverage.ts'
+import { type CoverageRow, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Partition, partitionSql, partitionsOf } from '../points/files.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import { end, type Interval, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
-import { paramsText } from '../points/order.ts'
-import { text, type Shaped, orNull, count, real } from '../ledger/shape.ts'
+import { identityOf } from '../points/order.ts'
+import { text, orNull, count, real } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
 
 /** What a series lost with a file. */
@@ -94,17 +96,17 @@ async function lostOf(
   const left =
     kept === undefined ? new Map<string, Left>() : await islands(engine, interval, partitionSql(ledger.root, kept))
   const own = [...heldSeries(ledger).values()].filter(
-    (s) => s.metric === metric && (s.settled ?? s.interval) === interval,
+    (series) => series.metric === metric && storedInterval(series) === interval,
   )
   const coverage = heldCoverage(
     ledger,
     own.map((series) => series.id),
   )
   return own.flatMap((series): LostPart[] => {
-    const there = left.get(keyOf({ ...series, params: paramsText(series.params) })) ?? { points: 0, windows: [] }
+    const there = left.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
     const points = series.points - there.points
     if (points <= 0) return []
-    const covered = (coverage.get(series.id) ?? []).filter((row) => row.state === 'covered' && row.reason === null)
+    const covered = (coverage.get(series.id) ?? []).filter(isPlain)
     return [{ series: series.id, points, windows: minus(covered, there.windows) }]
   })
 }
@@ -114,11 +116,12 @@ interface Left {
   readonly windows: Window[]
 }
 
+const { asset, currency, exchange, network } = seriesFields
 const islandFields = {
-  asset: text,
-  currency: orNull(text),
-  exchange: orNull(text),
-  network: orNull(text),
+  asset,
+  currency,
+  exchange,
+  network,
   params: orNull(text),
   first: real,
   last: real,
@@ -151,10 +154,8 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
   return found
 }
 
-type Dimensions = Shaped<Pick<typeof islandFields, 'asset' | 'currency' | 'exchange' | 'network' | 'params'>>
-
-function keyOf({ asset, currency, exchange, network, params }: Dimensions): string {
-  return JSON.stringify([asset, currency, exchange, network, params])
+function keyOf(one: Identity): string {
+  return JSON.stringify(identityColumns.map((name) => one[name]))
 }
 
 function progressOf(ledger: Ledger, parts: readonly LostPart[]): Progress[] {

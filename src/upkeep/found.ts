@@ -64,13 +64,9 @@ const moved = [
   places.database,
   places.ledger,
   places.marker,
-  ...ownFolders.filter((place) => place !== places.locks && !isDataPlace(place)),
+  ...ownFolders.filter((place) => place !== places.locks && !dataPlaces.includes(place)),
   ...dataPlaces,
 ]
-
-function isDataPlace(place: string): boolean {
-  return dataPlaces.some((one) => one === place)
-}
 
 /** The folder that takes what a lost lake left; no other has its name. */
 export function foundFolder(now: Micros): string {

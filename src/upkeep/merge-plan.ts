@@ -5,7 +5,9 @@ export interface Mergeable {
 }
 
 /** Up to how many files a partition may keep before the choice becomes less patient. */
-const patience = 8
+const patience = 7
+/** How much less patient it becomes at a time: large steps would write large files again for want of one. */
+const impatience = 1.25
 /** A file of this size is left alone: merging it again would gain nothing. */
 const fullBytes = 1 << 30
 
@@ -17,8 +19,8 @@ const fullBytes = 1 << 30
 export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly T[] {
   const sorted = mergeable(files)
   let chosen = suffix(sorted, 1)
-  for (let factor = 2; sorted.length - chosen.length + 1 > patience && chosen.length < sorted.length; factor *= 2)
-    chosen = suffix(sorted, factor)
+  const left = (): number => sorted.length - chosen.length + (chosen.length > 0 ? 1 : 0)
+  for (let factor = impatience; left() > patience; factor *= impatience) chosen = suffix(sorted, factor)
   return chosen
 }
 

@@ -1,13 +1,13 @@
 import { parquet } from '../store/parquet.ts'
 import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { pointsFile, recentFile } from '../store/layout.ts'
+import { pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { inSession, orderOf, rowsOf, soundSource, Unmergeable } from './merge.ts'
 import { usualEncoding, writeParquet } from './encode.ts'
 import { recentGroup, sharesMeta } from '../points/files.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
-import { type Rewriting, footerOf } from './rewrite.ts'
+import { type Rewriting, mergedFooter } from './rewrite.ts'
 
 /** A file that is to be written: of one partition, or (null) a recent one of several. */
 interface Placed {
@@ -28,7 +28,7 @@ export async function mergeRecentFiles(
 ): Promise<StagedFile[]> {
   const file = (i: number): string => `${n}-${i}.parquet`
   const written: string[] = []
-  const version = String(Math.max(...files.map((one) => one.added_version))).padStart(10, '0')
+  const version = Math.max(...files.map((one) => one.added_version))
   return await inSession(engine, written, async (session) => {
     const source = await soundSource(session, ledger.root, files)
     const before = await readShares(session, source)
@@ -38,14 +38,14 @@ export async function mergeRecentFiles(
     const placed = placesFor(before, portion, (i) => spool.file(file(i)))
     for (const one of placed) {
       written.push(one.out)
-      await writePlaced(session, source, one, footerOf(ledger, files))
+      await writePlaced(session, source, one, mergedFooter(ledger, files))
     }
     const all = placed.map((one) => `SELECT * FROM ${writtenSql(one)}`).join(' UNION ALL BY NAME ')
     const unlike = differing(before, await readShares(session, `(${all})`))
     if (unlike !== undefined) throw new Unmergeable(`the written files differ in ${unlike}`)
     return placed.map(({ shares, own }, i): StagedFile => {
       const { rows, digest, min_t, max_t, ...bounds } = describe(shares)
-      const id = `${version}-${name}-${n}-${i}`
+      const id = versioned(version, `${name}-${n}-${i}`)
       const facts = { temporary: spool.path(file(i)), table: 'points', label: '', rows, digest, min_t, max_t }
       if (own === null) {
         const meta = { ...bounds, shares: sharesMeta(shares.map(shareOf)) }
@@ -80,7 +80,7 @@ async function writePlaced(
       : { source: rows, order }
   const { rows: count, digest } = describe(shares)
   const minusZero = shares.some(({ minus_zeros }) => minus_zeros > 0)
-  const encoding = { ...usualEncoding(minusZero, count), ...(own === null && { level: 1 }) }
+  const encoding = { ...usualEncoding(minusZero, count), ...(own === null && { few: true }) }
   await writeParquet(session, what, out, encoding, { ...metadata, pitlake_digest: digest })
 }
 

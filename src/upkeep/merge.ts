@@ -20,7 +20,7 @@ import {
 import { statement } from './sql.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
-import { type MergedFile, type Rewriting, replacement, footerOf } from './rewrite.ts'
+import { type MergedFile, type Rewriting, replacement, mergedFooter } from './rewrite.ts'
 
 /** Why files are not merged: then the old ones stay what they are. */
 export class Unmergeable extends Error {}
@@ -81,7 +81,7 @@ export async function mergeFiles(
     const group = holdsPoints(table) ? {} : { group: recordRows }
     const shaped = history ? withSuperseded(source, columns) : source
     const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
-    const job = { root: ledger.root, files, out, measure, metadata: footerOf(ledger, files) }
+    const job = { root: ledger.root, files, out, measure, metadata: mergedFooter(ledger, files) }
     const encoding = await write(session, job, rows, before)
     const written = parquet([out])
     const after = await prove(session, written, columns, table)
@@ -200,8 +200,8 @@ async function refuseDifference(session: Engine, exchange: Exchange): Promise<vo
     throw new Unmergeable(`the merged file holds ${after.rows} rows instead of ${before.rows}`)
   if (after.digest === before.digest) return
   const digests = columns.map((column) => `${digestOf([column])} AS ${quoteName(column.name)}`).join(', ')
-  const [old] = await session.rows(statement('columns', { digests, source }))
-  const [fresh] = await session.rows(statement('columns', { digests, source: written }))
+  const [old] = await session.rows(`SELECT ${digests} FROM ${source}`)
+  const [fresh] = await session.rows(`SELECT ${digests} FROM ${written}`)
   const unlike = columns.map(({ name }) => name).filter((name) => old?.[name] !== fresh?.[name])
   throw new Unmergeable(`the merged file differs in ${unlike.join(', ') || 'the pairing of columns'}`)
 }

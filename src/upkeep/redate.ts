@@ -9,7 +9,7 @@ import { isRecent } from '../points/files.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import type { Interval, Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
-import { footerOf, replacement, type Rewriting, withRewriting } from './rewrite.ts'
+import { mergedFooter, replacement, type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { listedAs } from '../ledger/draft.ts'
 import { columnsOf, parquet } from '../store/parquet.ts'
@@ -191,7 +191,7 @@ async function redateFiles(
     // An instant that is said once only, for it is the date, stays what the provider told.
     const kept = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
     const rows = { source: dated, order: orderOf('points', columns) }
-    const metadata = { ...footerOf(ledger, files), pitlake_dated: String(dated_at) }
+    const metadata = { ...mergedFooter(ledger, files), pitlake_dated: String(dated_at) }
     const file = await writeChanged(session, { files, source, columns, rows, changing: dates, kept, out, metadata })
     return { changed, staged: replacement(rewriting, n, files, { ...file, meta: { ...file.meta, dated_at } }) }
   })

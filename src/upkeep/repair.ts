@@ -4,7 +4,7 @@ import { checkRuns, type JournalHealth } from './damage-journal.ts'
 import { checkMarker, type DamagedFile, staleLocks } from './damage-files.ts'
 import { realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, mergedFrom } from '../ledger/held.ts'
-import { entryFile, holderFile, inLake, parseRegistryFile, places, registryFile } from '../store/layout.ts'
+import { entryFile, holderFile, inLake, parseRegistryFile, places, registryFile, versioned } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { setMarker } from '../store/marker.ts'
@@ -94,7 +94,7 @@ export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> 
     await (deps.disk ?? realDisk).remove(inLake(ledger.root, holderFile(name)))
     done.push(`${holderFile(name)} was removed`)
   }
-  const { paths } = await sweep(ledger, deps)
+  const paths = await sweep(ledger, deps)
   return [...done, ...paths.map((path) => `${path} was swept away`)]
 }
 
@@ -143,8 +143,8 @@ async function soundOriginals(ledger: Ledger, merged: HeldFile): Promise<HeldFil
 function relisted(file: HeldFile, label: string, version: number, n: number): StagedFile {
   const listed = listedAs(file, { label })
   if (file.dropped_version === null) return listed
-  const id = `${String(version).padStart(10, '0')}-restored-${n}`
-  return { ...listed, temporary: file.path, path: registryFile(file.table, id, null) }
+  const path = registryFile(file.table, versioned(version, `restored-${n}`), null)
+  return { ...listed, temporary: file.path, path }
 }
 
 /** Takes out of the journal's way what no version can be made past: a last entry that cannot be applied, and folders. */

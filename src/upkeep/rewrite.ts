@@ -1,9 +1,10 @@
 import { posix } from 'node:path'
 import type { CommitDeps, RewriteDeps, StagedFile } from '../ledger/commit.ts'
 import { Engine } from '../store/engine.ts'
-import { footerSchema, type FileEntry } from '../ledger/entry.ts'
+import { footerOf } from '../ledger/draft.ts'
+import type { FileEntry } from '../ledger/entry.ts'
 import type { HeldFile } from '../ledger/held.ts'
-import { encodeSegment } from '../store/layout.ts'
+import { encodeSegment, versioned } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 
@@ -39,15 +40,11 @@ export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'th
  * The footer of a file that takes the place of others: it carries the newest version whose rows it holds, and when a
  * change of rules dated them, if one did: without the journal nothing else tells which of two datings is the newer.
  */
-export function footerOf(ledger: Ledger, files: readonly HeldFile[]): Record<string, string> {
+export function mergedFooter(ledger: Ledger, files: readonly HeldFile[]): Record<string, string> {
   const version = Math.max(...files.map((file) => file.added_version))
   const dated = Math.max(0, ...files.map(({ meta }) => Number(meta['dated_at'] ?? 0)))
-  return {
-    ...(dated > 0 && { pitlake_dated: String(dated) }),
-    pitlake_lake: ledger.head().lake ?? '',
-    pitlake_version: String(version),
-    pitlake_schema: footerSchema,
-  }
+  const lake = ledger.head().lake ?? ''
+  return { ...(dated > 0 && { pitlake_dated: String(dated) }), ...footerOf({ lake, version }) }
 }
 
 /** A file of the spool that is to take its place beside the first of those that it replaces. */
@@ -60,7 +57,7 @@ export function replacement(
   const [first] = files
   if (!first) throw new RangeError('a file takes the place of at least one')
   const { table, label, metric, interval } = first
-  const version = String(Math.max(...files.map((file) => file.added_version))).padStart(10, '0')
-  const path = `${posix.dirname(first.path)}/${encodeSegment(`${version}-${name}-${n}`)}.parquet`
+  const version = Math.max(...files.map((file) => file.added_version))
+  const path = `${posix.dirname(first.path)}/${encodeSegment(versioned(version, `${name}-${n}`))}.parquet`
   return { temporary: spool.path(`${n}.parquet`), path, table, label, metric, interval, ...merged }
 }

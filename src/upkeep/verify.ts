@@ -5,12 +5,13 @@ import { roundOf } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { partitionsOf } from '../points/files.ts'
 import { accessTo } from '../ledger/connection.ts'
+import { endedBy } from '../ledger/ended.ts'
 import { checkContents } from './contents.ts'
 import { examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
-import { refusedKey, stoppedEarly } from '../metrics/verdict.ts'
+import { stoppedEarly } from '../metrics/verdict.ts'
 import { chooseWindows, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
@@ -77,9 +78,7 @@ export async function verify(input: VerifyInput, deps: IngestDeps): Promise<Veri
     differences: [],
     accepted: 0,
     failures: [],
-    stopped_by: null,
-    resume_at: null,
-    words: null,
+    ...endedBy(null),
     registry: null,
   }
   if (isUnreadable(nothing)) return nothing
@@ -117,10 +116,12 @@ async function compare(
   url: string,
 ): Promise<Result<VerifySummary>> {
   const { id, ledger, deps, tally } = run
-  const paths = new Set(nothing.damage.map(({ path }) => path))
-  const contents = await checkContents(ledger, paths)
-  const round = roundOf(ledger, 'verify', scopeOf(input), deps.nowMicros())
-  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, paths) })
+  const damaged = new Set(nothing.damage.map(({ path }) => path))
+  const contents = await checkContents(ledger, damaged)
+  const { paths, assets, since, until } = input.scope
+  const scope = JSON.stringify([paths, assets, since, until, input.budget])
+  const round = roundOf(ledger, 'verify', scope, deps.nowMicros())
+  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, damaged) })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
   await findings.readArchive(ledger)
@@ -149,10 +150,6 @@ async function compare(
   return { value, stopped_by, error: verifyVerdict(value) }
 }
 
-function scopeOf({ scope: { paths, assets, since, until }, budget }: PointsInput): string {
-  return JSON.stringify([paths, assets, since, until, budget])
-}
-
 function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<string> {
   const damaged = liveFiles(ledger, { table: 'points' }).filter(({ path }) => paths.has(path))
   return new Set(partitionsOf(damaged).keys())
@@ -161,7 +158,6 @@ function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<stri
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
   return gravestOf([
-    refusedKey(summary),
     damageVerdict(summary.damage),
     differing(summary),
     stoppedEarly(summary),

@@ -3,7 +3,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { sha256 } from '../ledger/entry.ts'
 import { diskError, namesIn, realDisk, statOf } from '../store/disk.ts'
-import { Engine, quote, quoteName, readsWell } from '../store/engine.ts'
+import { Engine, quote, readsWell } from '../store/engine.ts'
 import { heldWeekStart, liveFiles } from '../ledger/held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../store/layout.ts'
@@ -24,6 +24,7 @@ import { changedObjects, scriptText } from './script.ts'
  * sibling. What an object needs of another stands in it whole. Placeholders:
  *
  *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
+ *   {{unset NAME}}                 true while that variable is unset
  *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
  *   {{registry_backfill}}          true while the variable of that name is
  *   {{variable NAME}}              getvariable('NAME')
@@ -69,14 +70,16 @@ export interface ViewsBuilt {
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
   const { deps, into = ledger.root } = options
   await using _lock = await waitForTurn(ledger.root, deps)
+  using stack = new DisposableStack()
+  const engine = openedOnce(stack)
   try {
-    const { mark, files, exported, statements } = await compiled(ledger, options)
+    const { mark, files, exported, statements } = await compiled(ledger, options, engine)
     const script = scriptText(statements)
     const before = await readManifest(into)
     const had = await namedByViews(ledger.root)
     const made = options.force === true || !(await isBuilt(into, before, script))
     const earlier = before && options.force !== true ? await readText(inLake(into, places.script)) : ''
-    const manifest = made ? await replaceAll(into, statements, { script, earlier, deps, mark }) : before
+    const manifest = made ? await replaceAll(into, statements, { script, earlier, deps, mark, engine }) : before
     if (into === ledger.root) {
       await dropExports(into, had, deps)
       await noteProved(into, readByViews(ledger, manifest), deps.disk ?? realDisk, mark)
@@ -101,18 +104,32 @@ export async function tellViews(
   options: Pick<ViewsOptions, 'catalogue' | 'deps'>,
 ): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForTurn(ledger.root, options.deps)
-  const { statements } = await compiled(ledger, options)
+  using stack = new DisposableStack()
+  const { statements } = await compiled(ledger, options, openedOnce(stack))
   const script = scriptText(statements)
   return { script, manifest: manifestOf(statements, sha256(script), '') }
 }
 
+type OpenEngine = () => Promise<Engine>
+
+/** An engine for exports and objects alike, opened by the first of them: often there is nothing to make. */
+function openedOnce(stack: DisposableStack): OpenEngine {
+  let engine: Promise<Engine> | undefined
+  const opened = async (): Promise<Engine> => stack.use(await Engine.open(':memory:', { threads: 1 }))
+  return async () => await (engine ??= opened())
+}
+
 /** The objects over what is committed by now; their exports are there, and what killed builders left is gone. */
-async function compiled(ledger: Ledger, { catalogue, deps }: Pick<ViewsOptions, 'catalogue' | 'deps'>) {
+async function compiled(
+  ledger: Ledger,
+  { catalogue, deps }: Pick<ViewsOptions, 'catalogue' | 'deps'>,
+  engine: OpenEngine,
+) {
   await ledger.catchUp()
   await removeLeftovers(ledger.root, deps)
   const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
   const files = liveFiles(ledger)
-  const exported = await exportAll(ledger, { catalogue, deps, mark })
+  const exported = await exportAll(ledger, { catalogue, deps, mark, engine })
   const statements = compile({
     root: resolve(ledger.root),
     head: ledger.head(),
@@ -142,16 +159,14 @@ interface Exporting {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
   readonly mark: string
+  readonly engine: OpenEngine
 }
 
 async function exportAll(
   ledger: Ledger,
-  { catalogue, deps, mark }: Exporting,
+  { catalogue, deps, mark, engine }: Exporting,
 ): Promise<{ paths: Map<string, string>; written: number }> {
-  using stack = new DisposableStack()
-  let engine: Promise<Engine> | undefined
-  const opened = async (): Promise<Engine> => stack.use(await Engine.open(':memory:', { threads: 1 }))
-  const tools = { engine: async () => await (engine ??= opened()), disk: deps.disk ?? realDisk, mark }
+  const tools = { engine, disk: deps.disk ?? realDisk, mark }
   const paths = new Map<string, string>()
   let written = 0
   for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
@@ -198,20 +213,22 @@ interface Replacing {
   readonly earlier: string
   readonly deps: CommitDeps
   readonly mark: string
+  readonly engine: OpenEngine
 }
 
 /** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
 async function replaceAll(
   root: string,
   statements: Statements,
-  { script, earlier, deps, mark }: Replacing,
+  { script, earlier, deps, mark, engine }: Replacing,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
   const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
   const [database, text, list] = [made('duckdb'), made('sql'), made('json')]
   try {
     const changed = changedObjects(statements.objects, earlier)
-    await makeObjects(database, changed ?? statements.objects, changed && inLake(root, places.database))
+    const from = changed && inLake(root, places.database)
+    await makeObjects(await engine(), { database, objects: changed ?? statements.objects, from })
     await disk.sync(database)
     await disk.write(text, script)
     const manifest = manifestOf(statements, sha256(script), await sha256File(database))
@@ -229,22 +246,27 @@ async function replaceAll(
 /** Every commit is then the file itself: there is no log beside it that would say all twice. */
 const noLog = "SET checkpoint_threshold = '1b'"
 
-/** Makes objects, in place of those of the same names that an earlier database has; the others are taken from it. */
-async function makeObjects(database: string, objects: readonly Compiled[], earlier?: string): Promise<void> {
-  {
-    using engine = await Engine.open(database, { threads: 1 })
-    if (earlier !== undefined) await engine.run(`ATTACH ${quote(earlier)} AS earlier (READ_ONLY)`)
-    await engine.run(`${noLog}; BEGIN`)
-    if (earlier !== undefined) await takeFrom(engine, 'earlier')
-    for (const object of objects) await runObject(engine, object)
-    await engine.run('COMMIT')
-  }
-  if (isThere(`${database}.wal`)) throw new Error('the views were written beside their database, not into it')
+interface Making {
+  readonly database: string
+  readonly objects: readonly Compiled[]
+  /** An earlier database, of which all other objects are taken. */
+  readonly from: string | undefined
 }
 
-async function takeFrom(engine: Engine, attached: string): Promise<void> {
-  const [own] = await engine.rows<{ name: string }>('SELECT current_database() AS name')
-  if (own) await engine.run(`COPY FROM DATABASE ${attached} TO ${quoteName(own.name)} (SCHEMA)`)
+/**
+ * Makes objects in memory, in place of those of the same names that an earlier database has, and writes them all at once:
+ * each of hundreds of comments makes a further state of its view, and a file would keep them all until its commit.
+ */
+async function makeObjects(engine: Engine, { database, objects, from }: Making): Promise<void> {
+  if (from !== undefined) {
+    await engine.run(`ATTACH ${quote(from)} AS earlier (READ_ONLY)`)
+    await engine.run('COPY FROM DATABASE earlier TO memory (SCHEMA)')
+  }
+  for (const object of objects) await runObject(engine, object)
+  await engine.run(`${noLog}; ATTACH ${quote(database)} AS made`)
+  await engine.run('COPY FROM DATABASE memory TO made (SCHEMA)')
+  await engine.run('DETACH made')
+  if (isThere(`${database}.wal`)) throw new Error('the views were written beside their database, not into it')
 }
 
 async function runObject(engine: Engine, object: Compiled): Promise<void> {

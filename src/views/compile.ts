@@ -14,7 +14,7 @@ import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
 import { type ObjectText, partOf, readObjects } from './objects.ts'
 import { datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
-import { backfillSql, type Fill, fillIn, instantSql } from './template.ts'
+import { backfillSql, type Fill, fillIn, instantSql, unsetSql } from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
 export interface Sources {
@@ -85,6 +85,7 @@ const seriesColumns: readonly Column[] = [
 export const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   as_of: () => instantSql('as_of'),
   observed_as_of: () => instantSql('observed_as_of'),
+  unset: (variable) => unsetSql(variable),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
   series_comments: (view) => commentsOn(view, seriesColumns),

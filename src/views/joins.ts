@@ -12,7 +12,7 @@ import {
   seriesOf,
   wantedOf,
 } from './joins-points.ts'
-import { backfillSql, instantSql, utcSql } from './template.ts'
+import { backfillSql, unsetSql, utcSql } from './template.ts'
 
 /** An SQL expression. */
 type Sql = string
@@ -76,7 +76,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
 function lagSql(facts: Facts, metric: Sql): Sql {
   const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
-  return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR ${instantSql('observed_as_of')} IS NOT NULL THEN 0 END)`
+  return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} THEN 0 END)`
 }
 
 /** A pointer that does not begin with a slash is found out while the files are chosen. */

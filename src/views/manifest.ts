@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { jsonOf } from '../json.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { statOf } from '../store/disk.ts'
 import { textOf } from '../store/files.ts'
@@ -37,20 +38,12 @@ export async function readManifest(
   parts: readonly Part[] = ['script', 'database'],
 ): Promise<Manifest | undefined> {
   const text = await textOf(inLake(root, places.manifest))
-  const manifest = text === undefined ? undefined : parse(text)
+  const manifest = text === undefined ? undefined : shape.safeParse(jsonOf(text)).data
   for (const part of parts) {
     const path = inLake(root, places[part])
     if (!manifest || !(await statOf(path)) || (await sha256File(path)) !== manifest[part]) return undefined
   }
   return manifest
-}
-
-function parse(text: string): Manifest | undefined {
-  try {
-    return shape.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
 }
 
 /** The manifest of views with these digests of their script and database. */

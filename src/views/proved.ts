@@ -1,4 +1,5 @@
 import { readText } from '../store/files.ts'
+import { jsonOf } from '../json.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -97,10 +98,6 @@ export async function firstChanged(root: string, files: readonly Known[], most: 
 
 /** What was written down; nothing where it cannot be read. */
 async function readNotes(root: string): Promise<Map<string, unknown>> {
-  try {
-    const told: unknown = JSON.parse(await readText(inLake(root, notes)))
-    return new Map(Object.entries(told ?? {}))
-  } catch {
-    return new Map()
-  }
+  const told = jsonOf(await readText(inLake(root, notes)).catch(() => ''))
+  return new Map(Object.entries(told ?? {}))
 }

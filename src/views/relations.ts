@@ -1,7 +1,8 @@
-import { quote, quoteList, quoteName } from '../store/engine.ts'
+import { quote, quoteName } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import { datedPointsSql, type EarlierDating } from '../ledger/datings.ts'
 import { places } from '../store/layout.ts'
+import { parquet } from '../store/parquet.ts'
 import { columnsMark } from '../registry/columns.ts'
 import { type Columns, pointColumns, type Table } from './columns.ts'
 import { instantSql } from './template.ts'
@@ -136,6 +137,5 @@ export function fileSql(path: string): string {
 /** The relation over an exported table and what of it stands in files of the lake. */
 export function ledgerSql(root: string, path: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return fileSql(path)
-  const paths = [path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath)
-  return `read_parquet(${quoteList(paths)}, union_by_name = true, hive_partitioning = false)`
+  return parquet([path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath))
 }

@@ -1,8 +1,9 @@
 import { availableAt, ruleFor } from '../catalog/availability.ts'
 import type { Endpoint } from '../catalog/catalogue.ts'
-import type { Series, Wanted } from '../catalog/series.ts'
+import type { Wanted } from '../catalog/series.ts'
+import { isPlain } from '../ledger/coverage.ts'
 import { isTriedAgain, standingRefusal } from '../ledger/refusals.ts'
-import type { Held } from '../metrics/plan.ts'
+import type { Ask, Held } from '../metrics/plan.ts'
 import {
   ceil,
   day,
@@ -31,10 +32,7 @@ export interface Learnt {
 export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
 /** What comes next of one series. */
-export interface NextPoint {
-  readonly series: Series
-  readonly endpoint: Endpoint
-  readonly interval: Interval
+export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
   /** The first point that is missing at the end; null where none was ever held. */
   readonly t: Instant | null
   /** When it should be there; a series without points, or refused, is due when it is to be asked again. */
@@ -90,7 +88,7 @@ function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput)
     const due = triedAgainAt(refusal)
     return { ...said, t: null, due, by: 'refused', poll: Math.max(due, memory + hour) }
   }
-  const reached = Math.max(...answers.filter(isStored).map(({ until }) => until))
+  const reached = Math.max(...answers.filter(isPlain).map(({ until }) => until))
   const line: Line = { endpoint, interval, learnt: own }
   if (!Number.isFinite(reached)) return firstOf(want, said, { line, asked: last, weekStart, at, answers })
   const t = ceil(reached, interval, weekStart)
@@ -127,10 +125,6 @@ function firstOf(
   const failed = answers.length === 0 || answers.some(({ state }) => state === 'failed')
   const due = asked + (failed ? hour : day)
   return { ...said, t: null, due, by: 'quiet', poll: due }
-}
-
-function isStored({ state, reason }: Held['answers'][number]): boolean {
-  return state === 'covered' && reason === null
 }
 
 /** The instant from which a standing refusal may be tried again. */

@@ -7,6 +7,7 @@ import type { AskingDeps, BesideDeps } from '../ledger/connection.ts'
 import type { JobDeps, RunEnd } from '../ledger/job.ts'
 import { ingest } from '../metrics/fetch.ts'
 import { askLagStats, type LagHint } from '../metrics/lag-stats.ts'
+import type { IngestSummary } from '../metrics/tally.ts'
 import { verdict } from '../metrics/verdict.ts'
 import { registrySync } from '../registry/snapshot-and-sync.ts'
 import { verdictOf } from '../registry/summary.ts'
@@ -84,26 +85,16 @@ export function jobsOn(input: JobsInput, world: World): WatchJobs {
       const deps = { ...world('watch'), onEvent: () => undefined }
       const now = Math.floor(deps.now() / 1000)
       const summary = await ingest({ ...common, selections, only, eager: true, budget, now }, deps)
-      const { version, requests, points_added: brought, stopped_by, resume_at } = summary
       const { covered, empty, unsupported, failed } = summary.windows
-      const cut = stopped_by !== null && stopped_by !== 'budget'
+      const cut = summary.stopped_by !== null && summary.stopped_by !== 'budget'
       const inVain = failed > 0 && covered + empty + unsupported === 0
-      return { version, requests, brought, cut, inVain, resumeAt: instantOf(resume_at), error: verdict(summary) }
+      return { ...askedOf(summary), brought: summary.points_added, cut, inVain, error: verdict(summary) }
     },
     sync: async () => {
       const deps = { ...world('watch'), onEvent: () => undefined }
       const summary = await registrySync({ ...common, acceptShrink: false }, deps)
-      const { version, requests, events: brought, stopped_by, resume_at } = summary
-      const cut = stopped_by !== null
-      return {
-        version,
-        requests,
-        brought,
-        cut,
-        inVain: false,
-        resumeAt: instantOf(resume_at),
-        error: verdictOf(summary),
-      }
+      const { events: brought, stopped_by } = summary
+      return { ...askedOf(summary), brought, cut: stopped_by !== null, inVain: false, error: verdictOf(summary) }
     },
     tidy: async () => await tidied(input, world('watch')),
   }
@@ -144,7 +135,9 @@ function withHints(
   return merged
 }
 
-const instantOf = (text: string | null): Instant | null => (text === null ? null : (parseInstant(text) ?? null))
+function askedOf({ version, requests, resume_at }: Pick<IngestSummary, 'version' | 'requests' | 'resume_at'>) {
+  return { version, requests, resumeAt: resume_at === null ? null : (parseInstant(resume_at) ?? null) }
+}
 
 async function tidied({ settings, catalogue, publish }: JobsInput, deps: RewriteDeps & JobDeps): Promise<number> {
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {

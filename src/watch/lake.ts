@@ -5,7 +5,7 @@ import { requestTotals } from '../ledger/held-runs.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { withListedAssets } from '../metrics/assets.ts'
 import type { Held } from '../metrics/plan.ts'
-import { lakeExists } from '../metrics/prepare.ts'
+import { isBegun } from '../store/begin.ts'
 import { registryFacts } from '../registry/status.ts'
 import { day, type Instant, parseInstant } from '../time.ts'
 import { readManifest } from '../views/manifest.ts'
@@ -38,7 +38,7 @@ export async function lakeNow(
   dayBegin: Instant,
   earlier: LakeNow | null = null,
 ): Promise<LakeNow> {
-  using ledger = lakeExists(root) ? await Ledger.openToRead(root) : null
+  using ledger = isBegun(root) ? await Ledger.openToRead(root) : null
   const { version, digest } = ledger?.head() ?? { version: 0, digest: null }
   const same = earlier?.version === version && earlier.digest === digest ? earlier : null
   const wanted = same?.wanted ?? expand(catalogue, await withListedAssets(selections, ledger))
@@ -61,7 +61,7 @@ export async function lagsNow(
   catalogue: Catalogue,
   wanted: readonly Wanted[],
 ): Promise<ReadonlyMap<string, Learnt>> {
-  if (!lakeExists(root)) return new Map()
+  if (!isBegun(root)) return new Map()
   using ledger = await Ledger.openToRead(root)
   const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))
   return await learntLags(ledger, catalogue, (path) => paths.has(path))

@@ -5,8 +5,6 @@ import { judge } from '../report/audit.ts'
 import { parseDuration } from '../time.ts'
 import type { Learnt } from './due.ts'
 
-const micros = 1_000_000
-
 /** The lags that the lake has seen of the wanted paths, by `path interval`: what `audit availability` measures. */
 export async function learntLags(
   ledger: Ledger,
@@ -26,7 +24,7 @@ export function learntOf({ endpoint, interval, rules, arrivals }: Held): Learnt 
   const { p05, p50, p95 } = arrivals
   const all = observations + watched
   if (observations >= watched && p05 !== null && p50 !== null && p95 !== null)
-    return { observations: all, lag: { early: p05 / micros, usual: p50 / micros, late: p95 / micros } }
+    return { observations: all, lag: { early: p05, usual: p50, late: p95 } }
   const late = proposed_lag === null ? undefined : parseDuration(proposed_lag)
   return { observations: all, lag: late === undefined ? null : { early: late, usual: late, late } }
 }

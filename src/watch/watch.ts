@@ -48,26 +48,6 @@ export type WatchEvent =
 
 type Part = keyof WatchState['rests']
 
-/** What a watch remembers; the lake has all the rest, so that a new one goes on where this one was killed. */
-interface Memory {
-  polled: Map<string, Instant>
-  /** When each series was asked in vain, since somebody answered last. */
-  tried: Map<string, Instant>
-  lags: ReadonlyMap<string, Learnt>
-  /** Null: to be read before anything is asked. */
-  lagsAt: Instant | null
-  rests: Record<Part, Instant>
-  failures: Record<Part, number>
-  free: Instant
-  registryAt: Instant | null
-  /** The version that views were made of. */
-  tidied: number | null
-  untidy: Instant | null
-  readonly codes: Set<number>
-  /** Trouble is told when it changes, not each time that it is met. */
-  said: Record<Part, string>
-}
-
 /** A machine that slept, or whose clock was set, is noticed within this time. */
 const slice = minute
 const slack = 5
@@ -99,22 +79,29 @@ export async function watch(input: WatchInput, jobs: WatchJobs, deps: WatchDeps)
   return code
 }
 
-function newMemory(): Memory {
+/** What a watch remembers; the lake has all the rest, so that a new one goes on where this one was killed. */
+function newMemory() {
   return {
-    polled: new Map(),
-    tried: new Map(),
-    lags: new Map(),
-    lagsAt: null,
-    rests: { metrics: 0, registry: 0, tidy: 0 },
-    failures: { metrics: 0, registry: 0, tidy: 0 },
+    polled: new Map<string, Instant>(),
+    /** When each series was asked in vain, since somebody answered last. */
+    tried: new Map<string, Instant>(),
+    lags: new Map() as ReadonlyMap<string, Learnt>,
+    /** Null: to be read before anything is asked. */
+    lagsAt: null as Instant | null,
+    rests: { metrics: 0, registry: 0, tidy: 0 } satisfies Record<Part, Instant>,
+    failures: { metrics: 0, registry: 0, tidy: 0 } satisfies Record<Part, number>,
     free: 0,
-    registryAt: null,
-    tidied: null,
-    untidy: null,
-    codes: new Set(),
-    said: { metrics: '', registry: '', tidy: '' },
+    registryAt: null as Instant | null,
+    /** The version that views were made of. */
+    tidied: null as number | null,
+    untidy: null as Instant | null,
+    codes: new Set<number>(),
+    /** Trouble is told when it changes, not each time that it is met. */
+    said: { metrics: '', registry: '', tidy: '' } satisfies Record<Part, string>,
   }
 }
+
+type Memory = ReturnType<typeof newMemory>
 
 /** A clock that was set back: what was planned by the old one says nothing. */
 function forget(memory: Memory, at: Instant): void {
@@ -135,15 +122,18 @@ async function learn(memory: Memory, look: Look, jobs: WatchJobs, at: Instant): 
   memory.lagsAt = at
 }
 
+function pointsOf({ weekStart }: WatchInput, look: Look, { lags, polled }: Memory, at: Instant): NextPoint[] {
+  return nextPoints(look.wanted, { ...look, learnt: lags, polled, weekStart, at })
+}
+
 function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): WatchState {
-  const { creditsPerDay, price, weekStart } = input
-  const points = nextPoints(look.wanted, { ...look, learnt: memory.lags, polled: memory.polled, weekStart, at })
+  const { creditsPerDay, price } = input
   memory.tidied ??= look.viewsVersion
   memory.untidy = look.version === memory.tidied ? null : (memory.untidy ?? at)
   const polls = [look.registryPolled, memory.registryAt].filter((instant) => instant !== null && instant <= at)
   const polledAt = polls.length === 0 ? null : Math.max(...polls.map(Number))
   return {
-    points: paced(points, price, budgetOf(creditsPerDay, look, at), at),
+    points: paced(pointsOf(input, look, memory, at), price, budgetOf(creditsPerDay, look, at), at),
     registry: look.watchesRegistry ? registryDue(polledAt, at) : null,
     untidy: memory.untidy,
     rests: memory.rests,
@@ -234,8 +224,7 @@ function well(memory: Memory, part: Part): void {
 
 /** When the next series is to be asked, as far as the lake said before this job. */
 function nextPollAfter({ input, look, memory }: Acting, at: Instant): Instant | null {
-  const { weekStart } = input
-  const points = nextPoints(look.wanted, { ...look, learnt: memory.lags, polled: memory.polled, weekStart, at })
+  const points = pointsOf(input, look, memory, at)
   const first = points.reduce((soonest, { poll }) => (poll > at ? Math.min(soonest, poll) : soonest), Infinity)
   return Number.isFinite(first) ? first : null
 }

@@ -60,7 +60,7 @@ test('prints one JSON line, serves both APIs, ends with 0 on SIGTERM', async () 
 
 test.each([
   [['--fault', 'rset'], /unknown fault "rset"; did you mean reset\?/],
-  [['--now', 'soon'], /--now: expected a date .*got "soon"/],
+  [['--now', 'soon'], /--now: expected a date .*got soon/],
   [['--port', '99999'], /--port: expected a port/],
   [['--limit', 'metrics=odd'], /--limit metrics=odd: expected API=PART/],
   [['--registry-scale', 'huge'], /--registry-scale: expected demo or full/],

@@ -1,4 +1,5 @@
-import type { Catalogue, Link } from '../../src/catalog/catalogue.ts'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
+import type { Link } from '../../src/catalog/schema.ts'
 import { seriesId } from '../../src/catalog/series.ts'
 import type { Interval } from '../../src/time.ts'
 import type { RegistryDeps } from '../../src/registry/run.ts'

@@ -127,10 +127,11 @@ export class Memory {
 
   apply(folded: Outcome, at: number): void {
     for (const { resource, path, kind } of folded.newKeys) if (kind === 'key') this.#keys.push({ resource, path, at })
-    for (const { table, id, op, closedBy, hash, text, product, child } of folded.steps) {
+    for (const { table, id, op, closedBy, hash, text, fields, child } of folded.steps) {
       this.steps.push({ at, table, id, op, closedBy, hash: child?.content_hash ?? hash })
       if (child) continue
       const entities = this.held.get(table) ?? new Map<string, HeldEntity>()
+      const product = fields?.['product_id'] ?? null
       this.held.set(table, entities.set(id, { id, open: op !== null, hash, at, product, verified: false }))
       if (text === null) this.#texts.delete(`${table} ${id}`)
       else this.#texts.set(`${table} ${id}`, { version: text, latest: text })

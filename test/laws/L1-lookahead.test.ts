@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/query/lookahead-world.ts'
 import { type Proof, type ProofInput, proveNoLookahead } from '../../src/query/lookahead.ts'
@@ -16,7 +17,7 @@ async function prove(sql: string, more: Partial<ProofInput> = {}): Promise<Proof
   return await proveNoLookahead(
     async (threads) => await openWorlds(lake.root, { threads }),
     { sql, ts: 'ts', labels: [], cutoffs: 14, tolerance: 0, ...more },
-    async (_session, _sql, work) => await work(),
+    { folder: lake.root, sleep: setTimeout },
   )
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { deltaFiles, deltaRows, deltaVersion, onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
 import { someOf } from '../helpers/shares.ts'
@@ -57,6 +58,15 @@ async function expectWhole(folder: string, version = deltaVersion(folder)): Prom
 const isTable = (folder: string): boolean =>
   existsSync(join(folder, '_delta_log')) &&
   readdirSync(join(folder, '_delta_log')).some((name) => name.endsWith('0.json'))
+
+test('a lake that was begun and holds no version yet has nothing to publish: nothing is written', async () => {
+  const begun = join(home, 'begun')
+  const out = join(home, 'out')
+  const ledger = await Ledger.open(begun)
+  ledger.close()
+  await expect(publishTo(begun, out)).rejects.toThrow('a lake with at least one version')
+  expect(existsSync(out)).toBe(false)
+})
 
 test('kill -9 of a first publish: what is there can be read, and the same command again makes the same tables', async () => {
   const lake = join(home, 'copy')

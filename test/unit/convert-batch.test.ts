@@ -5,6 +5,7 @@ import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertPart, ConvertResult } from '../../src/points/conversion.ts'
 import { type Engine, quote, type Row } from '../../src/store/engine.ts'
 import { day, end, floor, type Interval, intervals, step } from '../../src/time.ts'
+import { codecsOf } from '../helpers/codecs.ts'
 import { at, Converting, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
@@ -204,6 +205,42 @@ test.for([...intervals])(
   },
 )
 
+test('long bodies that are written at a time keep to their own partitions, among them one that has to be staged', async () => {
+  const of = (n: number): number => 3 + n
+  const texts = Array.from({ length: 5 }, (_, n) =>
+    JSON.stringify(Array.from({ length: of(n) }, (_point, i) => ({ t: t1 + i * day, v: n * 100 + i + 0.5 }))),
+  )
+  // The same point twice: only comparing can tell that they are alike.
+  texts[2] = texts[2]?.replace(/^\[({[^}]*})/, '[$1,$1') ?? ''
+  const parts = await Promise.all(texts.map(async (text, n) => part(n, [await made.body(text)])))
+  const { files, bodies } = await batch(parts, { longBytes: 0 })
+  expect(files.map((file) => file?.rows)).toEqual(texts.map((_, n) => of(n)))
+  expect(bodies.map(({ request, added }) => [request, added])).toEqual(
+    parts.map(({ bodies: own }, n) => [own[0]?.request, of(n)]),
+  )
+  for (const [n, one] of parts.entries())
+    expect((await rowsOf(one)).map(({ v }) => v)).toEqual(Array.from({ length: of(n) }, (_, i) => n * 100 + i + 0.5))
+})
+
+test('a long body that cannot be written fails the batch, and no file of the others is left', async () => {
+  const text = JSON.stringify([0, 1, 2].map((n) => ({ t: t1 + n * day, v: n })))
+  const parts = await Promise.all([0, 1, 2, 3].map(async (n) => part(n, [await made.body(text)])))
+  const unwritable = parts.map((one, n) =>
+    n === 1 ? { ...one, out: join(made.folder, 'no such folder/x.parquet') } : one,
+  )
+  await expect(batch(unwritable, { longBytes: 0 })).rejects.toThrow('no such folder')
+  expect(unwritable.filter(({ out }) => existsSync(out))).toEqual([])
+})
+
+test('a recent file says of metrics just what it holds, so that questions about others skip it', async () => {
+  const points = JSON.stringify([0, 1].map((n) => ({ t: t1 + n * day, v: n })))
+  const parts = await Promise.all([points, points, '[]'].map(async (text, n) => part(n, [await made.body(text)])))
+  const { out } = await batch(parts, { portion: 9 })
+  const groups = await made.engine.rows(`SELECT stats_min_value AS low, stats_max_value AS high
+    FROM parquet_metadata(${quote(out)}) WHERE path_in_schema = 'metric'`)
+  expect(groups).toEqual([{ low: 'm0', high: 'm1' }])
+})
+
 /** The statements of a top-up: a held point, compared, and a new one for each of so many partitions, in both levels. */
 async function statementsOf(count: number): Promise<string[]> {
   const held = JSON.stringify([{ t: t1, v: 0.5 }])
@@ -258,6 +295,14 @@ test('small portions of all partitions come into one file, sorted, each with its
   expect(rows.filter((row) => Object.is(row['v'], -0))).toHaveLength(3)
   const alone = await Promise.all(parts.map(async (one) => await batch([one])))
   expect(recent?.digest).toBe(String(alone.reduce((sum, one) => sum + BigInt(one.files[0]?.digest ?? 0), 0n)))
+})
+
+test('the recent file is written to be opened fast, however many rows it holds', async () => {
+  const many = JSON.stringify(Array.from({ length: 1500 }, (_, i) => ({ t: t1 + i * day, v: i })))
+  const parts = [part(0, [await made.body(many)]), part(1, [await made.body(many)])]
+  const { recent, out } = await batch(parts, { portion: 1501 })
+  expect(recent?.rows).toBe(3000)
+  expect(await codecsOf(made.engine, out)).toEqual(['SNAPPY'])
 })
 
 test('large portions get a file of their own beside the recent one', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
-import { quote } from '../../src/store/engine.ts'
 import { day } from '../../src/time.ts'
+import { codecsOf } from '../helpers/codecs.ts'
 import { at, convert, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
@@ -167,10 +167,7 @@ test('a few rows are written to open fast, many to be small', async () => {
     const rows = Array.from({ length: points }, (_, i) => `{"t":${t1 - i * 86_400},"v":${i}.5}`).toReversed()
     const task = made.job([await made.body(`[${rows.join(',')}]`, { since: t1 - points * 86_400, until: t1 + 86_400 })])
     expect((await convert(made.engine, task)).file?.rows).toBe(points)
-    const [row] = await made.engine.rows(
-      `SELECT list_sort(list(DISTINCT compression)) AS codecs FROM parquet_metadata(${quote(task.out)})`,
-    )
-    return row?.['codecs']
+    return await codecsOf(made.engine, task.out)
   }
   expect(await codecs(3)).toEqual(['SNAPPY'])
   expect(await codecs(2500)).toEqual(['ZSTD'])

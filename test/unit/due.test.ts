@@ -328,12 +328,12 @@ test('a lag is learnt from what the provider tells; else the rule holds, or what
     backfilled: 10,
     watched: 5,
     ruled: 10,
-    p05: 60e6,
-    p50: 120e6,
-    p95: 300e6,
-    p99: 900e6,
-    max: 1e9,
-    supported: 900e6,
+    p05: 60,
+    p50: 120,
+    p95: 300,
+    p99: 900,
+    max: 1000,
+    supported: 900,
     late: 0,
     soon: 0,
     worst: null,
@@ -349,6 +349,6 @@ test('a lag is learnt from what the provider tells; else the rule holds, or what
     })
   expect(learn({})).toEqual({ observations: 85, lag: { early: 60, usual: 120, late: 300 } })
   expect(learn({ computed: 0, backfilled: 0, seenLate: 1, watched: 200 })).toEqual({ observations: 201, lag: null })
-  const slow = { computed: 0, backfilled: 0, seenLate: 20, watched: 80, late: 20, supported: 1000e6 }
+  const slow = { computed: 0, backfilled: 0, seenLate: 20, watched: 80, late: 20, supported: 1000 }
   expect(learn(slow)).toEqual({ observations: 100, lag: { early: 1200, usual: 1200, late: 1200 } })
 })

@@ -205,9 +205,10 @@ test('state is found by the beginning of its name, as it was committed', () =>
     const rules = { digest: 'd', rules: {} }
     const draft = { job: 'fetch', run: 'a', provider: { metrics: 'x', synthetic: true } }
     await commit(ledger, { ...draft, state, rules }, commitDeps())
+    const at = expect.any(Number)
     expect(heldStates(ledger, 'note:', text)).toEqual([
-      ['note:a', 'x'],
-      ['note:b%', 'y'],
+      { key: 'a', value: 'x', at },
+      { key: 'b%', value: 'y', at },
     ])
     expect(() => heldStates(ledger, 'note:', count)).toThrow(LakeError)
     expect(versionChanges(ledger).map(({ rules: changed }) => changed)).toEqual([true])

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { portionRows } from '../../src/points/files.ts'
 import { historyMerge, tieredMerge, vacuumable, wholeMerge } from '../../src/upkeep/merge-plan.ts'
 
 interface File {
@@ -27,38 +28,67 @@ function topUp(files: readonly File[], rows: number): File[] {
   }
 }
 
-/** A year of daily top-ups; the most files and rewrites ever seen. */
-function year(first: number, daily: (day: number) => number): { files: number; rewrites: number } {
-  let files: File[] = first === 0 ? [] : [fresh(first)]
-  let [most, worst] = [0, 0]
-  for (let day = 0; day < 365; day++) {
-    files = topUp(files, daily(day))
-    most = Math.max(most, files.length)
-    worst = Math.max(worst, ...files.map((file) => file.rewrites))
+/** What a year of daily top-ups may come to, and how much of it the choice may use. */
+const most = { partition: 8, recent: 10, rewrites: 8, share: 0.8 }
+
+/** One partition and its share of the recent files, topped up daily: the most files of both levels, and rows written again for each that came. */
+function lived(first: number, days: number, daily: (day: number) => number) {
+  let [own, recent]: [File[], File[]] = [[], []]
+  const seen = { partition: 0, recent: 0, rows: 0, written: 0 }
+  const merge = (files: readonly File[]): File[] => {
+    const chosen = tieredMerge(files)
+    if (chosen.length === 0) return [...files]
+    const merged = fresh(chosen.reduce((sum, { rows }) => sum + rows, 0))
+    seen.written += merged.rows
+    return [...files.filter((file) => !chosen.includes(file)), merged]
   }
-  return { files: most, rewrites: worst }
+  const isPortion = ({ rows }: File): boolean => rows >= portionRows
+  for (let day = 0; day <= days; day++) {
+    const file = fresh(day === 0 ? first : daily(day))
+    if (day > 0) seen.rows += file.rows
+    if (file.rows > 0) (isPortion(file) ? own : recent).push(file)
+    // One merge a top-up; what of the recent files has become a portion of its own moves with it.
+    own = merge(own)
+    const merged = merge(recent)
+    own.push(...merged.filter(isPortion))
+    recent = merged.filter((one) => !isPortion(one))
+    seen.partition = Math.max(seen.partition, own.length)
+    seen.recent = Math.max(seen.recent, recent.length)
+  }
+  return { ...seen, rewrites: seen.written / seen.rows }
 }
 
-const bound = Math.floor(Math.log2(365) + 2)
+const year = 365
+/** One point of each of ten series, a failed day made up for on the next, hours instead of days, all sizes between. */
+const portions: Readonly<Record<string, (day: number) => number>> = {
+  'a day': () => 10,
+  'a day, some missed': (day) => (day % 29 === 0 ? 6 : day % 29 === 1 ? 14 : 10),
+  'the hours of a day': () => 240,
+  'one series': () => 1,
+  uneven: (day) => 1 + ((day * 7919) % 41),
+}
 
 describe('the choice of files to merge', () => {
-  it('keeps a year of daily top-ups of 112 endpoints x 10 assets within its bounds', () => {
-    for (let endpoint = 0; endpoint < 112; endpoint++) {
-      // Histories of every length, days on which some assets fail and are made up for.
-      const missing = (day: number): number => ((endpoint * 7 + day * 13) % 29 === 0 ? 4 : 0)
-      const seen = year(endpoint * 1000, (day) => 10 - missing(day) + missing(day - 1))
-      expect(seen.files).toBeLessThanOrEqual(bound)
-      expect(seen.rewrites).toBeLessThanOrEqual(10)
-    }
+  it.each(Object.entries(portions))('keeps top-ups of %s within their bounds, whatever was there first', (_, daily) => {
+    for (const first of [0, 10, year * 10, 3 * year * 10, 3 * year * 240])
+      for (const days of [year, 1000, 3000]) {
+        const seen = lived(first, days, daily)
+        expect(seen.partition).toBeLessThanOrEqual(most.partition * most.share)
+        expect(seen.recent).toBeLessThanOrEqual(most.recent * most.share)
+        expect(seen.rewrites).toBeLessThanOrEqual(days === year ? most.rewrites * most.share : most.rewrites)
+      }
   })
 
   it('holds its bounds for top-ups of any size', () => {
-    const sizes = fc.array(fc.integer({ min: 1, max: 10_000 }), { minLength: 365, maxLength: 365 })
+    const sizes = fc.array(fc.integer({ min: 1, max: 10_000 }), { minLength: year, maxLength: year })
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10_000_000 }), sizes, (first, daily) => {
-        const seen = year(first, (day) => daily[day] ?? 1)
-        expect(seen.files).toBeLessThanOrEqual(bound)
-        expect(seen.rewrites).toBeLessThanOrEqual(20)
+        let files: File[] = first === 0 ? [] : [fresh(first)]
+        for (const rows of daily) {
+          files = topUp(files, rows)
+          expect(files.length).toBeLessThanOrEqual(most.partition)
+        }
+        expect(Math.max(...files.map((file) => file.rewrites))).toBeLessThanOrEqual(20)
       }),
       { numRuns: 60 },
     )
@@ -73,30 +103,29 @@ describe('the choice of files to merge', () => {
     expect(wholeMerge([full, full])).toEqual([])
   })
 
-  it('grows less patient where more than eight files would be left', () => {
+  it('grows less patient where more than seven files would be left', () => {
     // Each holds more than all smaller ones together, but for the first two.
     const rows = (count: number): number[] => [1, 1, ...Array.from({ length: count - 2 }, (_, n) => 4 * 2 ** n)]
     const chosen = (count: number): number[] => tieredMerge(rows(count).map(fresh)).map((file) => file.rows)
-    expect(chosen(9)).toEqual([1, 1])
-    expect(chosen(10)).toEqual(rows(10))
+    expect(chosen(8)).toEqual([1, 1])
+    expect(chosen(9)).toEqual(rows(9))
   })
 
   it('makes one file of a history whenever it has grown by a quarter', () => {
     let files: readonly File[] = [fresh(5000)]
-    let [whole, most] = [0, 0]
+    let whole = 0
     for (let day = 0; day < 365; day++) {
       files = [...files, fresh(12)]
       const chosen = historyMerge(files)
       if (chosen.length === files.length) whole++
       const rows = chosen.reduce((sum, file) => sum + file.rows, 0)
       if (chosen.length > 0) files = [...files.filter((file) => !chosen.includes(file)), fresh(rows)]
-      most = Math.max(most, files.length)
+      expect(files.length).toBeLessThanOrEqual(most.partition)
       const largest = Math.max(...files.map((file) => file.rows))
       expect(files.reduce((sum, file) => sum + file.rows, 0)).toBeLessThan(largest * 1.25)
     }
     expect(files.reduce((sum, file) => sum + file.rows, 0)).toBe(5000 + 365 * 12)
     expect(whole).toBe(2)
-    expect(most).toBeLessThanOrEqual(bound)
     expect(historyMerge([fresh(5)])).toEqual([])
     expect(historyMerge([])).toEqual([])
   })

@@ -67,7 +67,7 @@ describe('merging', () => {
       await compact(root, rewriteDeps())
       await ledger.catchUp()
       expect(sum()).toBe(before)
-      const [supply, beta] = metrics.map((metric) => liveFiles(ledger, { metric }))
+      const [supply, beta] = metrics.map((metric) => liveFiles(ledger).filter((file) => file.metric === metric))
       const us = (seconds: number): number => (start + seconds) * 1_000_000
       const range = { min_t: start, max_t: start + 39 * day }
       const known = { min_available: us(day + 600), max_available: us(40 * day + 600), min_lag: 600_000_000 }

@@ -20,7 +20,7 @@ function play(isTerminal: boolean, verbose: boolean): string[] {
     live: (text: string) => void shown.push(`\r${text}`),
     isTerminal,
   }
-  const { onEvent, end } = fetchProgress(deps, { verbose })
+  const { onEvent, end } = fetchProgress(deps, verbose)
   onEvent({ kind: 'planned', plan: work })
   for (const [i, ask] of work.asks.entries()) {
     clock.at += 1000
@@ -79,7 +79,7 @@ test('the time left follows the pace of the last two minutes', () => {
   const shown: string[] = []
   const clock = { at: now * 1000 }
   const live = (text: string): void => void shown.push(text)
-  const { onEvent } = fetchProgress({ now: () => clock.at, stderr: live, live, isTerminal: true }, { verbose: false })
+  const { onEvent } = fetchProgress({ now: () => clock.at, stderr: live, live, isTerminal: true }, false)
   const asks = Array.from({ length: 50 }, () => work.asks[0]).filter((ask) => ask !== undefined)
   onEvent({ kind: 'planned', plan: { ...work, asks } })
   const quick = 38

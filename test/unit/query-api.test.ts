@@ -120,6 +120,18 @@ describe('values come as typed Arrow columns', () => {
   })
 })
 
+test('a universe at another instant leaves the as_of of the lake as it was', async () => {
+  const own = await openLake(folder, { asOf: '2024-02-01' })
+  const asOf = async (): Promise<unknown> =>
+    (await own.sql("SELECT CAST(getvariable('as_of') AS VARCHAR) AS held")).get(0)?.['held']
+  expect(await asOf()).toBe('2024-02-01')
+  await own.universe('2024-01-31')
+  expect(await asOf()).toBe('2024-02-01')
+  await expect(own.universe('never')).rejects.toThrow(/expected a date/)
+  expect(await asOf()).toBe('2024-02-01')
+  await own.close()
+})
+
 describe('panel, points, universe', () => {
   const metrics = ['supply/current_pit', 'indicators/one']
   test('decisions come back once each and in order, with what was knowable', async () => {
@@ -181,6 +193,7 @@ describe('panel, points, universe', () => {
     expect((await lake.universe()).numRows).toBe(20)
     expect((await lake.universe('2024-02-01')).get(0)).toMatchObject({ product_id: 'p0', assumed: false })
     await expect(lake.universe('never')).rejects.toThrow(/expected a date/)
+    expect((await lake.universe()).numRows).toBe(20)
     expect((await lake.sql(`SELECT getvariable('as_of') AS a`)).get(0)?.a).toBeNull()
   })
 

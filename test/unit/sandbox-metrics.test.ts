@@ -4,7 +4,7 @@ import { answerMetrics } from '../../src/sandbox/metrics.ts'
 import { worldAssets } from '../../src/sandbox/world/assets.ts'
 import { assetHas } from '../../src/sandbox/world/points.ts'
 import { ask, at, base, catalogue, endpoints, now, type Point, points } from './sandbox-metrics-ask.ts'
-import { formatInstant, type Interval, onGrid } from '../../src/time.ts'
+import { floor, formatInstant, type Interval } from '../../src/time.ts'
 
 async function refusal(...args: Parameters<typeof ask>): Promise<string> {
   const response = ask(...args)
@@ -52,7 +52,7 @@ describe('all endpoints', () => {
         const list = await points(endpoint.path, query, env)
         const stray = list.filter(
           ({ t, computed_at }) =>
-            !onGrid(t, (query.i ?? '24h') as Interval) || !((computed_at ?? Infinity) <= env.now()),
+            floor(t, (query.i ?? '24h') as Interval) !== t || !((computed_at ?? Infinity) <= env.now()),
         )
         expect(list.length, `${endpoint.path} ${JSON.stringify(query)}`).toBeGreaterThan(0)
         expect(stray).toEqual([])

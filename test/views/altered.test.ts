@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeAltered, openAltered } from '../../src/query/altered.ts'
+import { openAltered } from '../../src/query/altered.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { alteredScript } from '../../src/views/altered.ts'
@@ -92,7 +92,8 @@ test.for(variables)('answers as a lake with those points does: %o', async (optio
 test('a throw-away database is one that any DuckDB opens, and the lake stays as it is', async () => {
   const before = filesOf(root)
   const database = join(home, 'away.duckdb')
-  await makeAltered(root, sql, database)
+  const made = await openAltered(root, sql, { into: database, threads: 1 })
+  made.close()
   using plainly = await Engine.open(database, { readOnly: true })
   using other = await openAltered(root, sql, { asOf: '2024-01-12' })
   await plainly.run(`SET VARIABLE as_of = '2024-01-12'`)

@@ -10,6 +10,7 @@ import { type HeldFile, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
+import { codecsOf } from '../helpers/codecs.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, type Level, metrics, rewriteDeps, start, topUps } from '../helpers/merging.ts'
@@ -136,6 +137,21 @@ test('merging, moving to partitions and dating anew change no answer but the dat
     expect(after).not.toEqual(before)
     // As observed before the new rule, everything is as it was.
     expect(after.slice(-each)).toEqual(before.slice(-each))
+  })
+})
+
+test('recent files stay quick to open when they are merged', async () => {
+  await inFolder(async (root) => {
+    const deps = rewriteDeps()
+    const ledger = await Ledger.open(root)
+    const portions = [0, 600].map((since) => metrics.map((metric) => ({ metric, since, days: 600 })))
+    for (const portion of portions) await topUps(ledger, deps, portion, 'recent')
+    await mergeSmallFiles(ledger, deps)
+    ledger.close()
+    const [merged, ...others] = await filesOf(root)
+    expect([merged?.rows, merged?.metric, others]).toEqual([4800, null, []])
+    using engine = await Engine.open()
+    expect(await codecsOf(engine, inLake(root, merged?.path ?? ''))).toEqual(['SNAPPY'])
   })
 })
 

@@ -103,7 +103,8 @@ function pointsSql(dialect: Dialect): string {
     computed: 'stored.computed_at',
     proved: 'true',
   }
-  const body = fillIn(view.file, view.body, (word) => clocks[word])
+  const unset = (option: string): string => `${dialect.instant(option)} IS NULL`
+  const body = fillIn(view.file, view.body, (word, argument) => (word === 'unset' ? unset(argument) : clocks[word]))
   return named(body.replaceAll(/\n\s+AND true/g, ''), dialect)
 }
 

@@ -1,7 +1,8 @@
+import { isObject } from '../../json.ts'
 import { constantText, directionOf, floorOf, instantOf, isUnit } from './constants.ts'
 import { pureAggregates, pureFunctions } from './functions.ts'
-import { count, isNode, type Node, part, parts, says, typeOf, word } from './nodes.ts'
-import { boundOf, type Reading } from './relations.ts'
+import { count, type Node, part, parts, says, typeOf, word } from './nodes.ts'
+import { boundOf, type Reading, type Relation } from './relations.ts'
 import { addValue, allOf, type Bound, type Fact, type Id, isInstant, isOrdered, valueOf } from './values.ts'
 
 /** The row that an expression reads: its columns, what is true of them, and what becomes true with the expression. */
@@ -9,6 +10,11 @@ export interface Scope {
   readonly columns: readonly Id[]
   readonly present: ReadonlySet<Id>
   readonly facts: Fact[]
+}
+
+/** A row of a relation. */
+export function scopeOf({ columns, present, facts }: Relation): Scope {
+  return { columns, present, facts: [...facts] }
 }
 
 /** The value of an expression over the columns of a row. */
@@ -81,20 +87,21 @@ function boundIn(reading: Reading, node: Node, inner: readonly Id[]): Bound {
   if (!plain.test(kind)) return { what: kind || 'an expression', why: 'no rule is known for it' }
   const impure = [...namesIn(node, true)].find((name) => !pureFunctions.has(name) && !isListAggregate(node, name))
   if (impure !== undefined) return { what: `${impure}()`, why: 'it is not known to follow from its arguments alone' }
-  const comparison = kind === 'BOUND_COMPARISON' ? untilBound(reading, inner) : undefined
-  return comparison ?? boundOf(reading, inner)
+  const [left, right] = inner
+  const compares = kind === 'BOUND_COMPARISON' && left !== undefined && right !== undefined
+  return compares ? comparedBound(reading, left, right) : boundOf(reading, inner)
 }
 
 /**
- * A version's end is later than the cut until it is told: whether an instant lies before it is known at that instant.
+ * From when on a comparison is known. A version's end is later than the cut until it is told: whether an instant lies
+ * before it is known at that instant.
  */
-function untilBound(reading: Reading, [left, right]: readonly Id[]): Bound | undefined {
-  if (left === undefined || right === undefined) return undefined
-  const ends = [left, right].map((id) => valueOf(reading.values, id).until)
-  if (ends[0] === ends[1]) return undefined
-  const instant = ends[0] === true ? right : left
-  if (!isInstant(valueOf(reading.values, instant).type)) return undefined
-  return allOf(valueOf(reading.values, instant).bound, new Set([instant]))
+export function comparedBound(reading: Reading, left: Id, right: Id): Bound {
+  const value = (id: Id) => valueOf(reading.values, id)
+  const instant = value(left).until ? right : left
+  if (value(left).until === value(right).until || !isInstant(value(instant).type))
+    return boundOf(reading, [left, right])
+  return allOf(value(instant).bound, new Set([instant]))
 }
 
 /** The functions that an expression calls itself, in a lambda too. */
@@ -103,7 +110,7 @@ function* namesIn(node: Node, own = false): Generator<string> {
   for (const [name, held] of Object.entries(node)) {
     if (own && name === 'children') continue
     const all: readonly unknown[] = [held].flat(9)
-    for (const one of all) if (isNode(one) && !(own && isExpression(one))) yield* namesIn(one)
+    for (const one of all) if (isObject(one) && !(own && isExpression(one))) yield* namesIn(one)
   }
 }
 
@@ -123,10 +130,7 @@ function factsOf({ values }: Reading, node: Node, id: Id, inner: readonly Id[], 
   const [first, second] = inner
   const kind = word(node, 'expression_class')
   if (first === undefined) return []
-  const both: Fact[] = [
-    [first, id],
-    [id, first],
-  ]
+  const both = equal(first, id)
   const type = (one: Id): string => valueOf(values, one).type
   if (kind === 'BOUND_CAST') return castFacts(type(first), type(id), both, node['try_cast'] === true)
   if (kind === 'BOUND_OPERATOR' && word(node, 'type') === 'OPERATOR_COALESCE') return present.has(first) ? both : []
@@ -138,14 +142,17 @@ function factsOf({ values }: Reading, node: Node, id: Id, inner: readonly Id[], 
   if (/^(?:date_trunc|datetrunc|time_bucket)$/.test(name) && second !== undefined && inner.length === 2)
     return given[0] !== undefined && constantText(given[0]) !== undefined ? [[id, second]] : []
   if (name === 'timezone' && second !== undefined)
-    return given[0] !== undefined && constantText(given[0]) === 'UTC'
-      ? [
-          [second, id],
-          [id, second],
-        ]
-      : []
+    return given[0] !== undefined && constantText(given[0]) === 'UTC' ? equal(second, id) : []
   if (/^(?:make_timestamp|make_timestamptz|epoch_us)$/.test(name) && inner.length === 1) return [[first, id]]
   return moved(name, given, inner, id, type)
+}
+
+/** Neither is later than the other. */
+function equal(one: Id, other: Id): Fact[] {
+  return [
+    [one, other],
+    [other, one],
+  ]
 }
 
 function castFacts(from: string, to: string, both: readonly Fact[], tried: boolean): Fact[] {
@@ -195,10 +202,7 @@ export function comparedFacts({ values }: Reading, comparison: string, left: Id,
   switch (comparison) {
     case 'COMPARE_EQUAL':
     case 'COMPARE_NOT_DISTINCT_FROM':
-      return [
-        [left, right],
-        [right, left],
-      ]
+      return equal(left, right)
     case 'COMPARE_LESSTHAN':
     case 'COMPARE_LESSTHANOREQUALTO':
       return [[left, right]]

@@ -1,3 +1,5 @@
+import { words } from '../gate-lists.ts'
+
 /** Functions whose answer follows from their arguments alone, of a single row; what is missing here proves nothing. */
 export const pureFunctions: ReadonlySet<string> = words(`
   !__postfix !~~ !~~* % & && * ** + - ->> -> / // <-> << <=> <@ >> @ @> ^ ^@ | || ~ ~~ ~~* ~~~
@@ -70,8 +72,4 @@ const known = [pureFunctions, pureMacros, pureAggregates, windowFunctions, table
  */
 export function isPure(name: string): boolean {
   return known.some((names) => names.has(name))
-}
-
-function words(text: string): ReadonlySet<string> {
-  return new Set(text.trim().split(/\s+/))
 }

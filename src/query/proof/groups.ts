@@ -1,4 +1,4 @@
-import { type Scope, valueIn } from './expressions.ts'
+import { type Scope, scopeOf, valueIn } from './expressions.ts'
 import { pureAggregates } from './functions.ts'
 import { lost } from './joins.ts'
 import { type Node, part, parts, says, typeOf, word } from './nodes.ts'
@@ -11,7 +11,7 @@ const choosers =
 
 /** The rows of a GROUP BY: each known when every row of its group is, which the keys must tell. */
 export function grouped(reading: Reading, node: Node, child: Relation): Relation {
-  const scope: Scope = { columns: child.columns, present: child.present, facts: [...child.facts] }
+  const scope = scopeOf(child)
   const keys = parts(node, 'groups').map((one) => valueIn(reading, one, scope))
   const sets = node['grouping_sets']
   const made = parts(node, 'expressions').map((one) => aggregate(reading, one, child, scope, keys))
@@ -60,7 +60,7 @@ function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, 
 
 /** DISTINCT, and DISTINCT ON with the row that its order puts first. */
 export function distinct(reading: Reading, node: Node, child: Relation): Relation {
-  const scope: Scope = { columns: child.columns, present: child.present, facts: [...child.facts] }
+  const scope = scopeOf(child)
   const keys = parts(node, 'distinct_targets').map((one) => valueIn(reading, one, scope))
   const order = parts(part(node, 'order_by'), 'orders').map((one) => valueIn(reading, part(one, 'expression'), scope))
   const on = word(node, 'distinct_type') === 'DISTINCT_ON'

@@ -1,4 +1,4 @@
-import { comparedFacts, factsIf, type Scope, valueIn } from './expressions.ts'
+import { comparedBound, comparedFacts, factsIf, type Scope, valueIn } from './expressions.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
 import { boundOf, nameOf, named, type Reading, type Relation, steady, toldBy } from './relations.ts'
 import {
@@ -80,16 +80,6 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
   const text = pairs.map((one) => `${nameOf(reading, one.left)}, ${nameOf(reading, one.right)}`).join('; ')
   const bound = allOf(...compared, boundOf(reading, more))
   return { pairs, bound, facts, present: [...present, ...sure.flatMap((one) => one.present)], text }
-}
-
-/** As for a comparison in an expression: whether an instant lies before a version's end is known at that instant. */
-function comparedBound(reading: Reading, left: Id, right: Id): Bound {
-  const value = (id: Id) => valueOf(reading.values, id)
-  if (value(left).until !== value(right).until) {
-    const instant = value(left).until ? right : left
-    return allOf(value(instant).bound, new Set([instant]))
-  }
-  return boundOf(reading, [left, right])
 }
 
 function turned(on: Condition): Condition {

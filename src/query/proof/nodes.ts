@@ -1,16 +1,18 @@
+import { isObject } from '../../json.ts'
+
 /** A node of a plan, as the engine tells it. */
 export type Node = { readonly [name: string]: unknown }
 
 /** The part of a node with this name; an empty one where there is none. */
 export function part(node: Node, name: string): Node {
   const held = node[name]
-  return isNode(held) ? held : {}
+  return isObject(held) ? held : {}
 }
 
 /** The parts of a node with this name, none where it has none. */
 export function parts(node: Node, name: string): readonly Node[] {
   const held = node[name]
-  return Array.isArray(held) ? held.filter(isNode) : []
+  return Array.isArray(held) ? held.filter(isObject) : []
 }
 
 /** A word of a node, '' where it is none. */
@@ -34,9 +36,4 @@ export function says(node: Node, name: string): boolean {
 /** The name of the type that a node has under this name. */
 export function typeOf(node: Node, name = 'return_type'): string {
   return word(part(node, name), 'id')
-}
-
-/** Whether something of a plan has parts by name. */
-export function isNode(held: unknown): held is Node {
-  return typeof held === 'object' && held !== null && !Array.isArray(held)
 }

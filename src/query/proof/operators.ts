@@ -1,5 +1,5 @@
 import { isSaid } from './constants.ts'
-import { factsIf, type Scope, valueIn } from './expressions.ts'
+import { factsIf, scopeOf, valueIn } from './expressions.ts'
 import { grouped, distinct } from './groups.ts'
 import { joined, lost, product } from './joins.ts'
 import { count, type Node, part, parts, says, typeOf, word } from './nodes.ts'
@@ -27,24 +27,21 @@ export function relationOf(reading: Reading, node: Node): Relation {
   const below = parts(node, 'children').map((child) => relationOf(reading, child))
   const [first, second] = below
   if (first === undefined) return leaf(reading, node)
-  if (second === undefined) return single(reading, node, first)
+  if (second === undefined) return singles[kind]?.(reading, node, first) ?? lost(unknown(kind), first.columns)
   if (below.length > 2) return lost(unknown(kind), first.columns)
-  switch (kind) {
-    case 'LOGICAL_COMPARISON_JOIN':
-    case 'LOGICAL_ANY_JOIN':
-    case 'LOGICAL_ASOF_JOIN':
-    case 'LOGICAL_DELIM_JOIN':
-      return joined(reading, node, first, second)
-    case 'LOGICAL_CROSS_PRODUCT':
-      return product(first, second)
-    case 'LOGICAL_UNION':
-      return united(reading, first, second)
-    case 'LOGICAL_EXCEPT':
-    case 'LOGICAL_INTERSECT':
-      return compared(reading, first, second)
-    default:
-      return lost(unknown(kind), [...first.columns, ...second.columns])
-  }
+  return doubles[kind]?.(reading, node, first, second) ?? lost(unknown(kind), [...first.columns, ...second.columns])
+}
+
+/** What stands over two relations. */
+const doubles: Readonly<Record<string, (reading: Reading, node: Node, left: Relation, right: Relation) => Relation>> = {
+  LOGICAL_COMPARISON_JOIN: joined,
+  LOGICAL_ANY_JOIN: joined,
+  LOGICAL_ASOF_JOIN: joined,
+  LOGICAL_DELIM_JOIN: joined,
+  LOGICAL_CROSS_PRODUCT: (_reading, _node, left, right) => product(left, right),
+  LOGICAL_UNION: (reading, _, left, right) => united(reading, left, right),
+  LOGICAL_EXCEPT: (reading, _, left, right) => compared(reading, left, right),
+  LOGICAL_INTERSECT: (reading, _, left, right) => compared(reading, left, right),
 }
 
 function unknown(kind: string): Obstacle {
@@ -76,33 +73,17 @@ function leaf(reading: Reading, node: Node): Relation {
   }
 }
 
-function single(reading: Reading, node: Node, child: Relation): Relation {
-  switch (word(node, 'type')) {
-    case 'LOGICAL_PROJECTION':
-      return projected(reading, node, child)
-    case 'LOGICAL_FILTER':
-      return filtered(reading, node, child)
-    case 'LOGICAL_AGGREGATE_AND_GROUP_BY':
-      return grouped(reading, node, child)
-    case 'LOGICAL_WINDOW':
-      return windowed(reading, node, child)
-    case 'LOGICAL_DISTINCT':
-      return distinct(reading, node, child)
-    case 'LOGICAL_ORDER_BY':
-      return ordered(reading, node, child)
-    case 'LOGICAL_LIMIT':
-      return limited(reading, node, child)
-    case 'LOGICAL_UNNEST':
-      return unnested(reading, node, child)
-    case 'LOGICAL_EXPRESSION_GET':
-      return listed(reading, node, child)
-    default:
-      return lost(unknown(word(node, 'type')), child.columns)
-  }
-}
-
-function scopeOf({ columns, present, facts }: Relation): Scope {
-  return { columns, present, facts: [...facts] }
+/** What stands over one relation. */
+const singles: Readonly<Record<string, (reading: Reading, node: Node, child: Relation) => Relation>> = {
+  LOGICAL_PROJECTION: projected,
+  LOGICAL_FILTER: filtered,
+  LOGICAL_AGGREGATE_AND_GROUP_BY: grouped,
+  LOGICAL_WINDOW: windowed,
+  LOGICAL_DISTINCT: distinct,
+  LOGICAL_ORDER_BY: ordered,
+  LOGICAL_LIMIT: limited,
+  LOGICAL_UNNEST: unnested,
+  LOGICAL_EXPRESSION_GET: listed,
 }
 
 function projected(reading: Reading, node: Node, child: Relation): Relation {

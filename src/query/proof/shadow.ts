@@ -1,4 +1,5 @@
 import { Engine, quoteName } from '../../store/engine.ts'
+import { closing } from '../lake.ts'
 
 /*
  * The catalogue against which a plan is made for a proof: empty tables of the names and columns of the lake's views, and
@@ -53,7 +54,7 @@ export async function openShadow(session: Engine): Promise<Engine> {
      ORDER BY c.schema_name, c.table_name, c.column_index`,
   )
   const shadow = await Engine.open(':memory:', { threads: 1 })
-  try {
+  return closing(shadow, async () => {
     const views = Map.groupBy(columns, ({ schema, view }) => `${quoteName(schema)}.${quoteName(view)}`)
     const schemas = new Set(columns.map(({ schema }) => schema))
     const made = [...views].map(
@@ -62,8 +63,5 @@ export async function openShadow(session: Engine): Promise<Engine> {
     const rooms = [...schemas].map((schema) => `CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
     await shadow.run([...rooms, ...made, ...macros].join(';\n'))
     return shadow
-  } catch (error) {
-    shadow.close()
-    throw error
-  }
+  })
 }

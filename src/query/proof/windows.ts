@@ -1,5 +1,5 @@
 import { numberOf } from './constants.ts'
-import { type Scope, valueIn } from './expressions.ts'
+import { type Scope, scopeOf, valueIn } from './expressions.ts'
 import { pureAggregates } from './functions.ts'
 import { type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { boundOf, nameOf, named, type Reading, type Relation, toldBy } from './relations.ts'
@@ -7,7 +7,7 @@ import { addValue, allOf, type Bound, type Id, isNotLater, isObstacle } from './
 
 /** The same rows with what window functions say of them: each known as soon as every row that its frame may hold is. */
 export function windowed(reading: Reading, node: Node, child: Relation): Relation {
-  const scope: Scope = { columns: child.columns, present: child.present, facts: [...child.facts] }
+  const scope = scopeOf(child)
   const made = parts(node, 'expressions').map((one) => {
     const { text, bound } = boundOfWindow(reading, one, child, scope)
     return addValue(reading.values, text, typeOf(one), bound)

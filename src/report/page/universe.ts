@@ -1,5 +1,6 @@
 import type { Page } from './facts.ts'
 import type { UniverseStep } from '../../registry/universe.ts'
+import { day } from '../../time.ts'
 import { type Html, html } from './html.ts'
 import { instant, moment, several, whole } from './words.ts'
 
@@ -8,7 +9,6 @@ const height = 226
 const top = 22
 const floor = 122
 const middle = 166
-const day = 86_400
 
 /** Products as the lake knew them over time: active and retired stacked, and below what came and went. */
 export function universeSection(page: Page): Html {

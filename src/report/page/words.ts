@@ -1,6 +1,4 @@
-const minute = 60
-const hour = 3600
-const day = 86_400
+import { day, hour, minute } from '../../time.ts'
 
 /** `1,234,567`. */
 export function whole(count: number): string {

@@ -1,5 +1,4 @@
 -- schemas: the rooms of the registry's histories and dated snapshots.
--- columns: none.
 -- law: L1. Everything outside `main` is dated by the registry's clock.
 CREATE SCHEMA IF NOT EXISTS history;
 CREATE SCHEMA IF NOT EXISTS snapshots;

@@ -1,5 +1,4 @@
 -- lake_info: which lake and version this is, and whether it still stands where it was made.
--- columns: lake, version, committed_at, provider, synthetic, folder, state.
 -- law: readable even when the files are not: a moved lake says what to do.
 CREATE OR REPLACE VIEW lake_info AS
 SELECT {{lake}} AS lake, CAST({{version}} AS BIGINT) AS version, {{committed_at}} AS committed_at,

@@ -12,9 +12,9 @@ SELECT stored.metric, stored.asset, stored."interval", stored.currency, stored.e
   CASE WHEN {{backfill}} THEN CASE WHEN stored.available_rule_at < stored.available_at THEN 'backfilled' ELSE stored.basis END ELSE stored.basis END AS basis,
   stored.extra, {{computed stored}} AS computed_at
 FROM {{files points}} AS stored
-WHERE ({{as_of}} IS NULL OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.available_at END <= {{as_of}})
-  AND ({{as_of}} IS NULL OR NOT {{backfill}} OR {{ruled stored}} <= {{as_of}})
-  AND ({{observed_as_of}} IS NULL OR stored.observed_at <= {{observed_as_of}})
+WHERE ({{unset as_of}} OR CASE WHEN {{backfill}} THEN stored.t ELSE stored.available_at END <= {{as_of}})
+  AND ({{unset as_of}} OR NOT {{backfill}} OR {{ruled stored}} <= {{as_of}})
+  AND ({{unset observed_as_of}} OR stored.observed_at <= {{observed_as_of}})
   AND {{proved CASE WHEN {{backfill}} THEN {{ruled stored}} ELSE stored.available_at END}};
 COMMENT ON VIEW points IS 'Every stored point, as known at the session variable as_of. One row per series and t.';
 {{series_comments points}}

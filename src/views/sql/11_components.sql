@@ -1,5 +1,4 @@
 -- components: the numeric and null leaves of object and array values, one row each.
--- columns: metric, asset, interval, currency, exchange, network, t, available_at, observed_at, component, v, basis.
 -- law: L1, L7. component is a JSON pointer (RFC 6901) into the value. The value is opened at once, its parts where they
 --   are containers: lists of plain values at once, all others in rounds that open all containers one level; there are as
 --   many rounds as the structure has brackets (where it is uniform, else the text itself), at most 64, the deepest

@@ -1,5 +1,4 @@
 -- series: one row per series that has points, counted from the points that are known.
--- columns: metric, asset, interval, currency, exchange, network, first_t, last_t, points, gaps, last_available_at.
 -- law: L1. Counted from the points themselves, not from the ledger, so that as_of holds.
 CREATE OR REPLACE VIEW series AS
 SELECT metric, asset, "interval", currency, exchange, network,

@@ -1,7 +1,4 @@
 -- endpoints: the catalogue as a table.
--- columns: metric, about, intervals, currencies, exchanges, networks, since, until, format, timestamp_format, rule,
---   lag_seconds, basis, quote, reason, default_interval, default_currency, default_exchange, default_network,
---   tolerance_seconds, overlap, params, placeholders, rules.
 -- law: obeys no clock: it is the catalogue with which the views were made, settings applied.
 CREATE OR REPLACE VIEW endpoints AS
 SELECT path AS metric, * EXCLUDE (path) FROM {{ledger endpoints}};

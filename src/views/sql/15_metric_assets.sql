@@ -1,5 +1,4 @@
 -- metric_assets: assets of the metrics API, as its listing said.
--- columns: id, symbol, addresses, record, first_seen, changed_at, assumed.
 -- law: L1, L6. Known from the poll that brought the listing; with registry_backfill the earliest one stands in.
 CREATE OR REPLACE VIEW metric_assets AS
 SELECT id, arg_max_null(symbol, observed_at) AS symbol, arg_max_null(addresses, observed_at) AS addresses,
@@ -8,9 +7,9 @@ SELECT id, arg_max_null(symbol, observed_at) AS symbol, arg_max_null(addresses, 
 FROM (
   SELECT *, observed_at = min(observed_at) OVER (PARTITION BY id) AS earliest
   FROM {{files metric_assets}}
-  WHERE {{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}}
+  WHERE {{unset observed_as_of}} OR observed_at <= {{observed_as_of}}
 )
-WHERE {{as_of}} IS NULL OR observed_at <= {{as_of}} OR ({{registry_backfill}} AND earliest)
+WHERE {{unset as_of}} OR observed_at <= {{as_of}} OR ({{registry_backfill}} AND earliest)
 GROUP BY id;
 COMMENT ON VIEW metric_assets IS 'Assets that the metrics API lists, as known at as_of.';
 COMMENT ON COLUMN metric_assets.id IS 'asset id of the metrics API';

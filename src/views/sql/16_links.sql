@@ -1,12 +1,11 @@
 -- links: which registry products an asset of the metrics API is, and when.
--- columns: metric_asset, product_id, basis, ambiguous, valid_from, valid_to, symbol, chain_id, address, assumed.
 -- reads: products symbol, deployments product_id chain_id address.
 -- law: L1, L6. Dated by the registry's clock, cut before it is closed: what ended after as_of reads as open. An asset
 --   that the mapping names is linked by it alone; else by the contracts that its listing carries; else by its symbol.
 CREATE OR REPLACE VIEW links AS
 WITH began AS (
   SELECT min(observed_at) AS start FROM {{files snapshots}}
-  WHERE {{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}}
+  WHERE {{unset observed_as_of}} OR observed_at <= {{observed_as_of}}
 ),
 -- With registry_backfill the first snapshot stands in for the time before it.
 product_versions AS (

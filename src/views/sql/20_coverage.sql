@@ -1,13 +1,11 @@
 -- coverage: the state of every window that was asked for.
--- columns: metric, asset, interval, currency, exchange, network, since, until, state, reason, asked_at,
---   verified_at.
 -- law: L5, L6. Obeys only observed_as_of.
 CREATE OR REPLACE VIEW coverage AS
 SELECT metric, asset, "interval", currency, exchange, network, since, until, state, reason,
-  CASE WHEN {{observed_as_of}} IS NULL OR asked_at <= {{observed_as_of}} THEN asked_at END AS asked_at,
-  CASE WHEN {{observed_as_of}} IS NULL OR verified_at <= {{observed_as_of}} THEN verified_at END AS verified_at
+  CASE WHEN {{unset observed_as_of}} OR asked_at <= {{observed_as_of}} THEN asked_at END AS asked_at,
+  CASE WHEN {{unset observed_as_of}} OR verified_at <= {{observed_as_of}} THEN verified_at END AS verified_at
 FROM {{ledger coverage}}
-WHERE CASE WHEN {{observed_as_of}} IS NULL THEN removed_at IS NULL
+WHERE CASE WHEN {{unset observed_as_of}} THEN removed_at IS NULL
   ELSE added_at <= {{observed_as_of}} AND (removed_at IS NULL OR removed_at > {{observed_as_of}}) END;
 COMMENT ON VIEW coverage IS 'Every requested window and its state. Windows of one series are disjoint.';
 {{series_comments coverage}}

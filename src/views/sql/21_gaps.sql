@@ -1,5 +1,4 @@
 -- gaps: windows in which points are missing for longer than the endpoint's tolerance, or refused of a series that has some.
--- columns: metric, asset, interval, currency, exchange, network, since, until, missing, asked_at, state, reason.
 -- law: L5, L6. Obeys only observed_as_of, through coverage.
 CREATE OR REPLACE VIEW gaps AS
 SELECT metric, asset, "interval", currency, exchange, network, since, until,

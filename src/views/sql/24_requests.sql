@@ -1,10 +1,8 @@
 -- requests: every request to an API, without its key.
--- columns: id, run, api, path, query, series, since, until, status, outcome, points, bytes, credits, attempts, asked_at,
---   seconds, detail, provider_date.
 -- law: L6, L8. Obeys only observed_as_of.
 CREATE OR REPLACE VIEW requests AS
 SELECT * FROM {{ledger requests}}
-WHERE {{observed_as_of}} IS NULL OR asked_at <= {{observed_as_of}};
+WHERE {{unset observed_as_of}} OR asked_at <= {{observed_as_of}};
 COMMENT ON VIEW requests IS 'Every request to an API and what came of it. No key is in it.';
 COMMENT ON COLUMN requests.id IS 'id of the request';
 COMMENT ON COLUMN requests.run IS 'run that asked it; see runs';

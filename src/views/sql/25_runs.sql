@@ -1,15 +1,14 @@
 -- runs: every run of a job, its plan against what it did.
--- columns: id, job, command, started_at, ended_at, stopped_by, exit_code, plan, actual.
 -- law: L6. Obeys only observed_as_of: a run that had not ended by then shows no end.
 CREATE OR REPLACE VIEW runs AS
 SELECT id, job, command, started_at,
-  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN ended_at END AS ended_at,
-  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN stopped_by END AS stopped_by,
-  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN exit_code END AS exit_code,
+  CASE WHEN {{unset observed_as_of}} OR ended_at <= {{observed_as_of}} THEN ended_at END AS ended_at,
+  CASE WHEN {{unset observed_as_of}} OR ended_at <= {{observed_as_of}} THEN stopped_by END AS stopped_by,
+  CASE WHEN {{unset observed_as_of}} OR ended_at <= {{observed_as_of}} THEN exit_code END AS exit_code,
   plan,
-  CASE WHEN {{observed_as_of}} IS NULL OR ended_at <= {{observed_as_of}} THEN actual END AS actual
+  CASE WHEN {{unset observed_as_of}} OR ended_at <= {{observed_as_of}} THEN actual END AS actual
 FROM {{ledger runs}}
-WHERE {{observed_as_of}} IS NULL OR started_at <= {{observed_as_of}};
+WHERE {{unset observed_as_of}} OR started_at <= {{observed_as_of}};
 COMMENT ON VIEW runs IS 'Every run: when, what it planned, what it did.';
 COMMENT ON COLUMN runs.id IS 'id of the run';
 COMMENT ON COLUMN runs.job IS 'what it did: fetch, registry …';

@@ -1,10 +1,8 @@
 -- versions: one row a commit.
--- columns: version, committed_at, job, run, program, metrics_provider, registry_provider, synthetic, files_added,
---   files_removed, files_dropped, points_added, digest.
 -- law: L6. Obeys only observed_as_of.
 CREATE OR REPLACE VIEW versions AS
 SELECT * FROM {{ledger versions}}
-WHERE {{observed_as_of}} IS NULL OR committed_at <= {{observed_as_of}};
+WHERE {{unset observed_as_of}} OR committed_at <= {{observed_as_of}};
 COMMENT ON VIEW versions IS 'Every commit of the lake. observed_as_of names one by its instant.';
 COMMENT ON COLUMN versions.version IS 'number of the commit; covers all tables at once';
 COMMENT ON COLUMN versions.committed_at IS 'its instant, strictly increasing; the observed_at of what it brought';

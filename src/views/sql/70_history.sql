@@ -1,12 +1,11 @@
 -- history.<resource>: every version of every record ever known, half-open from one poll to the next.
--- columns: id, valid_from, valid_to, op, closed_by, inferred, the typed fields, record.
 -- law: L1. The cut comes before the closing: what was closed after as_of reads as open.
 CREATE OR REPLACE VIEW history."{{resource}}" AS
 SELECT id, "at" AS valid_from,
   coalesce(lead("at") OVER (PARTITION BY id ORDER BY "at"), CAST('infinity' AS TIMESTAMPTZ)) AS valid_to,
   op, lead(coalesce(closed_by, op)) OVER (PARTITION BY id ORDER BY "at") AS closed_by, inferred, {{fields {{resource}}}} record
 FROM {{files history.{{resource}}}}
-WHERE ({{as_of}} IS NULL OR "at" <= {{as_of}}) AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}})
+WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}})
 QUALIFY op IS NOT NULL;
 COMMENT ON VIEW history."{{resource}}" IS 'Every version of the {{resource}}: at valid_from it is known, at valid_to no longer.';
 COMMENT ON COLUMN history."{{resource}}".id IS 'id of the registry';

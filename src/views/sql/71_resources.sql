@@ -1,16 +1,15 @@
 -- <resource>: the registry as known at as_of, a row per record that was there.
--- columns: id, the typed fields, record, valid_from, inferred, as_of, as_of_at, assumed.
 -- law: L1, L6. Known from the poll on; before the first snapshot only with registry_backfill, and then assumed. A step
 --   that a known one supersedes is left out by a condition on one column: the scan skips where such steps stand together.
 CREATE OR REPLACE VIEW "{{resource}}" AS
 SELECT id, {{fields {{resource}}}} record, "at" AS valid_from, inferred, as_of, as_of_at,
   coalesce("at" > {{as_of}}, false) AS assumed
 FROM {{files history.{{resource}}}}
-WHERE ({{as_of}} IS NULL OR "at" <= CASE WHEN {{registry_backfill}}
+WHERE ({{unset as_of}} OR "at" <= CASE WHEN {{registry_backfill}}
     THEN greatest({{as_of}}, (SELECT min(observed_at) FROM {{files snapshots}})) ELSE {{as_of}} END)
-  AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}})
+  AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}})
   AND CASE WHEN {{registry_backfill}} THEN true
-    WHEN {{as_of}} IS NULL AND {{observed_as_of}} IS NULL THEN superseded_at IS NULL
+    WHEN {{unset as_of}} AND {{unset observed_as_of}} THEN superseded_at IS NULL
     ELSE superseded_at IS NULL OR superseded_at > least({{as_of}}, {{observed_as_of}}) END
 QUALIFY row_number() OVER (PARTITION BY id ORDER BY "at" DESC) = 1 AND op IS NOT NULL;
 COMMENT ON VIEW "{{resource}}" IS 'The {{resource}} of the registry as known at as_of.';

@@ -1,12 +1,11 @@
 -- snapshots.<resource>: the registry as its dated snapshots showed it; of several a day the last one.
--- columns: snapshot_date, id, the typed fields, record, as_of, as_of_at, observed_at.
 -- law: L1. A snapshot is known from the instant at which this lake held it. What the delta of a date says of an entity
 --   replaces what its base says. A date that is asked for reaches the files: those of other dates are not read.
 CREATE OR REPLACE VIEW snapshots."{{resource}}" AS
 WITH chosen AS NOT MATERIALIZED (
   SELECT snapshot_date, base, delta, as_of, as_of_at, observed_at FROM {{files snapshots}}
-  WHERE resource = '{{resource}}' AND ({{as_of}} IS NULL OR observed_at <= {{as_of}})
-    AND ({{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}})
+  WHERE resource = '{{resource}}' AND ({{unset as_of}} OR observed_at <= {{as_of}})
+    AND ({{unset observed_as_of}} OR observed_at <= {{observed_as_of}})
   QUALIFY row_number() OVER (PARTITION BY snapshot_date ORDER BY observed_at DESC) = 1
 ),
 layered AS NOT MATERIALIZED (

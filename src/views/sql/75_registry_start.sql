@@ -1,10 +1,9 @@
 -- registry_start: since when the registry is known; no row before.
--- columns: known_since, snapshot_date, as_of, as_of_at, source.
 -- law: L1. The registry knows nothing before its first snapshot.
 CREATE OR REPLACE VIEW registry_start AS
 SELECT observed_at AS known_since, snapshot_date, as_of, as_of_at, source
 FROM {{files snapshots}}
-WHERE ({{as_of}} IS NULL OR observed_at <= {{as_of}}) AND ({{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}})
+WHERE ({{unset as_of}} OR observed_at <= {{as_of}}) AND ({{unset observed_as_of}} OR observed_at <= {{observed_as_of}})
 ORDER BY observed_at
 LIMIT 1;
 COMMENT ON VIEW registry_start IS 'The first snapshot: before it nothing is known of the registry.';

@@ -1,6 +1,5 @@
 -- schema_changes: what of registry records was not there at the first snapshot, by the poll that first showed it; and what of
 --   a metric's values was not there at first, by the points that first showed it.
--- columns: resource, path, first_seen, kind, value.
 -- law: L1, L7. A new key makes no version by itself; each change is told here once. Of a metric's values the first instant
 --   that any point says counts: an earlier point that comes later moves it. A type that came again counts while it is the earlier one.
 CREATE OR REPLACE VIEW schema_changes AS
@@ -8,14 +7,14 @@ WITH seen AS (
   SELECT metric, path, parent, type, after_type,
     min(CASE WHEN {{backfill}} THEN ruled_at ELSE available_at END) AS "at"
   FROM {{ledger value_types}}
-  WHERE ({{as_of}} IS NULL OR CASE WHEN {{backfill}} THEN ruled_at ELSE available_at END <= {{as_of}})
-    AND ({{observed_as_of}} IS NULL OR (added_at <= {{observed_as_of}} AND coalesce(removed_at > {{observed_as_of}}, true)))
-    AND ({{observed_as_of}} IS NOT NULL OR removed_at IS NULL)
+  WHERE ({{unset as_of}} OR CASE WHEN {{backfill}} THEN ruled_at ELSE available_at END <= {{as_of}})
+    AND ({{unset observed_as_of}} OR (added_at <= {{observed_as_of}} AND coalesce(removed_at > {{observed_as_of}}, true)))
+    AND (NOT {{unset observed_as_of}} OR removed_at IS NULL)
   GROUP BY ALL
 )
 SELECT resource, path, min("at") AS first_seen, coalesce(kind, 'key') AS kind, value
 FROM {{files schema_changes}}
-WHERE ({{as_of}} IS NULL OR "at" <= {{as_of}}) AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}})
+WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}})
 GROUP BY resource, path, coalesce(kind, 'key'), value
 HAVING NOT bool_or(initial)
 UNION ALL

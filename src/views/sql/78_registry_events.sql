@@ -1,10 +1,9 @@
 -- registry_events: events of the change feed as received, repetitions left out.
--- columns: polled_at, position, entity_type, resource, entity_id, op, event.
 -- law: L1, L7. Types that are not known are kept; their resource is NULL.
 CREATE OR REPLACE VIEW registry_events AS
 SELECT "at" AS polled_at, position, entity_type, resource, entity_id, op, event
 FROM {{files events}}
-WHERE ({{as_of}} IS NULL OR "at" <= {{as_of}}) AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}});
+WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}});
 COMMENT ON VIEW registry_events IS 'Events of the registry''s change feed, as received.';
 COMMENT ON COLUMN registry_events.polled_at IS 'the poll that brought the event';
 COMMENT ON COLUMN registry_events.position IS 'its place within the poll';

@@ -1,6 +1,4 @@
 -- universe: products with issuer, asset, deployments and status as known at as_of.
--- columns: product_id, name, symbol, isin, status, issuer_id, issuer_name, issuer_status, jurisdiction, asset_id,
---   asset_name, asset_class, ticker, deployments, valid_from, first_seen, assumed.
 -- reads: products name symbol isin status issuer_id asset_id, issuers name status jurisdiction, assets name asset_class
 --   ticker, deployments product_id chain_id address status verification_status.
 -- law: L1. Retired products stay in; removed ones are there for the dates when they were known.

@@ -11,9 +11,9 @@ _pit_versions AS (
   SELECT id AS product_id, name, symbol, isin, status, issuer_id, asset_id, "at" AS valid_from, op,
     lead("at") OVER (PARTITION BY id ORDER BY "at") AS _pit_until
   FROM {{files history.products}}
-  WHERE ({{as_of}} IS NULL OR "at" <= CASE WHEN {{registry_backfill}}
+  WHERE ({{unset as_of}} OR "at" <= CASE WHEN {{registry_backfill}}
       THEN greatest({{as_of}}, (SELECT known_since FROM _pit_start)) ELSE {{as_of}} END)
-    AND ({{observed_as_of}} IS NULL OR "at" <= {{observed_as_of}})
+    AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}})
 )
 SELECT d.* EXCLUDE (_pit_ts, _pit_at), v.product_id, v.name, v.symbol, v.isin, v.status, v.issuer_id, v.asset_id,
   v.valid_from, d._pit_ts < d._pit_at AS assumed
@@ -24,7 +24,7 @@ WHERE v.op IS NOT NULL AND NOT EXISTS (FROM _pit_clash)
 ), (decisions, members) AS TABLE (
 WITH {{part universe_asked}},
 _pit_cut AS (
-  SELECT CASE WHEN {{as_of}} IS NULL THEN CAST('infinity' AS TIMESTAMPTZ)
+  SELECT CASE WHEN {{unset as_of}} THEN CAST('infinity' AS TIMESTAMPTZ)
       WHEN {{registry_backfill}} THEN greatest({{as_of}}, (SELECT known_since FROM _pit_start)) ELSE {{as_of}} END AS known,
     coalesce({{observed_as_of}}, CAST('infinity' AS TIMESTAMPTZ)) AS held
 ),

@@ -3,8 +3,8 @@
 -- error.
 _pit_start AS (
   SELECT min(observed_at) AS known_since FROM {{files snapshots}}
-  WHERE ({{as_of}} IS NULL OR observed_at <= {{as_of}} OR {{registry_backfill}})
-    AND ({{observed_as_of}} IS NULL OR observed_at <= {{observed_as_of}})
+  WHERE ({{unset as_of}} OR observed_at <= {{as_of}} OR {{registry_backfill}})
+    AND ({{unset observed_as_of}} OR observed_at <= {{observed_as_of}})
 ),
 _pit_decisions AS (
   SELECT yours.*, {{utc yours.ts}} AS _pit_ts,
