@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -7,7 +8,9 @@ import type { Rule } from '../../src/catalog/availability.ts'
 import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertJob } from '../../src/points/conversion.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
+import { batchBytes } from '../../src/metrics/ask-all.ts'
 import { byTurns, type Measured, median, sameRows, scaled } from './measured.ts'
+import { mostMemory } from './memory.ts'
 
 /** What is used of parquetjs-lite, which comes without types. */
 interface RowWise {
@@ -65,7 +68,7 @@ const kinds: readonly Kind[] = [
 
 /**
  * The conversion with all its checks against a bare statement and against a writer row by row, on the same spool files,
- * in turn, equal results asserted in each round; and its peak memory when the points grow tenfold.
+ * in turn, equal results asserted in each round; and its peak memory when there is ten times as much.
  */
 export async function benchConvert(): Promise<Measured[]> {
   const folder = await mkdtemp(join(tmpdir(), 'pitlake-bench-'))
@@ -190,52 +193,61 @@ interface Point {
 
 const observedAt = 2_000_000_000_000_000
 
-/** Peak memory of a process that converts, the middle of three: a batch of many bodies and one as long as a fetch asks for, each of two sizes. */
+/**
+ * Peak memory of a process that converts, the middle of three: ten batches against one, each as large as a fetch commits,
+ * and one body as long as a fetch asks for against a tenth of it.
+ */
 async function memory(folder: string): Promise<Measured[]> {
-  const measured: Measured[] = []
-  for (const kind of kinds)
-    for (const [name, bodies, points] of [
-      ['60 bodies', 60, 2500],
-      ['one body', 1, 8000],
-    ] as const) {
-      const peaks: number[] = []
-      const sizes: number[] = []
-      for (const factor of [1, 10]) {
-        const { spool, bytes } = await spoolFiles(kind, { folder, bodies, points: scaled(points * factor), repeats: 1 })
-        sizes.push(bytes / 1e6)
-        peaks.push(median([1, 2, 3].map(() => peakOf(join(folder, 'spool'), spool.length))))
-        await rm(join(folder, 'spool'), { recursive: true })
-      }
-      const [low = Number.NaN, high = Number.NaN] = peaks
-      const within = high <= 1.3 * low && high < 700
-      const growth = `${low.toFixed(0)} MB of memory for ${sizes.map((size) => size.toFixed(0)).join(' MB, ')} MB`
-      const line = `conversion of ${kind.name}, ${name}: ${growth.replace(' for', `, then ${high.toFixed(0)} MB for`)}: ${(high / low).toFixed(2)} x (${within ? 'at most' : 'ABOVE'} 1.3 x and 700 MB)`
-      measured.push({ line, within })
+  const [measured, many] = [[] as Measured[], 'batches as large as a fetch commits']
+  for (const kind of kinds) {
+    const peakOf = async (size: Omit<Size, 'folder' | 'repeats'>, batches: number): Promise<number> => {
+      await spoolFiles(kind, { folder, repeats: 1, ...size })
+      const peak = median([1, 2, 3].map(() => peakAlone(join(folder, 'spool'), batches)))
+      await rm(join(folder, 'spool'), { recursive: true })
+      return peak
     }
+    const batch = { bodies: 40, points: scaled(25_000) }
+    measured.push(flat(`${kind.name}, ten ${many} to one`, await peakOf(batch, 1), await peakOf(batch, 10)))
+    const body = (points: number): Promise<number> => peakOf({ bodies: 1, points: scaled(points) }, 0)
+    measured.push(flat(`${kind.name}, a body of 80,000 points to one of 8,000`, await body(8000), await body(80_000)))
+  }
   return measured
 }
 
-/** The peak of a child process in MB. */
-function peakOf(spool: string, bodies: number): number {
-  const done = spawnSync(process.execPath, [import.meta.filename, spool, String(bodies)], { encoding: 'utf8' })
-  if (done.status !== 0) throw new Error(done.stderr)
-  return Number(done.stdout) / 1024
+function flat(what: string, low: number, high: number): Measured {
+  const within = high <= 1.3 * low && high < 700
+  const verdict = `${(high / low).toFixed(2)} x (${within ? 'at most' : 'ABOVE'} 1.3 x and 700 MB)`
+  return { line: `conversion of ${what}: ${high} MB of memory to ${low} MB: ${verdict}`, within }
 }
 
-/** Converts the spool folder and prints the peak of this process in KB. */
-async function convertAlone(folder: string, bodies: number): Promise<void> {
-  const spool = (await readdir(folder)).filter((name) => name.endsWith('.json')).toSorted()
-  if (spool.length !== bodies) throw new Error(`${spool.length} bodies instead of ${bodies}`)
+/** The peak in MB of a child process that converts so many batches, 0 for every body once. */
+function peakAlone(spool: string, batches: number): number {
+  const done = spawnSync(process.execPath, [import.meta.filename, spool, String(batches)], { encoding: 'utf8' })
+  if (done.status !== 0) throw new Error(done.stderr)
+  return Number(done.stdout)
+}
+
+/** Converts the bodies of the spool folder, again and again for so many batches, and prints the peak of this process. */
+async function convertAlone(folder: string, batches: number): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).toSorted()
+  const all = names.map((name) => ({ path: join(folder, name), bytes: statSync(join(folder, name)).size }))
   const engine = await Engine.open(':memory:', { lean: true, tempDirectory: join(folder, 'spill') })
-  await convert(
-    engine,
-    jobOf(
-      spool.map((name) => join(folder, name)),
-      join(folder, 'alone.parquet'),
-    ),
-  )
+  let next = 0
+  for (let n = 0; n < Math.max(1, batches); n++) {
+    const batch: string[] = []
+    for (let bytes = 0; batches === 0 ? next < all.length : bytes < scaled(batchBytes); next++) {
+      const one = all[next % all.length]
+      if (!one) throw new Error(`nothing is spooled in ${folder}`)
+      batch.push(one.path)
+      bytes += one.bytes
+    }
+    // A path of its own: DuckDB remembers files that it read.
+    const { bodies } = await convert(engine, jobOf(batch, join(folder, `alone-${n}.parquet`)))
+    if (bodies.length !== batch.length || bodies.some(({ added }) => added === 0))
+      throw new Error('not all is converted')
+  }
   engine.close()
-  process.stdout.write(String(process.resourceUsage().maxRSS))
+  process.stdout.write(String(mostMemory()))
 }
 
 async function spoolFiles(kind: Kind, { folder, bodies, points }: Size): Promise<{ spool: string[]; bytes: number }> {

@@ -1,5 +1,6 @@
 import { runCommandLine } from '../../src/commands/cli.ts'
+import { mostMemory } from './memory.ts'
 
 // Runs a command line and tells the largest memory that the process ever held, in megabytes, as the last line.
 process.exitCode = await runCommandLine(process.argv.slice(2))
-console.log(JSON.stringify({ megabytes: Math.round(process.resourceUsage().maxRSS / 1024) }))
+console.log(JSON.stringify({ megabytes: mostMemory() }))

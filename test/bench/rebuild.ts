@@ -11,6 +11,7 @@ import { foldJournal } from '../../src/ledger/fold.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, draftOf, dump, seriesRow } from '../helpers/lakes.ts'
 import { judged, type Measured, scaled } from './measured.ts'
+import { mostMemory } from './memory.ts'
 
 const [versions, series, day] = [scaled(1300), 224, 86_400]
 const quick: Disk = { ...realDisk, sync: async () => undefined, syncFolder: async () => undefined }
@@ -79,6 +80,6 @@ if (root !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
   const { version } = ledger.head()
   ledger.close()
   const seconds = Math.round((performance.now() - began) / 100) / 10
-  const megabytes = Math.round(process.resourceUsage().maxRSS / 1024)
+  const megabytes = mostMemory()
   console.log(JSON.stringify({ seconds, megabytes, version }))
 }

@@ -5,6 +5,7 @@ import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
+import { mostMemory } from './memory.ts'
 
 // One registry job, alone in its process: `node registry-client.ts snapshot|sync FOLDER URL KEY` prints what it did,
 // its seconds, its seconds of CPU, and the largest memory that the process ever held, merge included, in megabytes.
@@ -39,5 +40,4 @@ const seconds = (performance.now() - at) / 1000
 const ledger = await Ledger.open(root)
 await mergeSmallFiles(ledger, { ...deps, threads: 1 })
 ledger.close()
-const megabytes = Math.round(process.resourceUsage().maxRSS / 1024)
-process.stdout.write(`${JSON.stringify({ summary, seconds, cpu: (user + system) / 1e6, megabytes })}\n`)
+process.stdout.write(`${JSON.stringify({ summary, seconds, cpu: (user + system) / 1e6, megabytes: mostMemory() })}\n`)

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
+import { mostMemory } from './memory.ts'
 
 // Loaded before a program: at its end it leaves its processor seconds and its largest memory in megabytes in a file.
 process.on('exit', () => {
-  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage()
+  const { userCPUTime, systemCPUTime } = process.resourceUsage()
   const cpu = (userCPUTime + systemCPUTime) / 1e6
-  writeFileSync(process.env['PITLAKE_BENCH_USAGE'] ?? '', JSON.stringify({ cpu, megabytes: Math.round(maxRSS / 1024) }))
+  writeFileSync(process.env['PITLAKE_BENCH_USAGE'] ?? '', JSON.stringify({ cpu, megabytes: mostMemory() }))
 })
