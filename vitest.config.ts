@@ -34,25 +34,33 @@ const whole = [
 /** What only targets of their own run: `make test-watch`, `make test-years`. */
 const apart = ['test/laws/{watch-memory,years,L6-growth}.test.ts']
 
+const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts'))
+  .map((name) => `test/${name}`)
+
+/** The test files whose text holds something. */
+const holding = (text: string): string[] => files.filter((file) => readFileSync(file, 'utf8').includes(text))
+
 /** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
-function longer(): string[] {
-  const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
-  const sharing = files
-    .map((name) => `test/${name}`)
-    .filter((file) => readFileSync(file, 'utf8').includes("from '../helpers/shares.ts'"))
-  return [...whole, ...sharing]
-}
+const longer = [...whole, ...holding("from '../helpers/shares.ts'")]
 
 const all = ['test/**/*.test.ts']
 const long = process.env['PITLAKE_LONG']
 
-/** Tests that leave nothing behind in their process, so that the next file may have it; those that measure it have their own. */
-const light = ['test/{api,page}/*.test.ts', 'test/unit/!(http|sandbox-metrics-streaming|scripts).test.ts']
+/**
+ * Tests that leave nothing behind in their process, so that the next file may have it. Those that measure it have their
+ * own, and so has whoever puts a module of its own in a module's place: it comes too late where a file before has loaded it.
+ */
+const own = new Set([
+  ...['http', 'sandbox-metrics-streaming', 'scripts'].map((name) => `test/unit/${name}.test.ts`),
+  ...holding('vi.mock('),
+])
+const light = files.filter((file) => /^test\/(?:api|page|unit)\//.test(file) && !own.has(file))
 
 export default defineConfig({
   test: {
     // By itself all of them, so that each can be named; `make` says which of both it wants.
-    ...(long !== '0' && { include: long === '1' ? longer() : all }),
+    ...(long !== '0' && { include: long === '1' ? longer : all }),
     ...(long === '0' && {
       projects: [
         { extends: true, test: { name: 'light', include: light, exclude: whole, isolate: false } },
