@@ -4,7 +4,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { LakeError } from '../errors.ts'
-import type { Cell, Index, Row } from './row.ts'
+import { atOneInstant, type Cell, type Index, type Row } from './row.ts'
 import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
 import { journalSchema, putItBack, refuseNewer } from './entry.ts'
 import { checkpointFile, inLake, places } from '../store/layout.ts'
@@ -25,6 +25,10 @@ const flushBytes = 1 << 20
  * last line with the SHA-256 of all before it. Entries up to that version are no longer needed to rebuild.
  */
 export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<number> {
+  return await atOneInstant(index, async () => await foldNow(disk, index))
+}
+
+async function foldNow(disk: Disk, index: Foldable): Promise<number> {
   const { lake, version } = index.head()
   const folder = inLake(index.root, places.journal)
   const temporary = inLake(index.root, `${places.journal}/.tmp-checkpoint-${version}`)
@@ -58,17 +62,28 @@ function* linesOfIndex(index: Foldable, header: string): Generator<string> {
   yield `${chunk}${JSON.stringify({ sha256: hash.digest('hex') })}\n`
 }
 
-/** Puts a checkpoint in place of all that the index holds; a damaged one leaves the index as it was. */
-export async function readCheckpoint(root: string, version: number, index: Foldable): Promise<void> {
+/**
+ * Puts a checkpoint in place of all that the index holds, if that is older; a damaged one leaves the index as it was.
+ * What is to be `told` of it comes with it.
+ */
+export async function readCheckpoint(
+  root: string,
+  version: number,
+  index: Foldable,
+  told: () => void = () => undefined,
+): Promise<void> {
   const name = checkpointFile(version)
   index.exec('BEGIN IMMEDIATE')
   try {
+    // Another process may have brought the index as far, or further, before it was this one's turn.
+    if (index.head().version >= version) return index.exec('ROLLBACK')
     for (const table of index.tables()) index.exec(`DELETE FROM ${table}`)
     let first = true
     for await (const line of provedLines(root, name)) {
       takeLine(index, line, first, version)
       first = false
     }
+    told()
     index.exec('COMMIT')
   } catch (error) {
     index.exec('ROLLBACK')

@@ -313,9 +313,7 @@ export class Ledger implements Index {
     const usable = checkpoints.filter((held) => held > version && held <= until).toReversed()
     for (const held of usable) {
       try {
-        await readCheckpoint(this.root, held, this)
-        setMeta(this, 'schema', indexSchema)
-        return
+        return await readCheckpoint(this.root, held, this, () => setMeta(this, 'schema', indexSchema))
       } catch (error) {
         if (folded && held === usable.at(-1)) throw error
       }

@@ -18,6 +18,16 @@ export interface Index {
   statement(sql: string): Statement
 }
 
+/** What the work reads of the index is of one instant, whatever other processes bring it up to meanwhile; it writes nothing. */
+export async function atOneInstant<T>(index: Index, work: () => Promise<T>): Promise<T> {
+  index.exec('BEGIN')
+  try {
+    return await work()
+  } finally {
+    index.exec('COMMIT')
+  }
+}
+
 function refuse(column: string, wrong: string): never {
   throw damaged(`holds ${wrong} in ${column}`)
 }

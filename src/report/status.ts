@@ -18,6 +18,7 @@ import {
   verifiedTotals,
 } from '../ledger/held-runs.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
+import { atOneInstant } from '../ledger/row.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
 import { readRefusal } from '../ledger/refusals.ts'
@@ -61,6 +62,10 @@ export interface Judged {
 
 /** Whether the lake can be trusted now; only reads, also while a job writes. */
 export async function readStanding(ledger: Ledger, input: StatusInput): Promise<Judged> {
+  return await atOneInstant(ledger, async () => await standingNow(ledger, input))
+}
+
+async function standingNow(ledger: Ledger, input: StatusInput): Promise<Judged> {
   const { settings, catalogue, now } = input
   const head = ledger.head()
   const counts = summary(ledger)

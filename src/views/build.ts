@@ -9,6 +9,7 @@ import { resolve } from 'node:path'
 import { inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Lock, tryLock } from '../store/lock.ts'
+import { atOneInstant } from '../ledger/row.ts'
 import { earlierDatings } from '../ledger/datings.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
 import { exportedTables } from './ledger-tables.ts'
@@ -127,6 +128,15 @@ async function compiled(
 ) {
   await ledger.catchUp()
   await removeLeftovers(ledger.root, deps)
+  return await atOneInstant(ledger, async () => await compiledNow(ledger, { catalogue, deps }, engine))
+}
+
+/** The same of the index as it stands, all of it of one version. */
+async function compiledNow(
+  ledger: Ledger,
+  { catalogue, deps }: Pick<ViewsOptions, 'catalogue' | 'deps'>,
+  engine: OpenEngine,
+) {
   const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
   const files = liveFiles(ledger)
   const exported = await exportAll(ledger, { catalogue, deps, mark, engine })

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+import { type Foldable, readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
+import { applyFacts } from '../../src/ledger/apply.ts'
+import { commit } from '../../src/ledger/commit.ts'
+import type { RequestRow } from '../../src/ledger/entry.ts'
+import type { Draft } from '../../src/ledger/draft.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { tellViews } from '../../src/views/build.ts'
+import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
+
+// The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.
+
+const catalogue = loadCatalogue()
+
+/** A version without a file. */
+function news(root: string, n: number): Draft {
+  return { ...draftOf(root, n, `r${n}`), add: [], progress: [] }
+}
+
+/** Does the work once, at the first step of the disk that bears the name. */
+function atFirst(step: 'syncFolder' | 'write', work: () => Promise<unknown>): { disk: Disk; done: () => boolean } {
+  let due: typeof work | undefined = work
+  const act = async (): Promise<void> => {
+    const now = due
+    due = undefined
+    await now?.()
+  }
+  const disk: Disk = {
+    ...realDisk,
+    [step]: async (path: string, text: string) => {
+      await act()
+      await realDisk[step](path, text)
+    },
+  }
+  return { disk, done: () => due === undefined }
+}
+
+test('views tell of one version, also where another job commits while they are compiled', () =>
+  inFolder(async (root) => {
+    using own = await Ledger.open(root)
+    using other = await Ledger.open(root)
+    await commit(own, news(root, 0), commitDeps())
+    const { disk, done } = atFirst('syncFolder', async () => await commit(other, news(root, 1), commitDeps()))
+    const told = await tellViews(own, { catalogue, deps: commitDeps({ disk }) })
+    expect(done()).toBe(true)
+    expect(told.manifest.version).toBe(1)
+    expect((await tellViews(own, { catalogue, deps: commitDeps() })).manifest.version).toBe(2)
+    await commit(own, news(root, 2), commitDeps())
+  }))
+
+/** The index, with something that happens before a table is read. */
+function whenReading(ledger: Ledger, table: string, work: () => void): Foldable {
+  return {
+    root: ledger.root,
+    head: () => ledger.head(),
+    tables: () => ledger.tables(),
+    exec: (sql) => ledger.exec(sql),
+    statement: (sql) => ledger.statement(sql),
+    rowsOf: (name) => {
+      if (name === table) work()
+      return ledger.rowsOf(name)
+    },
+  }
+}
+
+const request: RequestRow = {
+  ...{ id: 'q', run: 'fetch-1', api: 'metrics', path: '/m/x', query: {}, series: null, since: null, until: null },
+  ...{ status: 200, outcome: 'body', points: 1, bytes: 2, credits: 3, attempts: 1, asked_at: 4, seconds: 5 },
+  ...{ detail: null, provider_date: null },
+}
+
+test('a checkpoint holds each line of a run whole or not at all, also one that another process takes in meanwhile', () =>
+  inFolder(async (root) => {
+    using own = await Ledger.open(root)
+    using other = await Ledger.open(root)
+    await commit(own, news(root, 0), commitDeps())
+    const line = { after: 1, requests: [request] }
+    await appendFacts(realDisk, root, 'fetch-1', [line])
+    const [placed] = await readFacts(root, () => 0)
+    const takeIn = (): void => other.transaction(() => placed && applyFacts(other, placed))
+    await writeCheckpoint(realDisk, whenReading(own, 'run_files', takeIn))
+    expect(dump(own)['requests']).toHaveLength(1)
+    using again = await Ledger.inMemory(root)
+    expect(dump(again)).toEqual(dump(own))
+  }))
+
+test('a checkpoint takes no index back that another process has brought further', () =>
+  inFolder(async (root) => {
+    using own = await Ledger.open(root)
+    await commit(own, news(root, 0), commitDeps())
+    await writeCheckpoint(realDisk, own)
+    await commit(own, news(root, 1), commitDeps())
+    const before = dump(own)
+    await readCheckpoint(root, 1, own)
+    expect(dump(own)).toEqual(before)
+  }))
