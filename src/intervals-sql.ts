@@ -1,4 +1,4 @@
-import { type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
+import { day, type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
 
 /** The text of an SQL expression. Instants and lengths are BIGINT Unix seconds, free of time zones, unless said otherwise. */
 type Sql = string
@@ -69,9 +69,12 @@ export function fitsSql(part: IntervalSql, whole: IntervalSql): Sql {
   return `(CAST(${part} AS VARCHAR) || ' ' || CAST(${whole} AS VARCHAR)) IN (${pairs.join(', ')})`
 }
 
-/** Whether every interval of the longer kind begins and ends with one of the shorter: of all but weeks, in this table. */
+/** Whether every interval of the longer kind begins and ends with one of the shorter. */
 function fits(part: Interval, whole: Interval): boolean {
-  return !measureOf(part).weekly && shortestSeconds(part) < shortestSeconds(whole)
+  const [own, other] = [measureOf(part), measureOf(whole)]
+  if (own.weekly || own.months > 0 || shortestSeconds(part) >= shortestSeconds(whole)) return false
+  // Weeks and months begin at midnight, on any day.
+  return (other.weekly || other.months > 0 ? day : other.seconds) % own.seconds === 0
 }
 
 /** One expression where the interval is known by name, else a CASE; an interval that the table does not have is an error. */

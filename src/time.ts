@@ -30,7 +30,13 @@ const table = {
 export type Interval = keyof typeof table
 
 /** The intervals of the metrics API, shortest first. */
-export const intervals: readonly [Interval, ...Interval[]] = ['10m', ...(Object.keys(table).slice(1) as Interval[])]
+export const intervals = Object.keys(table) as readonly string[] as readonly [Interval, ...Interval[]]
+
+/** Those that begin on the week's first day. */
+export const weeklyIntervals: readonly Interval[] = intervals.filter((interval) => table[interval].weekly)
+
+/** Under which the points of a series stand that names no interval, until they have shown theirs. */
+export const unshownInterval: Interval = '24h'
 
 /** 1970-01-05 was a Monday: weeks are counted from it. */
 const firstMonday = 4 * day

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .errors import near, refusal
+from .intervals import INTERVALS
 from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
 
-INTERVALS = ("10m", "1h", "24h", "1w", "1month")
 DIMENSIONS = ("currency", "exchange", "network")
 FIELDS = ("v", "o", "t", "available_at", "age")
 MEMBER = ("asset", "product_id", "name", "symbol", "isin", "status", "issuer_id", "asset_id", "valid_from", "assumed")

@@ -1,4 +1,4 @@
-import type { Interval } from '../time.ts'
+import { type Interval, unshownInterval } from '../time.ts'
 import { type Rule, ruleFor } from './availability.ts'
 import type { Link } from './schema.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
@@ -59,7 +59,7 @@ export function isNameless({ path, placeholders }: Endpoint, paths: Readonly<Rec
 
 /** The rule in force today for the interval that is asked for unless another is named. */
 export function standardRule({ rules, defaults }: Endpoint): Rule {
-  return ruleFor(rules[defaults.interval ?? '24h'], Infinity)
+  return ruleFor(rules[defaults.interval ?? unshownInterval], Infinity)
 }
 
 /** One registry resource: its wire names and its typed fields. */

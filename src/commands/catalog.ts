@@ -9,7 +9,7 @@ import { usage } from '../errors.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { putOut } from '../store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
-import { formatDuration, formatInstant, type Interval } from '../time.ts'
+import { formatDuration, formatInstant, type Interval, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
 import { checkedCatalogue, type Context, readContext } from './context.ts'
 import { json, table } from './print.ts'
@@ -229,7 +229,7 @@ function describeResource(resource: Resource): string {
 
 /** One line per distinct rule, with the intervals that it holds for. */
 function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
-  const own: readonly Interval[] = endpoint.intervals.length === 0 ? ['24h'] : endpoint.intervals
+  const own: readonly Interval[] = endpoint.intervals.length === 0 ? [unshownInterval] : endpoint.intervals
   const lines = new Map<string, Interval[]>()
   for (const interval of own) {
     for (const rule of endpoint.rules[interval]) {

@@ -1,4 +1,4 @@
-import { type Interval, type Weekday, weekdayAt, type Micros } from '../time.ts'
+import { type Interval, type Micros, unshownInterval, type Weekday, weekdayAt, weeklyIntervals } from '../time.ts'
 import { refusedOfHeld } from './refusals.ts'
 import { answerOf } from './apply.ts'
 import {
@@ -74,9 +74,9 @@ const seriesOf = rowOf({ ...seriesFields, points: count, first_t: orNull(real), 
 /** A series with what is stored of it. */
 export type HeldSeries = ReturnType<typeof seriesOf>
 
-/** The interval under which the points of a series stand; 24h while an endpoint without intervals has shown none. */
+/** The interval under which the points of a series stand. */
 export function storedInterval({ interval, settled }: Pick<HeldSeries, 'interval' | 'settled'>): Interval {
-  return interval ?? settled ?? '24h'
+  return interval ?? settled ?? unshownInterval
 }
 
 /** Every series (or the named ones) by id, with the count and the bounds of its stored points. */
@@ -191,8 +191,9 @@ export function heldStates<T>(index: Index, prefix: string, check: Check<T>): { 
 
 /** The day on which the lake's weeks begin, as its weekly series show; Monday while it has none. */
 export function heldWeekStart(index: Index): Weekday {
-  const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) = '1w' AND first_t IS NOT NULL LIMIT 1`
-  const row = index.statement(weekly).get()
+  const names = weeklyIntervals.map(() => '?').join(', ')
+  const weekly = `SELECT first_t FROM series WHERE coalesce(settled, interval) IN (${names}) AND first_t IS NOT NULL LIMIT 1`
+  const row = index.statement(weekly).get(...weeklyIntervals)
   return row === undefined ? 'monday' : weekdayAt(Number(row['first_t']))
 }
 

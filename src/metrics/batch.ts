@@ -30,7 +30,7 @@ import { rulesOf } from '../ledger/datings.ts'
 import type { Ask } from './plan.ts'
 import { requestIdWords } from '../net/outcome.ts'
 import { endingSeconds } from '../net/skew.ts'
-import type { Instant, Interval } from '../time.ts'
+import { type Instant, type Interval, weeklyIntervals } from '../time.ts'
 import { type Answered, type BatchResult, type Brought, isBrought } from './answered.ts'
 import { inferIntervals } from './infer.ts'
 import type { OpenRun } from './run.ts'
@@ -203,8 +203,8 @@ async function withWeekday(
       if (result.state !== 'poison') return result
       const answer = answers.find(({ request }) => request.id === result.request)
       const file = answer?.body.file
-      if (answer?.ask.interval !== '1w' || file === undefined) return result
-      const begins = await weekdayOf(await engine(), file)
+      if (!answer || file === undefined || !weeklyIntervals.includes(answer.ask.interval)) return result
+      const begins = await weekdayOf(await engine(), file, answer.ask.interval)
       if (begins === null || begins === weekStart) return result
       return { ...result, reason: `weeks that begin on ${begins}: set metrics.week_start (${weekStart})` }
     }),

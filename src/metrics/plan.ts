@@ -10,6 +10,7 @@ import {
   standingRefusal,
 } from '../ledger/refusals.ts'
 import type { WindowAnswer } from '../ledger/entry.ts'
+import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
 
@@ -109,7 +110,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   const paths = refusedPaths(held, now)
   for (const want of wanted) {
     const known = held.get(want.series.id)
-    const interval = want.series.interval ?? known?.settled ?? '24h'
+    const interval = storedInterval({ interval: want.series.interval, settled: known?.settled ?? null })
     const key = `${want.endpoint.path} ${interval}`
     const horizon =
       horizons.get(key) ??

@@ -1,4 +1,5 @@
-import { type Interval, day, floor, intervals, shortestSeconds, type Weekday, weekdays } from '../time.ts'
+import { startSql } from '../intervals-sql.ts'
+import { type Interval, day, intervals, shortestSeconds, type Weekday, weekdays } from '../time.ts'
 import { type Engine, quote, type Row } from '../store/engine.ts'
 
 /** Fewer points say nothing about a spacing. */
@@ -24,11 +25,10 @@ function snapped(gap: number): Interval {
 }
 
 /** The day on which all weeks of a body begin; null where they do not all begin at the midnight of one day. */
-export async function weekdayOf(engine: Engine, file: string): Promise<Weekday | null> {
-  const week = 7 * day
+export async function weekdayOf(engine: Engine, file: string, weekly: Interval): Promise<Weekday | null> {
   const rows = await rowsOf(
     engine,
-    `SELECT DISTINCT (((t - ${floor(0, '1w')}) % ${week}) + ${week}) % ${week} AS phase FROM ${timesOf(file)} LIMIT 2`,
+    `SELECT DISTINCT t - ${startSql('t', weekly)} AS phase FROM ${timesOf(file)} LIMIT 2`,
   )
   return rows?.length === 1 ? (weekdays[Number(rows[0]?.['phase']) / day] ?? null) : null
 }

@@ -2,7 +2,7 @@ import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { endSql, stepSql } from '../intervals-sql.ts'
-import type { Interval } from '../time.ts'
+import { type Interval, unshownInterval } from '../time.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -74,7 +74,7 @@ export async function heldArrivals(
   try {
     // Binding such a query takes longer than reading most endpoints: those of one rule are read together.
     for (const alike of Map.groupBy(parts, ({ interval, rules }) => JSON.stringify([interval, rules])).values()) {
-      const [{ interval, rules } = { interval: '24h' as const, rules: [] }] = alike
+      const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
       const metrics = quoteList(alike.map(({ metric }) => metric))
       const files = [...new Set(alike.flatMap(({ own, recent }) => [...own, ...recent]))]
       const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric))`

@@ -6,7 +6,7 @@ import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { EndpointFacts, Lag, LagBin, Page, Silent, StampFact, ViolationFact } from './page/facts.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
-import { end, floor, type Instant, type Interval, monthIndex } from '../time.ts'
+import { end, floor, type Instant, type Interval, monthIndex, unshownInterval } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
@@ -128,7 +128,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
         metric,
         series: [asset, currency, exchange, network].filter((part) => part !== null).join(' '),
         t: v.t,
-        interval: interval ?? '24h',
+        interval: interval ?? unshownInterval,
         kind: v.kind,
         stored: v.stored,
         offered: v.offered,

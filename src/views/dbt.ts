@@ -4,7 +4,7 @@ import { countedSeconds, describeRule, ruleKinds } from '../catalog/rule-kinds.t
 import type { Wanted } from '../catalog/series.ts'
 import { toleranceOf } from '../metrics/plan.ts'
 import { quote } from '../store/engine.ts'
-import { day, hour, type Interval, intervals, longestSeconds, minute } from '../time.ts'
+import { day, hour, type Interval, intervals, longestSeconds, minute, unshownInterval } from '../time.ts'
 import { describeViews, type DescribedColumn, type DescribedView } from './described.ts'
 
 /** What of a view holds for every row: columns that are never null, the one that is unique, values that there are. */
@@ -150,7 +150,7 @@ function endpointTables(wanted: readonly Wanted[]): EndpointTable[] {
 }
 
 function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null): EndpointTable {
-  const unit = interval ?? '24h'
+  const unit = interval ?? unshownInterval
   const rule = ruleFor(endpoint.rules[unit], Number.POSITIVE_INFINITY)
   const length = longestSeconds(unit)
   // The newest t is one interval before that of the next point, which is due when its rule says.

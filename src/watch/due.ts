@@ -2,6 +2,7 @@ import { availableAt, ruleFor } from '../catalog/availability.ts'
 import type { Endpoint } from '../catalog/catalogue.ts'
 import type { Wanted } from '../catalog/series.ts'
 import { isPlain } from '../ledger/coverage.ts'
+import { storedInterval } from '../ledger/held.ts'
 import { isTriedAgain, standingRefusal } from '../ledger/refusals.ts'
 import type { Ask, Held } from '../metrics/plan.ts'
 import {
@@ -73,7 +74,7 @@ export function nextPoints(wanted: readonly Wanted[], input: DueInput): NextPoin
 function nextOf(want: Wanted, { held, learnt, polled, weekStart, at }: DueInput): NextPoint | null {
   const { series, endpoint } = want
   const known = held.get(series.id)
-  const interval = series.interval ?? known?.settled ?? '24h'
+  const interval = storedInterval({ interval: series.interval, settled: known?.settled ?? null })
   const own = learnt.get(`${endpoint.path} ${interval}`) ?? { observations: 0, lag: null }
   const answers = known?.answers ?? []
   // An instant of the future was told by a clock that was wrong.

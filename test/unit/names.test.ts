@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { intervals, measureOf } from '../../src/time.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -68,4 +69,12 @@ test('both pages name each of them', () => {
   expect(lost(own, named.python)).toEqual([])
   const camel = named.typescript.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()))
   expect(lost(other, camel)).toEqual([])
+})
+
+test('an interval is as long in Python as in TypeScript, and stands in the same place', () => {
+  const lengths = /^SECONDS = (\{.*\})\nMONTHS = (\{.*\})$/m.exec(read('python/pitlake/intervals.py')) ?? []
+  const [seconds = {}, months = {}] = lengths.slice(1).map((text) => JSON.parse(text.replaceAll('_', '')) as object)
+  const ours = intervals.map((name) => ({ name, ...measureOf(name) }))
+  expect(Object.entries(seconds)).toEqual(ours.flatMap((one) => (one.months > 0 ? [] : [[one.name, one.seconds]])))
+  expect(Object.entries(months)).toEqual(ours.flatMap((one) => (one.months > 0 ? [[one.name, one.months]] : [])))
 })

@@ -46,15 +46,15 @@ test.each([
 test('what is no array of points has no spacing and no week', async () => {
   for (const body of ['{"error":"no"}', '<html>', '', [{ v: 1 }, { v: 2 }, { v: 3 }]]) {
     expect(await spacingOf(engine, bodyOf(body))).toBeNull()
-    expect(await weekdayOf(engine, bodyOf(body))).toBeNull()
+    expect(await weekdayOf(engine, bodyOf(body), '1w')).toBeNull()
   }
 })
 
 test('weeks begin on the one day on which all of a body do, before 1970 too', async () => {
   for (const [n, weekday] of weekdays.entries()) {
     const start = monday + n * day
-    expect(await weekdayOf(engine, points(start, start + 7 * day, start - 4000 * 7 * day))).toBe(weekday)
+    expect(await weekdayOf(engine, points(start, start + 7 * day, start - 4000 * 7 * day), '1w')).toBe(weekday)
   }
-  expect(await weekdayOf(engine, points(monday, monday + 8 * day))).toBeNull()
-  expect(await weekdayOf(engine, points(monday + 3600, monday + 3600 + 7 * day))).toBeNull()
+  expect(await weekdayOf(engine, points(monday, monday + 8 * day), '1w')).toBeNull()
+  expect(await weekdayOf(engine, points(monday + 3600, monday + 3600 + 7 * day), '1w')).toBeNull()
 })

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nautilus_trader.core.data import Data
 from nautilus_trader.model.data import CustomData, DataType
 
+from ..intervals import MONTHS, SECONDS
 from ..text import Moment, Names, Span
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def points(lake: Lake, metric: str, assets: Names, *, interval: str | None = Non
 def _ends() -> dict[str, Any]:
     from pandas import DateOffset, Timedelta
 
-    days = {"10m": Timedelta(minutes=10), "1h": Timedelta(hours=1), "24h": Timedelta(days=1), "1w": Timedelta(days=7)}
-    return {**days, "1month": DateOffset(months=1)}
+    months = {name: DateOffset(months=count) for name, count in MONTHS.items()}
+    return {**months, **{name: Timedelta(seconds=count) for name, count in SECONDS.items()}}
 
 
 _ENDS = _ends()
