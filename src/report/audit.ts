@@ -3,9 +3,20 @@ import { describeRule } from '../catalog/rule-kinds.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type Arrivals, heldArrivals } from './arrivals.ts'
+import { heldWeekStart } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Override } from '../config/config.ts'
-import { day, floor, formatDuration, parseDuration, type Instant, type Interval, intervals, step } from '../time.ts'
+import {
+  day,
+  floor,
+  formatDuration,
+  type Instant,
+  type Interval,
+  intervals,
+  parseDuration,
+  step,
+  type Weekday,
+} from '../time.ts'
 
 /** What the observed arrivals say about a rule. */
 export type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
@@ -93,7 +104,7 @@ export async function auditAvailability(
   for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, wanted)) {
     const row = judge(endpoint.path, interval, rules, arrivals)
     rows.push(row)
-    changes.push(...changeOf(row, rules, arrivals.ruled, now))
+    changes.push(...changeOf(row, rules, arrivals.ruled, { now, weekStart: heldWeekStart(ledger) }))
   }
   const broken = rows.filter(isBroken)
   const proposal = proposalOf(broken, overrides)
@@ -163,18 +174,23 @@ function changeOf(
   { metric, interval, proposed_lag: lag }: AuditRow,
   rules: readonly Rule[],
   redated: number,
-  now: Instant,
+  at: Today,
 ): Change[] {
   const rule = rules.at(-1)
   if (lag === null || !rule) return []
   const proposed: Rule = { ...rule, kind: 'lag', seconds: parseDuration(lag) ?? 0, basis: 'override', until: null }
-  const newest = (own: readonly Rule[]): string => dateOf(newestDue(own, interval, now))
+  const newest = (own: readonly Rule[]): string => dateOf(newestDue(own, interval, at))
   return [{ metric, interval, lag, redated, newest_before: newest(rules), newest_after: newest([proposed]) }]
 }
 
+interface Today {
+  readonly now: Instant
+  readonly weekStart: Weekday
+}
+
 /** The newest interval start whose point counts as published. */
-function newestDue(rules: readonly Rule[], interval: Interval, now: Instant): Instant {
-  let t = floor(now, interval)
+function newestDue(rules: readonly Rule[], interval: Interval, { now, weekStart }: Today): Instant {
+  let t = floor(now, interval, weekStart)
   while (availableAt(rules, t, interval) > now) t = step(t, interval, -1)
   return t
 }

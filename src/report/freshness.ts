@@ -165,13 +165,19 @@ export function countIn(windows: readonly Window[], interval: Interval): number 
 }
 
 /** Adds the intervals of the windows to the months in which they start; months count from `firstMonth`. */
-export function addByMonth(months: number[], firstMonth: number, windows: readonly Window[], interval: Interval): void {
+export function addByMonth(
+  months: number[],
+  windows: readonly Window[],
+  interval: Interval,
+  { firstMonth, weekStart }: { readonly firstMonth: number; readonly weekStart: Weekday },
+): void {
   for (const window of windows) {
     let since = window.since
     while (since < window.until) {
       const border = Math.min(window.until, step(floor(since, '1month'), '1month', 1))
       const index = monthIndex(since) - firstMonth
-      if (index >= 0 && index < months.length) months[index] = (months[index] ?? 0) + count(since, border, interval)
+      if (index >= 0 && index < months.length)
+        months[index] = (months[index] ?? 0) + count(since, border, interval, weekStart)
       since = border
     }
   }

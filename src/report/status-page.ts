@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { availableAt, type Rule, ruleFor } from '../catalog/availability.ts'
 import { readableSeries } from '../catalog/series.ts'
-import { heldCoverage, heldSeries, heldStamps, heldVersions, heldViolations } from '../ledger/held.ts'
+import { heldCoverage, heldSeries, heldStamps, heldVersions, heldViolations, heldWeekStart } from '../ledger/held.ts'
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { EndpointFacts, Lag, LagBin, Page, Silent, StampFact, ViolationFact } from './page/facts.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
-import { end, floor, type Instant, type Interval, monthIndex, unshownInterval } from '../time.ts'
+import { end, floor, type Instant, type Interval, monthIndex, unshownInterval, type Weekday } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
@@ -40,7 +40,13 @@ export async function readPage(
     standing,
     firstMonth,
     months,
-    endpoints: endpointRows(series, { firstMonth, months, lags, order: [...input.catalogue.endpoints.keys()] }),
+    endpoints: endpointRows(series, {
+      firstMonth,
+      months,
+      weekStart: heldWeekStart(ledger),
+      lags,
+      order: [...input.catalogue.endpoints.keys()],
+    }),
     silent: silentOf(ledger, series),
     lagBins: bins,
     readable,
@@ -73,6 +79,7 @@ async function readFiles(ledger: Ledger, input: StatusInput, held: Judged['arriv
 interface Frame {
   readonly firstMonth: number
   readonly months: number
+  readonly weekStart: Weekday
   readonly lags: ReadonlyMap<string, Lag>
   /** The catalogue's order of endpoints. */
   readonly order: readonly string[]
@@ -92,9 +99,9 @@ function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Fram
   const { overdue_seconds: overdue, ...fresh } = countFresh(own)
   const byMonth = { due: zeros(frame.months), held: zeros(frame.months), failed: zeros(frame.months) }
   for (const { due, held, failed, interval } of own) {
-    addByMonth(byMonth.due, frame.firstMonth, due === null ? [] : [due], interval)
-    addByMonth(byMonth.held, frame.firstMonth, held, interval)
-    addByMonth(byMonth.failed, frame.firstMonth, failed, interval)
+    addByMonth(byMonth.due, due === null ? [] : [due], interval, frame)
+    addByMonth(byMonth.held, held, interval, frame)
+    addByMonth(byMonth.failed, failed, interval, frame)
   }
   const newest = own.reduce<Instant | null>((last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity), null)
   const lag = frame.lags.get(metric) ?? null

@@ -1,7 +1,11 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { applySettings, resolveSettings } from '../../src/config/settings.ts'
+import { auditAvailability } from '../../src/report/audit.ts'
 import { judgeSeries } from '../../src/report/freshness.ts'
+import { readPage } from '../../src/report/status-page.ts'
+import { readStanding } from '../../src/report/status.ts'
 import { verdict } from '../../src/metrics/verdict.ts'
 import { Engine, quoteList } from '../../src/store/engine.ts'
 import { heldCoverage, heldSeries, heldWeekStart, liveFiles } from '../../src/ledger/held.ts'
@@ -106,7 +110,8 @@ test('Sunday weeks are due on Sundays, and what is resampled to weeks begins wit
     const set = { metrics: { weekStart: 'sunday' } } as const
     own.answer((path, query) => {
       if (path === 'assets') return ['BTC']
-      return query.get('i') === '1w' ? points(7 * day, 14, sunday) : points(day, 95, sunday)
+      if (query.get('i') !== '1w') return points(day, 95, sunday)
+      return points(7 * day, 14, sunday).map((point) => ({ ...point, computed_at: point.t + 7 * day + 7200 }))
     })
     // The fourteenth week ends on Sunday, March 8.
     own.clock.now = Date.UTC(2026, 2, 8, 6) / 1000
@@ -121,6 +126,16 @@ test('Sunday weeks are due on Sundays, and what is resampled to weeks begins wit
       expect(heldWeekStart(ledger)).toBe('sunday')
       expect(judged(Date.UTC(2026, 2, 8, 12) / 1000)).toEqual(['fresh'])
       expect(judged(Date.UTC(2026, 2, 15, 12) / 1000)).toEqual(['behind'])
+      const at = own.clock.now
+      const input = { settings: resolveSettings({ flags: { data: own.root }, env: {}, cwd: '/' }), catalogue, now: at }
+      const { endpoints } = await readPage(ledger, input, await readStanding(ledger, input), 'pitlake test')
+      // Of November there are a week and a day: both begin on its last Sunday.
+      expect(endpoints.map(({ due, held }) => [due[0], held[0]])).toEqual([[2, 2]])
+      writeFileSync(join(own.root, 'pitlake.yaml'), `metrics: { availability: { ${count}: { 1w: { lag: 1m } } } }`)
+      const hasty = applySettings(catalogue, resolveSettings({ flags: {}, env: {}, cwd: own.root }))
+      const [change] = (await auditAvailability(ledger, { catalogue: hasty, paths: undefined, overrides: {}, now: at }))
+        .changes
+      expect(change).toMatchObject({ interval: '1w', newest_before: '2026-03-01T00:00Z' })
     } finally {
       ledger.close()
     }
