@@ -4,8 +4,10 @@ export interface Mergeable {
   readonly bytes: number
 }
 
-/** Up to how many files a partition may keep before the choice becomes less patient. */
-const patience = 7
+/** How often a row is written again before one file more is kept instead: of a year's top-ups five are, of eight years' seven. */
+const again = 6
+/** The fewest and the most files that are kept before the choice becomes less patient. */
+const [fewest, most] = [5, 7]
 /** How much less patient it becomes at a time: large steps would write large files again for want of one. */
 const impatience = 1.25
 /** A file of this size is left alone: merging it again would gain nothing. */
@@ -20,8 +22,23 @@ export function tieredMerge<T extends Mergeable>(files: readonly T[]): readonly 
   const sorted = mergeable(files)
   let chosen = suffix(sorted, 1)
   const left = (): number => sorted.length - chosen.length + (chosen.length > 0 ? 1 : 0)
+  const patience = keepable(sorted)
   for (let factor = impatience; left() > patience; factor *= impatience) chosen = suffix(sorted, factor)
   return chosen
+}
+
+/**
+ * How many files are kept of rows that came in portions like the smallest: k files, with each row written again r times,
+ * take in (k + r) over k portions and no more, however cleverly they are merged.
+ */
+function keepable(sorted: readonly Mergeable[]): number {
+  const portions = sorted.reduce((sum, { rows }) => sum + rows, 0) / Math.max(1, sorted[0]?.rows ?? 0)
+  let taken = 1
+  for (let k = 1; k < most; k++) {
+    taken = (taken * (again + k)) / k
+    if (k >= fewest && taken > portions) return k
+  }
+  return most
 }
 
 /** The files of a partition to be merged so that one is left; a single one only if it is not `settled` yet. */

@@ -103,12 +103,37 @@ describe('the choice of files to merge', () => {
     expect(wholeMerge([full, full])).toEqual([])
   })
 
-  it('grows less patient where more than seven files would be left', () => {
-    // Each holds more than all smaller ones together, but for the first two.
-    const rows = (count: number): number[] => [1, 1, ...Array.from({ length: count - 2 }, (_, n) => 4 * 2 ** n)]
-    const chosen = (count: number): number[] => tieredMerge(rows(count).map(fresh)).map((file) => file.rows)
-    expect(chosen(8)).toEqual([1, 1])
-    expect(chosen(9)).toEqual(rows(9))
+  it('grows less patient where more files would be left than so many portions need', () => {
+    // Each holds more than all smaller ones together, but for the first two; the last makes up the sum.
+    const rows = (count: number, sum: number): number[] => {
+      const others = [1, 1, ...Array.from({ length: count - 3 }, (_, n) => 4 * 2 ** n)]
+      return [...others, sum - others.reduce((all, one) => all + one, 0)]
+    }
+    const merged = (files: readonly number[]): number => tieredMerge(files.map(fresh)).length
+    // (k + 6) over k portions come with k files and six times of writing again: 462 with five, 924 with six.
+    for (const [kept, sum] of [
+      [5, 461],
+      [6, 462],
+      [6, 923],
+      [7, 924],
+      [7, 10_000],
+    ] as const) {
+      expect([kept, sum, merged(rows(kept + 1, sum))]).toEqual([kept, sum, 2])
+      expect(merged(rows(kept + 2, sum))).toBeGreaterThan(2)
+    }
+  })
+
+  it('keeps five files of a year, six of two, seven of eight', () => {
+    const kept = (days: number): number => {
+      let files: File[] = []
+      let largest = 0
+      for (let day = 0; day < days; day++) {
+        files = topUp(files, 1120)
+        largest = Math.max(largest, files.length)
+      }
+      return largest
+    }
+    expect([365, 730, 8 * 365].map(kept)).toEqual([5, 6, 7])
   })
 
   it('makes one file of a history whenever it has grown by a quarter', () => {
