@@ -21,9 +21,9 @@ export interface Unfit {
 export async function unfitEntry(root: string): Promise<Unfit | undefined> {
   const { newest: version, folded } = await listJournal(root)
   if (folded >= version) return undefined
-  const text = (await textOf(inLake(root, entryFile(version)))) ?? ''
-  const digest = soundDigest(text, version)
-  if (digest === undefined) return undefined
+  const text = await textOf(inLake(root, entryFile(version)))
+  const digest = text === undefined ? undefined : soundDigest(text, version)
+  if (text === undefined || digest === undefined) return undefined
   using before = await Ledger.inMemory(root, version - 1).catch(() => undefined)
   if (before?.head().version !== version - 1) {
     before?.close()

@@ -14,7 +14,9 @@ export async function putParts(
   partSize: number,
 ): Promise<void> {
   const begun = await good(asking, await asking.ask(doing, { method: 'POST', path, query: { uploads: '' } }))
-  const uploadId = tag(begun.body.toString(), 'UploadId') ?? ''
+  const uploadId = tag(begun.body.toString(), 'UploadId')
+  // Parts of no upload are objects of their own.
+  if (!uploadId) throw await asking.refuse(begun, doing)
   try {
     const size = Math.max(partSize, Math.ceil(bytes / mostParts))
     const tags: string[] = []
@@ -22,7 +24,9 @@ export async function putParts(
       const query = { partNumber: String(tags.length + 1), uploadId }
       const body = { file, start, bytes: Math.min(size, bytes - start) }
       const answer = await good(asking, await asking.ask(doing, { method: 'PUT', path, query, body }))
-      tags.push(header(answer.headers, 'etag') ?? '')
+      const etag = header(answer.headers, 'etag')
+      if (etag === null) throw await asking.refuse(answer, doing)
+      tags.push(etag)
     }
     await complete(asking, path, uploadId, tags, bytes)
   } catch (error) {

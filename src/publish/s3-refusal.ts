@@ -4,7 +4,7 @@ import { dateOf, header } from '../net/limits.ts'
 import { redact } from '../secrets/secrets.ts'
 import type { S3Settings } from './s3-settings.ts'
 
-/** An answer that is no success. */
+/** An answer that is no success, or one that lacks what S3 says of a success. */
 export type Refused = Extract<Exchanged, { kind: 'answer' }>
 
 /** The name that S3 gives an error; a bare status has none. */
@@ -64,7 +64,7 @@ export function refusal(answer: Refused, settings: S3Settings, doing: string, no
       next: `make it (aws s3 mb s3://${bucket}) or name another`,
     })
   const home = header(answer.headers, 'x-amz-bucket-region') ?? tag(answer.body.toString(), 'Region')
-  if (otherRegion.has(code) || (answer.status === 301 && home !== null))
+  if (otherRegion.has(code) || (answer.status === 301 && home !== undefined))
     return usage(subject, {
       expected: `the region of the bucket${home === undefined ? '' : `, ${home}`}`,
       got: region,
@@ -77,8 +77,13 @@ export function refusal(answer: Refused, settings: S3Settings, doing: string, no
       got,
       next: 'see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN or AWS_PROFILE',
     })
-  if (answer.status === 404 || answer.status === 301 || answer.status === 405)
-    return usage(subject, { expected: `S3 at ${endpoint}`, got, next: 'set AWS_ENDPOINT_URL to the address of an S3' })
+  const strange = answer.status === 200
+  if (strange || answer.status === 404 || answer.status === 301 || answer.status === 405)
+    return usage(subject, {
+      expected: `S3 at ${endpoint}`,
+      got: strange ? 'an answer of something else' : got,
+      next: 'set AWS_ENDPOINT_URL to the address of an S3',
+    })
   return new LakeError('incomplete', { subject, got, next: 'run the same command again' })
 }
 

@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { sizeOf } from '../store/files.ts'
-import { instantOf } from '../time.ts'
+import { parseMicros } from '../time.ts'
 import type { Destination, Published, Web } from './destination.ts'
 import { onTheWay } from './folder.ts'
 import { type Asking, askS3, settled } from './s3-ask.ts'
@@ -103,15 +103,31 @@ async function listBelow({ ask, refuse }: Asking, prefix: string, folder: string
       ...(next !== undefined && { 'continuation-token': next }),
     }
     const answer = await ask('listing', { method: 'GET', query })
-    if (answer.status !== 200) throw await refuse(answer, 'listing')
-    const xml = answer.body.toString()
-    for (const [, item = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-      const key = tag(item, 'Key') ?? ''
-      if (!key.startsWith(below) || key.endsWith('/')) continue
-      const modified = Math.floor(instantOf(tag(item, 'LastModified') ?? ''))
-      files.push({ path: key.slice(prefix.length), bytes: Number(tag(item, 'Size')), modified })
-    }
-    next = tag(xml, 'IsTruncated') === 'true' ? tag(xml, 'NextContinuationToken') : undefined
+    const page = answer.status === 200 ? listOf(answer.body.toString()) : undefined
+    if (!page) throw await refuse(answer, 'listing')
+    for (const { key, bytes, modified } of page.objects)
+      if (key.startsWith(below) && !key.endsWith('/')) files.push({ path: key.slice(prefix.length), bytes, modified })
+    next = page.next
   }
   return files
+}
+
+interface ListPage {
+  readonly objects: readonly { readonly key: string; readonly bytes: number; readonly modified: number }[]
+  readonly next: string | undefined
+}
+
+/** A page of a list; undefined for a text that is none, which tells of no object that it has none. */
+function listOf(xml: string): ListPage | undefined {
+  const truncated = tag(xml, 'IsTruncated')
+  const next = truncated === 'true' ? tag(xml, 'NextContinuationToken') : undefined
+  if (truncated === undefined || (truncated === 'true' && next === undefined)) return undefined
+  const objects: ListPage['objects'][number][] = []
+  for (const [, item = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+    const [key, size, written] = [tag(item, 'Key'), tag(item, 'Size'), tag(item, 'LastModified')]
+    const micros = written === undefined ? undefined : parseMicros(written)
+    if (key === undefined || size === undefined || micros === undefined) return undefined
+    objects.push({ key, bytes: Number(size), modified: Math.floor(micros / 1_000_000) })
+  }
+  return { objects, next }
 }

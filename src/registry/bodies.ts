@@ -22,6 +22,7 @@ export type Records = ReadonlyMap<string, ReadonlyMap<string, Incoming>>
 
 /** A snapshot as read. */
 export interface Snapshot extends Envelope {
+  readonly cursor: string
   readonly records: Records
   /** Deployments whose two places in the body disagree. */
   readonly disagreeing: readonly string[]
@@ -103,11 +104,11 @@ export function readSnapshot(bytes: Uint8Array, resources: Resources): Read<Snap
       const { frame, elements, finish } = cutBody(buffer)
       const body = usually(objectOf(frame), resources)
       const arrays = arraysOf(body, resources, elements)
-      const head = envelope(body, ['cursor', 'next_cursor'])
-      if (head.cursor === null) throw new BadBody('a snapshot without a cursor')
+      const { as_of, cursor } = envelope(body, ['cursor', 'next_cursor'])
+      if (cursor === null) throw new BadBody('a snapshot without a cursor')
       const united = unitedOf(arrays, resources)
       finish()
-      return { ...head, ...united }
+      return { as_of, cursor, ...united }
     })
   })
 }

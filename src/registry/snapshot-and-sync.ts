@@ -125,10 +125,10 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
   await holdBack(run, whole, poll, resources)
   using lines = new Lines(connection.spool)
   const held = newEpoch ? null : state.cursor
-  let cursor = held ?? whole.cursor ?? ''
+  let cursor = held ?? whole.cursor
   let feed: FeedRead | null = null
   if (whole.source === 'lists') {
-    feed = await readEvents(run, { poll, lines, cursor: whole.cursor ?? '' })
+    feed = await readEvents(run, { poll, lines, cursor: whole.cursor })
     if (feed.stopped) return feed.stopped
     if (held === null) cursor = feed.cursor
   }

@@ -37,8 +37,9 @@ export function relationOfPoints(script: string): string | undefined {
 /** What stands around the relation of stored points in each text that reads them; nothing in it depends on a lake. */
 function frameOfPoints(): { readonly head: string; readonly tail: string } {
   const object = readObjects([]).find(({ kind, name }) => kind === 'view' && name === 'points')
+  if (!object) throw new RangeError('src/views/sql/ has no view points')
   const mark = '\u0002'
-  const text = fillIn('points', object?.body ?? '', (word, argument) =>
+  const text = fillIn('points', object.body, (word, argument) =>
     word === 'files' ? mark : clockWords[word]?.(argument),
   )
   const [head = '', tail = ''] = text.split(mark)

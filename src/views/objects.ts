@@ -39,13 +39,14 @@ const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? (
 function objectOf(file: string, header: string, text: string): ObjectText {
   const [, kind = '', name] = create.exec(text) ?? []
   if (name === undefined) throw new RangeError(`src/views/sql/${file} does not begin with a CREATE statement`)
-  const body = /\sAS\s+([\s\S]*?);[^\S\n]*(?:\n|$)/i.exec(text)?.[1] ?? ''
+  const [, body] = /\sAS\s+([\s\S]*?);[^\S\n]*(?:\n|$)/i.exec(text) ?? []
+  if (body === undefined && kind.toUpperCase() !== 'SCHEMA') throw new RangeError(`src/views/sql/${file} says no AS`)
   return {
     name: name.replaceAll('"', ''),
     kind: kind.toLowerCase() as ObjectText['kind'],
     file,
     header,
     text: text.trimEnd(),
-    body,
+    body: body ?? '',
   }
 }

@@ -12,6 +12,8 @@ export type Fault =
   | 'cut-after'
   /** Half of the body, then the end. */
   | 'cut-within'
+  /** 200, and nothing that S3 would say. */
+  | 'bare'
 
 /** One request as the stand-in heard it. */
 export interface Heard {
@@ -99,6 +101,7 @@ async function answer(state: State, request: IncomingMessage, response: ServerRe
   state.heard.push(heard)
   const fault = state.fault(heard)
   if (fault === 'cut-before') return void request.socket.destroy()
+  if (fault === 'bare') return void response.writeHead(200).end('<html>Welcome</html>')
   const refused = typeof fault === 'object' ? fault : refusal(request, url, bucket, body)
   if (refused) {
     response.writeHead(refused.status, { 'content-type': 'application/xml', ...refused.headers })

@@ -127,6 +127,26 @@ test('large files travel in parts and are there whole or not at all', async () =
   expect(there.uploads.size).toBe(0)
 })
 
+test('an answer that is none of S3 is no list without files, and nothing is written over or removed upon it', async () => {
+  const bytes = Buffer.alloc(2500, 7)
+  const to = opened()
+  await to.replace('big', 'as it was')
+  writeFileSync(local, bytes)
+  const failure = async (doing: Promise<unknown>): Promise<[number, string]> => {
+    const error = await doing.catch((caught: unknown) => caught)
+    return [exitCode(error), String(error)]
+  }
+  const none = [2, expect.stringMatching(/expected S3 at http.*an answer of something else.*AWS_ENDPOINT_URL/)]
+  once('GET', 'bare')
+  expect(await failure(to.list(''))).toEqual(none)
+  once('POST', 'bare', ({ query }) => 'uploads' in query)
+  expect(await failure(to.put('big', local))).toEqual(none)
+  once('PUT', 'bare', ({ query }) => query['partNumber'] === '2')
+  expect(await failure(to.put('big', local))).toEqual(none)
+  expect(there.uploads.size).toBe(0)
+  expect([...there.objects.values()].map(String)).toEqual(['as it was'])
+})
+
 test('what is cut within an answer is asked for again, and no torn file is left', async () => {
   const to = opened()
   there.objects.set('team/a b/x', Buffer.alloc(5000, 'x'))
@@ -169,6 +189,7 @@ const refusals: readonly [string, Fault, number, RegExp][] = [
   ],
   ['a full server', { status: 507, code: 'XMinioStorageFull' }, 6, /XMinioStorageFull/],
   ['something else that answers', { status: 404, code: 'x' }, 2, /AWS_ENDPOINT_URL/],
+  ['something else that has moved', { status: 301, code: 'x' }, 2, /AWS_ENDPOINT_URL/],
 ]
 
 test.each(refusals)('%s is one line with its exit code, and no key in it', async (_, fault, code, words) => {
