@@ -52,6 +52,11 @@ export function filesOnDisk(index: Index): HeldFile[] {
     .map(heldFile)
 }
 
+/** Whether the bytes of a file should be on disk now. */
+export function isOnDisk(index: Index, path: string): boolean {
+  return index.statement('SELECT 1 FROM files WHERE path = ? AND dropped_version IS NULL').get(path) !== undefined
+}
+
 /** The files that left the view when a merged one came and took their rows; none where it is no such file. */
 export function mergedFrom(index: Index, merged: HeldFile): HeldFile[] {
   const { table, label, metric, interval, added_version: version } = merged

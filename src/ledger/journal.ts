@@ -27,6 +27,25 @@ export async function listJournal(root: string): Promise<Listing> {
   return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))
 }
 
+/** Whether the journal was folded since it was listed, or what a checkpoint stands in for taken away: a vacuum or a pull was here. */
+export async function isFoldedSince(root: string, { entries, checkpoints, folded }: Listing): Promise<boolean> {
+  const now = await listJournal(root)
+  const [left, kept] = [new Set(now.entries), new Set(now.checkpoints)]
+  const gone = entries.some((one) => !left.has(one)) || checkpoints.some((one) => !kept.has(one))
+  return gone || now.folded !== folded
+}
+
+/** Does work on what the journal's folder holds, and anew where it fails because the journal was folded meanwhile. */
+export async function onJournal<T>(root: string, work: (listing: Listing) => Promise<T>): Promise<T> {
+  const listed = await listJournal(root)
+  try {
+    return await work(listed)
+  } catch (error) {
+    if (!(await isFoldedSince(root, listed))) throw error
+    return await onJournal(root, work)
+  }
+}
+
 /** What the names in a journal's folder tell, up to a version. */
 export function listingOf(names: readonly string[], until: number = Number.POSITIVE_INFINITY): Listing {
   const found: Record<'entry' | 'checkpoint', number[]> = { entry: [], checkpoint: [] }

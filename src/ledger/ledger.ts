@@ -16,7 +16,7 @@ import {
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
 import { decodeEntry, type Provider, providerFields } from './entry.ts'
-import { entriesAfter, listJournal, readEntry, type Sealed } from './journal.ts'
+import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
 import { type Check, real, shape, text, whole } from './shape.ts'
@@ -84,11 +84,16 @@ export class Ledger implements Index {
 
   /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */
   static glance(root: string): Ledger | undefined {
-    return Ledger.#ifSound(root, (path) => {
-      const url = pathToFileURL(path)
-      if (!isWritable(root)) url.searchParams.set('immutable', '1')
-      return new DatabaseSync(url, { readOnly: true })
-    })
+    const open = (ways: Readonly<Record<string, string>>): Ledger | undefined =>
+      Ledger.#ifSound(root, (path) => {
+        const url = pathToFileURL(path)
+        for (const [name, value] of Object.entries(ways)) url.searchParams.set(name, value)
+        return new DatabaseSync(url, { readOnly: true })
+      })
+    if (isWritable(root)) return open({})
+    // Whoever writes from elsewhere has its log beside the index, whose file alone may be between two versions.
+    const log = inLake(root, `${places.ledger}-wal`)
+    return (isThere(log) ? open({}) : undefined) ?? open({ immutable: '1' })
   }
 
   /** An index in memory, made from the journal alone (up to a version, if one is given). */
@@ -202,9 +207,13 @@ export class Ledger implements Index {
   async catchUp(until: number = Number.POSITIVE_INFINITY, own?: Sealed): Promise<Head> {
     // Asked before the folder is listed: another job may commit, and bring the index up to that, meanwhile.
     const { version: seen } = this.head()
-    const { entries, checkpoints, newest } = await listJournal(this.root)
-    if (seen > newest) throw ahead(seen, newest)
-    const goal = Math.min(newest, until)
+    return await onJournal(this.root, async (listed) => {
+      if (seen > listed.newest) throw ahead(seen, listed.newest)
+      return await this.#follow(listed, Math.min(listed.newest, until), own)
+    })
+  }
+
+  async #follow({ entries, checkpoints }: Listing, goal: number, own: Sealed | undefined): Promise<Head> {
     await this.#startFromCheckpoint(goal, entries, checkpoints)
     const head = this.head()
     // A killed commit may have left its entry's name unforced: the index must not outlive it in a power cut.
@@ -220,7 +229,9 @@ export class Ledger implements Index {
       })
       next = this.#applyLines(pending, next, sealed.entry.version)
     }
-    await takeStamps(this, this.root, this.head())
+    const reached = this.head()
+    if (reached.version < goal) throw ahead(goal, reached.version)
+    await takeStamps(this, this.root, reached)
     return this.head()
   }
 
@@ -297,10 +308,11 @@ export class Ledger implements Index {
   /** The entry that the index ends with must still be the one in the journal. */
   async #prove(): Promise<void> {
     const head = await this.catchUp()
-    const { entries } = await listJournal(this.root)
-    if (head.version === 0 || !entries.includes(head.version)) return
-    const { digest } = await readEntry(this.root, head.version)
-    if (digest !== head.digest) throw damaged('does not belong to the journal beside it')
+    await onJournal(this.root, async ({ entries }) => {
+      if (head.version === 0 || !entries.includes(head.version)) return
+      const { digest } = await readEntry(this.root, head.version)
+      if (digest !== head.digest) throw damaged('does not belong to the journal beside it')
+    })
   }
 
   /**

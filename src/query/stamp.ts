@@ -11,6 +11,7 @@ import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
+import { pin } from '../store/pin.ts'
 import { readStamp, type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { tellViews } from '../views/build.ts'
@@ -86,8 +87,10 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   const disk = deps.disk ?? realDisk
   try {
     const { root, query: asked } = input
+    // Nothing but the note to come says that these files are needed.
+    await using _held = await pin(root, id, { ...deps.holder, since: deps.nowMicros() })
     const pinned = await (typeof asked === 'string'
-      ? pin(ledger, { ...input, query: asked }, deps, spool)
+      ? pinNow(ledger, { ...input, query: asked }, deps, spool)
       : pinnedBefore(ledger, asked.stamped))
     const { source } = pinned
     const { query, variables } = source
@@ -145,7 +148,7 @@ async function pinnedBefore(ledger: Ledger, path: string): Promise<Pinned> {
 }
 
 /** Takes the views' text as it stands now, and copies of the lake's own tables under names that never change. */
-async function pin(
+async function pinNow(
   ledger: Ledger,
   { root, catalogue, query, variables }: StampInput & { readonly query: string },
   deps: CommitDeps,

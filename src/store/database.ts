@@ -68,7 +68,8 @@ export function metaLeft(path: string, key: 'version' | 'schema'): number | unde
 
 /** Puts a closed index in place of another; nothing of this process comes in between. */
 export function replaceDatabase(fresh: string, path: string): void {
-  removeDatabase(path)
+  // Its file is there all the while: whoever looks now would take the index for lost.
+  for (const suffix of besides) rmSync(path + suffix, { force: true })
   renameSync(fresh, path)
 }
 
@@ -84,7 +85,9 @@ export function removeUnfinished(path: string): void {
     if (name.startsWith(begin)) rmSync(join(dirname(path), name), { force: true })
 }
 
+const besides = ['-wal', '-shm', '-journal']
+
 /** Removes an index's file and what stands beside it. */
 export function removeDatabase(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+  for (const suffix of ['', ...besides]) rmSync(path + suffix, { force: true })
 }

@@ -58,17 +58,20 @@ export async function lockJob(root: string, name: string, holder: Holder, within
   throw await busy(root, name, `another ${name} job is at work on this lake`)
 }
 
+/** The short lock under which commits are made. */
+export const commitLock = 'commit'
+
 /** Waits for the short lock under which commits are made one after the other. */
 export async function lockCommit(root: string, holder: Holder, waiting: Waiting, seconds = 600): Promise<Lock> {
   let waited = 0
   for (let pause = 2; waited <= seconds * 1000; pause = Math.min(pause * 1.5, 100)) {
-    const lock = await tryLock(root, 'commit', holder)
+    const lock = await tryLock(root, commitLock, holder)
     if (lock) return lock
     const milliseconds = pause * (0.5 + waiting.random())
     await waiting.sleep(milliseconds)
     waited += milliseconds
   }
-  throw await busy(root, 'commit', `another commit has been under way for ${seconds} s`)
+  throw await busy(root, commitLock, `another commit has been under way for ${seconds} s`)
 }
 
 /** The refusal of whoever finds a lock taken: exit code 7, with the name of its holder. */
@@ -85,6 +88,17 @@ export function isFree(root: string, name: string): boolean {
   const hold = take(root, name)
   hold?.release()
   return hold !== undefined
+}
+
+/** Does work while nobody holds the lock, and nobody can take it; undefined where somebody does. */
+export async function whileFree<T>(root: string, name: string, work: () => Promise<T>): Promise<T | undefined> {
+  const hold = take(root, name)
+  if (!hold) return undefined
+  try {
+    return await work()
+  } finally {
+    hold.release()
+  }
 }
 
 /** Who holds a lock, or held it last when its process was killed. */

@@ -1,15 +1,16 @@
 import { archived } from '../ledger/archive.ts'
 import { bytesProblem, sha256File } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
-import { isWritable, namesIn, statOf } from '../store/disk.ts'
+import { exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
-import { filesOnDisk, type HeldFile } from '../ledger/held.ts'
+import { filesOnDisk, type HeldFile, isOnDisk } from '../ledger/held.ts'
 import { decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { describeHolder, holderOf, isFree } from '../store/lock.ts'
+import { commitLock, describeHolder, holderOf, isFree, whileFree } from '../store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
 import { findOrphans } from '../ledger/sweep.ts'
 import { type Manifest, readManifest } from '../views/manifest.ts'
+import { viewsLock } from '../views/build.ts'
 import { exportsOf } from '../views/proved.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../ledger/stamps.ts'
 
@@ -41,7 +42,9 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
     // What left the view before it was pulled never came.
     if (mirror && file.removed_version !== null && problem?.kind === 'file_lost') continue
     bytes += file.bytes
-    if (problem) damaged.push({ file, damage: finding(problem.kind, file.path, problem.found, weightOf(file)) })
+    // A vacuum that was at work meanwhile has said so before it took the file away.
+    if (problem && isOnDisk(ledger, file.path))
+      damaged.push({ file, damage: finding(problem.kind, file.path, problem.found, weightOf(file)) })
   }
   return { damaged, files: byPath.size, bytes }
 }
@@ -67,10 +70,18 @@ export function isForgettable(file: HeldFile): boolean {
 
 /** Files that no entry names and that no living run owns. */
 export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
-  const [first, ...others] = await findOrphans(ledger)
+  if ((await findOrphans(ledger)).length === 0) return []
+  const [first, ...others] = (await whileFree(ledger.root, commitLock, async () => await orphansNow(ledger))) ?? []
   if (first === undefined) return []
   const what = others.length === 0 ? 'file that no version names' : 'files that no version names'
   return [finding('orphans', first, `${others.length + 1} ${what}`)]
+}
+
+/** What no entry names at this instant; the commit lock is held, for a commit moves its files in before its entry. */
+async function orphansNow(ledger: Ledger): Promise<string[]> {
+  // A journal that cannot be followed is a finding of its own, and nobody commits to it.
+  await ledger.catchUp().catch(() => undefined)
+  return await findOrphans(ledger)
 }
 
 /** A marker that is not this lake's: nothing is committed or swept beside it. */
@@ -88,7 +99,9 @@ export async function staleLocks(root: string): Promise<string[]> {
   for (const file of await namesIn(inLake(root, places.locks))) {
     if (!file.endsWith('.json')) continue
     const name = decodeSegment(file.slice(0, -'.json'.length))
-    if ((await statOf(inLake(root, holderFile(name)))) && isFree(root, name)) stale.push(name)
+    // Whoever lets go of a lock takes its name away first.
+    const left = async (): Promise<boolean> => await exists(inLake(root, holderFile(name)))
+    if ((await whileFree(root, name, left)) === true) stale.push(name)
   }
   return stale
 }
@@ -113,7 +126,10 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
     if (!(await statOf(inLake(root, path)))) return [finding('views_missing', path, 'it is not there', { severity })]
   if (!(await readsWell(inLake(root, places.database))))
     return [finding('views_torn', places.database, 'it cannot be read')]
-  const manifest = await readManifest(root)
+  const earlier = await readManifest(root)
+  // The three files are put in place one after the other.
+  if (!earlier && isWritable(root) && !isFree(root, viewsLock)) return []
+  const manifest = earlier ?? (await readManifest(root))
   if (!manifest) {
     const found = 'it is not there, or not that of lake.sql and lake.duckdb: what they name is not known'
     return [finding('views_missing', places.manifest, found, { severity: 'notice' })]

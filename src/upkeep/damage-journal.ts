@@ -3,7 +3,7 @@ import { strayFolders } from '../ledger/aside.ts'
 import { checkpointHeader } from '../ledger/checkpoint.ts'
 import { refuseNewer } from '../ledger/entry.ts'
 import { soundly } from '../ledger/fold.ts'
-import { listJournal, readEntry, type Sealed } from '../ledger/journal.ts'
+import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { statOf } from '../store/disk.ts'
 import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
@@ -27,7 +27,14 @@ type Problem = Pick<Damage, 'kind' | 'found'> & { readonly remedy?: string | und
 
 /** Reads every entry and checkpoint, proves each, and finds what is missing between them. */
 export async function checkJournal(root: string): Promise<JournalHealth> {
-  const { entries, checkpoints, newest } = await listJournal(root)
+  const listed = await listJournal(root)
+  const health = await healthOf(root, listed)
+  // What was folded meanwhile is not lost.
+  const folded = health.findings.length > 0 && (await isFoldedSince(root, listed))
+  return folded ? await checkJournal(root) : health
+}
+
+async function healthOf(root: string, { entries, checkpoints, newest }: Listing): Promise<JournalHealth> {
   const findings: Damage[] = []
   const broken: number[] = []
   const note = (path: string, { kind, found, remedy }: Problem): void =>

@@ -15,6 +15,7 @@ import {
 } from './damage-files.ts'
 import { isBegun } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
+import { listJournal } from '../ledger/journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
@@ -88,9 +89,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   const half = Boolean(input.adopt) && (await isHalfAdopted(input.data))
   if (!(half || input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
   const mended: string[] = []
-  if (input.repair) mended.push(...(await clearJournal(input.data, deps)))
-  const journal = mended.length === 0 ? first.journal : await checkJournal(input.data)
-  if (input.repair) mended.push(...(await mendJournal(input.data, journal, deps)))
+  if (input.repair) mended.push(...(await clearJournal(input.data, deps)), ...(await mendJournal(input.data, deps)))
   if (half || input.rebuildLedger)
     mended.push(...((await ifSound(async () => [await rebuildLedger(input.data, deps)])) ?? []))
   let forgotten: Forgotten | null = null
@@ -213,9 +212,10 @@ async function openAnyhow(
     return { ledger: await unlessBroken(async () => await Ledger.inMemory(root)), findings }
   }
   const { version } = left.head()
-  if (version > journal.newest) findings.push(await ahead(left, version, journal.newest))
-  if (version > journal.newest || journal.broken.length > 0 || journal.torn.length > 0)
-    return { ledger: left, findings }
+  // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
+  const newest = Math.max(journal.newest, (await listJournal(root)).newest)
+  if (version > newest) findings.push(await ahead(left, version, newest))
+  if (version > newest || journal.broken.length > 0 || journal.torn.length > 0) return { ledger: left, findings }
   left.close()
   try {
     const ledger = await Ledger.openToRead(root)

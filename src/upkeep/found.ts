@@ -26,14 +26,16 @@ export interface Found {
 /** What stands in a folder whose journal and ledger are both lost; undefined where either is there, or no data. */
 export async function lostLake(root: string): Promise<Found | undefined> {
   if ((await listJournal(root)).newest > 0) return undefined
+  // Data first: while another job begins the lake, marker and ledger are there before them.
+  const newest = await newestData(root)
+  if (newest === undefined) return undefined
+  const marker = await readMarker(root)
   const left = Ledger.asLeft(root)
   const seen = left?.head().version
   left?.close()
-  const marker = await readMarker(root)
-  const newest = await newestData(root)
   // A first commit that was killed leaves data of version 1 beside marker and empty ledger: its job goes on.
   const begun = newest === 1 && marker !== null && seen === 0
-  if ((seen ?? 0) > 0 || newest === undefined || begun) return undefined
+  if ((seen ?? 0) > 0 || begun) return undefined
   const paths: string[] = []
   for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))

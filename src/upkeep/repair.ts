@@ -1,12 +1,12 @@
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { commit, type CommitDeps, type StagedFile, bytesProblem } from '../ledger/commit.ts'
-import { checkRuns, type JournalHealth } from './damage-journal.ts'
+import { checkJournal, checkRuns, type JournalHealth } from './damage-journal.ts'
 import { checkMarker, type DamagedFile, staleLocks } from './damage-files.ts'
 import { realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, mergedFrom } from '../ledger/held.ts'
 import { entryFile, holderFile, inLake, parseRegistryFile, places, registryFile, versioned } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { lockCommit } from '../store/lock.ts'
+import { lockCommit, whileFree } from '../store/lock.ts'
 import { setMarker } from '../store/marker.ts'
 import { sweep, unnamed } from '../ledger/sweep.ts'
 import { listedAs } from '../ledger/draft.ts'
@@ -26,8 +26,9 @@ export async function rebuildLedger(root: string, deps: CommitDeps): Promise<str
  * and sets damaged files of the journal aside. A ledger that does not reach past the damage, or that knows of files which
  * are not there, does not do: then only a torn last entry is set aside, which takes the lake back to the version before.
  */
-export async function mendJournal(root: string, journal: JournalHealth, deps: CommitDeps): Promise<string[]> {
+export async function mendJournal(root: string, deps: CommitDeps): Promise<string[]> {
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const journal = await checkJournal(root)
   using ledger = Ledger.asLeft(root)
   const { version: seen = 0 } = ledger?.head() ?? {}
   const reaches = ledger !== undefined && seen >= Math.max(0, ...journal.broken)
@@ -91,7 +92,8 @@ export async function keepRuns(ledger: Ledger, deps: CommitDeps): Promise<string
 export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const done: string[] = []
   for (const name of await staleLocks(ledger.root)) {
-    await (deps.disk ?? realDisk).remove(inLake(ledger.root, holderFile(name)))
+    const note = inLake(ledger.root, holderFile(name))
+    await whileFree(ledger.root, name, async () => await (deps.disk ?? realDisk).remove(note))
     done.push(`${holderFile(name)} was removed`)
   }
   const paths = await sweep(ledger, deps)

@@ -152,12 +152,13 @@ async function compiledNow(
   return { mark, files, exported, statements }
 }
 
-const lockName = 'views'
+/** Held by whoever makes the views. */
+export const viewsLock = 'views'
 const longestWait = 600_000
 
 async function waitForTurn(root: string, deps: CommitDeps): Promise<Lock> {
   for (let waited = 0, pause = 5; ; pause = Math.min(pause * 1.5, 200)) {
-    const lock = await tryLock(root, lockName, { ...deps.holder, since: deps.nowMicros() })
+    const lock = await tryLock(root, viewsLock, { ...deps.holder, since: deps.nowMicros() })
     if (lock) return lock
     if (waited > longestWait) throw new Error('another process has been building the views for ten minutes')
     await deps.sleep(pause)

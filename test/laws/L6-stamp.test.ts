@@ -6,14 +6,16 @@ import { compact } from '../../src/upkeep/compact.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { replay, stamp, type Stamped } from '../../src/query/stamp.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { realDisk } from '../../src/store/disk.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { heldStamps, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { bringStamped, sameRows } from '../../src/query/stamped.ts'
+import { providerOf } from '../../src/ledger/provider.ts'
 import { sweep } from '../../src/ledger/sweep.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
@@ -170,6 +172,34 @@ describe('stamp and replay', () => {
     expect(heldStamps(ledger).map(({ id }) => id)).toContain(stamped.id)
     ledger.close()
     expect(await replay(copy, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
+  })
+
+  test('what it needs is kept from a vacuum that is at work while it is made', async () => {
+    const copy = copyOf('vacuumed-beside')
+    await makeViews(copy)
+    using beside = await Ledger.open(copy)
+    const provider = providerOf(beside)
+    const deps = rewriteDeps({ nowMicros: () => Date.now() * 1000 })
+    const world = { ...deps, buildViews: async () => await makeViews(copy) }
+    let due = true
+    const vacuumBeside = async (): Promise<void> => {
+      if (!due) return
+      due = false
+      await commit(beside, { job: 'test', run: 'r', provider, state: { a: 1 } }, deps)
+      await vacuum({ root: copy, keepSeconds: 0, really: true }, world)
+    }
+    const disk: Disk = {
+      ...realDisk,
+      write: async (path, text) => {
+        await realDisk.write(path, text)
+        if (path.endsWith('.sql')) await vacuumBeside()
+      },
+    }
+    await noteRunFacts(beside, { id: 'r', job: 'fetch', started_at: 1 })
+    const input = { root: copy, catalogue, query, out: join(copy, '..', 'beside.parquet'), variables: {} }
+    const made = await stamp(input, run, commitDeps({ disk }))
+    expect(due).toBe(false)
+    expect(await replay(copy, made.out, run, 'pitlake test')).toMatchObject({ same: true })
   })
 
   test('a torn note is named and holds vacuum back; a lost one is named before it is forgotten', async () => {

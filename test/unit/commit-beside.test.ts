@@ -1,35 +1,270 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
+import { loadCatalogue } from '../../src/catalog/load.ts'
+import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit } from '../../src/ledger/commit.ts'
-import type * as Journal from '../../src/ledger/journal.ts'
+import type { Draft } from '../../src/ledger/draft.ts'
+import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { replaceDatabase } from '../../src/store/database.ts'
+import type * as Disk from '../../src/store/disk.ts'
+import { realDisk } from '../../src/store/disk.ts'
+import type * as Files from '../../src/store/files.ts'
+import { checkpointFile, entryFile, holderFile, inLake, places } from '../../src/store/layout.ts'
+import { type Lock, lockCommit, tryLock } from '../../src/store/lock.ts'
+import type * as Marker from '../../src/store/marker.ts'
+import { buildViews } from '../../src/views/build.ts'
+import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/damage-files.ts'
+import { checkJournal } from '../../src/upkeep/damage-journal.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
+import { lostLake } from '../../src/upkeep/found.ts'
+import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 
-/** What happens once between the listing of the journal and what is made of it. */
-let meanwhile: (() => Promise<void>) | undefined
+// Another job acts exactly between two looks of this one.
 
-vi.mock('../../src/ledger/journal.ts', async (original) => {
-  const real = await original<typeof Journal>()
-  const listJournal: typeof real.listJournal = async (root) => {
-    const listed = await real.listJournal(root)
-    const work = meanwhile
-    meanwhile = undefined
-    await work?.()
+type Look = 'list' | 'facts' | 'there' | 'size' | 'marker'
+
+/** What another job does once, right after this program has looked at a place, or right before it reads its facts or a marker. */
+interface Meanwhile {
+  readonly look: Look
+  readonly place: string
+  /** At which of these looks. */
+  turn: number
+  readonly work: () => unknown
+}
+
+const other = vi.hoisted(() => ({
+  waits: undefined as Meanwhile | undefined,
+  readOnly: false,
+  act(look: Look, path: string): unknown {
+    const { waits } = this
+    if (waits === undefined || waits.look !== look || !path.endsWith(waits.place) || --waits.turn > 0) return undefined
+    this.waits = undefined
+    return waits.work()
+  },
+}))
+
+vi.mock('../../src/store/disk.ts', async (original) => {
+  const real = await original<typeof Disk>()
+  const entriesIn: typeof real.entriesIn = async (path) => {
+    const listed = await real.entriesIn(path)
+    await other.act('list', path)
     return listed
   }
-  return { ...real, listJournal }
+  const statOf: typeof real.statOf = async (path) => {
+    await other.act('facts', path)
+    return await real.statOf(path)
+  }
+  const exists: typeof real.exists = async (path) => {
+    const there = await real.exists(path)
+    await other.act('there', path)
+    return there
+  }
+  const isWritable: typeof real.isWritable = (path) => !other.readOnly && real.isWritable(path)
+  return { ...real, entriesIn, statOf, exists, isWritable }
 })
 
-test('another job that commits while the journal is listed is no damage, and is caught up with next', async () => {
-  await inFolder(async (root) => {
-    const [other, own] = [await Ledger.open(root), await Ledger.open(root)]
-    try {
-      meanwhile = async () => void (await commit(other, draftOf(root, 0, 'other'), commitDeps()))
-      await own.catchUp()
-      expect(meanwhile).toBeUndefined()
-      expect((await own.catchUp()).version).toBe(1)
-    } finally {
-      own.close()
-      other.close()
-    }
-  })
+vi.mock('../../src/store/files.ts', async (original) => {
+  const real = await original<typeof Files>()
+  const sizeNow: typeof real.sizeNow = (path) => {
+    const size = real.sizeNow(path)
+    other.act('size', path)
+    return size
+  }
+  return { ...real, sizeNow }
 })
+
+vi.mock('../../src/store/marker.ts', async (original) => {
+  const real = await original<typeof Marker>()
+  const readMarker: typeof real.readMarker = async (root) => {
+    await other.act('marker', root)
+    return await real.readMarker(root)
+  }
+  return { ...real, readMarker }
+})
+
+function meanwhile(look: Look, place: string, work: () => unknown, turn = 1): void {
+  other.waits = { look, place, turn, work }
+}
+
+/** Whether the other job has acted. */
+const acted = (): boolean => other.waits === undefined
+
+const add = async (ledger: Ledger, n: number): Promise<unknown> =>
+  await commit(ledger, draftOf(ledger.root, n, `r${n}`), commitDeps())
+
+const change = async (ledger: Ledger, how: Partial<Draft>): Promise<unknown> => {
+  const provider = { metrics: 'sandbox:1', synthetic: true }
+  return await commit(ledger, { job: 'test', run: 'c', provider, ...how }, commitDeps())
+}
+
+/** A lake of three versions, of which the first two are folded. */
+async function foldedLake(root: string): Promise<Ledger> {
+  const ledger = await Ledger.open(root)
+  for (const n of [0, 1]) await add(ledger, n)
+  await writeCheckpoint(realDisk, ledger)
+  await add(ledger, 2)
+  return ledger
+}
+
+/** Folds all of it and takes away what that makes superfluous, as a vacuum or a pull does. */
+async function fold(ledger: Ledger): Promise<void> {
+  const version = await writeCheckpoint(realDisk, ledger)
+  for (let n = 1; n <= version; n++) rmSync(inLake(ledger.root, entryFile(n)), { force: true })
+  rmSync(inLake(ledger.root, checkpointFile(2)), { force: true })
+}
+
+test('another job that commits while the journal is listed is no damage, and is caught up with next', () =>
+  inFolder(async (root) => {
+    using beside = await Ledger.open(root)
+    using own = await Ledger.open(root)
+    meanwhile('list', places.journal, async () => await add(beside, 0))
+    await own.catchUp()
+    expect(acted()).toBe(true)
+    expect((await own.catchUp()).version).toBe(1)
+  }))
+
+test.each([
+  ['what was listed is read', 1],
+  ['the entries after a checkpoint are read', 2],
+])('a journal that is folded before %s is read anew', (_, turn) =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    meanwhile('list', places.journal, async () => await fold(beside), turn)
+    using own = await Ledger.inMemory(root)
+    expect(acted()).toBe(true)
+    expect(dump(own)).toEqual(dump(beside))
+  }),
+)
+
+test('an index whose newest entry is folded away while it is proved is no other lake’s', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    // Listed to see whether a lake was begun, to catch up, to read entries, and to prove the last.
+    meanwhile('list', places.journal, async () => await fold(beside), 4)
+    using own = await Ledger.open(root)
+    expect(acted()).toBe(true)
+    expect(own.head().version).toBe(3)
+  }))
+
+test('an index is never away while another takes its place', () =>
+  inFolder(async (root) => {
+    ;(await Ledger.open(root)).close()
+    const path = inLake(root, places.ledger)
+    expect(() => replaceDatabase(`${path}.rebuild-none`, path)).toThrow(/ENOENT/)
+    expect(existsSync(path)).toBe(true)
+  }))
+
+test('lines of a run that is folded away after its file was looked at are those that the checkpoint holds', () =>
+  inFolder(async (root) => {
+    using beside = await Ledger.open(root)
+    await add(beside, 0)
+    const line = { after: 1, run: { id: 'old', job: 'fetch', started_at: 7 } }
+    mkdirSync(inLake(root, places.runs), { recursive: true })
+    const file = inLake(root, 'runs/old.jsonl')
+    writeFileSync(file, `${JSON.stringify(line)}\n`)
+    meanwhile('size', 'runs/old.jsonl', () => rmSync(file))
+    await beside.catchUp()
+    expect(acted()).toBe(true)
+  }))
+
+test('doctor reads a journal anew that was folded while it read, and finds no damage', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    meanwhile('list', places.journal, async () => await fold(beside))
+    expect(await checkJournal(root)).toMatchObject({ findings: [], broken: [], newest: 3 })
+    expect(acted()).toBe(true)
+  }))
+
+test('doctor takes no version for lost that another job makes while it reads the journal', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    // Listed to see whether there is a lake, then to be read.
+    meanwhile('list', places.journal, async () => await add(beside, 3), 2)
+    const { findings, version } = await examine({ data: root, thorough: true }, commitDeps())
+    expect(acted()).toBe(true)
+    expect(version).toBe(4)
+    expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
+  }))
+
+test('doctor misses no file that a vacuum takes away meanwhile', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    const path = liveFiles(beside)[0]?.path ?? ''
+    await change(beside, { remove: [path] })
+    using own = await Ledger.open(root)
+    meanwhile('facts', path, async () => {
+      await change(beside, { drop: [path] })
+      rmSync(inLake(root, path))
+    })
+    expect((await checkFiles(own, true)).damaged).toEqual([])
+    expect(acted()).toBe(true)
+  }))
+
+test('doctor takes no file for an orphan that another job is about to name, or has just named', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    using own = await Ledger.open(root)
+    const data = (n: number): string => `points/metric=m/interval=24h/000000000${n}-f.parquet`
+    const commitOf = async (n: number): Promise<unknown> => {
+      const { add: files = [], ...draft } = draftOf(root, n, `r${n}`)
+      return await commit(beside, { ...draft, add: files.map((file) => ({ ...file, path: data(n) })) }, commitDeps())
+    }
+    await commitOf(4)
+    meanwhile('list', 'points', async () => await commitOf(5))
+    expect(await checkOrphans(own)).toEqual([])
+    expect(acted()).toBe(true)
+    const holder = { ...commitDeps().holder, since: 0 }
+    writeFileSync(inLake(root, data(6)), 'moved in by a commit that is under way')
+    const lock = await lockCommit(root, holder, commitDeps())
+    expect(await checkOrphans(own)).toEqual([])
+    await lock.release()
+    expect(await checkOrphans(own)).toMatchObject([{ kind: 'orphans', path: data(6) }])
+  }))
+
+test('doctor takes no lock for left behind whose job ends while it looks', () =>
+  inFolder(async (root) => {
+    const lock = (await tryLock(root, 'metrics', { pid: 1, host: 'h', command: 'c', since: 0 })) as Lock
+    meanwhile('there', holderFile('metrics'), async () => await lock.release())
+    const found = await checkLocks(root)
+    if (!acted()) await lock.release()
+    expect(found).toEqual([])
+  }))
+
+test('doctor says nothing of views that are being put in place', () =>
+  inFolder(async (root) => {
+    using own = await Ledger.open(root)
+    await change(own, { state: { a: 1 } })
+    await buildViews(own, { catalogue: loadCatalogue(), deps: commitDeps() })
+    rmSync(inLake(root, places.manifest))
+    const lock = (await tryLock(root, 'views', { pid: 1, host: 'h', command: 'c', since: 0 })) as Lock
+    expect(await checkViews(own, root, false)).toEqual([])
+    await lock.release()
+    expect(await checkViews(own, root, false)).toMatchObject([{ kind: 'views_missing', path: places.manifest }])
+  }))
+
+test('a lake that another job begins is not lost', () =>
+  inFolder(async (root) => {
+    meanwhile('marker', root, async () => {
+      using beside = await Ledger.open(root)
+      for (const n of [0, 1]) await add(beside, n)
+    })
+    mkdirSync(inLake(root, 'points/metric=m/interval=24h'), { recursive: true })
+    expect(await lostLake(root)).toBeUndefined()
+  }))
+
+test('where nothing can be written the index is read with the log of whoever writes to it', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    beside.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    other.readOnly = true
+    try {
+      using own = await Ledger.openToRead(root)
+      expect(own.head().version).toBe(3)
+      await add(beside, 3)
+      beside.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      expect([own.head().version, dump(own)['versions']?.length]).toEqual([4, 4])
+    } finally {
+      other.readOnly = false
+    }
+  }))
