@@ -15,6 +15,7 @@ import {
   ownerBreaches,
   undocumentedCommands,
   unreadKeys,
+  wornNames,
 } from './house/habits.ts'
 import { caseBreaches } from './house/cases.ts'
 import { cycles, type Files, orderBreaches, rankOf, ranks } from './house/order.ts'
@@ -93,6 +94,17 @@ describe('this project', () => {
     expect(caseBreaches(titles('TIME 2'))).toEqual(['no test is titled TIME 1'])
     expect(caseBreaches(titles('TIME 1, 2'))).toEqual(['no test is titled TIME 1', 'no test is titled TIME 2'])
     expect(caseBreaches(titles('TIME 1, TIME 2, TIME 3'))).toEqual(['docs/time.md does not list 3'])
+  })
+  test('names nothing by a word of many meanings', () => {
+    expect(wornNames(files)).toEqual([])
+    for (const line of [
+      'async function told(a: X): Y {',
+      'interface Told {',
+      '  const told = (a) => b',
+      'export type Settled = 1',
+    ])
+      expect(wornNames(of({ 'src/a.ts': `\n${line}` }))).toEqual([expect.stringContaining('src/a.ts:2: ')])
+    expect(wornNames(of({ 'src/a.ts': '  const told = await read()\ninterface ToldAlarms {' }))).toEqual([])
   })
   test('names no machine, no package registry, no loose end', () => expect(forbiddenWords(files)).toEqual([]))
 })

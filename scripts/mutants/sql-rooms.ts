@@ -37,7 +37,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   [
     /registry\//,
     'unit/registry-held unit/registry-dated unit/registry-history unit/registry-reading',
-    'laws/L4-registry unit/registry-jobs',
+    'laws/L4-registry unit/registry-snapshot-and-sync',
   ],
   [
     /upkeep\/sql\/(?:redated|changed)/,

@@ -21,7 +21,7 @@ import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
 
 /** What became of one step. */
-interface Told {
+interface StepEnd {
   readonly code: number
   /** One line without the step's name. */
   readonly line: string
@@ -59,7 +59,7 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
   run: async (input, deps, tell) => {
     const day = begin(input, deps)
     await refuseMirror(day.context.settings.data)
-    const told: (Told & { step: string })[] = []
+    const told: (StepEnd & { step: string })[] = []
     const scripted = flagOption(input, 'json')
     for (const one of steps(day)) {
       const [step] = one
@@ -76,7 +76,7 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
   },
 }
 
-const interrupted: Told = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
+const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
 
 function begin(input: Input, deps: Deps): Day {
   const context = readContext(input, deps)
@@ -91,31 +91,36 @@ function begin(input: Input, deps: Deps): Day {
 }
 
 /** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
-type Step = readonly [name: string, api: 'metrics' | 'registry' | null, would: string | null, work: () => Promise<Told>]
+type Step = readonly [
+  name: string,
+  api: 'metrics' | 'registry' | null,
+  would: string | null,
+  work: () => Promise<StepEnd>,
+]
 
 function steps(day: Day): Step[] {
   const { context, dry } = day
   const page = join(context.settings.data, 'status.html')
-  const fetched = async (): Promise<Told> =>
+  const fetched = async (): Promise<StepEnd> =>
     command(day, fetchCommand, {}, ({ points_added, requests, version }) => {
       return `${number(points_added)} points added with ${number(requests)} requests, version ${version}`
     })
-  const planned = async (): Promise<Told> =>
+  const planned = async (): Promise<StepEnd> =>
     command(day, { answer: answerPlan }, {}, ({ requests, credits, points }) => {
       return `would send ${number(requests)} requests for ${number(credits)} credits, about ${number(points)} points`
     })
-  const synced = async (): Promise<Told> =>
+  const synced = async (): Promise<StepEnd> =>
     command(day, syncCommand, {}, ({ events, opened, updated, closed }) => {
       return `${number(events)} events: ${number(opened)} opened, ${number(updated)} updated, ${number(closed)} closed`
     })
-  const verified = async (): Promise<Told> =>
+  const verified = async (): Promise<StepEnd> =>
     command(day, verifyCommand, {}, ({ checked, windows, registry }) => {
       const asked = registry === null ? '' : `, ${number(registry.checks.verified)} addresses of the registry`
       return `${number(checked.files)} files sound, ${number(windows.verified)} windows${asked} compared, nothing differs`
     })
-  const paged = async (): Promise<Told> =>
+  const paged = async (): Promise<StepEnd> =>
     command(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
-  const vacuumed = async (): Promise<Told> =>
+  const vacuumed = async (): Promise<StepEnd> =>
     command(day, vacuumCommand, { keep: vacuumKeep, yes: !dry }, ({ data, journal, exports }) => {
       return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
     })
@@ -130,7 +135,7 @@ function steps(day: Day): Step[] {
   ]
 }
 
-async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<Told> {
+async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<StepEnd> {
   const variable = api === null ? undefined : absent.get(api)
   if (variable !== undefined) return { code: 0, line: `skipped: ${variable} is not set`, report: null }
   return dry && would !== null ? { code: 0, line: `would ${would}`, report: null } : await work()
@@ -142,7 +147,7 @@ async function command<T>(
   spec: Pick<AnsweringSpec<T>, 'answer'>,
   options: Readonly<Record<string, unknown>>,
   line: (report: T) => string,
-): Promise<Told> {
+): Promise<StepEnd> {
   const { input, deps } = day
   const { config, data, verbose } = input.options
   const own: Deps = {
@@ -166,7 +171,7 @@ async function command<T>(
   return { ...told, report }
 }
 
-async function viewed(day: Day): Promise<Told> {
+async function viewed(day: Day): Promise<StepEnd> {
   const { context, deps } = day
   const { settings, catalogue } = context
   return await attempt(day, async () => {
@@ -177,7 +182,7 @@ async function viewed(day: Day): Promise<Told> {
   })
 }
 
-async function merged(day: Day): Promise<Told> {
+async function merged(day: Day): Promise<StepEnd> {
   const { context, deps, dry } = day
   const root = context.settings.data
   if (dry) return await attempt(day, async () => dueNow(root))
@@ -196,14 +201,14 @@ async function merged(day: Day): Promise<Told> {
   })
 }
 
-async function dueNow(root: string): Promise<Told> {
+async function dueNow(root: string): Promise<StepEnd> {
   using ledger = await Ledger.openToRead(root)
   const due = dueMerges(ledger)
   return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${number(due)} partitions`, report: null }
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */
-async function attempt({ deps, context }: Day, work: () => Promise<Told>): Promise<Told> {
+async function attempt({ deps, context }: Day, work: () => Promise<StepEnd>): Promise<StepEnd> {
   try {
     return await work()
   } catch (thrown) {

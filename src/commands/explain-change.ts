@@ -87,10 +87,10 @@ const most = 20
 
 function pointLine({ metric, asset, interval, currency, exchange, network, t, from, to }: ChangedPoint): string {
   const series = [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
-  const told = (point: ChangedPoint['from']): string =>
+  const pointText = (point: ChangedPoint['from']): string =>
     point === null ? 'not there' : `${point.o ?? String(point.v)} known ${point.available_at} (${point.basis})`
   const came = (to ?? from)?.observed_at ?? ''
-  return `  ${series} t=${t}: ${told(from)} -> ${told(to)}, came ${came}`
+  return `  ${series} t=${t}: ${pointText(from)} -> ${pointText(to)}, came ${came}`
 }
 
 function recordLine({ table, id, what, at, fields }: ChangedRecord): string {

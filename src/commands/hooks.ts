@@ -17,7 +17,7 @@ export interface OpenHooks {
   /** Says what differs upstream or is stale since whoever looked last. */
   readonly look: () => void
   /** When all of them have ended. */
-  readonly settled: () => Promise<void>
+  readonly idle: () => Promise<void>
 }
 
 /** So many may wait for their turn. */
@@ -41,27 +41,27 @@ export async function openHooks(
   const keys = givenKeys(deps.env)
   const env = environmentOf(deps.env, keys, data)
   const before = (await alarmsNow(context, deps))?.violations ?? []
-  const told = (words: string): void => say(redact(words, keys))
+  const complain = (words: string): void => say(redact(words, keys))
   let line = Promise.resolve()
   let [waiting, looks, givenUp] = [0, false, false]
   const call: Fire = async (name, facts, at = nowOf(deps)) => {
     const command = hooks.commands[name]
     if (command === undefined) return
-    if (givenUp) return told(`${name}: left out`)
+    if (givenUp) return complain(`${name}: left out`)
     const { version = 0, synthetic = false } = (await alarmsNow(context, deps)) ?? {}
     const text = JSON.stringify({ hook: name, at, data, synthetic, version, command: job, ...facts })
     const how = { command, folder: hooks.folder, env, limit: hooks.limit, signal: deps.signal }
     const words = await runHook(how, `${redact(text, keys)}\n`)
-    if (words !== null) told(`${name}: ${words}`)
+    if (words !== null) complain(`${name}: ${words}`)
     // Whoever was told to stop waits for one that hangs, not for several.
     givenUp ||= words !== null && deps.signal.aborted
   }
   const queue = (work: () => Promise<void>): void => {
-    line = line.then(work).catch((error: unknown) => told(error instanceof Error ? error.message : String(error)))
+    line = line.then(work).catch((error: unknown) => complain(error instanceof Error ? error.message : String(error)))
   }
   return {
     done: (facts) => {
-      if (waiting >= mostWaiting) return told(`on_done: left out, ${waiting} are waiting`)
+      if (waiting >= mostWaiting) return complain(`on_done: left out, ${waiting} are waiting`)
       waiting++
       const at = nowOf(deps)
       queue(async () => {
@@ -77,7 +77,7 @@ export async function openHooks(
         await tellNews(context, deps, before, call)
       })
     },
-    settled: async () => await line,
+    idle: async () => await line,
   }
 }
 
@@ -132,7 +132,7 @@ export async function withHooks<T>(
     if (exit_code === 2 || exit_code === 7) return
     hooks.look()
     hooks.done({ exit_code, error, report })
-    await hooks.settled()
+    await hooks.idle()
   }
   let value: T
   try {

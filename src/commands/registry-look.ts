@@ -141,7 +141,7 @@ async function heldLake(root: string): Promise<Ledger | null> {
   return isBegun(root) ? await Ledger.openToRead(root) : null
 }
 
-const told = {
+const markWords = {
   same: 'the same on both sides',
   differs: 'differs',
   only_held: 'only in the lake',
@@ -161,7 +161,7 @@ function recordText({ address, mark, differences, held, offered }: Got): string 
   const rows = names.map((name) =>
     line(differences.includes(name) ? '*' : ' ', name, textOf(held?.[name]), textOf(offered?.[name])),
   )
-  const what = mark === 'differs' ? `differs in ${differences.length} of ${names.length} members` : told[mark]
+  const what = mark === 'differs' ? `differs in ${differences.length} of ${names.length} members` : markWords[mark]
   return `${[cut(`${address}: ${what}`, width), line(' ', 'member', 'held', 'provider now'), ...rows].join('\n')}\n`
 }
 
@@ -169,7 +169,7 @@ function listText({ address, counts, records }: ListGot): string {
   const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
   const some = Object.entries(counts).filter(([, count]) => count > 0)
   const lines = records.map(({ id, mark, differences }) => {
-    const what = mark === 'differs' ? `differs in ${differences.join(', ')}` : told[mark]
+    const what = mark === 'differs' ? `differs in ${differences.join(', ')}` : markWords[mark]
     return cut(`${signs[mark]} ${cut(id, first).padEnd(first)}  ${what}`, width)
   })
   const counted = some.map(([name, count]) => `${number(count)} ${name.replaceAll('_', ' ')}`).join(', ')

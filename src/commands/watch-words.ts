@@ -6,15 +6,15 @@ import { number } from './print.ts'
 import type { Deps } from './spec.ts'
 
 /** What a watch says: what happens, and hooks that failed. */
-export type Told = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
+export type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
 
 /** Each event as a line of JSON. */
-export function jsonLines(deps: Deps): (event: Told) => void {
+export function jsonLines(deps: Deps): (event: WatchNews) => void {
   return (event) => deps.stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(deps.env))}\n`)
 }
 
 /** An event under the names that scripts rely on, its instants as text. */
-export function plainly(event: Told): object {
+export function plainly(event: WatchNews): object {
   const plain = Object.entries(event).map(([key, value]): [string, unknown] => [
     key,
     instants.has(key) && typeof value === 'number' ? formatInstant(value) : value,
@@ -25,14 +25,14 @@ export function plainly(event: Told): object {
 const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
 
 /** Each event as a line for people. */
-export function lines(deps: Deps): (event: Told) => void {
+export function lines(deps: Deps): (event: WatchNews) => void {
   return (event) => {
     const [part, words] = wordsOf(event)
     deps.stdout(redact(`${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}\n`, givenKeys(deps.env)))
   }
 }
 
-function wordsOf(event: Told): readonly [part: string, words: string] {
+function wordsOf(event: WatchNews): readonly [part: string, words: string] {
   switch (event.kind) {
     case 'metrics': {
       const { series, brought, requests, version, next, error } = event

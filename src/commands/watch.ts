@@ -20,7 +20,7 @@ import { type CommandSpec, type Deps, flagOption, type Input, textOption } from 
 import { jsonLines, lines, plainly } from './watch-words.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap, webOf } from './world.ts'
 
-const told: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'])
+const otherwiseTold: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'])
 
 /** `watch`: keeps the lake fresh. */
 export const watchCommand: CommandSpec = {
@@ -29,7 +29,7 @@ export const watchCommand: CommandSpec = {
   summary: 'Keep the lake fresh: ask each series when its next point is due, the registry hourly, until stopped.',
   asks: true,
   options: [
-    ...selectionOptions.filter(({ flags }) => !told.has(flags)),
+    ...selectionOptions.filter(({ flags }) => !otherwiseTold.has(flags)),
     { flags: '--credits-per-day N', about: 'spend at most so many credits a UTC day, other jobs included' },
     { flags: '--reserve N', about: 'of these, leave so many to other jobs' },
     { flags: '--publish DEST', about: 'bring published tables up to date when idle, hourly at most' },
@@ -71,7 +71,7 @@ spread over the day. docs/watch.md has the rest.`,
     const world = { now: deps.now, sleep: deps.sleep, signal: deps.signal, log }
     const heard = hooks === null ? world : hooked(world, hooks, version)
     const code = await watch({ weekStart, price, creditsPerDay }, jobs, heard)
-    await hooks?.settled()
+    await hooks?.idle()
     return code
   },
 }

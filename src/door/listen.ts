@@ -110,7 +110,7 @@ export async function listen(
     await once(server, 'listening')
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    const got = told[code ?? ''] ?? code ?? String(cause)
+    const got = portRefusals[code ?? ''] ?? code ?? String(cause)
     throw usage(`--listen ${host}:${port}`, { expected: 'a free port of an address of this machine', got, cause })
   }
   const address = server.address()
@@ -119,7 +119,7 @@ export async function listen(
   return { url, [Symbol.asyncDispose]: async () => await close(server) }
 }
 
-const told: Readonly<Record<string, string>> = {
+const portRefusals: Readonly<Record<string, string>> = {
   EADDRINUSE: 'a port in use',
   EADDRNOTAVAIL: 'an address of another',
   ENOTFOUND: 'a name that nobody knows',

@@ -43,14 +43,14 @@ const askedPanel = z.strictObject({ ...panelShape, ...knowledgeShape, format, ex
 
 /** Queries, panels and the catalogue's metrics over HTTP; an answer begins when it is whole, so that no half one is sent. */
 export function pathsOf(input: PathsInput): Shows {
-  const told = (answer: (asked: Asked) => Promise<Shown>) => async (asked: Asked) =>
+  const orRefusal = (answer: (asked: Asked) => Promise<Shown>) => async (asked: Asked) =>
     await answer(asked).catch((error: unknown) => refusalOf(error))
   return {
-    '/query': told(async (asked) => {
+    '/query': orRefusal(async (asked) => {
       const { sql, format, ...rest } = readAsked(queryShape, await given(asked))
       return await shown(input, { knowledge: knowledgeOf(rest), sql }, formOf(asked, format), asked.gone)
     }),
-    '/panel': told(async (asked) => {
+    '/panel': orRefusal(async (asked) => {
       const read = readAsked(askedPanel, await given(asked))
       const { format, explain, as_of, observed_as_of, backfill, registry_backfill, ...rest } = read
       const panel = panelOf(rest)
@@ -61,7 +61,7 @@ export function pathsOf(input: PathsInput): Shows {
       const knowledge = knowledgeOf({ as_of, observed_as_of, backfill, registry_backfill })
       return await shown(input, { knowledge, panel }, formOf(asked, format), asked.gone)
     }),
-    '/metrics': told(async (asked) => {
+    '/metrics': orRefusal(async (asked) => {
       const { format: named } = readAsked(z.strictObject({ format }), Object.fromEntries(asked.query))
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
       return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, named), asked.gone)

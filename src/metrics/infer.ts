@@ -57,8 +57,8 @@ export async function inferIntervals(
 /** The same request in terms of another interval. */
 function onGridOf(ask: Ask, interval: Interval, known: Instant, weekStart: Weekday): Ask {
   if (interval === ask.interval) return ask
-  const { settled } = horizonOf(ask.endpoint, interval, known, weekStart)
+  const { final } = horizonOf(ask.endpoint, interval, known, weekStart)
   const since = ceil(ask.settles.since, interval, weekStart)
-  const until = Math.max(since, Math.min(ceil(ask.settles.until, interval, weekStart), settled))
+  const until = Math.max(since, Math.min(ceil(ask.settles.until, interval, weekStart), final))
   return { ...ask, interval, settles: { since, until } }
 }

@@ -118,7 +118,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     horizons.set(key, horizon)
     const range = {
       since: ceil(want.since ?? historyStart, interval, limits.weekStart),
-      until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.settled),
+      until: Math.min(want.until === null ? Infinity : ceil(want.until, interval, limits.weekStart), horizon.final),
     }
     if (range.since >= range.until) continue
     const { series, endpoint } = want
@@ -162,9 +162,9 @@ interface Line {
 
 /** How many new points a request should bring: those that no answer has told of, or that are still awaited. */
 function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
-  const told = (known?.answers ?? []).filter(({ state, reason }) => state !== 'failed' && reason !== 'awaiting')
+  const decided = (known?.answers ?? []).filter(({ state, reason }) => state !== 'failed' && reason !== 'awaiting')
   let points = 0
-  for (const { since, until } of minus([settles], told)) points += count(since, until, interval)
+  for (const { since, until } of minus([settles], decided)) points += count(since, until, interval)
   return points
 }
 
@@ -199,7 +199,7 @@ function refusalOf(
 
 /** `settled`: end of the newest interval whose availability instant has passed; `complete`: of the newest that has ended. */
 interface Horizon {
-  readonly settled: Instant
+  readonly final: Instant
   readonly complete: Instant
 }
 
@@ -212,9 +212,9 @@ export function horizonOf(
 ): Horizon {
   const rules = endpoint.rules[interval]
   const complete = floor(now, interval, weekStart)
-  let settled = complete
-  while (availableAt(rules, step(settled, interval, -1), interval) > now) settled = step(settled, interval, -1)
-  return { settled, complete }
+  let final = complete
+  while (availableAt(rules, step(final, interval, -1), interval) > now) final = step(final, interval, -1)
+  return { final, complete }
 }
 
 /** The same with no lag but a stated one. */
@@ -345,7 +345,7 @@ function widen({ want, known, interval, horizon, limits }: Line, settles: Window
   const before = union(stored).find((covered) => covered.until >= settles.since)
   const since =
     before === undefined ? settles.since : Math.max(step(settles.since, interval, -overlapPoints), before.since)
-  const until = settles.until === horizon.settled ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
+  const until = settles.until === horizon.final ? Math.min(want.until ?? Infinity, horizon.complete) : settles.until
   return { since, until: Math.max(settles.until, ceil(until, interval, limits.weekStart)) }
 }
 

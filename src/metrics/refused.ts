@@ -60,8 +60,8 @@ export function isRecent({ window, interval }: Ask, now: Instant): boolean {
 
 /** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
 export function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
-  const { settled } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
-  const window = { since: step(settled, ask.interval, -probePoints), until: settled }
-  // It settles what it brings; what it is refused is settled by the window that it was asked for.
+  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
+  const window = { since: step(final, ask.interval, -probePoints), until: final }
+  // It settles what it brings; what it is refused is final by the window that it was asked for.
   return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
 }

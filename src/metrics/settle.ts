@@ -20,8 +20,8 @@ export function knownAt(local: Instant, date: Instant | null): Instant {
 
 /** What an answer settles of its range: nothing that was not due when it was made. */
 function dueOf(ask: Ask, { at, weekStart }: Asked): Window {
-  const { settled } = horizonOf(ask.endpoint, ask.interval, at, weekStart)
-  return { since: ask.settles.since, until: Math.min(ask.settles.until, settled) }
+  const { final } = horizonOf(ask.endpoint, ask.interval, at, weekStart)
+  return { since: ask.settles.since, until: Math.min(ask.settles.until, final) }
 }
 
 /** The one row of an answer that brought no points at all: nothing there, not allowed, or not understood. */
@@ -41,7 +41,7 @@ export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null
   const due = dueOf(ask, asked)
   const ended = floor(asked.at, ask.interval, asked.weekStart)
   const reached = body.last === null ? due.until : Math.max(due.until, Math.min(ended, end(body.last, ask.interval)))
-  // A point that the overlap brought fills a gap that lies before what was to be settled.
+  // A point that the overlap brought fills a gap that lies before what was to be final.
   const range = { since: Math.min(due.since, body.addedFirst ?? Infinity), until: reached }
   if (range.since >= range.until) return []
   const missing = intersect([range], body.missing)

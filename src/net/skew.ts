@@ -29,7 +29,7 @@ export interface SkewWatch {
 }
 
 /** The head of an answer and what came of it. */
-interface Told {
+interface Replied {
   readonly headers: Headers
   readonly outcome: Outcome
 }
@@ -39,7 +39,7 @@ interface Told {
  * an hour off: the first answer to show it ends the run, unless the data are synthetic. Once one was right, a later
  * one is a stale copy, which settles no more than it knew.
  */
-export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T extends Told>(reply: T) => T {
+export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T extends Replied>(reply: T) => T {
   let judged = false
   let told = false
   return (reply) => {
@@ -56,12 +56,12 @@ export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T 
   }
 }
 
-function callsItselfSandbox({ outcome }: Told): boolean {
+function callsItselfSandbox({ outcome }: Replied): boolean {
   return 'sandbox' in outcome && outcome.sandbox !== null
 }
 
 /** The clocks in an answer's head against the local one; null where it shows none. */
-function skewOf({ headers, outcome }: Told, wallAhead: number): Skew | null {
+function skewOf({ headers, outcome }: Replied, wallAhead: number): Skew | null {
   const date = dateOf(headers)
   // The head was read before the body, which may have taken long.
   if (date === null || !('at' in outcome)) return null

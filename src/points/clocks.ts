@@ -14,7 +14,7 @@ export async function findClocks(session: Engine, ordered: readonly Ordered[]): 
   const findings: Finding[] = []
   const mistaken = new Set<number>()
   let early = 0
-  const told = (position: number, t: number, kind: string, detail: Json): void => {
+  const note = (position: number, t: number, kind: string, detail: Json): void => {
     const { body, part } = bodyAt(ordered, position)
     findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
   }
@@ -24,7 +24,7 @@ export async function findClocks(session: Engine, ordered: readonly Ordered[]): 
     if (contradictsConvention(clocks, part)) {
       mistaken.add(position)
       const { told: points, low: lowest, high: highest } = clocks
-      told(position, clocks.first, 'convention', { timestamp: part.timestamp, points, lowest, highest })
+      note(position, clocks.first, 'convention', { timestamp: part.timestamp, points, lowest, highest })
     } else early += clocks.early
   }
   if (early === 0) return findings
@@ -33,7 +33,7 @@ export async function findClocks(session: Engine, ordered: readonly Ordered[]): 
     statement('findings'),
   ))
     if (!mistaken.has(body))
-      told(body, t, beforeEnd ? 'before_end' : 'before_stated', { computed_at: computed, end: close, floor })
+      note(body, t, beforeEnd ? 'before_end' : 'before_stated', { computed_at: computed, end: close, floor })
   return findings
 }
 

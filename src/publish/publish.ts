@@ -107,10 +107,10 @@ async function published(
     const next = await publishTable(writing, table, state, at, mended)
     if (!next) continue
     states.set(table.name, next.state)
-    done[table.name] = told(next.state, next.change)
+    done[table.name] = publishedChange(next.state, next.change)
   }
-  const told_versions = await publishVersions(writing, states, at)
-  if (told_versions) done[versionsTable] = told(told_versions.state, told_versions.change)
+  const versionsChanged = await publishVersions(writing, states, at)
+  if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
   await publishTexts(to)
   return { destination: to.uri, lake, version, tables: done }
 }
@@ -162,7 +162,7 @@ function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]
   return state.metaData?.schemaString === schemaString(columns)
 }
 
-function told(state: TableState, { add, leave }: Change): PublishedChange {
+function publishedChange(state: TableState, { add, leave }: Change): PublishedChange {
   const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
 }

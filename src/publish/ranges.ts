@@ -31,8 +31,8 @@ export const beginning: Mark = { version: 0, at: 0 }
 
 /** A piece as the log tells it beside its file. */
 export function tagsOf({ since, until, group }: Piece): Texts {
-  const told = ({ version, at }: Mark): string => `${version}@${at}`
-  return { since: told(since), until: told(until), ...(group !== null && { group }) }
+  const markText = ({ version, at }: Mark): string => `${version}@${at}`
+  return { since: markText(since), until: markText(until), ...(group !== null && { group }) }
 }
 
 /** The piece that the log tells of; undefined where it tells none. */

@@ -62,7 +62,7 @@ export function askS3(text: string, web: Web): Asking {
   const ask: Asking['ask'] = async (doing, call) =>
     await persist(doing, async () => {
       const got = await once(call)
-      const done = settled(got)
+      const done = lastingAnswer(got)
       return done ? { done } : { again: got }
     })
   return { settings, once, persist, ask, refuse }
@@ -74,7 +74,7 @@ async function connect(text: string, web: Web): Promise<{ settings: S3Settings; 
 }
 
 /** The answer that the same request would get again; undefined where it may fare better later. */
-export function settled(got: Exchanged): Refused | undefined {
+export function lastingAnswer(got: Exchanged): Refused | undefined {
   if (got.kind === 'fault' || [408, 429].includes(got.status)) return undefined
   if (got.status >= 500) return [501, 505, 507].includes(got.status) ? got : undefined
   const passing = ['RequestTimeout', 'SlowDown', 'ConditionalRequestConflict', 'OperationAborted']

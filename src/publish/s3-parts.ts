@@ -1,5 +1,5 @@
 import { header } from '../net/limits.ts'
-import { type Asking, settled } from './s3-ask.ts'
+import { type Asking, lastingAnswer } from './s3-ask.ts'
 import { codeIn, type Refused, tag } from './s3-refusal.ts'
 
 /** More parts than this no object may have. */
@@ -48,7 +48,7 @@ async function complete(
   const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)
   await asking.persist(doing, async () => {
     const got = await asking.once({ method: 'POST', path, query: { uploadId }, body })
-    const answer = settled(got)
+    const answer = lastingAnswer(got)
     if (!answer) return { again: got }
     // S3 begins its answer before it knows how the step ends.
     if (answer.status === 200 && tag(answer.body.toString(), 'ETag') !== undefined) return { done: undefined }

@@ -3,7 +3,7 @@ import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
 import type { Destination, Published, Web } from './destination.ts'
 import { onTheWay } from './folder.ts'
-import { type Asking, askS3, settled } from './s3-ask.ts'
+import { type Asking, askS3, lastingAnswer } from './s3-ask.ts'
 import { putParts } from './s3-parts.ts'
 import { codeIn, type Refused, tag } from './s3-refusal.ts'
 import { parseS3 } from './s3-settings.ts'
@@ -80,13 +80,13 @@ async function createOnce(asking: Asking, path: string, body: Buffer, bare = fal
   let unsure = false
   return await asking.persist('writing to', async () => {
     const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
-    const answer = settled(got)
+    const answer = lastingAnswer(got)
     if (answer?.status === 200) return { done: 'created' }
     const taken = answer?.status === 412
     if (answer && !taken) throw await asking.refuse(answer, 'writing to')
     if (taken && (!unsure || bare)) return { done: 'exists' }
     unsure = true
-    const there = settled(await asking.once({ method: 'GET', path }))
+    const there = lastingAnswer(await asking.once({ method: 'GET', path }))
     if (!there || isMissing(there)) return { again: got }
     if (there.status !== 200) throw await asking.refuse(there, 'reading')
     return { done: there.body.equals(body) ? 'created' : 'exists' }

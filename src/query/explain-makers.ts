@@ -122,7 +122,7 @@ async function narrowedTo(mixed: Standpoint, tables: readonly Table[], between: 
   }
   if (all.length === 0 || !(await does(all)) || (await does([]))) return undefined
   const { part, minimal } = await narrowest(all, does, between.tries)
-  return { ...(await told(mixed.engine, part)), minimal }
+  return { ...(await madeBy(mixed.engine, part)), minimal }
 }
 
 /** Whole assets, metrics and instants are left out before single points: what makes a row often belongs together. */
@@ -265,7 +265,7 @@ async function choose(engine: Engine, tables: readonly Table[], part: readonly I
   }
 }
 
-async function told(engine: Engine, part: readonly Item[]): Promise<Makers> {
+async function madeBy(engine: Engine, part: readonly Item[]): Promise<Makers> {
   const points: ChangedPoint[] = []
   const records: ChangedRecord[] = []
   for (const { table, n } of part)

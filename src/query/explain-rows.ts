@@ -33,7 +33,7 @@ export async function firstRow(before: Outcome, after: Outcome): Promise<FirstRo
   if (found === undefined) return undefined
   const { was, now } = found
   const at = was && now ? names.findIndex((_, n) => was[n] !== now[n]) : -1
-  const told = (line: Line | null): string | null =>
+  const differingText = (line: Line | null): string | null =>
     line === null
       ? null
       : at === -1
@@ -42,8 +42,8 @@ export async function firstRow(before: Outcome, after: Outcome): Promise<FirstRo
   return {
     row: Number(found.place),
     column: names[at] ?? null,
-    from: told(was),
-    to: told(now),
+    from: differingText(was),
+    to: differingText(now),
     lines: { before: was, after: now },
   }
 }

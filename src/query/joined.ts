@@ -24,7 +24,7 @@ export interface Calendar {
   readonly assets?: readonly string[]
 }
 
-const told = ['t', 'available_at', 'v', 'o', 'age']
+const joinedColumns = ['t', 'available_at', 'v', 'o', 'age']
 
 /** What a join asks, as a panel of one metric would say it. */
 export function joinSpec({ metric, ...rest }: Join): PanelSpec {
@@ -37,7 +37,7 @@ export function joinSql(spec: PanelSpec, n: number | undefined, table: string): 
   if (!isInterval(interval)) throw usage('interval', { expected: intervals.join(', '), got: JSON.stringify(interval) })
   if (n !== undefined && (!Number.isInteger(n) || n < 1))
     throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })
-  const added = n === undefined ? told : [...told, 'place']
+  const added = n === undefined ? joinedColumns : [...joinedColumns, 'place']
   if (decisions.kind === 'list') refuseAdded('decisions', Object.keys(decisions.types), added)
   const numbers = n === undefined ? [] : [String(n)]
   const given = ['asked', quote(metrics[0] ?? ''), quote(interval), ...numbers, ...optionsSql(spec)].join(', ')

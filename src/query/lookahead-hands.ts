@@ -56,13 +56,13 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
   const expected = await wholeDigests(probe, runs)
   const other = new Set<number>()
   let next = 0
-  const work = async (session: Engine): Promise<void> => {
+  const takeRuns = async (session: Engine): Promise<void> => {
     for (let n = next++; n < runs.length; n = next++) {
       if ((await digestIn(session, probe, runs[n] as Run)) !== expected.get(n)) other.add(n)
       onRun()
     }
   }
-  await Promise.all(workers(subject).map(work))
+  await Promise.all(workers(subject).map(takeRuns))
   return runs.filter((_, n) => other.has(n))
 }
 

@@ -73,16 +73,16 @@ async function seriesRead({ session, text }: Subject): Promise<string | undefine
 function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly string[])[] {
   const facts = step['extra_info'] as { readonly [fact: string]: unknown } | null | undefined
   if (facts?.['Function'] !== 'READ_PARQUET') return []
-  const told = (fact: string): readonly string[] => {
+  const textsOf = (fact: string): readonly string[] => {
     const value = facts[fact]
     return Array.isArray(value) ? value.map(String) : typeof value === 'string' && value !== '' ? [value] : []
   }
-  if (told('Projections').some((column) => !pointColumns.has(column))) return []
+  if (textsOf('Projections').some((column) => !pointColumns.has(column))) return []
   // Of a partition the plan tells by which files it chose; the name of its column is a word of SQL.
-  const files = told('File Filters').flatMap((all) => [...all.matchAll(/\(interval = ('\w+')\)/g)])
+  const files = textsOf('File Filters').flatMap((all) => [...all.matchAll(/\(interval = ('\w+')\)/g)])
   return [
     [
-      ...told('Filters').map((filter) => filter.replace(/^optional: /, '').replace(/^interval\b/, '"interval"')),
+      ...textsOf('Filters').map((filter) => filter.replace(/^optional: /, '').replace(/^interval\b/, '"interval"')),
       ...files.map(([, name = '']) => `"interval"=${name}`),
     ],
   ]

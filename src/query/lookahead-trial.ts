@@ -120,7 +120,7 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   if (every === 0 || trial.stories.length > 0) return new Set()
   for (let run = 0; run < every; run++) {
     await whereItRuns(trial, async () => runHoles(trial, { every, run, world: hiddenWorld }))
-    told(trial)
+    countRun(trial)
   }
   for (const suspect of await suspectStates(session, states.count, Math.max(0, input.cutoffs - trial.runs)))
     if (trial.stories.length === 0) await cutAt(trial, [suspect])
@@ -146,7 +146,7 @@ async function judge(trial: Trial, rows: number, notes: readonly string[], chanc
   return { verdict: 'clean', reason: null, ...ran, depends_on: [], notes: said }
 }
 
-function told(trial: Trial): void {
+function countRun(trial: Trial): void {
   trial.runs++
   trial.input.onCutoff?.(trial.runs, trial.input.cutoffs)
 }
@@ -164,7 +164,7 @@ async function holesFor(trial: Trial, { count, polls }: States): Promise<number>
   await whereItRuns(trial, async () => {
     memory = await measureMemory(trial, count, hiddenWorld)
   })
-  told(trial)
+  countRun(trial)
   await prepareHoles(trial)
   return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, Math.min(32, Math.ceil(input.cutoffs / 3))))
 }
@@ -187,7 +187,7 @@ const mostLooked = 8
 
 async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<void> {
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: cutWorld(cutoff) }))
-  const other = await otherRuns(trial, runs, () => told(trial))
+  const other = await otherRuns(trial, runs, () => countRun(trial))
   for (const { cutoff, world } of spread(other, mostLooked)) await runAt(trial, cutoff, world, 'cut')
 }
 

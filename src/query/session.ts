@@ -125,12 +125,12 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
 }
 
 /** What came of an answer, in words, and whether it is one to wonder about. */
-interface Told {
+interface Ended {
   readonly told: string
   readonly doubtful: boolean
 }
 
-async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<Told> {
+async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<Ended> {
   const name = state.out ?? ''
   state.out = undefined
   const target = outFile(name, state.folder)
@@ -139,7 +139,7 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<
   return { told: `${counted(rows)} to ${name}`, doubtful: isDoubtful(rows, empty) }
 }
 
-async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Told> {
+async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Ended> {
   if (state.format === 'arrow' || state.format === 'parquet') {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
@@ -150,7 +150,13 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
 }
 
 /** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
-async function toScreen(state: SessionState, desk: Desk, deps: SessionDeps, ready: Ready, run: RunDeps): Promise<Told> {
+async function toScreen(
+  state: SessionState,
+  desk: Desk,
+  deps: SessionDeps,
+  ready: Ready,
+  run: RunDeps,
+): Promise<Ended> {
   let rows = 0
   let doubtful = false
   let room = deps.size().height - 1

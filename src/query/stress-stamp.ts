@@ -52,21 +52,21 @@ const types = {
   share: 'DOUBLE',
 } as const
 
-type Told = Readonly<Partial<Record<keyof typeof types, string | number | boolean | null>>>
+type StampedRun = Readonly<Partial<Record<keyof typeof types, string | number | boolean | null>>>
 
 /** An outcome as rows: the lake as it is, each run, each metric alone, and the verdict, in this order. */
 function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }: Stressed): string {
-  const told: Told[] = [
+  const told: StampedRun[] = [
     { kind: 'as it is', rows, figure },
     ...runs,
     ...metrics.map(({ metric: name, ...share }) => ({ kind: 'metric', name, ...share })),
     { kind: 'bears', name: 'seconds', figure: borne },
     { kind: 'verdict', name: verdict },
   ]
-  const cell = (value: Told[keyof Told], type: string): string =>
+  const cell = (value: StampedRun[keyof StampedRun], type: string): string =>
     `CAST(${value === null || value === undefined ? 'NULL' : quote(String(value))} AS ${type})`
   const lines = told.map((one, place) => {
-    const cells = Object.entries(types).map(([name, type]) => cell(one[name as keyof Told], type))
+    const cells = Object.entries(types).map(([name, type]) => cell(one[name as keyof StampedRun], type))
     return `(${[place, ...cells].join(', ')})`
   })
   const names = Object.keys(types).join(', ')

@@ -7,17 +7,17 @@ import { type Incoming, readRecord } from './record.ts'
 import { type Check, listAddress, type ListCheck, type Seen } from './verify-plan.ts'
 
 /** What an address says now; `unchanged` where that is what it said when it was last found as held. */
-export interface Told<T> {
-  readonly kind: 'told'
+export interface SaidNow<T> {
+  readonly kind: 'said'
   readonly value: T | 'unchanged'
   readonly etag: string | null
 }
 
 /** What a record's own address says; null: nothing is there. */
-export type OwnTold = Told<Incoming | null> | Stopped
+export type OwnNow = SaidNow<Incoming | null> | Stopped
 
 /** What a list shows, by id; `refused` where the provider does not take that filter or its value. */
-export type ListTold = Told<ReadonlyMap<string, Incoming>> | { readonly kind: 'refused' } | Stopped
+export type ListNow = SaidNow<ReadonlyMap<string, Incoming>> | { readonly kind: 'refused' } | Stopped
 
 /** A check, and what addresses said when they were last found as held. */
 interface Known {
@@ -40,16 +40,16 @@ export async function askOwn(
   asking: RegistryAsking,
   { resource, id }: { readonly resource: Resource; readonly id: string },
   known?: Known,
-): Promise<OwnTold> {
+): Promise<OwnNow> {
   const ask = detailAsk(resource.path, id)
   const got = await askRegistry(tagged(asking, known), ask, (bytes) => readDetail(bytes, resource))
   if (got.kind === 'stopped') return got
-  if (got.kind === 'gone') return { kind: 'told', value: null, etag: null }
-  if (got.kind === 'unchanged') return { kind: 'told', value: 'unchanged', etag: got.etag }
+  if (got.kind === 'gone') return { kind: 'said', value: null, etag: null }
+  if (got.kind === 'unchanged') return { kind: 'said', value: 'unchanged', etag: got.etag }
   if (got.kind !== 'read') return stop('failed', `${resource.path}/${id}: ${got.words}`)
   const { value, raw } = got
   if (value.id !== id) return stop('failed', `${resource.path}/${id}: a record with the id ${value.id}`)
-  return { kind: 'told', value, etag: raw.etag }
+  return { kind: 'said', value, etag: raw.etag }
 }
 
 /** Reads a whole list; only one of a single page can be known by its tag. */
@@ -58,17 +58,17 @@ export async function askList(
   check: Pick<ListCheck, 'resource' | 'filters'>,
   pageLimit: number,
   known?: Known,
-): Promise<ListTold> {
+): Promise<ListNow> {
   const { resource, filters } = check
   const ask = listAsk(resource.path, null, pageLimit, filters)
   const first = await askRegistry(tagged(asking, known), ask, (bytes) => readList(bytes, resource))
   if (first.kind === 'stopped') return first
   if (first.kind === 'refused') return { kind: 'refused' }
-  if (first.kind === 'unchanged') return { kind: 'told', value: 'unchanged', etag: first.etag }
+  if (first.kind === 'unchanged') return { kind: 'said', value: 'unchanged', etag: first.etag }
   if (first.kind !== 'read') return stop('failed', `${listAddress(resource, filters)}: ${first.words}`)
   const read = await readPages(tagged(asking), { resource, filters, pageLimit }, roomOf(asking), first)
   if (read.kind === 'stopped') return read
   const shown = read.records.map((record) => readRecord(resource, record))
   const etag = read.raws.length === 1 ? first.raw.etag : null
-  return { kind: 'told', value: new Map(shown.map((incoming) => [incoming.id, incoming])), etag }
+  return { kind: 'said', value: new Map(shown.map((incoming) => [incoming.id, incoming])), etag }
 }

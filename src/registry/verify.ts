@@ -29,7 +29,7 @@ export interface RegistryVerifyInput extends RegistryInput {
   readonly budget: number | null
 }
 
-/** So many checks are settled and remembered together. */
+/** So many checks are judged and remembered together. */
 const portion = 100
 /** So many addresses in a row without a usable answer end the run. */
 const mostFailures = 5
@@ -53,7 +53,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
     await run.begin(plan, () => {
       return { requests: connection.sent(), checks: course.verified, findings: course.findings.size }
     })
-    const stopped = await work({ run, comparing, course }, chosen.checks)
+    const stopped = await askInPortions({ run, comparing, course }, chosen.checks)
     const { verified, results, failures } = course
     const failed = failures.length
     const left = chosen.checks.length - verified - failed
@@ -120,7 +120,7 @@ interface Verifying {
   readonly course: Course
 }
 
-async function work(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
+async function askInPortions(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
   const { run, course } = verifying
   if (!isUsable(run, course.feed.cursor)) return needsSync('the cursor of the feed cannot be sent back')
   for (let n = 0; n < checks.length; n += portion) {
@@ -145,9 +145,9 @@ interface Asked {
 async function workPortion(verifying: Verifying, checks: readonly Check[]): Promise<Stopped | null> {
   const { course } = verifying
   const asked = await askAll(verifying, checks)
-  const settled = asked.stopped === null ? await settle(verifying, asked.suspects) : null
-  const stopped = asked.stopped ?? (settled?.kind === 'stopped' ? settled : null)
-  const found = settled?.kind === 'settled' ? settled : { found: [], sound: [], checks: 0 }
+  const judged = asked.stopped === null ? await judge(verifying, asked.suspects) : null
+  const stopped = asked.stopped ?? (judged?.kind === 'stopped' ? judged : null)
+  const found = judged?.kind === 'judged' ? judged : { found: [], sound: [], checks: 0 }
   await keep(verifying, [...asked.sound, ...asked.untold, ...found.sound], found.found)
   course.results.identical += asked.sound.length + found.sound.length
   course.results.untold += asked.untold.length
@@ -174,8 +174,8 @@ async function askAll({ comparing, course }: Verifying, checks: readonly Check[]
   return asked
 }
 
-interface Settled extends Pick<Asked, 'sound'> {
-  readonly kind: 'settled'
+interface Judged extends Pick<Asked, 'sound'> {
+  readonly kind: 'judged'
   readonly found: readonly Suspect[]
   /** How many checks came to an end here. */
   readonly checks: number
@@ -185,10 +185,10 @@ interface Settled extends Pick<Asked, 'sound'> {
  * Tells findings from what the lake has not heard yet: the feed is read on from where the lake stands, and what it has
  * news of is no finding. A real provider is given the time that its events take, then asked again.
  */
-async function settle(verifying: Verifying, suspects: readonly Suspect[]): Promise<Settled | Stopped> {
+async function judge(verifying: Verifying, suspects: readonly Suspect[]): Promise<Judged | Stopped> {
   const { run, course } = verifying
   const of = (all: readonly Suspect[]): Check[] => [...new Set(all.map(({ check }) => check))]
-  if (suspects.length === 0) return { kind: 'settled', found: [], sound: [], checks: 0 }
+  if (suspects.length === 0) return { kind: 'judged', found: [], sound: [], checks: 0 }
   const checks = of(suspects)
   const failures = course.failures.length
   let rest = await withoutNews(verifying, suspects)
@@ -205,9 +205,9 @@ async function settle(verifying: Verifying, suspects: readonly Suspect[]): Promi
     if ('kind' in rest) return rest
   }
   const failed = course.failures.length - failures
-  const settled = checks.length - sound.length - failed
-  course.results.pending += settled - of(rest).length
-  return { kind: 'settled', found: rest, sound, checks: settled }
+  const ended = checks.length - sound.length - failed
+  course.results.pending += ended - of(rest).length
+  return { kind: 'judged', found: rest, sound, checks: ended }
 }
 
 async function withoutNews(
@@ -262,7 +262,7 @@ async function keep({ run, course }: Verifying, sound: Asked['sound'], found: re
   }
 }
 
-/** Those of whose records the lake holds what it held when they were compared: a job beside this one may have settled others. */
+/** Those of whose records the lake holds what it held when they were compared: a job beside this one may have judged others. */
 async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Suspect[]): Promise<readonly Suspect[]> {
   if (found.length === 0) return found
   const names = [...new Set(found.map(({ resource }) => resource))]

@@ -63,7 +63,7 @@ export async function findingsIfReadable(ledger: Ledger): Promise<readonly Liste
 }
 
 /** What has been told and lasts. */
-export interface Told {
+export interface ToldAlarms {
   readonly violations: readonly string[]
   readonly stale: readonly string[]
 }
@@ -71,7 +71,7 @@ export interface Told {
 const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
 
 /** What was told of this lake, by whatever job; null where nothing ever was, or cannot be read. */
-async function readTold(root: string): Promise<Told | null> {
+async function readTold(root: string): Promise<ToldAlarms | null> {
   const text = await textOf(inLake(root, places.alarms))
   return (text === undefined ? undefined : toldShape.safeParse(jsonOf(text)).data) ?? null
 }
@@ -90,7 +90,7 @@ export async function newAlarms(
   const told = await readTold(root)
   const known = new Set(told?.violations ?? before.map(({ id }) => id))
   const lasting = new Set(told?.stale)
-  const now: Told = { violations: violations.map(({ id }) => id), stale: stale.map(nameOf) }
+  const now: ToldAlarms = { violations: violations.map(({ id }) => id), stale: stale.map(nameOf) }
   const file = inLake(root, places.alarms)
   const text = `${JSON.stringify(now)}\n`
   if (told === null || text !== `${JSON.stringify(told)}\n`) {

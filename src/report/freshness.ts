@@ -46,7 +46,7 @@ export function judgeSeries(
     const key = `${one.metric} ${interval}`
     const known = horizons.get(key)
     const horizon =
-      known ?? (endpoint ? horizonOf(endpoint, interval, now, weekStart).settled : floor(now, interval, weekStart))
+      known ?? (endpoint ? horizonOf(endpoint, interval, now, weekStart).final : floor(now, interval, weekStart))
     horizons.set(key, horizon)
     return judge(one, interval, coverage.get(one.id) ?? [], verified.get(one.id) ?? [], { endpoint, horizon, now })
   })

@@ -12,7 +12,7 @@ import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
 import { universeSteps, type UniverseStep } from '../registry/universe.ts'
 import { countFresh, type Judged, runFact, type StatusInput } from './status.ts'
 
-const told = z.union([
+const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
   z.object({ kind: z.literal('stress'), verdict: z.enum(['holds', 'falls', 'undecided']) }),
 ])
@@ -167,7 +167,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
 /** What its note says; those of an earlier program tell no verdict. */
 function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]): StampFact {
   const { rows, verdict } = z
-    .object({ rows: z.number().nullable().catch(null), verdict: told.nullable().catch(null) })
+    .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })
     .parse(detail)
   return { id, version, at: at / 1_000_000, file: path ?? id, rows, verdict }
 }

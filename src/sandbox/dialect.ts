@@ -156,7 +156,9 @@ function points(
     wished === null ? body : body.map((point) => ({ ...point, t: spelt(point.t, wished.interval, dialect) }))
   const asked = wished === null ? dated : dated.filter(({ t }) => t >= wished.since && t < wished.until)
   return asked.map(({ computed_at: at, ...point }) =>
-    typeof at !== 'number' || dialect.computed_at === 'none' ? point : { ...point, computed_at: told(at, dialect) },
+    typeof at !== 'number' || dialect.computed_at === 'none'
+      ? point
+      : { ...point, computed_at: computedAs(at, dialect) },
   )
 }
 
@@ -165,7 +167,7 @@ function spelt(t: Instant, interval: Interval, { timestamp, week }: Dialect): In
   return (timestamp === 'interval_end' ? end(t, interval) : t) - early
 }
 
-function told(at: number, { computed_at: form }: Dialect): number | string {
+function computedAs(at: number, { computed_at: form }: Dialect): number | string {
   return form === 'seconds' ? at : form === 'milliseconds' ? at * 1000 : formatInstant(Math.floor(at))
 }
 

@@ -41,14 +41,14 @@ function keepable(sorted: readonly Mergeable[]): number {
   return most
 }
 
-/** The files of a partition to be merged so that one is left; a single one only if it is not `settled` yet. */
+/** The files of a partition to be merged so that one is left; a single one only if it is not `merged` yet. */
 export function wholeMerge<T extends Mergeable>(
   files: readonly T[],
-  settled: (file: T) => boolean = () => true,
+  isMerged: (file: T) => boolean = () => true,
 ): readonly T[] {
   const sorted = mergeable(files)
   const [only] = sorted
-  return sorted.length === 1 && only !== undefined && settled(only) ? [] : sorted
+  return sorted.length === 1 && only !== undefined && isMerged(only) ? [] : sorted
 }
 
 function mergeable<T extends Mergeable>(files: readonly T[]): readonly T[] {

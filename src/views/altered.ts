@@ -18,11 +18,11 @@ export function alteredScript(script: string, points: string): string | undefine
   let altered = script
   let found = 0
   // As it stands in views, and inside the texts from which the joins make theirs.
-  for (const told of [(text: string): string => text, (text: string): string => quote(text).slice(1, -1)]) {
-    const parts = altered.split(told(head))
-    if (altered.split(told(tail)).length !== parts.length) return undefined
+  for (const spelt of [(text: string): string => text, (text: string): string => quote(text).slice(1, -1)]) {
+    const parts = altered.split(spelt(head))
+    if (altered.split(spelt(tail)).length !== parts.length) return undefined
     found += parts.length - 1
-    altered = parts.join(told(`${head}(${before}`)).replaceAll(told(tail), () => told(`${after})${tail}`))
+    altered = parts.join(spelt(`${head}(${before}`)).replaceAll(spelt(tail), () => spelt(`${after})${tail}`))
   }
   return found === 0 ? undefined : altered.replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
 }

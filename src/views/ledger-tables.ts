@@ -13,7 +13,7 @@ export interface Exported {
 }
 
 /** One whose rows the ledger gives away in time; a condition chooses among them. */
-interface Told extends Exported {
+interface Chosen extends Exported {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
 
@@ -131,7 +131,7 @@ export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Ex
 }
 
 /** The tables whose old rows go into files of the lake, with the same columns. */
-export const archivedTables: Readonly<Record<Archived, Told>> = { requests, coverage, runs, versions }
+export const archivedTables: Readonly<Record<Archived, Chosen>> = { requests, coverage, runs, versions }
 
 /** The rows that do not stand in files yet. */
 function recent(name: Archived): Exported {
@@ -143,7 +143,7 @@ function recent(name: Archived): Exported {
 }
 
 /** A table of the ledger: FROM, ORDER BY and columns as SQL says them; instants in microseconds. `cells` are the columns that the ledger has under other names or in other units. */
-function table(from: string, order: string, columns: string, cells: Readonly<Record<string, string>> = {}): Told {
+function table(from: string, order: string, columns: string, cells: Readonly<Record<string, string>> = {}): Chosen {
   const told = declared(columns)
   const line = `json_object(${told.map(([name]) => `'${name}', ${cells[name] ?? name}`).join(', ')})`
   return {

@@ -23,7 +23,7 @@ export interface WatchDeps {
 }
 
 /** What came of asking, as it is told: `brought` counts points or events, `error` is what a command would have ended with. */
-interface Told {
+interface Polled {
   readonly at: Instant
   readonly brought: number
   readonly requests: number
@@ -33,8 +33,8 @@ interface Told {
 
 /** What a watch tells, each with the instant at which it happened; names are relied on by scripts. */
 export type WatchEvent =
-  | (Told & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
-  | (Told & { readonly kind: 'registry' })
+  | (Polled & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
+  | (Polled & { readonly kind: 'registry' })
   | { readonly kind: 'views'; readonly at: Instant; readonly version: number }
   | {
       readonly kind: 'trouble'
@@ -205,7 +205,7 @@ async function ask(action: Exclude<Doing, { kind: 'tidy' }>, acting: Acting): Pr
     return version
   }
   well(memory, action.kind)
-  const told: Told = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
+  const told: Polled = { at: now(), brought, requests, version, error: error === null ? null : firstLine(error) }
   if (action.kind === 'registry') {
     memory.registryAt = begun
     deps.log({ kind: 'registry', ...told })

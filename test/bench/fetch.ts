@@ -127,7 +127,7 @@ async function coveredLake(root: string, assets: readonly string[], since: numbe
   const wanted = expand(catalogue, [{ assets, paths: ['*'] }])
   const series: SeriesRow[] = wanted.map(({ series: s }) => ({ ...s, settled: s.interval ?? '24h' }))
   const coverage: CoverageRow[] = wanted.map(({ series: s, endpoint }) => {
-    const until = horizonOf(endpoint, s.interval ?? '24h', now).settled
+    const until = horizonOf(endpoint, s.interval ?? '24h', now).final
     return { series: s.id, since, until, state: 'covered', reason: null, asked_at: now, request: null }
   })
   const ledger = await Ledger.open(root)

@@ -60,7 +60,7 @@ async function longLived(lake: string, metrics: string): Promise<number> {
   const now = Date.now() / 1000
   const wanted = expand(catalogue, [{ assets, paths: ['*'] }])
   const series: SeriesRow[] = wanted.map(({ series: own }) => ({ ...own, settled: own.interval ?? '24h' }))
-  const end = wanted.map(({ series: own, endpoint }) => horizonOf(endpoint, own.interval ?? '24h', now).settled)
+  const end = wanted.map(({ series: own, endpoint }) => horizonOf(endpoint, own.interval ?? '24h', now).final)
   const state = { state: 'covered', reason: null, asked_at: since, request: null } as const
   const coverage: CoverageRow[] = series.map(({ id }, n) => ({
     series: id,

@@ -208,6 +208,24 @@ export function unreadKeys(files: Files): readonly string[] {
   })
 }
 
+/** Words that had many meanings each: as the name of a function, a type or a module's constant they say nothing. */
+const worn = 'told|settled?|census|gathered|soft|rich|tools|bench'
+
+/** Functions, types and constants of a module with a worn name. */
+export function wornNames(files: Files): readonly string[] {
+  const named = new RegExp(
+    String.raw`^(?:export )?(?:async )?(?:function\*?|const|let|interface|type|class) (?:${worn})\b|\bconst (?:${worn}) = (?:async )?\(|^(?:export )?(?:async )?function work\b`,
+    'gim',
+  )
+  return sources(files, 'src/')
+    .filter(([path]) => !path.startsWith('src/sandbox/'))
+    .flatMap(([path, text]) =>
+      [...codeOnly(text).matchAll(named)].map(
+        ({ 0: found, index }) => `${path}:${lineAt(text, index)}: ${found.trim()}`,
+      ),
+    )
+}
+
 /** The TypeScript files below a folder. */
 function sources(files: Files, folder: string): readonly (readonly [string, string])[] {
   return [...files].filter(([path]) => path.startsWith(folder) && path.endsWith('.ts'))

@@ -42,7 +42,7 @@ function clock(): {
 
 type Answer = { status: number; headers?: Headers; body?: string } | 'lost' | Error
 
-interface Bench {
+interface Trial {
   asker: Asker
   requests: { url: string; at: number }[]
   events: AskEvent[]
@@ -51,9 +51,9 @@ interface Bench {
   drive: (work: Promise<unknown>) => Promise<void>
 }
 
-function bench(answers: (n: number, url: string) => Answer, changes: Partial<AskerDeps> = {}, latency = 100): Bench {
+function trial(answers: (n: number, url: string) => Answer, changes: Partial<AskerDeps> = {}, latency = 100): Trial {
   const { now, sleep, run } = clock()
-  const requests: Bench['requests'] = []
+  const requests: Trial['requests'] = []
   const events: AskEvent[] = []
   const get = async (request: HttpRequest): Promise<Reply> => {
     const answer = answers(requests.push({ url: request.url, at: now() - start }), request.url)
@@ -106,7 +106,7 @@ const ok: Answer = { status: 200 }
 const kinds = (outcomes: readonly Outcome[]): string[] => outcomes.map((outcome) => outcome.kind)
 
 test('requests go out one after the other at the pace of the governor, in the order they were asked', async () => {
-  const { run, requests } = bench(() => ok)
+  const { run, requests } = trial(() => ok)
   expect(new Set(kinds(await run(60)))).toEqual(new Set(['body']))
   expect(requests.map(({ url }) => url.split('/').at(-1))).toEqual(Array.from({ length: 60 }, (_, i) => String(i)))
   expect(requests.filter(({ at }) => at === requests[0]?.at)).toHaveLength(3)
@@ -114,7 +114,7 @@ test('requests go out one after the other at the pace of the governor, in the or
 })
 
 test('faults are repeated, then given up; every request is told', async () => {
-  const { run, requests, events } = bench((n) => (n === 1 ? 'lost' : n < 4 ? { status: 503 } : ok))
+  const { run, requests, events } = trial((n) => (n === 1 ? 'lost' : n < 4 ? { status: 503 } : ok))
   expect(kinds(await run(1))).toEqual(['body'])
   expect(requests).toHaveLength(4)
   expect(events.filter((e) => e.kind === 'sent').map((e) => e.attempt)).toEqual([1, 2, 3, 4])
@@ -125,19 +125,19 @@ test('faults are repeated, then given up; every request is told', async () => {
     'body',
   ])
 
-  const hopeless = bench(() => ({ status: 500 }))
+  const hopeless = trial(() => ({ status: 500 }))
   expect(kinds(await hopeless.run(1))).toEqual(['again'])
   expect(hopeless.requests).toHaveLength(usualRetries.attempts)
 })
 
 test.each([400, 401, 403, 404, 413, 414, 504, 204, 302])('%i is asked once', async (status) => {
-  const { run, requests } = bench(() => ({ status }))
+  const { run, requests } = trial(() => ({ status }))
   await run(1)
   expect(requests).toHaveLength(1)
 })
 
 test('Retry-After holds everybody for its whole length, then nobody bursts', async () => {
-  const { run, requests } = bench((n) => (n === 3 ? { status: 429, headers: { 'retry-after': '700' } } : ok))
+  const { run, requests } = trial((n) => (n === 3 ? { status: 429, headers: { 'retry-after': '700' } } : ok))
   expect(new Set(kinds(await run(40)))).toEqual(new Set(['body']))
   const refusedAt = (requests[2]?.at ?? 0) + 100
   const later = requests.filter(({ at }) => at > refusedAt)
@@ -148,7 +148,7 @@ test('Retry-After holds everybody for its whole length, then nobody bursts', asy
 
 test('a spent quota ends all asks with the time to come back, whoever waits included', async () => {
   const quota: Answer = { status: 429, headers: { 'retry-after': '30000' }, body: '{"code":"quota_exceeded"}' }
-  const { run, requests } = bench((n) => (n < 5 ? ok : quota))
+  const { run, requests } = trial((n) => (n < 5 ? ok : quota))
   const outcomes = await run(30)
   expect(kinds(outcomes).filter((kind) => kind === 'body')).toHaveLength(4)
   const rest = outcomes.filter((outcome) => outcome.kind === 'parked')
@@ -159,7 +159,7 @@ test('a spent quota ends all asks with the time to come back, whoever waits incl
 
 test('a refused snapshot is told at once and stops nobody', async () => {
   const snapshot: Answer = { status: 429, headers: { 'retry-after': '86400' }, body: '{"code":"snapshot_limit"}' }
-  const { run, requests } = bench((n) => (n === 1 ? snapshot : ok))
+  const { run, requests } = trial((n) => (n === 1 ? snapshot : ok))
   const outcomes = await run(5)
   expect(outcomes[0]).toMatchObject({ kind: 'limited', code: 'snapshot_limit', waitMs: 86_400_000 })
   expect(kinds(outcomes.slice(1))).toEqual(['body', 'body', 'body', 'body'])
@@ -168,7 +168,7 @@ test('a refused snapshot is told at once and stops nobody', async () => {
 
 describe('401', () => {
   test('stops everything: at most one more request a worker, and none for whoever asks later', async () => {
-    const { run, requests, asker } = bench((n) => (n >= 10 ? { status: 401 } : ok), {}, 900)
+    const { run, requests, asker } = trial((n) => (n >= 10 ? { status: 401 } : ok), {}, 900)
     const outcomes = await run(500)
     expect(kinds(outcomes).filter((kind) => kind === 'unauthorised')).toHaveLength(491)
     const at = (requests[9]?.at ?? 0) + 900
@@ -182,7 +182,7 @@ describe('401', () => {
   })
 
   test('wakes those who wait for a retry', async () => {
-    const { run, requests, events } = bench(
+    const { run, requests, events } = trial(
       (n) => (n === 1 ? { status: 503, headers: { 'retry-after': '600' } } : { status: 401 }),
       {},
       300,
@@ -194,7 +194,7 @@ describe('401', () => {
 })
 
 test('no more requests than allowed, repeats included', async () => {
-  const { run, requests, asker } = bench((n) => (n % 2 === 0 ? ok : { status: 502 }), { maxRequests: 7 })
+  const { run, requests, asker } = trial((n) => (n % 2 === 0 ? ok : { status: 502 }), { maxRequests: 7 })
   const outcomes = await run(20)
   expect(requests).toHaveLength(7)
   expect(asker.sent()).toBe(7)
@@ -205,7 +205,7 @@ test('no more requests than allowed, repeats included', async () => {
 
 test('draining lets what is under way end and sends nothing new', async () => {
   const made: { asker?: Asker } = {}
-  const { run, requests, asker } = bench((n) => {
+  const { run, requests, asker } = trial((n) => {
     if (n === 5) made.asker?.drain()
     return ok
   })
@@ -218,7 +218,7 @@ test('draining lets what is under way end and sends nothing new', async () => {
 
 test('a stop by signal ends waits and requests under way', async () => {
   const stop = new AbortController()
-  const { run, requests } = bench(
+  const { run, requests } = trial(
     (n) => {
       if (n === 4) stop.abort()
       return ok
@@ -231,7 +231,7 @@ test('a stop by signal ends waits and requests under way', async () => {
 })
 
 test('a disk that fails is thrown and ends the asker: nobody waits or asks any more', async () => {
-  const { asker, requests, run, drive } = bench((n) => (n === 2 ? new Error('cannot write') : { status: 503 }))
+  const { asker, requests, run, drive } = trial((n) => (n === 2 ? new Error('cannot write') : { status: 503 }))
   const repeated = asker.ask({ id: 'again', url: 'https://api.example/x', file: 'again' })
   const failing = asker.ask({ id: 'x', url: 'https://api.example/x', file: 'x' })
   const thrown: Promise<unknown> = failing.catch((error: unknown) => error)
@@ -250,14 +250,14 @@ test.each([
   ['a refusal for good', 400, {}],
 ])('no slot of five hours from now is waited for, told by %s', async (_, status, more) => {
   const reset = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '18000' }
-  const { run, events } = bench(() => ({ status, headers: { ...reset, ...more } }))
+  const { run, events } = trial(() => ({ status, headers: { ...reset, ...more } }))
   const outcomes = await run(6, 2)
   expect(kinds(outcomes)).toContain('parked')
   expect(events.filter((event) => event.kind === 'waiting' && event.waitMs > 900_000)).toEqual([])
 })
 
 test('buckets have limits of their own', async () => {
-  const { asker, drive } = bench(() => ({ status: 200, headers: { 'x-ratelimit-limit': '1200' } }))
+  const { asker, drive } = trial(() => ({ status: 200, headers: { 'x-ratelimit-limit': '1200' } }))
   await drive(asker.ask({ id: 'm', url: 'https://api.example/m', file: 'm', bucket: 'metadata' }))
   expect(asker.state('metadata')).toMatchObject({ limit: 1200, sent: 1 })
   expect(asker.state()).toMatchObject({ limit: null, sent: 0 })
@@ -265,7 +265,7 @@ test('buckets have limits of their own', async () => {
 })
 
 test('a long wait is told, the ordinary pace is not', async () => {
-  const { run, events } = bench((n) => (n === 2 ? { status: 429, headers: { 'retry-after': '60' } } : ok))
+  const { run, events } = trial((n) => (n === 2 ? { status: 429, headers: { 'retry-after': '60' } } : ok))
   await run(10)
   const waits = events.filter((event) => event.kind === 'waiting')
   expect(waits.length).toBeGreaterThan(0)

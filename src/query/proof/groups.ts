@@ -20,7 +20,7 @@ export function grouped(reading: Reading, node: Node, child: Relation): Relation
   if (!whole) return lost({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
   if (says(node, 'grouping_functions')) return lost({ what: 'GROUPING()', why: 'no rule is known for it' }, columns)
   const what = keys.length === 0 ? 'an aggregate without GROUP BY' : `GROUP BY ${names(reading, keys)}`
-  const rows = told(reading, what, allOf(child.rows, boundOf(reading, keys)), scope, keys)
+  const rows = knownAt(reading, what, allOf(child.rows, boundOf(reading, keys)), scope, keys)
   if (isObstacle(rows)) return lost(rows, columns)
   if (rows.size > 0) reading.reasons.add(`${what}: every row of a group is known at ${named(reading, rows)}`)
   // Without a key there is a row even where there was none: what is true of the rows is not true of it.
@@ -37,7 +37,7 @@ function names(reading: Reading, ids: readonly Id[]): string {
 }
 
 /** The keys at which everything of a group is known. */
-function told(reading: Reading, what: string, needed: Bound, scope: Scope, keys: readonly Id[]): Bound {
+function knownAt(reading: Reading, what: string, needed: Bound, scope: Scope, keys: readonly Id[]): Bound {
   return toldBy(reading, scope.facts, needed, keys, (uncovered) => ({
     what,
     why: `rows of a group may become known later: no key bounds ${nameOf(reading, uncovered)}`,
@@ -53,7 +53,7 @@ function aggregate(reading: Reading, node: Node, child: Relation, scope: Scope, 
   const text = `${name}(${names(reading, given)})`
   const needed = allOf(child.rows, boundOf(reading, [...given, ...filter, ...order]))
   const impure: Obstacle = { what: text, why: `${name}() is not known to follow from its rows alone` }
-  const bound = pureAggregates.has(name) ? told(reading, text, needed, scope, keys) : impure
+  const bound = pureAggregates.has(name) ? knownAt(reading, text, needed, scope, keys) : impure
   if (choosers.test(name) && order.length === 0) reading.choices.add(text)
   return addValue(reading.values, text, typeOf(node), bound)
 }
@@ -66,7 +66,7 @@ export function distinct(reading: Reading, node: Node, child: Relation): Relatio
   const on = word(node, 'distinct_type') === 'DISTINCT_ON'
   const what = on ? `DISTINCT ON (${names(reading, keys)})` : 'DISTINCT'
   const decided = [...keys, ...order, ...(on ? [] : child.columns)]
-  const rows = told(reading, what, allOf(child.rows, boundOf(reading, decided)), scope, keys)
+  const rows = knownAt(reading, what, allOf(child.rows, boundOf(reading, decided)), scope, keys)
   if (isObstacle(rows)) return lost(rows, child.columns)
   if (on) reading.choices.add(what)
   return { ...child, rows, facts: scope.facts, order: undefined, guard: undefined }
