@@ -22,7 +22,7 @@ import {
 } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, sortViolations } from '../ledger/held.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
-import { isRecent, type Partition, partitionsOf, sharesMeta } from '../points/files.ts'
+import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
 import { weekdayOf } from '../points/spacing.ts'
 import { freshValueTypes } from '../points/value-types.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -135,7 +135,7 @@ async function convertAll(
   const held = liveFiles(ledger, { table: 'points' })
   const name = versioned(ticket.version, context.id)
   const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))))
-  const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
+  const recent = { existing: existing(ledger, recentOf(held, parts)), out: spool.file(recentName) }
   const metadata = footerOf(ticket)
   const observedAt = BigInt(ticket.committed_at)
   const result = await convert(await context.engine(), { parts, recent, timestamp, weekStart, observedAt, metadata })
@@ -151,6 +151,14 @@ async function convertAll(
   const { shares, ...file } = result.recent
   const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
   made.files.push(staged(context, recentName, recentFile(name), whole))
+}
+
+/** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
+function recentOf(held: readonly HeldFile[], parts: readonly ConvertPart[]): HeldFile[] {
+  const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
+  const holds = (file: HeldFile): boolean =>
+    sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`))
+  return held.filter((file) => isRecent(file) && holds(file))
 }
 
 const recentName = 'recent.parquet'

@@ -225,6 +225,55 @@ test('a damaged file is named, and everything else is still compared', async () 
     expect([code(lost), lost.damage[0]?.kind, lost.requests]).toEqual([4, 'ledger_lost', 0])
   }))
 
+test('L2: both levels of files are compared; of a damaged recent one only its partitions are left out', async () =>
+  withBench(now, async (bench) => {
+    const [early = '', late = '', ...others] = paths
+    const two = { ...selection, paths: [early, late] }
+    const border = now - (now % day) - 10 * day
+    await bench.fetch({ ...two, until: border })
+    const deps = commitDeps({ nowMicros: () => bench.clock.now * 1_000_000 })
+    await compact(bench.root, { ...deps, signal: new AbortController().signal })
+    await bench.fetch(two)
+    await bench.fetch({ ...selection, paths: others })
+    const ledger = await Ledger.openToRead(bench.root)
+    const files = liveFiles(ledger, { table: 'points' })
+    ledger.close()
+    const [first, second, ...more] = files.filter(({ metric }) => metric === null)
+    expect([files.flatMap(({ metric }) => metric ?? []).toSorted(), second?.metric, more]).toEqual([
+      [early, late].toSorted(),
+      null,
+      [],
+    ])
+    const stored = await bench.stored()
+    const sound = await again(bench)
+    expect([code(sound), sound.results.identical, sound.checked.points]).toEqual([0, 10, stored.length])
+
+    const [own, recent] = [border - 5 * day, border + 3 * day]
+    bench.faults(`rewrite@${early}:t=${own},asset=BTC`, `rewrite@${late}:t=${recent},asset=BTC`)
+    const found = await again(bench)
+    expect(code(found)).toBe(4)
+    expect(found.differences.map(({ metric, result, t }) => [metric, result, Date.parse(t) / 1000]).toSorted()).toEqual(
+      [
+        [early, 'changed', own],
+        [late, 'changed', recent],
+      ].toSorted(),
+    )
+    expect(await bench.stored()).toEqual(stored)
+
+    bench.faults()
+    truncateSync(inLake(bench.root, first?.path ?? ''), 100)
+    const damaged = await again(bench)
+    expect([code(damaged), damaged.damage.map(({ kind, path }) => [kind, path])]).toEqual([
+      4,
+      [['file_torn', first?.path]],
+    ])
+    expect([damaged.windows, damaged.results.identical]).toMatchObject([{ held: 6, verified: 6 }, 6])
+    expect(damaged.checked.points).toBe(second?.rows)
+    bench.clock.now += day
+    expect((await bench.fetch({ ...selection, paths: others })).points_added).toBe(2 * others.length)
+    await expect(bench.fetch(two)).rejects.toThrow(first?.path)
+  }))
+
 test('the command states its budget first and writes a report without the key', async () =>
   withBench(now, async (bench) => {
     const cwd = mkdtempSync(join(tmpdir(), 'pitlake-verify-'))
