@@ -31,7 +31,7 @@ export const migrations: readonly Migration[] = [
   {
     to: 2,
     about:
-      'a marker; stamps as notes; accepted violations; the clock of each answer; entries are checked, and one may name the entry that it replaces; types of values',
+      'a marker; stamps as notes; accepted violations; the clock of each answer; entries are checked, and one may name the entry that it replaces; types of values; recent files',
   },
 ]
 

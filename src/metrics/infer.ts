@@ -1,9 +1,9 @@
 import type { Engine } from '../store/engine.ts'
 import type { HeldSeries } from '../ledger/held.ts'
-import { spacingOf } from '../points/spacing.ts'
+import { spacingsOf } from '../points/spacing.ts'
 import { type Ask, horizonOf } from './plan.ts'
 import { ceil, type Instant, type Interval, longestSeconds, type Weekday } from '../time.ts'
-import type { Answered } from './answered.ts'
+import { type Answered, isBrought } from './answered.ts'
 import { knownAt } from './settle.ts'
 
 /** Answers whose interval is known, and those that contradict what is known. */
@@ -28,16 +28,17 @@ export async function inferIntervals(
   const refused = new Map<string, string>()
   const shown = new Map<string, Interval>()
   const placed: Answered[] = []
+  const spacings = await spacingsIn(engine, batch)
   for (const answered of batch) {
-    const { ask, body, request } = answered
-    if (ask.endpoint.intervals.length > 0 || body === null || request === null) {
+    const seen = spacings.get(answered)
+    if (seen === undefined || !isBrought(answered)) {
       placed.push(answered)
       continue
     }
+    const { ask, body, request } = answered
     const { id } = ask.series
     const known = held.get(id)
     const fixed = known?.settled ?? shown.get(id) ?? ((known?.points ?? 0) > 0 ? ask.interval : null)
-    const seen = await spacingOf(await engine(), body.file)
     if (fixed !== null && seen !== null && longestSeconds(seen) > longestSeconds(fixed))
       refused.set(request.id, `points ${seen} apart in a series of ${fixed}`)
     if (seen !== null && (fixed === null || fixed === seen)) shown.set(id, seen)
@@ -52,6 +53,18 @@ export async function inferIntervals(
     })
   }
   return { batch: placed, refused, shown }
+}
+
+/** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */
+async function spacingsIn(
+  engine: () => Promise<Engine>,
+  batch: readonly Answered[],
+): Promise<ReadonlyMap<Answered, Interval | null>> {
+  const open = batch.filter(isBrought).filter(({ ask }) => ask.endpoint.intervals.length === 0)
+  if (open.length === 0) return new Map()
+  const files = open.map(({ body }) => body.file)
+  const spacings = await spacingsOf(await engine(), files)
+  return new Map(open.map((one, i) => [one, spacings[i] ?? null]))
 }
 
 /** The same request in terms of another interval. */

@@ -5,6 +5,8 @@ import { runName } from '../ledger/job.ts'
 import type { Provider } from '../ledger/entry.ts'
 import { heldAnswers, heldSeries } from '../ledger/held.ts'
 import { isBegun } from '../store/begin.ts'
+import { isWritable } from '../store/disk.ts'
+import { mirrorOf } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
@@ -46,7 +48,7 @@ export interface Prepared {
 
 /**
  * The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. Metadata
- * that are old are asked for first and kept where a lake is; `asking` null: those that are held must do.
+ * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must do.
  */
 export async function preparePlan(
   input: PlanInput,
@@ -84,12 +86,17 @@ async function askedNow(
       return typeof sandbox === 'string'
     })
   })
-  if (ledger !== null && ledger.head().version > 0 && sandbox !== undefined) {
+  if (ledger !== null && ledger.head().version > 0 && sandbox !== undefined && (await mayKeep(settings.data))) {
     using held = await Ledger.open(settings.data)
     const keeping = { job: 'plan', run, provider: providerAt('metrics', url, sandbox), providerMoved: false } as const
     await keepMetadata({ ...keeping, ledger: held, deps: asking }, answers)
   }
   return answers
+}
+
+/** A mirror, and a lake on a medium that is only read, stay as they are. */
+async function mayKeep(root: string): Promise<boolean> {
+  return isWritable(root) && (await mirrorOf(root)) === null
 }
 
 /** The plan against what this ledger holds; null: nothing yet. */

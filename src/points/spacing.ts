@@ -1,22 +1,29 @@
 import { startSql } from '../intervals-sql.ts'
 import { type Interval, day, intervals, shortestSeconds, type Weekday, weekdays } from '../time.ts'
-import { type Engine, quote, type Row } from '../store/engine.ts'
+import { type Engine, quoteList, type Row } from '../store/engine.ts'
 
 /** Fewer points say nothing about a spacing. */
 const enough = 3
 
 /**
- * The longest interval that fits between the two nearest points of a body; null with fewer than three, and for a body that
- * is no array of points, which its conversion refuses.
+ * The longest interval that fits between the two nearest points of each body; null with fewer than three, and for a body
+ * that is no array of points, which its conversion refuses. In one statement, unless one of them cannot be read.
  */
-export async function spacingOf(engine: Engine, file: string): Promise<Interval | null> {
+export async function spacingsOf(engine: Engine, files: readonly string[]): Promise<(Interval | null)[]> {
+  if (files.length === 0) return []
   const rows = await rowsOf(
     engine,
-    `SELECT count(*) AS points, min(t - earlier) AS gap
-     FROM (SELECT t, lag(t) OVER (ORDER BY t) AS earlier FROM (SELECT DISTINCT t FROM ${timesOf(file)}))`,
+    `SELECT body, count(*) AS points, min(t - earlier) AS gap
+     FROM (SELECT body, t, lag(t) OVER (PARTITION BY body ORDER BY t) AS earlier FROM (SELECT DISTINCT body, t FROM ${timesOf(files)}))
+     GROUP BY body`,
   )
-  const { points = 0, gap } = rows?.[0] ?? {}
-  return Number(points) < enough ? null : snapped(Number(gap))
+  if (rows === null && files.length > 1)
+    return (await Promise.all(files.map(async (file) => await spacingsOf(engine, [file])))).flat()
+  const gaps = new Map(rows?.map(({ body, points, gap }) => [body, Number(points) < enough ? null : Number(gap)]))
+  return files.map((_, body) => {
+    const gap = gaps.get(body) ?? null
+    return gap === null ? null : snapped(gap)
+  })
 }
 
 function snapped(gap: number): Interval {
@@ -28,14 +35,14 @@ function snapped(gap: number): Interval {
 export async function weekdayOf(engine: Engine, file: string, weekly: Interval): Promise<Weekday | null> {
   const rows = await rowsOf(
     engine,
-    `SELECT DISTINCT t - ${startSql('t', weekly)} AS phase FROM ${timesOf(file)} LIMIT 2`,
+    `SELECT DISTINCT t - ${startSql('t', weekly)} AS phase FROM ${timesOf([file])} LIMIT 2`,
   )
   return rows?.length === 1 ? (weekdays[Number(rows[0]?.['phase']) / day] ?? null) : null
 }
 
-function timesOf(file: string): string {
-  const read = `read_json(${quote(file)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', columns = {t: 'DOUBLE'})`
-  return `(SELECT t FROM ${read} WHERE t IS NOT NULL)`
+function timesOf(files: readonly string[]): string {
+  const read = `read_json(${quoteList(files)}, format = 'array', hive_partitioning = false, compression = 'uncompressed', columns = {t: 'DOUBLE'})`
+  return `(SELECT CAST(file_index AS INTEGER) AS body, t FROM ${read} WHERE t IS NOT NULL)`
 }
 
 async function rowsOf(engine: Engine, sql: string): Promise<Row[] | null> {

@@ -1,10 +1,12 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
+import { need } from '../helpers/needs.ts'
 
 const now = Date.UTC(2026, 2, 10, 12) / 1000
 const day = 86_400
@@ -13,7 +15,8 @@ const day = 86_400
 async function run(bench: Bench, ...argv: readonly string[]) {
   let out = ''
   let notes = ''
-  await dispatch([...argv, '--data', `${bench.root}/lake`], {
+  const data = argv.includes('--data') ? [] : ['--data', `${bench.root}/lake`]
+  await dispatch([...argv, ...data], {
     ...leaping(),
     now: () => bench.clock.now * 1000,
     random: Math.random,
@@ -89,6 +92,32 @@ test('plan keeps metadata in a lake after seven days, without a version where th
     await run(bench, 'plan', ...selected)
     expect(await versions(bench)).toBe(before + 1)
   }))
+
+test('in a mirror, and in a lake that is only read, plan asks for metadata and keeps nothing', async (context) => {
+  need(context, 'mount')
+  await withBench(now, async (bench) => {
+    const [lake, mirror] = [`${bench.root}/lake`, `${bench.root}/mirror`]
+    await run(bench, 'fetch', ...selected)
+    await run(bench, 'pull', lake, '--data', mirror)
+    const others = ['--assets', 'BTC', '--paths', 'addresses/*', '--since', '2026-03-01']
+    const planned = await run(bench, 'plan', ...others, '--json')
+    const journal = (root: string): string[] => readdirSync(`${root}/journal`)
+    const before = journal(mirror)
+    const inMirror = await run(bench, 'plan', ...others, '--json', '--data', mirror)
+    expect([inMirror.json, journal(mirror)]).toEqual([planned.json, before])
+    expect(planned.json.metadata.asked).toBeGreaterThan(5)
+    expect(spawnSync('mount', ['--bind', mirror, mirror]).status).toBe(0)
+    try {
+      const own = JSON.parse(readFileSync(`${mirror}/lake.json`, 'utf8')) as object
+      writeFileSync(`${mirror}/lake.json`, JSON.stringify({ ...own, mirror_of: undefined }))
+      expect(spawnSync('mount', ['-o', 'remount,ro,bind', mirror]).status).toBe(0)
+      const readOnly = await run(bench, 'plan', ...others, '--json', '--data', mirror)
+      expect([readOnly.json, journal(mirror)]).toEqual([planned.json, before])
+    } finally {
+      spawnSync('umount', [mirror])
+    }
+  })
+})
 
 test('a plan that cannot ask, or is wrong, leaves nothing behind', async () =>
   await withBench(now, async (bench) => {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { spacingOf, weekdayOf } from '../../src/points/spacing.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { spacingsOf, weekdayOf } from '../../src/points/spacing.ts'
+import { Engine, type Row } from '../../src/store/engine.ts'
 import { weekdays } from '../../src/time.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pitlake-spacing-'))
@@ -19,8 +19,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-function bodyOf(body: unknown): string {
-  const file = join(folder, 'body.json')
+function bodyOf(body: unknown, name = 'body'): string {
+  const file = join(folder, `${name}.json`)
   writeFileSync(file, typeof body === 'string' ? body : JSON.stringify(body))
   return file
 }
@@ -40,13 +40,43 @@ test.each([
   [[0, day, day], null],
   [[], null],
 ])('the two nearest of points at %j are %s apart', async (ts, interval) => {
-  expect(await spacingOf(engine, points(...ts))).toBe(interval)
+  expect(await spacingsOf(engine, [points(...ts)])).toEqual([interval])
 })
 
 test('what is no array of points has no spacing and no week', async () => {
   for (const body of ['{"error":"no"}', '<html>', '', [{ v: 1 }, { v: 2 }, { v: 3 }]]) {
-    expect(await spacingOf(engine, bodyOf(body))).toBeNull()
+    expect(await spacingsOf(engine, [bodyOf(body)])).toEqual([null])
     expect(await weekdayOf(engine, bodyOf(body), '1w')).toBeNull()
+  }
+})
+
+test('of many bodies each has its own spacing, in one statement unless one of them is none', async () => {
+  const spaced = (gap: number, name: string): string =>
+    bodyOf(
+      [0, gap, 2 * gap].map((t) => ({ t, v: 1 })),
+      name,
+    )
+  const files = [
+    spaced(day, 'a'),
+    bodyOf([], 'b'),
+    spaced(600, 'c'),
+    bodyOf([{ t: 5, v: 1 }], 'd'),
+    spaced(7 * day, 'e'),
+  ]
+  const { rows } = engine
+  let asked = 0
+  engine.rows = async <T extends Row = Row>(sql: string) => {
+    asked++
+    return (await rows.call(engine, sql)) as T[]
+  }
+  try {
+    expect(await spacingsOf(engine, files)).toEqual(['24h', null, '10m', null, '1w'])
+    expect(asked).toBe(1)
+    const torn = files.toSpliced(2, 0, bodyOf('<html>', 'f'))
+    expect(await spacingsOf(engine, torn)).toEqual(['24h', null, null, '10m', null, '1w'])
+    expect(await spacingsOf(engine, [])).toEqual([])
+  } finally {
+    engine.rows = rows
   }
 })
 
