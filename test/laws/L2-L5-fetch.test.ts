@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { heldCoverage, heldViolations, summary } from '../../src/ledger/held.ts'
+import { heldCoverage, heldViolations, liveFiles, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
+import { inLake } from '../../src/store/layout.ts'
 import { fetchKey, withBench } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
@@ -110,6 +112,31 @@ test('stopping after some requests loses nothing and the next run asks only the 
     const rest = await bench.fetch(selection)
     // Six endpoints of each asset.
     expect(rest.requests).toBe(6 * everything.assets.length - 5)
+    expect(await bench.stored()).toEqual(bench.truth(selection))
+  }))
+
+test('what one commit brings of many metrics stands in one file, sorted by metric, interval, series and t', async () =>
+  withBench(now, async (bench) => {
+    const paths = ['supply/*', 'addresses/active_count_pit', 'market/*', 'indicators/*', 'addresses/loss_count_pit']
+    const since = now - 4 * 86_400
+    const selection = { assets: ['ETH', 'BTC'], paths, intervals: ['24h', '1h'], currencies: ['usd', 'native'], since }
+    const { version } = await bench.fetch(selection)
+    const ledger = await Ledger.openToRead(bench.root)
+    const files = liveFiles(ledger, { table: 'points' })
+    ledger.close()
+    expect(files.length).toBeLessThanOrEqual(version)
+    expect(files.map(({ metric }) => metric)).toEqual(files.map(() => null))
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    for (const { path, rows } of files) {
+      const stored = await engine.rows(
+        `SELECT metric, "interval", asset, coalesce(currency, '~') AS currency, coalesce(exchange, '~') AS exchange,
+           coalesce(network, '~') AS network, coalesce(params, '~') AS params, epoch_us(t)::VARCHAR AS t
+         FROM read_parquet(${quote(inLake(bench.root, path))}) ORDER BY file_row_number`,
+      )
+      const keys = stored.map((row) => Object.values(row).join('\u0000'))
+      expect([keys.length, new Set(keys).size]).toEqual([rows, rows])
+      expect(keys).toEqual(keys.toSorted())
+    }
     expect(await bench.stored()).toEqual(bench.truth(selection))
   }))
 

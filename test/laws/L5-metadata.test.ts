@@ -7,6 +7,7 @@ import { heldMetadata } from '../../src/metrics/metadata.ts'
 import type { Plan } from '../../src/metrics/plan.ts'
 import { formatDate } from '../../src/time.ts'
 import { type Bench, type Changes, withBench } from '../helpers/fetching.ts'
+import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
@@ -82,7 +83,7 @@ test('no request is refused, the points are those that trying finds, and nothing
     expect(Object.keys(asked('metrics'))).toEqual(['200'])
   }))
 
-test('metadata count neither against --max-requests nor as credits, and have a pace of their own', async () =>
+test('metadata count neither against --max-requests nor as credits', async () =>
   withBench(now, async (bench) => {
     const plans: Plan[] = []
     const onEvent = (event: IngestEvent) => void (event.kind === 'planned' && plans.push(event.plan))
@@ -97,6 +98,29 @@ test('metadata count neither against --max-requests nor as credits, and have a p
     )
     expect(spent).toEqual({ n: 0 })
     expect(plans[0]?.totals.requests).toBe(plans[0]?.asks.length)
+  }))
+
+test('they are asked at a pace of their own, 1,200 a minute where no header says otherwise, however slowly points are', async () =>
+  withProvider(now, async (own) => {
+    const clock = leaping(() => own.clock.now)
+    const sent: number[] = []
+    own.answer((path) => {
+      if (!path.startsWith('/v1/metadata')) return []
+      sent.push(clock.elapsed())
+      return { parameters: { a: ['BTC'] } }
+    })
+    await own.fetch(
+      { assets: ['BTC'], paths: ['*'], since },
+      {
+        input: { catalogue, maxRequests: 2 },
+        metrics: { requestsPerMinute: 2 },
+        deps: { ...clock, wait: clock.sleep },
+      },
+    )
+    expect(sent.length).toBeGreaterThan(100)
+    const took = Math.max(...sent) - Math.min(...sent)
+    expect(took).toBeGreaterThan((sent.length - 10) * 50)
+    expect(took).toBeLessThan(60_000)
   }))
 
 test('after seven days they are read again: unchanged they make no version, a wider set is asked', async () =>

@@ -241,34 +241,50 @@ test('a recent file says of metrics just what it holds, so that questions about 
   expect(groups).toEqual([{ low: 'm0', high: 'm1' }])
 })
 
-/** The statements of a top-up: a held point, compared, and a new one for each of so many partitions, in both levels. */
-async function statementsOf(count: number): Promise<string[]> {
-  const held = JSON.stringify([{ t: t1, v: 0.5 }])
-  const grown = JSON.stringify([0, 1, 2].map((n) => ({ t: t1 + n * day, v: n + 0.5 })))
+/** Values of every shape that bodies have, by the number of the day. */
+const shapes: readonly ((n: number) => object)[] = [
+  (n) => ({ v: n + 0.5 }),
+  (n) => ({ v: n + 0.5, computed_at: t1 + (n + 2) * day }),
+  (n) => ({ o: { a: n } }),
+  (n) => ({ v: [n, n] }),
+  (n) => ({ high: n, low: n }),
+  (n) => ({ v: n, more: 'text' }),
+]
+
+/** The statements of a top-up: of each series a held point, compared, and a new one, in both levels; `each` partitions of every shape. */
+async function statementsOf(each: number, assets: readonly string[] = ['BTC']): Promise<string[]> {
+  const count = each * shapes.length
   const asked = { since: t1, until: t1 + 3 * day }
-  const partsWith = async (text: string): Promise<ConvertPart[]> =>
-    await Promise.all(Array.from({ length: count }, async (_, n) => part(n, [await made.body(text, asked)])))
-  const before = await partsWith(held)
+  const partsWith = async (days: readonly number[]): Promise<ConvertPart[]> =>
+    await Promise.all(
+      Array.from({ length: count }, async (_, n) => {
+        const points = days.map((d) => ({ t: t1 + d * day, ...shapes[n % shapes.length]?.(d) }))
+        const text = JSON.stringify(points)
+        const bodies = assets.map(async (asset) => await made.body(text, { ...asked, series: series(asset) }))
+        return part(n, await Promise.all(bodies))
+      }),
+    )
+  const before = await partsWith([0])
   await batch(before)
-  const second = await batch(await partsWith(held.replace(String(t1), String(t1 + day)).replace('0.5', '1.5')), {
-    portion: 9,
-  })
+  const second = await batch(await partsWith([1]), { portion: 999 })
   const told: string[] = []
-  const parts = (await partsWith(grown)).map((one, n) => {
+  const parts = (await partsWith([0, 1, 2])).map((one, n) => {
     const path = before[n]?.out ?? ''
     return { ...one, rules: [{ ...lag600, seconds: n }], existing: [{ path, min_t: t1, max_t: t1 }] }
   })
-  const result = await batch(parts, { engine: listening(told), portion: 9, recents: [second.out] })
-  expect(result.bodies.map(({ added }) => added)).toEqual(parts.map(() => 1))
-  expect(result).toMatchObject({ violations: [], files: parts.map(() => null), recent: { rows: count } })
+  const result = await batch(parts, { engine: listening(told), portion: 999, recents: [second.out] })
+  expect(result.bodies.map(({ added }) => added)).toEqual(parts.flatMap(() => assets.map(() => 1)))
+  const rows = count * assets.length
+  expect(result).toMatchObject({ violations: [], findings: [], files: parts.map(() => null), recent: { rows } })
   return told
 }
 
-test('a batch takes as many statements for one partition as for a hundred and twelve', async () => {
+test('a batch takes as many statements for one partition of each shape as for nineteen, for one series as for five', async () => {
   const one = await statementsOf(1)
   expect(one.length).toBeGreaterThan(5)
-  expect(one.length).toBeLessThan(25)
-  expect(await statementsOf(112)).toHaveLength(one.length)
+  expect(one.length).toBeLessThan(36)
+  expect(await statementsOf(19)).toHaveLength(one.length)
+  expect(await statementsOf(1, ['BTC', 'ETH', 'SOL', 'USDC', 'XRP'])).toHaveLength(one.length)
 })
 
 test('small portions of all partitions come into one file, sorted, each with its share', async () => {
