@@ -17,7 +17,7 @@ import {
   unreadKeys,
   wornNames,
 } from './house/habits.ts'
-import { caseBreaches } from './house/cases.ts'
+import { caseBreaches, lawBreaches } from './house/cases.ts'
 import { cycles, type Files, orderBreaches, rankOf, ranks } from './house/order.ts'
 import { codeOnly, importsOf } from './house/source.ts'
 import { forbiddenWords } from './house/words.ts'
@@ -94,6 +94,13 @@ describe('this project', () => {
     expect(caseBreaches(titles('TIME 2'))).toEqual(['no test is titled TIME 1'])
     expect(caseBreaches(titles('TIME 1, 2'))).toEqual(['no test is titled TIME 1', 'no test is titled TIME 2'])
     expect(caseBreaches(titles('TIME 1, TIME 2, TIME 3'))).toEqual(['docs/time.md does not list 3'])
+  })
+  test('tries each law in a test that is named after it', () => {
+    expect(lawBreaches(files)).toEqual([])
+    const laws = { 'docs/ideas.md': '- **L1 A.** a\n- **L2 B.** b\n- **L3 C.** c\n' }
+    expect(lawBreaches(of({ ...laws, 'test/laws/L1-L2-a.test.ts': '' }))).toEqual(['no test is named after L3'])
+    const further = { 'test/laws/L1-L2-a.test.ts': '', 'test/a.test.ts': "test('L3: c', f)\ntest('L4: d', f)" }
+    expect(lawBreaches(of({ ...laws, ...further }))).toEqual(['docs/ideas.md does not list L4'])
   })
   test('names nothing by a word of many meanings', () => {
     expect(wornNames(files)).toEqual([])

@@ -16,6 +16,25 @@ export function caseBreaches(files: Files): string[] {
   ]
 }
 
+/** The page that lists the laws. */
+export const lawsPage = 'docs/ideas.md'
+
+/** Laws that the page lists and no test is named after, in its file's name or in a title, and the other way round. */
+export function lawBreaches(files: Files): string[] {
+  const listed = new Set([...(files.get(lawsPage) ?? '').matchAll(/^- \*\*(L\d+) /gm)].map(([, law = '']) => law))
+  const named = new Set(
+    [...files].flatMap(([path, text]) => {
+      if (!path.endsWith('.test.ts')) return []
+      const titles = [...text.matchAll(/['"`](L\d+): /g)].map(([, law = '']) => law)
+      return [...titles, ...(/^test\/laws\/(L\d.*)-/.exec(path)?.[1]?.match(/L\d+/g) ?? [])]
+    }),
+  )
+  return [
+    ...[...listed].filter((law) => !named.has(law)).map((law) => `no test is named after ${law}`),
+    ...[...named].filter((law) => !listed.has(law)).map((law) => `${lawsPage} does not list ${law}`),
+  ]
+}
+
 /** The numbers in titles, which begin with them: `TIME 1, TIME 2: …`, so that `vitest -t 'TIME 2\\b'` finds each. */
 function casesOf(text: string): number[] {
   return [...text.matchAll(/(?:['"`]|^-- )((?:TIME \d+, )*TIME \d+):/gm)].flatMap(([, title = '']) =>

@@ -19,13 +19,16 @@ const doubles = [
   '1E5',
   '123456789012345678901234567890',
 ]
-test.each([...doubles, '-0', '-0e0', '0.1000000000000000055511151231257827'])('%s is the same double', async (text) => {
-  const { rows } = await made.values(`[{"t":${t1},"v":${text}}]`)
-  expect(rows).toHaveLength(1)
-  expect(Object.is(rows[0]?.['v'], JSON.parse(text))).toBe(true)
-  const beside = await made.values(`[{"t":${t1},"v":${text},"note":"x"},{"t":${t1 + day},"v":null}]`)
-  expect(Object.is(beside.rows[0]?.['v'], JSON.parse(text))).toBe(true)
-})
+test.each([...doubles, '-0', '-0e0', '0.1000000000000000055511151231257827'])(
+  'L7: %s is the same double',
+  async (text) => {
+    const { rows } = await made.values(`[{"t":${t1},"v":${text}}]`)
+    expect(rows).toHaveLength(1)
+    expect(Object.is(rows[0]?.['v'], JSON.parse(text))).toBe(true)
+    const beside = await made.values(`[{"t":${t1},"v":${text},"note":"x"},{"t":${t1 + day},"v":null}]`)
+    expect(Object.is(beside.rows[0]?.['v'], JSON.parse(text))).toBe(true)
+  },
+)
 
 test('zeros of both signs stay apart in one file', async () => {
   const { rows } = await made.values(
@@ -53,7 +56,7 @@ test('null is a fact', async () => {
   ])
 })
 
-test('objects and arrays are kept whole, scalars beside them stay numbers', async () => {
+test('L7: objects and arrays are kept whole, scalars beside them stay numbers', async () => {
   const { rows } = await made.values(
     `[{"t":${t1},"v":{"a" : [1, 2.5, null], "b":"é\\u0000"}},{"t":${t1 + day},"v":[1,{}]},{"t":${t1 + 2 * day},"v":3}]`,
   )
@@ -80,7 +83,7 @@ test('the value may stand under another key, and under several', async () => {
   expect(scalar.rows).toMatchObject([{ v: null, o: '{"price":5}' }])
 })
 
-test('unknown fields are kept beside the value', async () => {
+test('L7: unknown fields are kept beside the value', async () => {
   const { rows } = await made.values(
     `[{"t":${t1},"v":1,"q\\"k":"a","f":{"x":[null]}},{"t":${t1 + day},"v":2},{"t":${t1 + 2 * day},"v":{"a":1},"o":{"b":2}}]`,
   )
