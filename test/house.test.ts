@@ -17,7 +17,7 @@ import {
   unreadKeys,
   wornNames,
 } from './house/habits.ts'
-import { caseBreaches, lawBreaches } from './house/cases.ts'
+import { caseBreaches, lawBreaches, lostPlaces } from './house/cases.ts'
 import { cycles, type Files, orderBreaches, rankOf, ranks } from './house/order.ts'
 import { codeOnly, importsOf } from './house/source.ts'
 import { forbiddenWords } from './house/words.ts'
@@ -101,6 +101,11 @@ describe('this project', () => {
     expect(lawBreaches(of({ ...laws, 'test/laws/L1-L2-a.test.ts': '' }))).toEqual(['no test is named after L3'])
     const further = { 'test/laws/L1-L2-a.test.ts': '', 'test/a.test.ts': "test('L3: c', f)\ntest('L4: d', f)" }
     expect(lawBreaches(of({ ...laws, ...further }))).toEqual(['docs/ideas.md does not list L4'])
+  })
+  test('has every place that the table of changes names', () => {
+    expect(lostPlaces(files)).toEqual([])
+    const table = '| a | `src/a/`, `b.ts`, `src/*/<name>.ts` | `c.ts`, `d/`, `docs/e.md` |'
+    expect(lostPlaces(of({ 'CONTRIBUTING.md': table, 'src/a/b.ts': '' }))).toEqual(['c.ts', 'd/', 'docs/e.md'])
   })
   test('names nothing by a word of many meanings', () => {
     expect(wornNames(files)).toEqual([])

@@ -16,6 +16,24 @@ export function caseBreaches(files: Files): string[] {
   ]
 }
 
+/** The page that says where to go for a change. */
+const signpost = 'CONTRIBUTING.md'
+
+/** Files that the page's table names and that are not there; a bare name is one beside the file before it. */
+export function lostPlaces(files: Files): string[] {
+  const rows = (files.get(signpost) ?? '').match(/^\| .* \|$/gm) ?? []
+  const isThere = (place: string): boolean => {
+    const text = place
+      .split(/\*|<name>|NN_name/)
+      .map((part) => part.replaceAll('.', String.raw`\.`))
+      .join('[^/]+')
+    const named = new RegExp(`${place.includes('/') ? '^' : '/'}${text}${place.endsWith('/') ? '' : '$'}`)
+    return [...files.keys()].some((path) => named.test(path))
+  }
+  const places = /`([\w.*/<>-]+\.(?:ts|sql|py|yaml|md)|(?:[\w-]+\/)+)`/g
+  return rows.flatMap((row) => [...row.matchAll(places)].map(([, place = '']) => place)).filter((one) => !isThere(one))
+}
+
 /** The page that lists the laws. */
 export const lawsPage = 'docs/ideas.md'
 

@@ -8,6 +8,7 @@ import { heldState, heldVersions } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { checkpointFile, entryFile, inLake, places } from '../../src/store/layout.ts'
+import { textsIn } from '../../src/store/sql.ts'
 import { checkJournal } from '../../src/upkeep/damage-journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { migration } from '../../src/ledger/migrate.ts'
@@ -145,5 +146,17 @@ test('an index of another shape is made anew by many at once, and none is in the
     writeFileSync(join(root, 'ledger.sqlite.rebuild-left'), 'x')
     ;(await Ledger.rebuild(root)).close()
     expect(readdirSync(root).filter((name) => name.includes('rebuild'))).toEqual([])
+  })
+})
+
+test('an index of another shape has another number', () => {
+  const statements = textsIn(new URL('../../src/ledger/sql/', import.meta.url)).map(([, text]) =>
+    text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim(),
+  )
+  const source = readFileSync(new URL('../../src/ledger/ledger.ts', import.meta.url), 'utf8')
+  const number = /^const indexSchema = (\d+)$/m.exec(source)?.[1]
+  expect({ number, shape: sha256(statements.join('\n')).slice(0, 16) }, 'raise indexSchema, then say so here').toEqual({
+    number: '5',
+    shape: '5f12873b737208d7',
   })
 })
