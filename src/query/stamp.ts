@@ -88,7 +88,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   try {
     const { root, query: asked } = input
     // Nothing but the note to come says that these files are needed.
-    await using _held = await pin(root, id, { ...deps.holder, since: deps.nowMicros() })
+    await using _ = await pin(root, id, { ...deps.holder, since: deps.nowMicros() })
     const pinned = await (typeof asked === 'string'
       ? pinNow(ledger, { ...input, query: asked }, deps, spool)
       : pinnedBefore(ledger, asked.stamped))

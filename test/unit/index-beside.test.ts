@@ -67,9 +67,24 @@ function whenReading(ledger: Ledger, table: string, work: () => void): Foldable 
 }
 
 const request: RequestRow = {
-  ...{ id: 'q', run: 'fetch-1', api: 'metrics', path: '/m/x', query: {}, series: null, since: null, until: null },
-  ...{ status: 200, outcome: 'body', points: 1, bytes: 2, credits: 3, attempts: 1, asked_at: 4, seconds: 5 },
-  ...{ detail: null, provider_date: null },
+  id: 'q',
+  run: 'fetch-1',
+  api: 'metrics',
+  path: '/m/x',
+  query: {},
+  series: null,
+  since: null,
+  until: null,
+  status: 200,
+  outcome: 'body',
+  points: 1,
+  bytes: 2,
+  credits: 3,
+  attempts: 1,
+  asked_at: 4,
+  seconds: 5,
+  detail: null,
+  provider_date: null,
 }
 
 test('a checkpoint holds each line of a run whole or not at all, also one that another process takes in meanwhile', () =>
