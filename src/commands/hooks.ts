@@ -3,12 +3,15 @@ import { type HookName, hookNames } from '../config/health.ts'
 import { exitCode, LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { type Alarms, alarmsOf, type Differing, newAlarms } from '../report/alarms.ts'
+import { isBegun } from '../store/begin.ts'
+import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
 import { type Context, readContext, readSettings } from './context.ts'
 import { runHook } from './run-hook.ts'
 import type { Deps, Input, Tell } from './spec.ts'
 import { scripted } from './violations.ts'
+import { lakeWorld } from './world.ts'
 
 /** The hooks of one process, run one after the other beside its work. */
 export interface OpenHooks {
@@ -85,10 +88,24 @@ type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
 const nowOf = (deps: Deps): string => formatInstant(Math.floor(deps.now() / 1000))
 
-async function tellNews(context: Context, deps: Deps, before: readonly Differing[], call: Fire): Promise<void> {
+/** So long one job waits for another that looks what is new, in seconds. */
+const longestLook = 60
+
+/** What is new, which only one of several jobs tells. */
+async function newsNow(context: Context, deps: Deps, before: readonly Differing[]) {
+  const root = context.settings.data
+  if (!isBegun(root)) return null
+  const { holder, sleep, random, nowMicros } = lakeWorld(deps, 'hooks')
+  const waiting = { sleep, random, seconds: longestLook }
+  await using _lock = await waitForLock(root, 'alarms', { ...holder, since: nowMicros() }, waiting)
   const alarms = await alarmsNow(context, deps)
-  if (alarms === null) return
-  const { violations, stale } = await newAlarms(context.settings.data, alarms, before)
+  return alarms && { alarms, ...(await newAlarms(root, alarms, before)) }
+}
+
+async function tellNews(context: Context, deps: Deps, before: readonly Differing[], call: Fire): Promise<void> {
+  const news = await newsNow(context, deps, before)
+  if (news === null) return
+  const { alarms, violations, stale } = news
   const shown = violations.slice(0, mostTold).map(scripted)
   const open = alarms.violations.length
   if (violations.length > 0) await call('on_violation', { new: violations.length, open, violations: shown })

@@ -27,9 +27,13 @@ export async function listJournal(root: string): Promise<Listing> {
   return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))
 }
 
-/** Whether the journal was folded since it was listed, or what a checkpoint stands in for taken away: a vacuum or a pull was here. */
-export async function isFoldedSince(root: string, { entries, checkpoints, folded }: Listing): Promise<boolean> {
-  const now = await listJournal(root)
+/** Whether the journal was folded since it was listed. */
+export async function isFoldedSince(root: string, listed: Listing): Promise<boolean> {
+  return isFolded(listed, await listJournal(root))
+}
+
+/** Whether a checkpoint came between two looks, or what one stands in for was taken away: by a vacuum, a copy or a pull. */
+export function isFolded({ entries, checkpoints, folded }: Listing, now: Listing): boolean {
   const [left, kept] = [new Set(now.entries), new Set(now.checkpoints)]
   const gone = entries.some((one) => !left.has(one)) || checkpoints.some((one) => !kept.has(one))
   return gone || now.folded !== folded

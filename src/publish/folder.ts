@@ -33,11 +33,12 @@ export function folderAt(text: string, { disk, mark, cwd = '.' }: Reach): Destin
   }
   return {
     uri: root,
-    read: async (path) => ((await statOf(at(path)))?.isFile() === true ? await readBytes(at(path)) : undefined),
+    read: async (path) =>
+      (await statOf(at(path)))?.isFile() === true ? await unlessGone(at(path), readBytes(at(path))) : undefined,
     get: async (path, file) => {
       if ((await statOf(at(path)))?.isFile() !== true) return false
-      await copy(at(path), file)
-      return true
+      const done = copy(at(path), file).then(() => true)
+      return (await unlessGone(at(path), done)) ?? false
     },
     list: async (folder) => {
       const files: Published[] = []
@@ -61,6 +62,14 @@ export function folderAt(text: string, { disk, mark, cwd = '.' }: Reach): Destin
     replace: async (path, body) => await place(path, async (temporary) => await disk.write(temporary, body), disk.move),
     remove: async (path) => await disk.remove(at(path)),
   }
+}
+
+/** What reading a file gives; undefined where somebody has taken it away since it was looked at. */
+async function unlessGone<T>(path: string, reading: Promise<T>): Promise<T | undefined> {
+  return await reading.catch(async (error: unknown) => {
+    if (await statOf(path)) throw error
+    return undefined
+  })
 }
 
 /** A rename where one disk holds both, else a copy. */

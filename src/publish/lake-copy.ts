@@ -3,7 +3,7 @@ import { LakeError, usage } from '../errors.ts'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { decodeEntry } from '../ledger/entry.ts'
-import type { Listing } from '../ledger/journal.ts'
+import { isFolded, type Listing } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StampedFile } from '../ledger/stamps.ts'
 import { namesIn, realDisk } from '../store/disk.ts'
@@ -93,7 +93,10 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<Copied> {
     })
   const target = await journalAt(to)
   const held = input.near ? { place: to, listing: target } : undefined
-  using staged = await stageJournal(from, source, `${input.scratch}/journal`, held)
+  using staged = await stageJournal(from, source, `${input.scratch}/journal`, held).catch(async (error: unknown) => {
+    // Listed while it was folded, a journal may seem to lack entries.
+    throw isFolded(source, await journalAt(from, input.until)) ? new Vanished(entryFile(source.newest)) : error
+  })
   const { lake, version, provider } = staged.index.head()
   if (lake === null) throw new RangeError('a version without a lake')
   await agree(input, lake, target)

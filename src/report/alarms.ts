@@ -80,7 +80,7 @@ const nameOf = (stale: Stale): string => ('registry' in stale ? 'registry' : `${
 
 /**
  * What of the alarms nobody was told yet; from now on it counts as told, until it is over. What stood `before` the job
- * began is no news of a lake of which nothing was ever told.
+ * began is no news of a lake of which nothing was ever told. One at a time.
  */
 export async function newAlarms(
   root: string,

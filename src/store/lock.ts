@@ -63,15 +63,27 @@ export const commitLock = 'commit'
 
 /** Waits for the short lock under which commits are made one after the other. */
 export async function lockCommit(root: string, holder: Holder, waiting: Waiting, seconds = 600): Promise<Lock> {
+  const lock = await waitForLock(root, commitLock, holder, { ...waiting, seconds })
+  if (lock) return lock
+  throw await busy(root, commitLock, `another commit has been under way for ${seconds} s`)
+}
+
+/** Waits for a lock that everybody holds for a short while; undefined where it is not free within so many seconds. */
+export async function waitForLock(
+  root: string,
+  name: string,
+  holder: Holder,
+  { sleep, random, seconds }: Waiting & { readonly seconds: number },
+): Promise<Lock | undefined> {
   let waited = 0
   for (let pause = 2; waited <= seconds * 1000; pause = Math.min(pause * 1.5, 100)) {
-    const lock = await tryLock(root, commitLock, holder)
+    const lock = await tryLock(root, name, holder)
     if (lock) return lock
-    const milliseconds = pause * (0.5 + waiting.random())
-    await waiting.sleep(milliseconds)
+    const milliseconds = pause * (0.5 + random())
+    await sleep(milliseconds)
     waited += milliseconds
   }
-  throw await busy(root, commitLock, `another commit has been under way for ${seconds} s`)
+  return undefined
 }
 
 /** The refusal of whoever finds a lock taken: exit code 7, with the name of its holder. */

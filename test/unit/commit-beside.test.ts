@@ -6,6 +6,9 @@ import { commit } from '../../src/ledger/commit.ts'
 import type { Draft } from '../../src/ledger/draft.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import type { Destination } from '../../src/publish/destination.ts'
+import { folderAt } from '../../src/publish/folder.ts'
+import { copyLake } from '../../src/publish/lake-copy.ts'
 import { replaceDatabase } from '../../src/store/database.ts'
 import type * as Disk from '../../src/store/disk.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -22,7 +25,7 @@ import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 
 // Another job acts exactly between two looks of this one.
 
-type Look = 'list' | 'facts' | 'there' | 'size' | 'marker'
+type Look = 'list' | 'facts' | 'seen' | 'there' | 'size' | 'marker'
 
 /** What another job does once, right after this program has looked at a place, or right before it reads its facts or a marker. */
 interface Meanwhile {
@@ -53,7 +56,9 @@ vi.mock('../../src/store/disk.ts', async (original) => {
   }
   const statOf: typeof real.statOf = async (path) => {
     await other.act('facts', path)
-    return await real.statOf(path)
+    const facts = await real.statOf(path)
+    await other.act('seen', path)
+    return facts
   }
   const exists: typeof real.exists = async (path) => {
     const there = await real.exists(path)
@@ -90,8 +95,13 @@ function meanwhile(look: Look, place: string, work: () => unknown, turn = 1): vo
 /** Whether the other job has acted. */
 const acted = (): boolean => other.waits === undefined
 
-const add = async (ledger: Ledger, n: number): Promise<unknown> =>
-  await commit(ledger, draftOf(ledger.root, n, `r${n}`), commitDeps())
+/** The name of the n-th file, as this program gives it. */
+const data = (n: number): string => `points/metric=m/interval=24h/000000000${n + 1}-f.parquet`
+
+const add = async (ledger: Ledger, n: number): Promise<unknown> => {
+  const { add: files = [], ...draft } = draftOf(ledger.root, n, `r${n}`)
+  return await commit(ledger, { ...draft, add: files.map((file) => ({ ...file, path: data(n) })) }, commitDeps())
+}
 
 const change = async (ledger: Ledger, how: Partial<Draft>): Promise<unknown> => {
   const provider = { metrics: 'sandbox:1', synthetic: true }
@@ -205,21 +215,15 @@ test('doctor takes no file for an orphan that another job is about to name, or h
   inFolder(async (root) => {
     using beside = await foldedLake(root)
     using own = await Ledger.open(root)
-    const data = (n: number): string => `points/metric=m/interval=24h/000000000${n}-f.parquet`
-    const commitOf = async (n: number): Promise<unknown> => {
-      const { add: files = [], ...draft } = draftOf(root, n, `r${n}`)
-      return await commit(beside, { ...draft, add: files.map((file) => ({ ...file, path: data(n) })) }, commitDeps())
-    }
-    await commitOf(4)
-    meanwhile('list', 'points', async () => await commitOf(5))
+    meanwhile('list', 'points', async () => await add(beside, 3))
     expect(await checkOrphans(own)).toEqual([])
     expect(acted()).toBe(true)
     const holder = { ...commitDeps().holder, since: 0 }
-    writeFileSync(inLake(root, data(6)), 'moved in by a commit that is under way')
+    writeFileSync(inLake(root, data(4)), 'moved in by a commit that is under way')
     const lock = await lockCommit(root, holder, commitDeps())
     expect(await checkOrphans(own)).toEqual([])
     await lock.release()
-    expect(await checkOrphans(own)).toMatchObject([{ kind: 'orphans', path: data(6) }])
+    expect(await checkOrphans(own)).toMatchObject([{ kind: 'orphans', path: data(4) }])
   }))
 
 test('doctor takes no lock for left behind whose job ends while it looks', () =>
@@ -267,4 +271,34 @@ test('where nothing can be written the index is read with the log of whoever wri
     } finally {
       other.readOnly = false
     }
+  }))
+
+const copyInto = async (root: string, from: Destination): Promise<unknown> => {
+  const to = folderAt(`${root}/copy`, { disk: realDisk, mark: 'c' })
+  const input = { from, to, mirrorOf: () => from.uri, scratch: `${root}/scratch`, near: true }
+  return await copyLake(input, { signal: new AbortController().signal })
+}
+
+test('a lake is copied though its journal is folded between the names in it and their files', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(`${root}/lake`)
+    meanwhile('list', 'lake/journal', async () => {
+      await writeCheckpoint(realDisk, beside)
+      for (const gone of [entryFile(1), entryFile(2), checkpointFile(2)]) rmSync(inLake(beside.root, gone))
+    })
+    expect(await copyInto(root, folderAt(beside.root, { disk: realDisk, mark: 'f' }))).toMatchObject({ version: 3 })
+    expect(acted()).toBe(true)
+  }))
+
+test('a lake is copied though a file leaves it that was looked at', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(`${root}/lake`)
+    const path = liveFiles(beside)[0]?.path ?? ''
+    meanwhile('seen', `lake/${path}`, async () => {
+      await change(beside, { remove: [path], drop: [path] })
+      rmSync(inLake(beside.root, path))
+    })
+    const from = folderAt(beside.root, { disk: realDisk, mark: 'f' })
+    expect(await copyInto(root, from)).toMatchObject({ version: 4 })
+    expect(acted()).toBe(true)
   }))

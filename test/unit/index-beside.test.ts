@@ -84,7 +84,6 @@ const request: RequestRow = {
   asked_at: 4,
   seconds: 5,
   detail: null,
-  provider_date: null,
 }
 
 test('a checkpoint holds each line of a run whole or not at all, also one that another process takes in meanwhile', () =>
