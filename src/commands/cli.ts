@@ -5,6 +5,7 @@ import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { json } from './print.ts'
 import { leave } from './leave.ts'
+import { programVersion } from './program.ts'
 import { type CommandSpec, type Deps, flagOption, type Input, type Tell } from './spec.ts'
 import { commandTable, type CommandEntry } from './table.ts'
 
@@ -75,7 +76,7 @@ function heedLauncher(onStop: (own: number, told: number) => void): void {
 /** Finds the command, parses its options by its own table, runs it. */
 export async function dispatch(argv: readonly string[], deps: Deps): Promise<number | void> {
   const [first = '--help', second] = argv
-  if (first === '--version' || first === '-V') return deps.stdout(`${await programVersion()}\n`)
+  if (first === '--version' || first === '-V') return deps.stdout(`${programVersion()}\n`)
   if (first === '--help' || first === '-h' || first === 'help') {
     const topic = first === 'help' ? argv.slice(1).join(' ') : ''
     if (topic === '') return deps.stdout(overview())
@@ -192,10 +193,4 @@ function report(error: unknown, deps: Deps, clean: (text: string) => string): vo
 function quietPipe(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
-}
-
-async function programVersion(): Promise<string> {
-  const { readFile } = await import('node:fs/promises')
-  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
-  return String((JSON.parse(text) as { version: unknown }).version)
 }

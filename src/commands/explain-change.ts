@@ -4,7 +4,7 @@ import { formatInstant } from '../time.ts'
 import { countOption, readContext, runOf, timeoutOption } from './context.ts'
 import { stampedPath } from './given.ts'
 import { type CommandSpec, showLive } from './spec.ts'
-import { programName } from './world.ts'
+import { programName } from './program.ts'
 
 /** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
 export const explainCommand: CommandSpec = {

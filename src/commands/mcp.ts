@@ -5,7 +5,8 @@ import { toolsOf } from '../door/tools.ts'
 import { readContext } from './context.ts'
 import { deskOptions, openDesk, standingNow } from './desk.ts'
 import type { CommandSpec, Deps, Input } from './spec.ts'
-import { programVersion, untilStopped } from './world.ts'
+import { programVersion } from './program.ts'
+import { untilStopped } from './world.ts'
 
 /** `mcp`: the lake for agents, over standard input and output. */
 export const mcpCommand: CommandSpec = {

@@ -9,7 +9,7 @@ import type { Context } from './context.ts'
 import { json } from './print.ts'
 import type { Shown, Shows } from '../door/listen.ts'
 import type { Deps } from './spec.ts'
-import { programName } from './world.ts'
+import { programName } from './program.ts'
 
 /** What a door shows of a lake. */
 export interface ShowsInput extends Context {

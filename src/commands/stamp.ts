@@ -7,7 +7,8 @@ import { readContext, runOf, timeoutOption } from './context.ts'
 import { checkEnding, variablesOf } from './query.ts'
 import { readGiven, stampedPath } from './given.ts'
 import { type CommandSpec, type Input, type OptionSpec, textOption } from './spec.ts'
-import { lakeWorld, programName, openedLake } from './world.ts'
+import { programName } from './program.ts'
+import { lakeWorld, openedLake } from './world.ts'
 
 /** How the names of stamped files end. */
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']

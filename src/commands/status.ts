@@ -17,7 +17,8 @@ import { listen, listenAt } from '../door/listen.ts'
 import { wrapped } from './print.ts'
 import { showsOf } from './shows.ts'
 import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
-import { programName, untilStopped } from './world.ts'
+import { programName } from './program.ts'
+import { untilStopped } from './world.ts'
 
 /** `status`: whether the lake can be trusted today. */
 export const statusCommand: AnsweringSpec<Standing> = {

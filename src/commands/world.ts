@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import type { Catalogue } from '../catalog/catalogue.ts'
@@ -13,18 +12,8 @@ import type { RewriteDeps } from '../ledger/commit.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
 import { buildViews } from '../views/build.ts'
+import { programName } from './program.ts'
 import type { Deps } from './spec.ts'
-
-/** The program's name and version, as entries and footers name it. */
-export function programName(): string {
-  return `pitlake ${programVersion()}`
-}
-
-/** The program's version. */
-export function programVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
-}
 
 /** The real world behind a job that writes to a lake and asks nobody. */
 export function lakeWorld(deps: Deps, command: string): RewriteDeps {

@@ -1,4 +1,5 @@
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
+import { pointColumns } from '../views/columns.ts'
 import type { Subject } from './lookahead-world.ts'
 import { priced } from './points.ts'
 import { historyTables, readsRegistry } from './registry-objects.ts'
@@ -46,11 +47,7 @@ export async function namedMetrics(session: Engine, text: string): Promise<strin
   return [...new Set([...rows.map(({ metric }) => metric), ...ofPrices])]
 }
 
-const pointColumns: ReadonlySet<string> = new Set(
-  'metric asset interval currency exchange network t available_at available_rule_at observed_at v o basis extra computed_at'.split(
-    ' ',
-  ),
-)
+const columnsOfPoints: ReadonlySet<string> = new Set(pointColumns.map(([name]) => name))
 const ofSeries = /^\(?"?(?:asset|interval|currency|exchange|network)"?(?: IS NOT DISTINCT FROM |=| IN \()/
 
 /** What the scans of points let pass, as a condition on their series; undefined where one of them lets all of them pass. */
@@ -77,7 +74,7 @@ function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly 
     const value = facts[fact]
     return Array.isArray(value) ? value.map(String) : typeof value === 'string' && value !== '' ? [value] : []
   }
-  if (textsOf('Projections').some((column) => !pointColumns.has(column))) return []
+  if (textsOf('Projections').some((column) => !columnsOfPoints.has(column))) return []
   // Of a partition the plan tells by which files it chose; the name of its column is a word of SQL.
   const files = textsOf('File Filters').flatMap((all) => [...all.matchAll(/\(interval = ('\w+')\)/g)])
   return [

@@ -1,3 +1,5 @@
+import { isObject } from '../json.ts'
+
 /** A parsed JSON value. */
 export type Value = null | boolean | number | string | readonly Value[] | Fields
 export interface Fields {
@@ -6,7 +8,7 @@ export interface Fields {
 
 /** Whether the value is a JSON object. */
 export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject(value)
 }
 
 /** Deeper nesting is taken for damage. */

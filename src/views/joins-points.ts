@@ -23,9 +23,9 @@ export interface JoinSources {
 type Sql = string
 
 /** The dimensions that a metric has one value of in a join. */
-export const dimensions = ['currency', 'exchange', 'network'] as const
+export const joinDimensions = ['currency', 'exchange', 'network'] as const
 /** One of them. */
-export type Dimension = (typeof dimensions)[number]
+export type JoinDimension = (typeof joinDimensions)[number]
 
 /** The macro's parameter `metric`, a name that may end in a pointer. */
 export const metricName = 'CAST(metric AS VARCHAR)'
@@ -66,7 +66,7 @@ export function lookUp(lines: Sql, key: Sql): Sql {
 }
 
 /** The values of a dimension, each after a comma, the default first; '' where nothing is known, NULL where a metric takes none. */
-function valuesOf(line: Sql, dimension: Dimension): Sql {
+function valuesOf(line: Sql, dimension: JoinDimension): Sql {
   return `string_split(string_split(${line}, concat(chr(9), '${dimension}='))[2], chr(9))[1]`
 }
 
@@ -81,7 +81,7 @@ function smallestLag(shares: readonly Share[]): number {
 
 function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
   const keys = { currency: 'currencies', exchange: 'exchanges', network: 'networks' } as const
-  const values = (metric: string, dimension: Dimension): string[] => {
+  const values = (metric: string, dimension: JoinDimension): string[] => {
     const endpoint = catalogue.endpoints.get(metric)
     if (endpoint === undefined) return metric === price ? [] : [`${dimension}=`]
     const standard = endpoint.defaults[dimension]
@@ -93,7 +93,7 @@ function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, s
     metric,
     [
       intervals.filter((interval) => own.size === 0 || own.has(interval)).join(','),
-      ...dimensions.flatMap((dimension) => values(metric, dimension)),
+      ...joinDimensions.flatMap((dimension) => values(metric, dimension)),
     ].join('\t'),
   ])
 }
@@ -147,7 +147,7 @@ export function seriesOf(
   pointer: Sql,
   leaf: (column: string, at: Sql) => Sql,
 ): Sql {
-  const wanted = dimensions.flatMap((dimension) => [
+  const wanted = joinDimensions.flatMap((dimension) => [
     quote(` AND known.${dimension} IS NOT DISTINCT FROM `),
     `coalesce(${literal(wantedOf(dimension, "fact['line']"))}, 'NULL')`,
   ])
@@ -166,7 +166,7 @@ export function seriesOf(
 }
 
 /** The value of a dimension that a metric is joined on, NULL where it takes none. */
-export function wantedOf(dimension: Dimension, line: Sql): Sql {
+export function wantedOf(dimension: JoinDimension, line: Sql): Sql {
   const own = valuesOf(line, dimension)
   return `coalesce(CAST(${dimension} AS VARCHAR) || left(${own}, 0), string_split(${own}, ',')[2])`
 }
@@ -187,7 +187,7 @@ function factsFor(facts: Facts, names: string): Sql {
 /** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
 function mistakes(names: string, interval: Sql): Sql {
   const own = `string_split(fact['line'], chr(9))[1]`
-  const wrong = dimensions.map((dimension) => {
+  const wrong = joinDimensions.map((dimension) => {
     const values = valuesOf("fact['line']", dimension)
     return `WHEN ${values} <> '' AND NOT contains(concat(${values}, ','), ',' || CAST(${dimension} AS VARCHAR) || ',')
       THEN error(concat(fact['name'], ' has no ${dimension} ', CAST(${dimension} AS VARCHAR), ', but ', substr(${values}, 2)))`

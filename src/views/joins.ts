@@ -1,7 +1,7 @@
 import { countSql, endSql, fitsSql, lengthSql, micros, startSql } from '../intervals-sql.ts'
 import { expectedSql, lagClassSql, missesSql } from './joins-grid.ts'
 import {
-  type Dimension,
+  type JoinDimension,
   type Facts,
   factsOf,
   type JoinSources,
@@ -46,7 +46,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
   const { weekStart } = sources
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => pointsOf(sources, facts, names, interval),
-    wanted: (dimension = '', line = '') => wantedOf(dimension as Dimension, line),
+    wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
     lag: (name = '') => lagSql(facts, pathOf(name)),

@@ -2,15 +2,15 @@ import { parseMicros } from '../../time.ts'
 import { count, type Node, part, parts, typeOf, word } from './nodes.ts'
 
 /** Microseconds of a text that names an instant, UTC where it says no zone; NaN where it is not read. */
-export function instantOf(text: string): number {
+export function constantMicros(text: string): number {
   const form = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?)?(?:Z|\+00(?::?00)?)?$/
   const [, day, minute = '00:00', second = ':00'] = form.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : (parseMicros(`${day}T${minute}${second}Z`) ?? Number.NaN)
 }
 
 /** The text of a constant, through casts; undefined for anything else and for NULL. */
-export function constantText(node: Node): string | undefined {
-  if (word(node, 'expression_class') === 'BOUND_CAST') return constantText(part(node, 'child'))
+export function boundText(node: Node): string | undefined {
+  if (word(node, 'expression_class') === 'BOUND_CAST') return boundText(part(node, 'child'))
   if (word(node, 'expression_class') !== 'BOUND_CONSTANT') return undefined
   const held = part(node, 'value')
   return held['is_null'] === true || typeof held['value'] !== 'string' ? undefined : held['value']
@@ -41,7 +41,7 @@ const makers = /^to_(?:microseconds|milliseconds|seconds|minutes|hours|days|week
 export function directionOf(node: Node): -1 | 0 | 1 {
   const type = typeOf(node) || typeOf(part(node, 'value'), 'type')
   if (/INT/.test(type) && type !== 'INTERVAL') return signOf(numberOf(node))
-  const text = constantText(node)
+  const text = boundText(node)
   if (text !== undefined) return forward.test(text) ? 1 : 0
   if (word(node, 'expression_class') === 'BOUND_CONSTANT') return ofInterval(node)
   const [first] = parts(node, 'children')
@@ -61,7 +61,7 @@ function signOf(size: number): -1 | 0 | 1 {
 
 /** Whether an expression is a constant other than NULL. */
 export function isSaid(node: Node): boolean {
-  return constantText(node) !== undefined || !Number.isNaN(numberOf(node))
+  return boundText(node) !== undefined || !Number.isNaN(numberOf(node))
 }
 
 /** The instant that an expression rounds down, and to what. */
@@ -69,14 +69,14 @@ export function floorOf(node: Node): { readonly of: Node; readonly unit: string 
   if (word(node, 'expression_class') === 'BOUND_CAST' && typeOf(node) === 'DATE')
     return node['try_cast'] === true ? undefined : { of: part(node, 'child'), unit: 'day' }
   const [unit, of] = parts(node, 'children')
-  const text = unit === undefined ? undefined : constantText(unit)
+  const text = unit === undefined ? undefined : boundText(unit)
   if (!/^date_?trunc$/.test(word(node, 'name')) || of === undefined || text === undefined) return undefined
   return { of, unit: text.toLowerCase() }
 }
 
 /** Whether a distance is one or more of these units: what was rounded down to the unit and moved by it is not earlier. */
 export function isUnit(node: Node, unit: string): boolean {
-  const text = constantText(node)
+  const text = boundText(node)
   if (text !== undefined) return new RegExp(`^[1-9]\\d* ${unit}s?$`, 'i').test(text.trim())
   if (typeOf(part(node, 'value'), 'type') === 'INTEGER') return unit === 'day' && numberOf(node) >= 1
   const [first] = parts(node, 'children')

@@ -1,5 +1,5 @@
 import { isObject } from '../../json.ts'
-import { constantText, directionOf, floorOf, instantOf, isUnit } from './constants.ts'
+import { boundText, directionOf, floorOf, constantMicros, isUnit } from './constants.ts'
 import { pureAggregates, pureFunctions } from './functions.ts'
 import { count, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { boundOf, type Reading, type Relation } from './relations.ts'
@@ -75,8 +75,8 @@ function kindOf(node: Node): string {
 }
 
 function constantInstant(node: Node, type: string): number | undefined {
-  const text = isInstant(type) ? constantText(node) : undefined
-  return text === undefined ? undefined : instantOf(text)
+  const text = isInstant(type) ? boundText(node) : undefined
+  return text === undefined ? undefined : constantMicros(text)
 }
 
 const plain = /^BOUND_(?:CONSTANT|CAST|COMPARISON|CONJUNCTION|BETWEEN|CASE|OPERATOR|FUNCTION|UNNEST)$/
@@ -122,7 +122,7 @@ function isExpression(one: Node): boolean {
 function isListAggregate(node: Node, name: string): boolean {
   if (!/^(?:list|array)_aggr(?:egate)?$/.test(name)) return false
   const [, aggregate] = parts(node, 'children')
-  return aggregate !== undefined && pureAggregates.has(constantText(aggregate) ?? '')
+  return aggregate !== undefined && pureAggregates.has(boundText(aggregate) ?? '')
 }
 
 /** What becomes true of a row by a value that is made of others. */
@@ -140,9 +140,9 @@ function factsOf({ values }: Reading, node: Node, id: Id, inner: readonly Id[], 
   if (name === 'least') return inner.map((one): Fact => [id, one])
   if (name === 'greatest') return inner.filter((one) => present.has(one)).map((one): Fact => [one, id])
   if (/^(?:date_trunc|datetrunc|time_bucket)$/.test(name) && second !== undefined && inner.length === 2)
-    return given[0] !== undefined && constantText(given[0]) !== undefined ? [[id, second]] : []
+    return given[0] !== undefined && boundText(given[0]) !== undefined ? [[id, second]] : []
   if (name === 'timezone' && second !== undefined)
-    return given[0] !== undefined && constantText(given[0]) === 'UTC' ? equal(second, id) : []
+    return given[0] !== undefined && boundText(given[0]) === 'UTC' ? equal(second, id) : []
   if (/^(?:make_timestamp|make_timestamptz|epoch_us)$/.test(name) && inner.length === 1) return [[first, id]]
   return moved(name, given, inner, id, type)
 }
@@ -226,7 +226,7 @@ const signs: Readonly<Record<string, string>> = {
 /** An expression in few words. */
 function shown(node: Node, inner: readonly string[]): string {
   const kind = word(node, 'expression_class')
-  if (kind === 'BOUND_CONSTANT') return constantText(node) ?? JSON.stringify(part(node, 'value')['value'] ?? null)
+  if (kind === 'BOUND_CONSTANT') return boundText(node) ?? JSON.stringify(part(node, 'value')['value'] ?? null)
   if (kind === 'BOUND_CAST') return inner[0] ?? ''
   if (kind === 'BOUND_COMPARISON') return inner.join(` ${signs[word(node, 'type')] ?? 'against'} `)
   const name = word(node, 'name')
