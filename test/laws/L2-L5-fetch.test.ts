@@ -133,7 +133,7 @@ test('what one commit brings of many metrics stands in one file, sorted by metri
            coalesce(network, '~') AS network, coalesce(params, '~') AS params, epoch_us(t)::VARCHAR AS t
          FROM read_parquet(${quote(inLake(bench.root, path))}) ORDER BY file_row_number`,
       )
-      const keys = stored.map((row) => Object.values(row).join('\u0000'))
+      const keys = stored.map((row) => Object.values(row).map(String).join('\u0000'))
       expect([keys.length, new Set(keys).size]).toEqual([rows, rows])
       expect(keys).toEqual(keys.toSorted())
     }
