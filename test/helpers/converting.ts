@@ -51,10 +51,16 @@ export type Task = Omit<PartJob, 'existing' | 'recent'> & { readonly existing: r
 /** What a conversion of one partition gives. */
 export type Converted = Omit<ConvertResult, 'files' | 'recent'> & { readonly file: WrittenFile | null }
 
-/** Converts one partition alone, as long bodies and as short ones: both ways must give the same. */
+/**
+ * Converts one partition alone, as long bodies and as short ones, into files of its own and into recent ones, beside what
+ * is held in either level: all four ways must give the same.
+ */
 export async function convert(engine: Engine, task: Task): Promise<Converted> {
   const twin = `${task.out}.twin`
   const short = await convertAs(engine, { ...task, out: twin }, Number.POSITIVE_INFINITY)
+  // Where nothing is held a long body meets no recent file.
+  for (const longBytes of task.existing.length === 0 ? [Number.POSITIVE_INFINITY] : [Number.POSITIVE_INFINITY, 0])
+    expect(await convertRecent(engine, { ...task, out: twin }, longBytes)).toEqual(short)
   const long = await convertAs(engine, task, 0)
   await rm(twin, { force: true })
   expect(long).toEqual(short)
@@ -67,6 +73,51 @@ async function convertAs(engine: Engine, { existing, ...task }: Task, longBytes:
   const recent = { existing: [], out: `${task.out}.recent` }
   const { files, recent: _, ...result } = await convertBatch(engine, { ...task, parts, recent, longBytes, portion: 1 })
   return { ...result, file: files[0] ?? null }
+}
+
+/** The same with all that is held, and all that comes but long bodies, in recent files. */
+async function convertRecent(engine: Engine, { existing, ...task }: Task, longBytes: number): Promise<Converted> {
+  const { metric, interval } = task
+  const there: string[] = []
+  for (const path of existing) there.push(await asRecent(engine, path, task))
+  const recent = {
+    existing: there.map((path) => ({ path, min_t: null, max_t: null })),
+    out: `${task.out}.${longBytes}`,
+  }
+  const parts = [{ ...task, existing: [] }]
+  const portion = Number.POSITIVE_INFINITY
+  const { files, recent: held, ...result } = await convertBatch(engine, { ...task, parts, recent, longBytes, portion })
+  await rm(recent.out, { force: true })
+  if (held === null) return { ...result, file: files[0] ?? null }
+  const { shares, ...file } = held
+  expect(shares).toEqual([{ metric, interval, rows: file.rows, min_lag: file.min_lag }])
+  return { ...result, file }
+}
+
+const recents = new Map<string, string>()
+
+/** A recent file with the rows of a partition's file, among others of another metric and another interval. */
+async function asRecent(
+  engine: Engine,
+  path: string,
+  { metric, interval }: Pick<Task, 'metric' | 'interval'>,
+): Promise<string> {
+  const known = recents.get(path)
+  if (known !== undefined) return known
+  const out = `${path}.as-recent`
+  const rows = (of: string, every: string, value: string): string =>
+    `SELECT ${quote(of)} AS metric, ${quote(every)} AS "interval", * REPLACE (${value} AS v) FROM read_parquet(${quote(path)})`
+  const other = 'coalesce(v, 0) + 1'
+  const all = [
+    rows(metric, interval, 'v'),
+    rows(`${metric}/other`, interval, other),
+    rows(metric, interval === '1h' ? '10m' : '1h', other),
+  ]
+  await engine.run(
+    `COPY (${all.join(' UNION ALL ')}) TO ${quote(out)} (FORMAT parquet, PARQUET_VERSION v2, DICTIONARY_SIZE_LIMIT 0)`,
+  )
+  recents.set(path, out)
+  return out
 }
 
 /** Conversions in a folder of their own; close it. */
