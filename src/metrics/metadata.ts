@@ -11,7 +11,7 @@ import type { Outcome } from '../net/outcome.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
 import { canonical, type Provider, type RequestRow } from '../ledger/entry.ts'
-import { heldPassing, heldStates } from '../ledger/held.ts'
+import { heldPassing, heldPassingFrom, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { listOf, mapOf, orNull, real, shape, text } from '../ledger/shape.ts'
 import type { Settings } from '../config/settings.ts'
@@ -42,9 +42,29 @@ export function wirePathOf({ paths }: Settings['metrics'], { path, ask }: Endpoi
 
 const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: real })
 
-/** What the lake holds. */
+/** What the lake holds, whether or not it still counts. */
 export function heldMetadata(ledger: Ledger): Metadata {
   return new Map(heldStates(ledger, prefix, dated).map(({ key, value }) => [key, value]))
+}
+
+/** What counts of it: nothing of a path, or of a provider, that had no metadata when it was asked last. */
+export function standingMetadata(ledger: Ledger): Metadata {
+  const without = heldPassing(ledger, absent)?.at ?? Number.NEGATIVE_INFINITY
+  const notes = heldPassingFrom(ledger, prefix)
+  const counts = (path: string): boolean => {
+    const { value = 'read', at = 0 } = notes.get(path) ?? {}
+    return value !== 'none' && at >= without
+  }
+  return new Map([...heldMetadata(ledger)].filter(([path]) => counts(path)))
+}
+
+/** Whether these answers show a provider without metadata: no path has any, and of no other one were any read lately. */
+export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswer[], nowMicros: number): boolean {
+  const answered = answers.filter(isAnswer)
+  if (answered.length < fewPaths || answered.some(({ read }) => read !== null)) return false
+  const asked = new Set(answered.map(({ path }) => path))
+  const others = ledger === null ? [] : [...heldPassingFrom(ledger, prefix)].filter(([path]) => !asked.has(path))
+  return !others.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
 }
 
 /** Paths to be asked for; those with unmapped names apart. */
@@ -139,11 +159,15 @@ function isAnswer({ outcome }: MetadataAnswer): boolean {
   return 'at' in outcome && outcome.kind !== 'limited'
 }
 
-/** What was read over what was known: what says the same keeps the instant at which it was first read. */
+/** What was read over what was known: what says the same keeps the instant at which it was first read, what is no more goes. */
 export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {
   const merged = new Map(held)
-  for (const { path, read } of answers) {
-    if (read === null) continue
+  for (const answer of answers) {
+    const { path, read } = answer
+    if (read === null) {
+      if (isAnswer(answer)) merged.delete(path)
+      continue
+    }
     const { at: _, ...before } = held.get(path) ?? { at: 0 }
     if (canonical(before) !== canonical(read)) merged.set(path, { ...read, at })
   }
@@ -170,7 +194,7 @@ export async function keepMetadata(
   const read = answered.filter((answer) => answer.read !== null)
   const merged = mergeMetadata(heldMetadata(ledger), read, Math.floor(deps.nowMicros() / 1_000_000))
   const passing = new Map(answered.map(({ path, read: own }) => [`${prefix}${path}`, own === null ? 'none' : 'read']))
-  if (read.length === 0 && answered.length >= fewPaths) passing.set(absent, 'none')
+  if (isWithout(ledger, answered, deps.nowMicros())) passing.set(absent, 'none')
   return await commit(
     ledger,
     {

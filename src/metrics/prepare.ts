@@ -17,7 +17,7 @@ import { withListedAssets } from './assets.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 import {
   askMetadata,
-  heldMetadata,
+  isWithout,
   keepMetadata,
   mergeMetadata,
   type Metadata,
@@ -26,6 +26,7 @@ import {
   metadataDue,
   metadataPerMinute,
   metadataRetries,
+  standingMetadata,
   wirePathOf,
 } from './metadata.ts'
 import { saidOf } from './metadata-said.ts'
@@ -58,8 +59,8 @@ export async function preparePlan(
   checkSelections(catalogue, selections)
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
   const answers = asking === null ? [] : await askedNow(input, ledger, asking)
-  const held = ledger === null ? new Map() : heldMetadata(ledger)
-  const metadata = mergeMetadata(held, answers, input.now)
+  const none = ledger === null || isWithout(ledger, answers, asking?.nowMicros() ?? 0)
+  const metadata = mergeMetadata(none ? new Map() : standingMetadata(ledger), answers, input.now)
   const paths = new Set(selections.flatMap((one) => matchPaths(catalogue, one.paths ?? ['*'])))
   const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
   const plan = await planOn(input, ledger, metadata)
@@ -103,7 +104,7 @@ async function mayKeep(root: string): Promise<boolean> {
 export async function planOn(
   input: PlanInput,
   ledger: Ledger | null,
-  metadata: Metadata = ledger === null ? new Map() : heldMetadata(ledger),
+  metadata: Metadata = ledger === null ? new Map() : standingMetadata(ledger),
 ): Promise<Plan> {
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)

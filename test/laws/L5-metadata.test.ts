@@ -3,7 +3,7 @@ import type { Selection } from '../../src/catalog/series.ts'
 import { heldCoverage, heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type { IngestEvent } from '../../src/metrics/events.ts'
-import { heldMetadata } from '../../src/metrics/metadata.ts'
+import { heldMetadata, standingMetadata } from '../../src/metrics/metadata.ts'
 import type { Plan } from '../../src/metrics/plan.ts'
 import { formatDate } from '../../src/time.ts'
 import { type Bench, type Changes, withBench } from '../helpers/fetching.ts'
@@ -256,6 +256,53 @@ test.each(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 
       expect(Object.keys(asked('metadata'))).toEqual(fault === 'reset' ? ['0'] : [])
     }),
 )
+
+test.each(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'])(
+  'where metadata are no more (%s) what they left out is tried; a fault alone takes nothing back',
+  async (fault) =>
+    withBench(now, async (bench) => {
+      const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*', 'supply/*'], since }
+      bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
+      await bench.fetch(selection, told)
+      const known = await reading(bench.root, heldMetadata)
+      bench.clock.now += 8 * day
+      bench.faults(`${fault}@metadata`)
+      await bench.fetch(selection, told)
+      const whole = bench.truth(selection)
+      if (fault !== 'status-500') {
+        expect(await bench.stored()).toEqual(whole)
+        expect(await reading(bench.root, standingMetadata)).toEqual(new Map())
+      } else {
+        expect(await bench.stored()).toEqual(whole.filter((line) => !line.startsWith(`${active} BTC`)))
+        expect(await reading(bench.root, standingMetadata)).toEqual(known)
+      }
+      // Once they are back they count again, with the date on which they were first read so.
+      bench.clock.now += 8 * day
+      bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
+      await bench.fetch(selection, told)
+      expect(await reading(bench.root, standingMetadata)).toEqual(known)
+    }),
+)
+
+test('a few paths without metadata say nothing of others that were read lately', async () =>
+  withBench(now, async (bench) => {
+    const asked = requestsOf(bench)
+    await bench.fetch({ assets: ['BTC'], paths: ['supply/*'], since }, told)
+    bench.clock.now += day
+    bench.faults('gone-404@metadata/addresses/*')
+    const wide = { assets: ['BTC', 'USDC'], paths: ['supply/*', 'addresses/active_count*', 'addresses/loss*'], since }
+    asked('metrics')
+    await bench.fetch({ ...wide, assets: ['BTC'], paths: ['addresses/*'] }, told)
+    expect(asked('metadata')).toEqual({ 404: 3 })
+    asked('metrics')
+    await bench.fetch({ ...wide, paths: ['supply/*'] }, told)
+    expect(Object.keys(asked('metrics'))).toEqual(['200'])
+    expect(
+      Object.values(await windows(bench.root))
+        .flat()
+        .join(),
+    ).toContain('not in the metadata of')
+  }))
 
 test('metadata come back from the journal alone', async () =>
   withBench(now, async (bench) => {
