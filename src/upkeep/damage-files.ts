@@ -10,6 +10,7 @@ import { commitLock, describeHolder, holderOf, isFree, whileFree } from '../stor
 import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
 import { findOrphans } from '../ledger/sweep.ts'
 import { type Manifest, readManifest } from '../views/manifest.ts'
+import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../views/build.ts'
 import { exportsOf } from '../views/proved.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../ledger/stamps.ts'
@@ -81,7 +82,10 @@ export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
 async function orphansNow(ledger: Ledger): Promise<string[]> {
   // A journal that cannot be followed is a finding of its own, and nobody commits to it.
   await ledger.catchUp().catch(() => undefined)
-  return await findOrphans(ledger)
+  const orphans = await findOrphans(ledger)
+  // A vacuum says what goes before it takes that away.
+  const known = ledger.statement('SELECT 1 FROM files WHERE path = ?')
+  return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !known.get(path))
 }
 
 /** A marker that is not this lake's: nothing is committed or swept beside it. */

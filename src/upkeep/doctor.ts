@@ -14,6 +14,7 @@ import {
   checkStamps,
 } from './damage-files.ts'
 import { isBegun } from '../store/begin.ts'
+import { metaLeft } from '../store/database.ts'
 import { isWritable } from '../store/disk.ts'
 import { listJournal } from '../ledger/journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
@@ -206,8 +207,12 @@ async function openAnyhow(
     journal.broken.length > 0 ? undefined : await ifSound(open, true)
   if (!isWritable(root)) return { ledger: await unlessBroken(async () => await Ledger.openToRead(root)), findings }
   const left = Ledger.asLeft(root)
+  const path = inLake(root, places.ledger)
+  // Another job makes it at this moment, or was killed at that.
+  const begins = !left && journal.newest === 0 && metaLeft(path, 'version') === 0
+  if (begins) return { ledger: await Ledger.openToRead(root), findings }
   if (!left) {
-    const there = isThere(inLake(root, places.ledger))
+    const there = isThere(path)
     damage(there ? 'ledger_torn' : 'ledger_lost', there ? 'it cannot be read' : 'it is not there')
     return { ledger: await unlessBroken(async () => await Ledger.inMemory(root)), findings }
   }

@@ -7,9 +7,11 @@ import { filesOnDisk, type HeldFile, heldStamps, heldVersions, liveFiles } from 
 import { inLake, places } from '../store/layout.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { tryLock } from '../store/lock.ts'
 import { pinnedSince } from '../store/pin.ts'
 import { listStamps, readStamp } from '../ledger/stamps.ts'
 import { exportsFolder, isExport } from '../views/exports.ts'
+import { waitForViews } from '../views/build.ts'
 import { namedByViews } from '../views/manifest.ts'
 import { vacuumable } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
@@ -139,6 +141,9 @@ async function supersededExports(
     .filter((path) => isOld(1 + Number(/-(\d{10,})-[0-9a-f]+\.parquet$/.exec(path)?.[1])) && !isNamed(path))
 }
 
+/** Held by a vacuum that takes files away; another one works beside it. */
+export const vacuumLock = 'vacuum'
+
 async function clean(
   ledger: Ledger,
   input: VacuumInput,
@@ -147,6 +152,8 @@ async function clean(
   inPlace: IsNamed,
 ): Promise<VacuumSummary> {
   const going: Going[] = []
+  const holder = { ...deps.holder, since: deps.nowMicros() }
+  await using _lock = await tryLock(ledger.root, vacuumLock, holder)
   await commit(
     ledger,
     async () => {
@@ -165,9 +172,19 @@ async function clean(
   const disk = deps.disk ?? realDisk
   // What stands in for the journal's entries may be what a killed run left: its name must outlive a power cut.
   await disk.syncFolder(inLake(ledger.root, places.journal))
-  for (const path of summary.paths) await disk.remove(inLake(ledger.root, path))
+  const exports = new Set(gone.exports)
+  for (const path of summary.paths) if (!exports.has(path)) await disk.remove(inLake(ledger.root, path))
+  await removeExports(ledger.root, gone.exports, deps)
   ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   return summary
+}
+
+/** Views that are made meanwhile may name an export again that was made for earlier ones. */
+async function removeExports(root: string, paths: readonly string[], deps: VacuumDeps): Promise<void> {
+  if (paths.length === 0) return
+  await using _lock = await waitForViews(root, deps)
+  const isNamed = await namedByViews(root)
+  for (const path of paths) if (!isNamed(path)) await (deps.disk ?? realDisk).remove(inLake(root, path))
 }
 
 async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Promise<VacuumSummary> {

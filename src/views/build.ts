@@ -8,7 +8,7 @@ import { heldWeekStart, liveFiles } from '../ledger/held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Lock, tryLock } from '../store/lock.ts'
+import { type Lock, waitForLock } from '../store/lock.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { earlierDatings } from '../ledger/datings.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
@@ -70,7 +70,7 @@ export interface ViewsBuilt {
  */
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
   const { deps, into = ledger.root } = options
-  await using _lock = await waitForTurn(ledger.root, deps)
+  await using _lock = await waitForViews(ledger.root, deps)
   using stack = new DisposableStack()
   const engine = openedOnce(stack)
   try {
@@ -104,7 +104,7 @@ export async function tellViews(
   ledger: Ledger,
   options: Pick<ViewsOptions, 'catalogue' | 'deps'>,
 ): Promise<{ script: string; manifest: Manifest }> {
-  await using _lock = await waitForTurn(ledger.root, options.deps)
+  await using _lock = await waitForViews(ledger.root, options.deps)
   using stack = new DisposableStack()
   const { statements } = await compiled(ledger, options, openedOnce(stack))
   const script = scriptText(statements)
@@ -154,16 +154,15 @@ async function compiledNow(
 
 /** Held by whoever makes the views. */
 export const viewsLock = 'views'
-const longestWait = 600_000
+/** Seconds. */
+const longestWait = 600
 
-async function waitForTurn(root: string, deps: CommitDeps): Promise<Lock> {
-  for (let waited = 0, pause = 5; ; pause = Math.min(pause * 1.5, 200)) {
-    const lock = await tryLock(root, viewsLock, { ...deps.holder, since: deps.nowMicros() })
-    if (lock) return lock
-    if (waited > longestWait) throw new Error('another process has been building the views for ten minutes')
-    await deps.sleep(pause)
-    waited += pause
-  }
+/** Waits until nobody else makes views. */
+export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock> {
+  const holder = { ...deps.holder, since: deps.nowMicros() }
+  const lock = await waitForLock(root, viewsLock, holder, { ...deps, seconds: longestWait })
+  if (lock) return lock
+  throw new Error('another process has been building the views for ten minutes')
 }
 
 interface Exporting {

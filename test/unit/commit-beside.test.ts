@@ -9,7 +9,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import type { Destination } from '../../src/publish/destination.ts'
 import { folderAt } from '../../src/publish/folder.ts'
 import { copyLake } from '../../src/publish/lake-copy.ts'
-import { replaceDatabase } from '../../src/store/database.ts'
+import { openDatabase, removeDatabase, replaceDatabase } from '../../src/store/database.ts'
 import type * as Disk from '../../src/store/disk.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import type * as Files from '../../src/store/files.ts'
@@ -224,6 +224,31 @@ test('doctor takes no file for an orphan that another job is about to name, or h
     expect(await checkOrphans(own)).toEqual([])
     await lock.release()
     expect(await checkOrphans(own)).toMatchObject([{ kind: 'orphans', path: data(4) }])
+  }))
+
+test('doctor takes no file for an orphan that a vacuum is taking away', () =>
+  inFolder(async (root) => {
+    using own = await foldedLake(root)
+    await change(own, { remove: [data(0)], drop: [data(0)] })
+    writeFileSync(inLake(root, data(4)), 'left by a run that was killed')
+    const orphans = async (): Promise<string | undefined> => (await checkOrphans(own))[0]?.found
+    const lock = await tryLock(root, 'vacuum', { pid: 1, host: 'h', command: 'c', since: 0 })
+    expect(await orphans()).toMatch(/^1 file /)
+    await lock?.release()
+    expect(await orphans()).toMatch(/^2 files /)
+  }))
+
+test('doctor takes an index for sound that another job has only begun, where there is no journal yet', () =>
+  inFolder(async (root) => {
+    const kinds = async (): Promise<string[]> =>
+      (await examine({ data: root, thorough: true }, commitDeps())).findings.map(({ kind }) => kind)
+    const path = inLake(root, places.ledger)
+    openDatabase(path).close()
+    expect(await kinds()).toEqual([])
+    ;(await foldedLake(root)).close()
+    removeDatabase(path)
+    openDatabase(path).close()
+    expect(await kinds()).toEqual(['ledger_torn', 'views_missing'])
   }))
 
 test('doctor takes no lock for left behind whose job ends while it looks', () =>

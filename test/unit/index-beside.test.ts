@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { type Foldable, readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { applyFacts } from '../../src/ledger/apply.ts'
@@ -8,7 +9,9 @@ import type { Draft } from '../../src/ledger/draft.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
-import { tellViews } from '../../src/views/build.ts'
+import { checkViews } from '../../src/upkeep/damage-files.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
+import { buildViews, tellViews } from '../../src/views/build.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 
 // The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.
@@ -110,4 +113,30 @@ test('a checkpoint takes no index back that another process has brought further'
     const before = dump(own)
     await readCheckpoint(root, 1, own)
     expect(dump(own)).toEqual(before)
+  }))
+
+test('a vacuum leaves exports alone that views name again which are made meanwhile', () =>
+  inFolder(async (root) => {
+    using own = await Ledger.open(root)
+    const one = { metricAsset: 'BTC', productId: 'p', chainId: null, address: null, from: null, until: null }
+    const others = { ...catalogue, links: [...catalogue.links, one] }
+    const built = async (catalogue: Catalogue): Promise<unknown> =>
+      await buildViews(own, { catalogue, deps: commitDeps() })
+    await commit(own, news(root, 0), commitDeps())
+    await built(catalogue)
+    await commit(own, news(root, 1), commitDeps())
+    await built(others)
+    let due = true
+    const syncFolder = async (path: string): Promise<void> => {
+      if (path.endsWith('journal') && due) {
+        due = false
+        await built(catalogue)
+      }
+      await realDisk.syncFolder(path)
+    }
+    const buildAgain = async (): Promise<unknown> => await built(others)
+    const deps = { ...commitDeps({ disk: { ...realDisk, syncFolder } }), buildViews: buildAgain }
+    await vacuum({ root, keepSeconds: 0, really: true }, deps)
+    expect(due).toBe(false)
+    expect(await checkViews(own, root, true)).toEqual([])
   }))
