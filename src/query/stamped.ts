@@ -1,5 +1,6 @@
 import { columnsOf } from '../store/parquet.ts'
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
 import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
 import { carry, carryFile } from './carry.ts'
@@ -7,20 +8,24 @@ import { guarded, type RunDeps, runScript } from './run.ts'
 import type { StressAgain } from './stress-delays.ts'
 import { parsed } from './tree.ts'
 
-/** What a stamped result says about itself, in the footer of its Parquet file. */
-export interface StampNote {
-  readonly lake: string
-  readonly version: number
+/** What every note says. */
+const noteShape = z.object({
+  lake: z.string(),
+  version: z.number(),
   /** The lake's text of views and macros at that version, relative to the lake. */
-  readonly script: string
-  readonly query: string
-  readonly variables: Readonly<Record<string, string | number | boolean | null>>
-  readonly engine: string
-  readonly program: string
-  readonly catalogue: string
-  readonly rows: number
+  script: z.string(),
+  query: z.string(),
+  variables: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  engine: z.string(),
+  program: z.string(),
+  catalogue: z.string(),
+  rows: z.number(),
   /** SHA-256 over all rows in their order, hex. */
-  readonly result: string
+  result: z.string(),
+})
+
+/** What a stamped result says about itself, in the footer of its Parquet file. */
+export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
   /** Where the rows are not those of the query: what was tried with a figure over them. */
   readonly stress?: StressAgain
 }
@@ -116,7 +121,7 @@ export async function readNote(path: string): Promise<StampNote | undefined> {
     `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ${quote(footerKey)}`,
   )
   const note = rows[0]?.['note']
-  return typeof note === 'string' ? (JSON.parse(note) as StampNote) : undefined
+  return typeof note === 'string' ? (noteShape.loose().parse(JSON.parse(note)) as StampNote) : undefined
 }
 
 /** The first row and column in which the kept rows differ from a file's. */
