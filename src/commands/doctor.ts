@@ -1,10 +1,10 @@
-import { statfs } from 'node:fs/promises'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { damageVerdict } from '../upkeep/damage.ts'
 import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
 import { checkProvider, type JudgedRow, type Preflight } from '../preflight/check.ts'
+import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
 import { type Context, readContext } from './context.ts'
 import { bytes, several } from '../report/page/words.ts'
@@ -105,10 +105,7 @@ function worldOf(deps: Deps, catalogue: Catalogue): DoctorDeps {
     ...committing,
     resources: catalogue.resources,
     views: async (ledger) => await buildViews(ledger, { catalogue, deps: committing, force: true }),
-    space: async (path) => {
-      const { bavail, blocks, bsize } = await statfs(path)
-      return { free: bavail * bsize, total: blocks * bsize }
-    },
+    space: spaceAt,
   }
 }
 

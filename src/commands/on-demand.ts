@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
 import { loadCatalogue } from '../catalog/load.ts'
 import { LakeError } from '../errors.ts'
-import { inLake, places } from '../store/layout.ts'
+import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { readSettings } from './context.ts'
 import type { World } from './sandbox.ts'
@@ -31,7 +30,7 @@ export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Dep
 async function worldFor(input: Input, deps: Deps): Promise<World | undefined> {
   if (providerVariables.some((name) => (deps.env[name] ?? '').trim() !== '')) return undefined
   const { data, metrics, registry } = readSettings(input, deps)
-  if (metrics.url !== null || registry.url !== null || !existsSync(inLake(data, places.journal))) return undefined
+  if (metrics.url !== null || registry.url !== null || !isBegun(data)) return undefined
   return readWorld(data, deps)
 }
 

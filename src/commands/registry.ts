@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs'
 import { describeOutcome } from '../net/outcome.ts'
 import { readFeedAhead, type RegistryStatus, registryStatus } from '../registry/status.ts'
 import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
 import type { RegistryDeps, RegistryEvent, RegistryInput } from '../registry/run.ts'
 import { registryState } from '../registry/state.ts'
 import { type RegistrySummary, verdictOf } from '../registry/summary.ts'
-import { inLake, places } from '../store/layout.ts'
+import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { countOption, isVerbose, readContext } from './context.ts'
 import { seconds, table } from './print.ts'
@@ -108,7 +107,7 @@ export function registryProgress(deps: Deps, verbose: boolean): (event: Registry
 /** Whether the provider's feed goes on after a cursor; null where it is not set up or does not answer. */
 async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise<boolean | null> {
   const { url, key } = job.settings.registry
-  if (url === null || key === null || !existsSync(inLake(job.settings.data, places.ledger))) return null
+  if (url === null || key === null || !isBegun(job.settings.data)) return null
   const asked = await readFeedAhead(job, besideWorld(deps), cursor)
   if (asked.kind === 'stopped') deps.stderr(`note: the provider's feed was not read: ${asked.words}\n`)
   return asked.kind === 'stopped' ? null : asked.ahead

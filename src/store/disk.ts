@@ -207,3 +207,9 @@ export function diskError(error: unknown, doing: string): unknown {
   const kind = code === 'ENOENT' || code === 'EEXIST' ? 'unexpected' : 'incomplete'
   return new LakeError(kind, { subject, got: `${code}: ${saying[0]}`, next: saying[1], cause: error })
 }
+
+/** How many bytes the disk of a folder has, and how many of them are free. */
+export async function spaceAt(path: string): Promise<{ readonly free: number; readonly total: number }> {
+  const { bavail, blocks, bsize } = await fs.statfs(path)
+  return { free: bavail * bsize, total: blocks * bsize }
+}

@@ -2,8 +2,8 @@ import type { Files } from './order.ts'
 import { codeOnly, importsOf } from './source.ts'
 
 /**
- * Who opens files: the store those of the lake, the client its spool, the loaders what a user wrote, commands what a
- * user names. All others ask the store.
+ * Who opens files: the store those of the lake, the client its spool, the loaders what a user wrote, these commands what a
+ * user names or what came with the program. All others ask the store.
  */
 const files = [
   'src/store/',
@@ -11,8 +11,7 @@ const files = [
   'src/catalog/load.ts',
   'src/catalog/remembered.ts',
   'src/config/settings.ts',
-  'src/commands/',
-  'src/sandbox/',
+  ...['given', 'import', 'init', 'panel', 'program', 'query', 'sandbox'].map((name) => `src/commands/${name}.ts`),
 ]
 
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
