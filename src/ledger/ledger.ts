@@ -124,7 +124,7 @@ export class Ledger implements Index {
     try {
       database = isThere(path) ? open(path) : undefined
       const ledger = database && new Ledger(root, database)
-      const own = ledger && ledger.#hasTables() && ledger.#meta('schema', real) === indexSchema
+      const own = ledger && ledger.#hasTables() && ledger.#told()('schema', real) === indexSchema
       if (own && ledger.head().version >= 0) return ledger
     } catch {
       // what SQLite cannot read is no index; whoever needs one finds out what is wrong, or makes it anew
@@ -193,13 +193,14 @@ export class Ledger implements Index {
 
   /** The newest version in the index. */
   head(): Head {
+    const told = this.#told()
     return {
-      lake: this.#meta('lake', text) ?? null,
-      version: this.#meta('version', whole) ?? 0,
-      schema: this.#meta('journal_schema', whole) ?? 1,
-      digest: this.#meta('digest', text) ?? null,
-      committed_at: this.#meta('committed_at', whole) ?? 0,
-      provider: this.#meta('provider', shape(providerFields)) ?? null,
+      lake: told('lake', text) ?? null,
+      version: told('version', whole) ?? 0,
+      schema: told('journal_schema', whole) ?? 1,
+      digest: told('digest', text) ?? null,
+      committed_at: told('committed_at', whole) ?? 0,
+      provider: told('provider', shape(providerFields)) ?? null,
     }
   }
 
@@ -284,14 +285,19 @@ export class Ledger implements Index {
     return Number(this.statement('SELECT offset FROM run_files WHERE name = ?').get(name)?.['offset'] ?? 0)
   }
 
-  #meta<T>(key: string, check: Check<T>): T | undefined {
-    const row = this.statement('SELECT value FROM meta WHERE key = ?').get(key)
-    return row === undefined ? undefined : proven(check, parsed(row['value'], key), key)
+  /** The facts about the index itself, read at once: another process may bring it further at any time. */
+  #told(): <T>(key: string, check: Check<T>) => T | undefined {
+    const cells = new Map(
+      this.statement('SELECT key, value FROM meta')
+        .all()
+        .map(({ key, value }) => [key, value]),
+    )
+    return (key, check) => (cells.has(key) ? proven(check, parsed(cells.get(key), key), key) : undefined)
   }
 
   async #ready(): Promise<Ledger> {
     try {
-      const shape = this.#hasTables() ? this.#meta('schema', real) : undefined
+      const shape = this.#hasTables() ? this.#told()('schema', real) : undefined
       if (shape === undefined) this.#createTables()
       if (shape === undefined || shape === indexSchema) {
         await this.#prove()

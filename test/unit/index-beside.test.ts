@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { type Foldable, readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { applyFacts } from '../../src/ledger/apply.ts'
+import { applyFacts, setMeta } from '../../src/ledger/apply.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import type { RequestRow } from '../../src/ledger/entry.ts'
 import type { Draft } from '../../src/ledger/draft.ts'
@@ -139,4 +139,30 @@ test('a vacuum leaves exports alone that views name again which are made meanwhi
     await vacuum({ root, keepSeconds: 0, really: true }, deps)
     expect(due).toBe(false)
     expect(await checkViews(own, root, true)).toEqual([])
+  }))
+
+test('the head of the index is that of one version, also where another process brings it further meanwhile', () =>
+  inFolder(async (root) => {
+    using own = await Ledger.open(root)
+    using other = await Ledger.open(root)
+    await commit(own, news(root, 0), commitDeps())
+    const { digest } = own.head()
+    let looks = 0
+    const real = own.statement.bind(own)
+    vi.spyOn(own, 'statement').mockImplementation((sql) => {
+      if (sql.includes('FROM meta') && ++looks === 3)
+        other.transaction(() => {
+          setMeta(other, 'version', 2)
+          setMeta(other, 'digest', 'two')
+        })
+      return real(sql)
+    })
+    const head = own.head()
+    expect([
+      { version: 1, digest },
+      { version: 2, digest: 'two' },
+    ]).toContainEqual({
+      version: head.version,
+      digest: head.digest,
+    })
   }))
