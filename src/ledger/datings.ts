@@ -1,7 +1,6 @@
 import type { Interval, Micros } from '../time.ts'
 import { quote } from '../store/engine.ts'
-import type { FileEntry, Json, Rules } from './entry.ts'
-import { createHash } from 'node:crypto'
+import { type FileEntry, type Json, type Rules, sha256 } from './entry.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 
 /** The points of a partition as they were dated in the half-open span `[from, until)` of commit instants. */
@@ -79,5 +78,5 @@ function pairs(parts: readonly EarlierDating[]): string {
 /** The availability rules of a catalogue, as the journal keeps them. */
 export function rulesOf({ endpoints }: Catalogue): Rules {
   const text = JSON.stringify(Object.fromEntries([...endpoints].map(([path, { rules }]) => [path, rules])))
-  return { digest: createHash('sha256').update(text).digest('hex'), rules: JSON.parse(text) as Json }
+  return { digest: sha256(text), rules: JSON.parse(text) as Json }
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { LakeError, usage } from '../errors.ts'
+import { sha256 } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import { type Action, ownProtocol, type TableState } from './actions.ts'
@@ -127,7 +127,7 @@ function metaDataOf(name: string, schema: string, { metaData }: TableState, { la
 
 /** The same text gives the same UUID. */
 function uuidOf(text: string): string {
-  const hex = createHash('sha256').update(text).digest('hex')
+  const hex = sha256(text)
   return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
     '-',
   )

@@ -1,6 +1,7 @@
-import type { Ticket } from '../ledger/commit.ts'
+import { footerOf, type Ticket } from '../ledger/draft.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { type BlockFile, openBlocks } from '../store/files.ts'
+import { footerSql } from '../store/parquet.ts'
 import type { Column } from './columns.ts'
 import { statement } from './sql.ts'
 import type { Spool } from '../ledger/sweep.ts'
@@ -112,7 +113,6 @@ export async function writeParquet(engine: Engine, job: ParquetJob): Promise<voi
     return sql === undefined ? `"${column[0]}"` : `${sql} AS "${column[0]}"`
   })
   const types = columns.filter((column) => given(column) === undefined).map(([name, type]) => `"${name}": '${type}'`)
-  const { lake, version } = job.ticket
   await engine.run(
     statement('write', {
       columns: select.join(', '),
@@ -120,7 +120,7 @@ export async function writeParquet(engine: Engine, job: ParquetJob): Promise<voi
       types: `{${types.join(', ')}}`,
       longest: String(Math.max(1_000_000, job.longest)),
       out: quote(job.out),
-      metadata: `{pitlake_lake: ${quote(lake)}, pitlake_version: '${version}', pitlake_schema: '1'}`,
+      metadata: footerSql(footerOf(job.ticket)),
     }),
   )
 }

@@ -5,4 +5,4 @@
 COPY (
   SELECT {{columns}}
   FROM read_json({{lines}}, format = 'newline_delimited', hive_partitioning = false, columns = {{types}}, maximum_object_size = {{longest}})
-) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 4096, KV_METADATA {{metadata}})
+) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 4096{{metadata}})
