@@ -12,12 +12,15 @@ export interface Described {
 const value = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 /** A text or a list; in any other shape a parameter says nothing. */
 const values = z.union([value.transform((one) => [one]), z.array(value)]).catch([])
-/** Seconds, or milliseconds where that were beyond the year 5000; or a text with an instant. */
+/** No history begins beyond the year 4980: whatever says so says nothing, lest all of it be left out. */
+const latest = 95_000_000_000
+/** Seconds, or milliseconds where that were beyond; or a text with an instant. */
 const instant = z
   .union([
-    z.number().transform((at) => Math.floor(at > 95_000_000_000 ? at / 1000 : at)),
+    z.number().transform((at) => Math.floor(at > latest ? at / 1000 : at)),
     z.string().transform((text) => parseInstant(text) ?? null),
   ])
+  .transform((at) => (at !== null && at > latest ? null : at))
   .nullish()
   .catch(null)
 
