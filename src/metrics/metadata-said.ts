@@ -52,6 +52,11 @@ export function isUnlisted({ state, reason }: Pick<RefusalAnswer, 'state' | 'rea
   return state === 'unsupported' && reason?.startsWith(unlistedReason) === true
 }
 
+/** Whether nobody was asked, because of what metadata say. */
+export function isOfMetadata(answer: Pick<RefusalAnswer, 'state' | 'reason'>): boolean {
+  return isUnlisted(answer) || answer.reason === beforeStart
+}
+
 /** What metadata say of a series, as far as it holds now. */
 export interface StandingMetadata {
   /** The answer that stands for all of it; null where it may be asked. */

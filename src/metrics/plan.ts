@@ -14,7 +14,14 @@ import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
 
-import { beforeStart, type DatedSaid, isUnlisted, standingOf, type StandingMetadata } from './metadata-said.ts'
+import {
+  beforeStart,
+  type DatedSaid,
+  isOfMetadata,
+  isUnlisted,
+  standingOf,
+  type StandingMetadata,
+} from './metadata-said.ts'
 
 /** What the lake already knows of a series. */
 export interface Held {
@@ -160,9 +167,11 @@ interface Line {
   readonly now: Instant
 }
 
-/** How many new points a request should bring: those that no answer has told of, or that are still awaited. */
+/** How many new points a request should bring: those that no answer has decided on, or that are still awaited. */
 function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
-  const decided = (known?.answers ?? []).filter(({ state, reason }) => state !== 'failed' && reason !== 'awaiting')
+  const decided = (known?.answers ?? []).filter(
+    (answer) => !(answer.state === 'failed' || answer.reason === 'awaiting' || isOfMetadata(answer)),
+  )
   let points = 0
   for (const { since, until } of minus([settles], decided)) points += count(since, until, interval)
   return points

@@ -257,6 +257,22 @@ test.each(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 
     }),
 )
 
+test('what metadata left out is new to the plan once it is asked', async () =>
+  withBench(now, async (bench) => {
+    const plans: Plan[] = []
+    const onEvent = (event: IngestEvent) => void (event.kind === 'planned' && plans.push(event.plan))
+    const wide: Selection = { assets: ['BTC', 'ETH'], paths: [active], since }
+    bench.faults(`metadata-says:parameter=a,values=ETH,t=${formatDate(since + 11 * day)}`)
+    await bench.fetch(wide, told)
+    expect(await windows(bench.root)).toMatchObject({
+      [`${active} BTC`]: [`0..40 ${unlisted}`],
+      [`${active} ETH`]: ["0..11 before the provider's start", '11..40 covered'],
+    })
+    const { points_added } = await bench.fetch({ ...wide, exact: true }, { ...told, deps: { onEvent } })
+    expect(plans[0]?.totals.points).toBe(40 + 11)
+    expect(points_added).toBeGreaterThan(48)
+  }))
+
 test.each(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'])(
   'where metadata are no more (%s) what they left out is tried; a fault alone takes nothing back',
   async (fault) =>
