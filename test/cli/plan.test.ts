@@ -119,6 +119,26 @@ test('in a mirror, and in a lake that is only read, plan asks for metadata and k
   })
 })
 
+test('only what flags name one by one is planned whatever metadata say', async () =>
+  await withBench(now, async (bench) => {
+    bench.faults('metadata-says:parameter=a,values=BTC')
+    const config = `${bench.root}/pitlake.yaml`
+    writeFileSync(config, 'select: [{ assets: [BTC, ETH], paths: [supply/current_pit], since: 2026-03-01 }]\n')
+    const left = async (...argv: readonly string[]) => {
+      const planned = await run(bench, 'plan', '--since', '2026-03-01', '--json', '--config', config, ...argv)
+      return planned.json.not_asked
+    }
+    const both = ['--assets', 'BTC,ETH', '--paths']
+    expect(await left(...both, 'supply/current_pit')).toBe(0)
+    expect(await left(...both, 'supply/current_pit', '--intervals', '24h', '--currencies', 'native')).toBe(0)
+    expect(await left(...both, 'supply/current_pi*')).toBe(1)
+    expect(await left(...both, 'supply/current_pit', '--currencies', '*')).toBe(2)
+    expect(await left(...both, 'supply/current_pit,supply/burned*')).toBe(1)
+    expect(await left('--assets', 'ETH')).toBeGreaterThan(100)
+    // What the config selects is a plan for every day.
+    expect(await left()).toBe(1)
+  }))
+
 test('a plan that cannot ask, or is wrong, leaves nothing behind', async () =>
   await withBench(now, async (bench) => {
     bench.faults('reset@metadata')
