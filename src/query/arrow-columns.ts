@@ -9,7 +9,7 @@ import type {
 import { type Data, type DataType, makeData } from 'apache-arrow'
 import { typeIds } from '../store/engine.ts'
 import { arrowType } from './arrow-types.ts'
-import { bitsOf, inside, isSet, type Numbers } from './vectors.ts'
+import { bitsOf, inside, isSet, type Numbers, partOf } from './vectors.ts'
 
 /** Gathers the values of one column from vectors and gives them out as Arrow data. */
 export interface ColumnBuilder {
@@ -229,7 +229,7 @@ const readers: Readonly<Record<number, (vector: DuckDBVector) => Reader>> = {
 
 /** Sixteen bytes stand for each text: its length, then itself if it is short, else its beginning and its address. */
 function textReader(vector: DuckDBVector): Reader {
-  const { dataView: view } = vector as unknown as { readonly dataView: DataView }
+  const view = partOf(vector, 'dataView')
   let [low, high] = [-1n, -1n]
   let last: Uint8Array = new Uint8Array(0)
   return (i) => {
@@ -281,7 +281,7 @@ function maps(type: DataType, entries: ColumnBuilder): ColumnBuilder {
 
 /** A map is a list of pairs inside. */
 function listOf(vector: DuckDBVector): DuckDBVector {
-  return (vector as unknown as { readonly listVector: DuckDBVector }).listVector
+  return partOf(vector, 'listVector')
 }
 
 function entriesOf(map: DataType): DataType {
@@ -298,7 +298,7 @@ function arrays(type: DataType, child: ColumnBuilder, length: number): ColumnBui
   return {
     add(vector, from, count) {
       const bits = bitsOf(vector)
-      const { childData } = vector as unknown as { readonly childData: DuckDBVector }
+      const childData = partOf(vector, 'childData')
       for (let i = from; i < from + count; i++) {
         const present = isSet(bits, i)
         if (present) child.add(childData, i * length, length)

@@ -69,11 +69,11 @@ export function arrowType(type: DuckDBType): DataType {
   if (type.typeId === typeIds.STRUCT) return new Struct(entries(type))
   if (type.typeId === typeIds.MAP) {
     const { keyType, valueType } = type
-    const pair = new Struct([
+    const pair = new Struct<{ key: DataType; value: DataType }>([
       new Field('key', arrowType(keyType), false),
       new Field('value', arrowType(valueType), true),
     ])
-    return new Map_(new Field('entries', pair as never, false), false)
+    return new Map_(new Field('entries', pair, false), false)
   }
   return new Utf8()
 }

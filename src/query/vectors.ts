@@ -20,6 +20,21 @@ export interface Inside {
   readonly validity?: { readonly data: BigUint64Array | null }
 }
 
+/** What vectors of some types keep inside beside it. */
+interface Further {
+  /** Of texts: sixteen bytes each. */
+  readonly dataView: DataView
+  /** Of maps, which are lists of pairs. */
+  readonly listVector: DuckDBVector
+  /** Of arrays. */
+  readonly childData: DuckDBVector
+}
+
+/** The part of that name inside a vector whose type has it. */
+export function partOf<P extends keyof Further>(vector: DuckDBVector, part: P): Further[P] {
+  return (vector as unknown as Further)[part]
+}
+
 /** The inside of a vector. */
 export function inside(vector: DuckDBVector): Inside {
   return vector as unknown as Inside
