@@ -13,7 +13,7 @@ import { checkContents } from '../../src/upkeep/contents.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { sharesOf } from '../../src/points/files.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -195,12 +195,12 @@ test('a provider that cannot be reached ends the run clearly and names no lake',
   }))
 
 test('answers that only say 5xx give no lake a name: the sandbox is still welcome', async () =>
-  withBench(now, async (bench) => {
-    bench.faults('status-503')
+  withRig(now, async (rig) => {
+    rig.faults('status-503')
     const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 5 * day }
-    await bench.fetch(selection)
-    bench.faults()
-    expect(await bench.fetch(selection)).toMatchObject({ points_added: 5 })
+    await rig.fetch(selection)
+    rig.faults()
+    expect(await rig.fetch(selection)).toMatchObject({ points_added: 5 })
   }))
 
 test('a lake of one provider refuses another; a new address of the same one is accepted when told', async () =>
@@ -213,9 +213,9 @@ test('a lake of one provider refuses another; a new address of the same one is a
     await expect(own.fetch(wider, other)).rejects.toThrow(/another provider.*--provider-moved/)
     own.answer((path) => (path === 'assets' ? [] : points(day, 8)))
     expect(await own.fetch(wider, { ...other, input: { providerMoved: true } })).toMatchObject({ points_added: 3 })
-    await withBench(now, async (bench) => {
+    await withRig(now, async (rig) => {
       const sandbox = { data: own.root, input: { providerMoved: true } }
-      await expect(bench.fetch({ ...selection, until: start + 9 * day }, sandbox)).rejects.toThrow(/never share a lake/)
+      await expect(rig.fetch({ ...selection, until: start + 9 * day }, sandbox)).rejects.toThrow(/never share a lake/)
     })
   }))
 

@@ -15,7 +15,7 @@ import type { CoverageRow, SeriesRow } from '../../src/ledger/entry.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { horizonOf } from '../../src/metrics/plan.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
-import { fetchKey, withBench } from '../helpers/fetching.ts'
+import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { fixedWindow, type Limiter, slidingWindow, tokenBucket } from '../unit/limiters.ts'
@@ -186,9 +186,9 @@ async function coveredPlan(): Promise<Measured> {
 async function memory(): Promise<Measured> {
   let line = ''
   let within = false
-  await withBench(now, async (bench) => {
-    const small = await peakOf(bench.url, 150 * day)
-    const large = await peakOf(bench.url, 1500 * day)
+  await withRig(now, async (rig) => {
+    const small = await peakOf(rig.url, 150 * day)
+    const large = await peakOf(rig.url, 1500 * day)
     const ratio = large.megabytes / small.megabytes
     const points = (count: number): string => `${count.toLocaleString('en-US')} points`
     line = `peak memory of a fetch of ${points(large.points)}: ${large.megabytes} MB, of ${points(small.points)}: ${small.megabytes} MB, ratio ${ratio.toFixed(2)} (1.3, 700 MB)`

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { RegistrySummary } from '../../src/registry/summary.ts'
-import { registryKey } from '../helpers/registry-bench.ts'
+import { registryKey } from '../helpers/registry-rig.ts'
 
 /** What a job did and cost, alone in its process. */
 export interface Alone {

@@ -1,5 +1,5 @@
 import { createSandbox } from '../../src/sandbox/sandbox.ts'
-import { registryKey } from '../helpers/registry-bench.ts'
+import { registryKey } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 /** The instant of all bodies, Unix seconds. */

@@ -6,7 +6,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews } from '../helpers/views.ts'
 import { changed, start, type World } from './registry-bodies.ts'
 import { byTurns, judged, type Measured, median, told } from './measured.ts'
@@ -26,24 +26,24 @@ export interface Bytes {
 export async function daily(
   world: World,
   days: number,
-  work: (bench: RegistryTestBench) => Promise<void>,
+  work: (rig: RegistryRig) => Promise<void>,
   each: (n: number, bytes: () => Promise<Bytes>) => Promise<void> = async () => undefined,
 ): Promise<void> {
   let body = JSON.stringify(world)
-  await withRegistryBench(
+  await withRegistryRig(
     start,
-    async (bench) => {
-      const nowMicros = (): number => bench.clock.now * 1_000_000
+    async (rig) => {
+      const nowMicros = (): number => rig.clock.now * 1_000_000
       const deps = { ...commitDeps({ nowMicros, disk }), signal: new AbortController().signal }
       for (let n = 0; n <= days; n++) {
         if (n > 0) body = changed(world, n)
         const atEnd = async ({ ledger }: { ledger: Ledger }): Promise<void> =>
           void (n % 8 === 0 && (await mergeSmallFiles(ledger, deps)))
-        await bench.snapshot({ deps: { atEnd, disk } })
-        await each(n, async () => await bytesOf(bench.root))
-        bench.clock.now += day
+        await rig.snapshot({ deps: { atEnd, disk } })
+        await each(n, async () => await bytesOf(rig.root))
+        rig.clock.now += day
       }
-      await work(bench)
+      await work(rig)
     },
     { instead: () => new Response(body) },
   )
@@ -105,7 +105,7 @@ export async function benchYear(world: World, days: number, rounds = 9): Promise
   const lines: Measured[] = []
   await daily(world, days, async (year) => {
     const instead = (): Response => new Response(JSON.stringify(world))
-    await withRegistryBench(
+    await withRegistryRig(
       start + days * day,
       async (single) => {
         await single.snapshot()

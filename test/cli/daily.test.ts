@@ -5,7 +5,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { lockJob } from '../../src/store/lock.ts'
 import { readManifest } from '../../src/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Bench, otherKey, fetchKey, storedPoints, withBench } from '../helpers/fetching.ts'
+import { type Rig, otherKey, fetchKey, storedPoints, withRig } from '../helpers/fetching.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -18,19 +18,19 @@ interface Ended {
 }
 
 /** The daily run in a folder beside the lake, with both APIs of the sandbox unless told otherwise. */
-async function daily(bench: Bench, { argv = [], config = select, env = {}, signal }: Changes = {}): Promise<Ended> {
-  writeFileSync(join(bench.root, 'pitlake.yaml'), config)
+async function daily(rig: Rig, { argv = [], config = select, env = {}, signal }: Changes = {}): Promise<Ended> {
+  writeFileSync(join(rig.root, 'pitlake.yaml'), config)
   const apis = {
-    PITLAKE_METRICS_URL: bench.url,
+    PITLAKE_METRICS_URL: rig.url,
     PITLAKE_METRICS_KEY: fetchKey,
-    PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1`,
+    PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
     PITLAKE_REGISTRY_KEY: otherKey,
   }
   const world = {
-    now: () => bench.clock.now * 1000,
+    now: () => rig.clock.now * 1000,
     ...(signal && { signal }),
   }
-  const ended = await pitlake(bench.root, ['daily', '--data', lakeOf(bench), ...argv], { ...apis, ...env }, world)
+  const ended = await pitlake(rig.root, ['daily', '--data', lakeOf(rig), ...argv], { ...apis, ...env }, world)
   const err = ended.notes + ended.message
   for (const key of [fetchKey, otherKey]) expect(ended.out + err).not.toContain(key)
   return { code: ended.code, lines: ended.out.split('\n').slice(0, -1), err }
@@ -43,21 +43,21 @@ interface Changes {
   readonly signal?: AbortSignal
 }
 
-const lakeOf = (bench: Bench): string => join(bench.root, 'lake')
+const lakeOf = (rig: Rig): string => join(rig.root, 'lake')
 const names = (lines: readonly string[]): string[] => lines.map((line) => line.slice(0, 14).trim())
 const codes = (lines: readonly string[]): number[] => lines.map((line) => Number(/^.{14} (\d)  \S/.exec(line)?.[1]))
 const six = ['fetch', 'registry sync', 'views', 'merge', 'verify', 'status page']
 
 test('begins a lake, keeps it fresh, and a line for each step says so', async () =>
-  withBench(now, async (bench) => {
-    const first = await daily(bench)
+  withRig(now, async (rig) => {
+    const first = await daily(rig)
     expect([first.code, names(first.lines), codes(first.lines)]).toEqual([0, six, [0, 0, 0, 0, 0, 0]])
     expect(first.lines[0]).toMatch(/\d+ points added with \d+ requests, version \d/)
     expect(first.lines[4]).toMatch(/files sound, 1 windows, 60 addresses of the registry compared, nothing differs/)
     expect(first.lines[5]).toMatch(/status\.html written; trust: yes/)
-    expect(readFileSync(join(lakeOf(bench), 'status.html'), 'utf8')).toContain('<html')
-    bench.clock.now += day
-    const second = await daily(bench, { argv: ['--json'] })
+    expect(readFileSync(join(lakeOf(rig), 'status.html'), 'utf8')).toContain('<html')
+    rig.clock.now += day
+    const second = await daily(rig, { argv: ['--json'] })
     const document = JSON.parse(second.lines.join('\n')) as {
       exit_code: number
       steps: { step: string; exit_code: number; report: Record<string, unknown> | null }[]
@@ -66,143 +66,140 @@ test('begins a lake, keeps it fresh, and a line for each step says so', async ()
     expect(document.steps[0]?.report).toMatchObject({ points_added: 1, violations: 0 })
     expect(document.steps[5]?.report).toMatchObject({ trust: 'yes' })
     // Flags of points alone leave the registry out.
-    const config = join(bench.root, 'pitlake.yaml')
-    const apis = { PITLAKE_METRICS_URL: bench.url, PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1` }
+    const config = join(rig.root, 'pitlake.yaml')
+    const apis = { PITLAKE_METRICS_URL: rig.url, PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1` }
     const verified = await pitlake(
-      bench.root,
-      ['verify', '--config', config, '--data', lakeOf(bench), '--paths', 'supply/*', '--json'],
+      rig.root,
+      ['verify', '--config', config, '--data', lakeOf(rig), '--paths', 'supply/*', '--json'],
       { ...apis, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_REGISTRY_KEY: otherKey },
-      { now: () => bench.clock.now * 1000 },
+      { now: () => rig.clock.now * 1000 },
     )
     expect([verified.code, JSON.parse(verified.out)]).toEqual([0, expect.objectContaining({ registry: null })])
   }))
 
 test('what is merged is merged in the views, too', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     for (let run = 0; run < 3; run++) {
-      await bench.fetch(
-        { assets: ['BTC'], paths: ['supply/current_pit'], since: now - 20 * day },
-        { data: lakeOf(bench) },
-      )
-      bench.clock.now += day
+      await rig.fetch({ assets: ['BTC'], paths: ['supply/current_pit'], since: now - 20 * day }, { data: lakeOf(rig) })
+      rig.clock.now += day
     }
     // Else the fetch would merge and the verify make views, each at its end.
     const none = { PITLAKE_METRICS_URL: undefined, PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
-    const done = await daily(bench, { env: none })
+    const done = await daily(rig, { env: none })
     expect(codes(done.lines)).toEqual([2, 0, 0, 0, 2, 0])
     expect(done.lines[3]).toMatch(/^merge +0 {2}\d+ files became 1$/)
-    expect((await readManifest(lakeOf(bench)))?.version).toBe(await versionOf(bench))
+    expect((await readManifest(lakeOf(rig)))?.version).toBe(await versionOf(rig))
   }))
 
 test('each step runs whatever the others said; the weightiest code is that of the run', async () =>
-  withBench(now, async (bench) => {
-    await daily(bench)
-    bench.clock.now += day
-    bench.faults(`rewrite@supply/*:t=${now - (now % day) - 2 * day},v=101`)
-    const found = await daily(bench, { env: { PITLAKE_REGISTRY_KEY: 'not-the-right-key' } })
+  withRig(now, async (rig) => {
+    await daily(rig)
+    rig.clock.now += day
+    rig.faults(`rewrite@supply/*:t=${now - (now % day) - 2 * day},v=101`)
+    const found = await daily(rig, { env: { PITLAKE_REGISTRY_KEY: 'not-the-right-key' } })
     // What the overlap found verify finds, too.
     expect([found.code, names(found.lines), codes(found.lines)]).toEqual([4, six, [4, 3, 0, 0, 4, 0]])
     expect(found.lines[0]).toContain('pitlake violations list')
     expect(found.lines[1]).toContain('check PITLAKE_REGISTRY_KEY')
     expect(found.lines[5]).toContain('trust: look')
-    const lock = await lockJob(lakeOf(bench), 'registry', { pid: 1, host: 'h', command: 'pitlake x', since: 1 })
-    bench.faults()
-    const busy = await daily(bench)
+    const lock = await lockJob(lakeOf(rig), 'registry', { pid: 1, host: 'h', command: 'pitlake x', since: 1 })
+    rig.faults()
+    const busy = await daily(rig)
     await lock.release()
     expect([busy.code, codes(busy.lines)]).toEqual([7, [0, 7, 0, 0, 0, 0]])
     expect(busy.lines[1]).toMatch(/another registry job is at work.*run the same command again/)
   }))
 
 test('--dry-run asks nobody and writes nothing, with a lake and without', async () =>
-  withBench(now, async (bench) => {
-    const none = await daily(bench, { argv: ['--dry-run'], config: `${select}daily: { vacuum: true }\n` })
+  withRig(now, async (rig) => {
+    const none = await daily(rig, { argv: ['--dry-run'], config: `${select}daily: { vacuum: true }\n` })
     expect(names(none.lines)).toEqual([...six, 'vacuum'])
     expect(none.lines[0]).toMatch(/would send 1 requests for 1 credits, about \d+ points/)
-    expect(existsSync(lakeOf(bench))).toBe(false)
-    await daily(bench)
-    rmSync(join(lakeOf(bench), 'status.html'))
-    bench.clock.now += day
-    const sent = bench.sandbox.requests().length
-    const version = await versionOf(bench)
-    const files = readdirSync(lakeOf(bench)).toSorted()
-    const dry = await daily(bench, { argv: ['--dry-run'] })
+    expect(existsSync(lakeOf(rig))).toBe(false)
+    await daily(rig)
+    rmSync(join(lakeOf(rig), 'status.html'))
+    rig.clock.now += day
+    const sent = rig.sandbox.requests().length
+    const version = await versionOf(rig)
+    const files = readdirSync(lakeOf(rig)).toSorted()
+    const dry = await daily(rig, { argv: ['--dry-run'] })
     expect([dry.code, codes(dry.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
     for (const [i, line] of dry.lines.entries()) expect(line).toMatch(i === 3 ? /would merge|nothing due/ : /would /)
-    expect(bench.sandbox.requests().length).toBe(sent)
-    expect([await versionOf(bench), readdirSync(lakeOf(bench)).toSorted()]).toEqual([version, files])
+    expect(rig.sandbox.requests().length).toBe(sent)
+    expect([await versionOf(rig), readdirSync(lakeOf(rig)).toSorted()]).toEqual([version, files])
   }))
 
-async function versionOf(bench: Bench): Promise<number> {
-  const ledger = await Ledger.openToRead(lakeOf(bench))
+async function versionOf(rig: Rig): Promise<number> {
+  const ledger = await Ledger.openToRead(lakeOf(rig))
   const { version } = ledger.head()
   ledger.close()
   return version
 }
 
 test('vacuum is a step only where the config says so, and keeps thirty days', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const config = `${select}daily: { vacuum: true }\n`
     const env = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
     for (let run = 0; run < 3; run++) {
-      const done = await daily(bench, { config, env })
+      const done = await daily(rig, { config, env })
       expect([names(done.lines), done.code]).toEqual([[...six, 'vacuum'], 0])
-      bench.clock.now += day
+      rig.clock.now += day
     }
-    const ledger = await Ledger.openToRead(lakeOf(bench))
+    const ledger = await Ledger.openToRead(lakeOf(rig))
     const dropped = () =>
       Number(ledger.statement('SELECT count(*) AS n FROM files WHERE dropped_version IS NOT NULL').get()?.['n'])
     expect(dropped()).toBe(0)
     ledger.close()
-    const wrong = await daily(bench, { config: `${select}daily: { vacum: true }\n` })
+    const wrong = await daily(rig, { config: `${select}daily: { vacum: true }\n` })
     expect([wrong.code, wrong.lines]).toEqual([2, []])
     expect(wrong.err).toContain('vacum')
   }))
 
 test('an API that is neither set up nor in the lake is skipped; one that is in the lake is missed', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const metricsOnly = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
-    const skipped = await daily(bench, { env: metricsOnly })
+    const skipped = await daily(rig, { env: metricsOnly })
     expect([skipped.code, skipped.lines[1]]).toEqual([
       0,
       expect.stringContaining('skipped: PITLAKE_REGISTRY_URL is not set'),
     ])
-    await daily(bench)
-    expect(codes((await daily(bench, { env: metricsOnly })).lines)).toEqual([0, 2, 0, 0, 0, 0])
+    await daily(rig)
+    expect(codes((await daily(rig, { env: metricsOnly })).lines)).toEqual([0, 2, 0, 0, 0, 0])
     const nothing = { ...metricsOnly, PITLAKE_METRICS_URL: undefined, PITLAKE_METRICS_KEY: undefined }
-    rmSync(lakeOf(bench), { recursive: true })
-    const none = await daily(bench, { env: nothing })
+    rmSync(lakeOf(rig), { recursive: true })
+    const none = await daily(rig, { env: nothing })
     expect([none.code, none.lines]).toEqual([2, []])
     expect(none.err).toContain('PITLAKE_METRICS_URL')
   }))
 
 test('an interrupt ends the run after the step at work', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const stop = new AbortController()
     stop.abort()
-    const { code, lines } = await daily(bench, { signal: stop.signal })
+    const { code, lines } = await daily(rig, { signal: stop.signal })
     expect([code, codes(lines)]).toEqual([5, [5, 5, 5, 5, 5, 5]])
     expect(lines[0]).toContain('run the same command again')
   }))
 
 test('without a select the lake is topped up with what it holds; without either nothing is asked', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const config = 'metrics: { requests_per_minute: 60000 }\n'
     const env = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
-    const none = await daily(bench, { config, env })
+    const none = await daily(rig, { config, env })
     expect([none.code, codes(none.lines).slice(0, 2)]).toEqual([2, [2, 0]])
     expect(none.lines[0]).toContain('nothing is selected')
-    rmSync(lakeOf(bench), { recursive: true, force: true })
+    rmSync(lakeOf(rig), { recursive: true, force: true })
     const held = [
       { assets: ['BTC'], paths: ['supply/current_pit'], currencies: ['usd'], since: now - 20 * day },
       { assets: ['ETH', 'BTC'], paths: ['addresses/active_count_pit'], since: now - 10 * day },
       { assets: ['BTC'], paths: ['market/*'], intervals: ['1h'], since: now - 3 * day },
     ]
-    for (const selection of held) await bench.fetch(selection, { data: lakeOf(bench) })
-    bench.clock.now += 2 * day
-    const planned = await daily(bench, { config, env, argv: ['--dry-run'] })
+    for (const selection of held) await rig.fetch(selection, { data: lakeOf(rig) })
+    rig.clock.now += 2 * day
+    const planned = await daily(rig, { config, env, argv: ['--dry-run'] })
     expect(planned.lines[0]).toMatch(/^fetch +0 +would send [1-9]/)
-    const done = await daily(bench, { config, env })
+    const done = await daily(rig, { config, env })
     expect([done.code, codes(done.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
-    const wanted = held.flatMap((selection) => bench.truth(selection)).toSorted()
-    expect(await storedPoints(lakeOf(bench))).toEqual(wanted)
+    const wanted = held.flatMap((selection) => rig.truth(selection)).toSorted()
+    expect(await storedPoints(lakeOf(rig))).toEqual(wanted)
   }))

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Deps } from '../../src/commands/spec.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
+import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
 import { keyTraces } from '../helpers/key-search.ts'
 import { until } from '../helpers/processes.ts'
 
@@ -32,10 +32,10 @@ function told(name: string): Record<string, unknown>[] {
 const writing = ['on_done', 'on_violation', 'on_stale'].map((name) => `  ${name}: cat >> ${name}.jsonl\n`).join('')
 
 async function run(
-  bench: Bench,
+  rig: Rig,
   argv: readonly string[],
   hooks = writing,
-  world: Partial<Deps> = { now: () => bench.clock.now * 1000 },
+  world: Partial<Deps> = { now: () => rig.clock.now * 1000 },
 ): Promise<Ended> {
   writeFileSync(
     join(home, 'pitlake.yaml'),
@@ -44,11 +44,11 @@ async function run(
   const env = {
     PATH: process.env['PATH'],
     HOME: home,
-    PITLAKE_DATA: bench.root,
-    PITLAKE_METRICS_URL: bench.url,
+    PITLAKE_DATA: rig.root,
+    PITLAKE_METRICS_URL: rig.url,
     PITLAKE_METRICS_KEY: fetchKey,
     // A watch of the metrics alone is quick.
-    ...(argv[0] !== 'watch' && { PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1` }),
+    ...(argv[0] !== 'watch' && { PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1` }),
     PITLAKE_REGISTRY_KEY: otherKey,
     PITLAKE_TOKEN: token,
     AWS_SECRET_ACCESS_KEY: 'a-bucket-key-of-ours',
@@ -58,15 +58,15 @@ async function run(
 }
 
 test('on_done is told how a run ended, and sees none of our keys', async () =>
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     const hooks = '  on_done: cat > told.json; env > env.txt; pwd > folder.txt\n'
-    const ended = await run(bench, ['fetch', '--json'], hooks)
+    const ended = await run(rig, ['fetch', '--json'], hooks)
     expect([ended.code, ended.message]).toEqual([0, ''])
     const facts = JSON.parse(readFileSync(join(home, 'told.json'), 'utf8'))
     expect(facts).toEqual({
       hook: 'on_done',
       at: '2026-03-10T12:00:00Z',
-      data: bench.root,
+      data: rig.root,
       synthetic: true,
       version: JSON.parse(ended.out).version,
       command: 'fetch',
@@ -75,9 +75,9 @@ test('on_done is told how a run ended, and sees none of our keys', async () =>
       report: JSON.parse(ended.out),
     })
     const env = readFileSync(join(home, 'env.txt'), 'utf8')
-    expect(env).toContain(`PITLAKE_DATA=${bench.root}\n`)
+    expect(env).toContain(`PITLAKE_DATA=${rig.root}\n`)
     expect(env).toContain(`HOME=${home}\n`)
-    expect(await keyTraces(bench.root, [fetchKey, otherKey, token])).toEqual([])
+    expect(await keyTraces(rig.root, [fetchKey, otherKey, token])).toEqual([])
     for (const secret of [
       fetchKey,
       otherKey,
@@ -92,12 +92,12 @@ test('on_done is told how a run ended, and sees none of our keys', async () =>
   }))
 
 test('on_violation is told of what is new, once; a further value is news again', async () =>
-  await withBench(now, async (bench) => {
-    expect((await run(bench, ['fetch'])).code).toBe(0)
+  await withRig(now, async (rig) => {
+    expect((await run(rig, ['fetch'])).code).toBe(0)
     const offered = async (v: number): Promise<void> => {
-      bench.clock.now += 600
-      bench.faults(`rewrite@supply/*:point=0,v=${v}`)
-      expect((await run(bench, ['verify', '--all'])).code).toBe(4)
+      rig.clock.now += 600
+      rig.faults(`rewrite@supply/*:point=0,v=${v}`)
+      expect((await run(rig, ['verify', '--all'])).code).toBe(4)
     }
     await offered(101)
     await offered(101)
@@ -124,32 +124,32 @@ test('on_violation is told of what is new, once; a further value is news again',
   }))
 
 test('what differed before a hook was set is no news', async () =>
-  await withBench(now, async (bench) => {
-    await run(bench, ['fetch'], '  {}\n')
-    bench.faults('rewrite@supply/*:point=0,v=101')
-    expect((await run(bench, ['verify'], '  {}\n')).code).toBe(4)
-    expect(existsSync(join(bench.root, 'alarms.json'))).toBe(false)
-    expect((await run(bench, ['fetch'])).code).toBe(0)
+  await withRig(now, async (rig) => {
+    await run(rig, ['fetch'], '  {}\n')
+    rig.faults('rewrite@supply/*:point=0,v=101')
+    expect((await run(rig, ['verify'], '  {}\n')).code).toBe(4)
+    expect(existsSync(join(rig.root, 'alarms.json'))).toBe(false)
+    expect((await run(rig, ['fetch'])).code).toBe(0)
     expect(told('on_violation')).toEqual([])
   }))
 
 test('on_stale is told once until it is fresh again', async () =>
-  await withBench(now, async (bench) => {
-    await run(bench, ['fetch'])
-    await run(bench, ['registry', 'sync'])
+  await withRig(now, async (rig) => {
+    await run(rig, ['fetch'])
+    await run(rig, ['registry', 'sync'])
     expect(told('on_stale')).toEqual([])
-    bench.clock.now += 2 * day
-    bench.faults('reset@metrics')
+    rig.clock.now += 2 * day
+    rig.faults('reset@metrics')
     const stale = { metric: 'supply/current_pit', interval: '24h', series: 1 }
-    for (let times = 0; times < 2; times++) expect((await run(bench, ['fetch'])).code).toBe(6)
+    for (let times = 0; times < 2; times++) expect((await run(rig, ['fetch'])).code).toBe(6)
     const first = told('on_stale')
     expect(first).toEqual([expect.objectContaining({ new: 1, open: 1, stale: [expect.objectContaining(stale)] })])
-    bench.faults()
-    expect((await run(bench, ['fetch'])).code).toBe(0)
+    rig.faults()
+    expect((await run(rig, ['fetch'])).code).toBe(0)
     expect(told('on_stale')).toHaveLength(1)
-    bench.clock.now += 5 * day
-    bench.faults('reset@metrics')
-    expect((await run(bench, ['fetch'])).code).toBe(6)
+    rig.clock.now += 5 * day
+    rig.faults('reset@metrics')
+    expect((await run(rig, ['fetch'])).code).toBe(6)
     expect(told('on_stale').slice(1)).toEqual([
       expect.objectContaining({
         new: 2,
@@ -167,8 +167,8 @@ test.each([
 ])(
   'a hook that fails is told, and the job ends as it did: %s',
   async (hook, words) =>
-    await withBench(now, async (bench) => {
-      const ended = await run(bench, ['fetch'], `  ${hook}\n`)
+    await withRig(now, async (rig) => {
+      const ended = await run(rig, ['fetch'], `  ${hook}\n`)
       expect([ended.code, ended.message]).toEqual([0, ''])
       expect(ended.notes).toMatch(words)
       expect(ended.notes + ended.out).not.toContain(fetchKey)
@@ -187,27 +187,27 @@ function lives(pid: number): boolean {
 const pidIn = (name: string): number => Number(readFileSync(join(home, name), 'utf8'))
 
 test('a hook that hangs is ended with all of its group at the limit, also one that will not hear', async () =>
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     const deaf = `trap '' TERM; (trap '' TERM; echo $(exec sh -c 'echo $PPID') > inner.pid; sleep 600) & echo $$ > outer.pid; wait; sleep 600`
-    const ended = await run(bench, ['fetch'], `  limit: 1s\n  on_done: ${JSON.stringify(deaf)}\n`)
+    const ended = await run(rig, ['fetch'], `  limit: 1s\n  on_done: ${JSON.stringify(deaf)}\n`)
     expect([ended.code, ended.message]).toEqual([0, ''])
     expect(ended.notes).toMatch(/^note: hook on_done: took longer than 1 s$/m)
     for (const name of ['inner.pid', 'outer.pid']) await until(() => !lives(pidIn(name)), `the end of ${name}`)
   }))
 
 test('what a hook leaves behind in its group ends with it, and nobody waits for it', async () =>
-  await withBench(now, async (bench) => {
-    const ended = await run(bench, ['fetch'], '  on_done: "sleep 600 & echo $! > left.pid"\n')
+  await withRig(now, async (rig) => {
+    const ended = await run(rig, ['fetch'], '  on_done: "sleep 600 & echo $! > left.pid"\n')
     expect([ended.code, ended.notes.includes('hook')]).toEqual([0, false])
     await until(() => !lives(pidIn('left.pid')), 'the end of what was left')
   }))
 
 test('a refused call, a dry run and a config without hooks run none; a daily run tells its steps', async () =>
-  await withBench(now, async (bench) => {
-    expect((await run(bench, ['fetch', '--assets', ''])).code).toBe(2)
+  await withRig(now, async (rig) => {
+    expect((await run(rig, ['fetch', '--assets', ''])).code).toBe(2)
     expect(told('on_done')).toEqual([])
-    expect((await run(bench, ['daily'])).code).toBe(0)
-    expect((await run(bench, ['daily', '--dry-run'])).code).toBe(0)
+    expect((await run(rig, ['daily'])).code).toBe(0)
+    expect((await run(rig, ['daily', '--dry-run'])).code).toBe(0)
     const [facts] = told('on_done')
     expect(told('on_done')).toHaveLength(1)
     expect(facts).toMatchObject({ command: 'daily', exit_code: 0, report: { exit_code: 0 } })
@@ -215,38 +215,38 @@ test('a refused call, a dry run and a config without hooks run none; a daily run
   }))
 
 test('an unknown hook and a wrong limit are one line each', async () =>
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     const wrong = async (hooks: string): Promise<string> => {
-      const { code, message } = await run(bench, ['fetch'], hooks)
+      const { code, message } = await run(rig, ['fetch'], hooks)
       expect(message.split('\n')).toHaveLength(1)
       return `${code} ${message}`
     }
     expect(await wrong('  on_dine: x\n')).toMatch(/^2 pitlake.yaml:2: hooks.on_dine: .*did you mean `on_done`/)
     expect(await wrong('  limit: 2h\n')).toMatch(/^2 pitlake.yaml:2: hooks.limit: expected from 1s to 1h/)
     expect(await wrong('  on_done: 5\n')).toMatch(/^2 pitlake.yaml:2: hooks.on_done: expected text or a list, got 5/)
-    expect(bench.sandbox.requests()).toEqual([])
+    expect(rig.sandbox.requests()).toEqual([])
   }))
 
 /** A world whose every wait moves its clock and the provider's, until an instant. */
-function running(bench: Bench, end: number): Partial<Deps> {
+function running(rig: Rig, end: number): Partial<Deps> {
   const stop = new AbortController()
   return {
-    now: () => bench.clock.now * 1000,
+    now: () => rig.clock.now * 1000,
     signal: stop.signal,
     sleep: async (ms) => {
       await setImmediate()
-      bench.clock.now += ms / 1000
-      if (bench.clock.now > end) stop.abort()
+      rig.clock.now += ms / 1000
+      if (rig.clock.now > end) stop.abort()
     },
   }
 }
 
 test('a watch tells each turn that brought something and its end; a hook that hangs holds up nothing', async () =>
-  await withBench(now, async (bench) => {
-    expect((await run(bench, ['fetch'], '  {}\n')).code).toBe(0)
-    const live = running(bench, now + 2 * day)
+  await withRig(now, async (rig) => {
+    expect((await run(rig, ['fetch'], '  {}\n')).code).toBe(0)
+    const live = running(rig, now + 2 * day)
     const hooks = '  limit: 1s\n  on_stale: exit 1\n  on_done: cat >> on_done.jsonl; sleep 600\n'
-    const ended = await run(bench, ['watch', '--json'], hooks, live)
+    const ended = await run(rig, ['watch', '--json'], hooks, live)
     expect([ended.code, ended.message]).toEqual([0, ''])
     const events = ended.out
       .trim()
@@ -262,11 +262,11 @@ test('a watch tells each turn that brought something and its end; a hook that ha
   }))
 
 test('a watch tells what becomes stale while nobody answers, once', async () =>
-  await withBench(now, async (bench) => {
-    expect((await run(bench, ['fetch'], '  {}\n')).code).toBe(0)
-    bench.faults('reset@metrics')
+  await withRig(now, async (rig) => {
+    expect((await run(rig, ['fetch'], '  {}\n')).code).toBe(0)
+    rig.faults('reset@metrics')
     const end = now + 18 * 3600
-    expect((await run(bench, ['watch'], '  on_stale: cat >> on_stale.jsonl\n', running(bench, end))).code).toBe(0)
+    expect((await run(rig, ['watch'], '  on_stale: cat >> on_stale.jsonl\n', running(rig, end))).code).toBe(0)
     const point = Math.floor(now / day) * day + day
     expect(told('on_stale')).toEqual([
       expect.objectContaining({

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Deps } from '../../src/commands/spec.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
+import { type Rig, fetchKey, withRig } from '../helpers/fetching.ts'
 import { until } from '../helpers/processes.ts'
 
 const day = 86_400
@@ -22,16 +22,16 @@ interface Open {
 }
 
 /** A command that listens, in this process; it has said where. */
-async function open(bench: Bench, argv: readonly string[], env: Deps['env'] = {}): Promise<Open> {
+async function open(rig: Rig, argv: readonly string[], env: Deps['env'] = {}): Promise<Open> {
   const halt = new AbortController()
   let said = ''
   const ended = pitlake(
-    bench.root,
-    [...argv, '--data', bench.root, '--listen', '127.0.0.1:0'],
-    { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey, ...env },
+    rig.root,
+    [...argv, '--data', rig.root, '--listen', '127.0.0.1:0'],
+    { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey, ...env },
     {
-      now: () => bench.clock.now * 1000,
-      elapsed: () => bench.clock.now * 1000,
+      now: () => rig.clock.now * 1000,
+      elapsed: () => rig.clock.now * 1000,
       sleep: async (_, signal) => {
         if (!(signal ?? halt.signal).aborted) await once(signal ?? halt.signal, 'abort')
       },
@@ -57,16 +57,16 @@ async function get(url: string, init: RequestInit = {}): Promise<{ status: numbe
 const numbers = (text: string): string[] => text.split('\n').filter((line) => !line.includes('feed_age'))
 
 test('shows the numbers of --metrics, the judgement of --check and the page, while the lake goes on', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch({ ...supply, until: now - 3 * day })
-    const door = await open(bench, ['status'])
-    const file = join(bench.root, 'lake.prom')
+  await withRig(now, async (rig) => {
+    await rig.fetch({ ...supply, until: now - 3 * day })
+    const door = await open(rig, ['status'])
+    const file = join(rig.root, 'lake.prom')
     const written = async (): Promise<string[]> => {
       await pitlake(
-        bench.root,
-        ['status', '--data', bench.root, '--metrics', file],
+        rig.root,
+        ['status', '--data', rig.root, '--metrics', file],
         {},
-        { now: () => bench.clock.now * 1000 },
+        { now: () => rig.clock.now * 1000 },
       )
       return numbers(readFileSync(file, 'utf8'))
     }
@@ -79,8 +79,8 @@ test('shows the numbers of --metrics, the judgement of --check and the page, whi
       expect.objectContaining({ ok: false, word: 'stale', synthetic: true }),
     ])
 
-    bench.clock.now += 300
-    await bench.fetch(supply)
+    rig.clock.now += 300
+    await rig.fetch(supply)
     const well = await get(`${door.url}/healthz`)
     expect([well.status, JSON.parse(well.body)]).toEqual([
       200,
@@ -111,9 +111,9 @@ async function statusWith(url: string, headers: Readonly<Record<string, string>>
 }
 
 test('with a token nobody reads without it, and it stands in no answer; without one only who asks this machine by its name', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch(supply)
-    const guarded = await open(bench, ['status'], { PITLAKE_TOKEN: token })
+  await withRig(now, async (rig) => {
+    await rig.fetch(supply)
+    const guarded = await open(rig, ['status'], { PITLAKE_TOKEN: token })
     for (const path of ['/', '/metrics', '/healthz', '/else']) {
       for (const wrong of ['', '?token=', `?token=${token}x`, `?token=${token.slice(1)}`, '?token=%00'])
         expect((await get(`${guarded.url}${path}${wrong}`)).status, path + wrong).toBe(401)
@@ -129,7 +129,7 @@ test('with a token nobody reads without it, and it stands in no answer; without 
     expect(guarded.said()).not.toContain(token)
     await guarded.stop()
 
-    const own = await open(bench, ['status'])
+    const own = await open(rig, ['status'])
     const { port } = new URL(own.url)
     expect(await statusWith(`${own.url}/healthz`, { host: `localhost:${port}` })).toBe(200)
     expect(await statusWith(`${own.url}/healthz`, { host: `rebound.example:${port}` })).toBe(401)
@@ -137,9 +137,9 @@ test('with a token nobody reads without it, and it stands in no answer; without 
   }))
 
 test('readers that hang, shout or pile up take nothing from the others', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch(supply)
-    const door = await open(bench, ['status'])
+  await withRig(now, async (rig) => {
+    await rig.fetch(supply)
+    const door = await open(rig, ['status'])
     const port = Number(new URL(door.url).port)
     const crowd = Array.from({ length: 100 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
     await Promise.all(crowd.map(async (socket) => await once(socket, 'connect')))
@@ -170,20 +170,20 @@ test('readers that hang, shout or pile up take nothing from the others', async (
   }))
 
 test('a lake that cannot be read is said in the answer, and the door stays open', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch(supply)
-    const door = await open(bench, ['status'])
-    for (const name of readdirSync(bench.root)) if (name.startsWith('ledger.sqlite')) rmSync(join(bench.root, name))
-    writeFileSync(join(bench.root, 'ledger.sqlite'), 'x'.repeat(5000))
+  await withRig(now, async (rig) => {
+    await rig.fetch(supply)
+    const door = await open(rig, ['status'])
+    for (const name of readdirSync(rig.root)) if (name.startsWith('ledger.sqlite')) rmSync(join(rig.root, name))
+    writeFileSync(join(rig.root, 'ledger.sqlite'), 'x'.repeat(5000))
     const ill = await get(`${door.url}/healthz`)
     expect([ill.status, ill.body]).toEqual([503, expect.stringMatching(/ledger\.sqlite.*doctor/)])
     expect((await door.stop()).code).toBe(0)
   }))
 
 test('a watch shows what it may still spend', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch(supply)
-    const door = await open(bench, ['watch', '--credits-per-day', '500', '--reserve', '20'])
+  await withRig(now, async (rig) => {
+    await rig.fetch(supply)
+    const door = await open(rig, ['watch', '--credits-per-day', '500', '--reserve', '20'])
     const { body } = await get(`${door.url}/metrics`)
     const value = (name: string): number => Number(new RegExp(`^pitlake_${name} (\\S+)$`, 'm').exec(body)?.[1])
     expect(value('credits_today')).toBeGreaterThan(0)
@@ -198,11 +198,11 @@ test('a watch shows what it may still spend', async () =>
 test.each(['status', 'watch'])(
   '%s: an address that cannot be had is one line',
   async (command) =>
-    await withBench(now, async (bench) => {
-      await bench.fetch(supply)
-      const env = { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey }
+    await withRig(now, async (rig) => {
+      await rig.fetch(supply)
+      const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
       const wrong = async (address: string): Promise<string> => {
-        const { code, message } = await pitlake(bench.root, [command, '--data', bench.root, '--listen', address], env)
+        const { code, message } = await pitlake(rig.root, [command, '--data', rig.root, '--listen', address], env)
         expect(message.split('\n')).toHaveLength(1)
         return `${code} ${message}`
       }
@@ -219,6 +219,6 @@ test.each(['status', 'watch'])(
         /^2 --listen 127.0.0.1:\d+: expected a free port .*, got a port in use/,
       )
       taken.close()
-      expect(bench.sandbox.requests().filter(({ at }) => at > now + 60)).toEqual([])
+      expect(rig.sandbox.requests().filter(({ at }) => at > now + 60)).toEqual([])
     }),
 )

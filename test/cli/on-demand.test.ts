@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
 
 const now = Date.UTC(2026, 2, 10, 12)
@@ -16,18 +16,18 @@ const run = async (cwd: string, env: Readonly<Record<string, string>>, ...argv: 
 const asked = ['fetch', '--assets', 'BTC', '--paths', 'supply/current_pit', '--since', '2026-03-01'] as const
 
 test('a lake of a sandbox is asked of a sandbox with the seed on record, and that is said', async () =>
-  await withBench(now / 1000, async (bench) => {
-    await bench.fetch({ assets: ['BTC'], paths: ['supply/current_pit'], since: now / 1000 - 20 * 86_400 })
-    const before = (await bench.stored()).length
-    const data = ['--data', bench.root]
-    const same = await run(bench.root, {}, ...asked, '--intervals', '24h,1h', '--json', ...data)
+  await withRig(now / 1000, async (rig) => {
+    await rig.fetch({ assets: ['BTC'], paths: ['supply/current_pit'], since: now / 1000 - 20 * 86_400 })
+    const before = (await rig.stored()).length
+    const data = ['--data', rig.root]
+    const same = await run(rig.root, {}, ...asked, '--intervals', '24h,1h', '--json', ...data)
     expect(same).toMatchObject({ code: 0, message: '' })
     expect(same.notes).toMatch(/no provider is set and this lake is synthetic: a sandbox with its seed 7 answers/)
     expect(JSON.parse(same.out)).toMatchObject({ violations: 0, stopped_by: null })
-    expect(await bench.stored()).toEqual(
+    expect(await rig.stored()).toEqual(
       [
-        ...bench.truth({ assets: ['BTC'], paths: ['supply/current_pit'], since: now / 1000 - 20 * 86_400 }),
-        ...bench.truth({
+        ...rig.truth({ assets: ['BTC'], paths: ['supply/current_pit'], since: now / 1000 - 20 * 86_400 }),
+        ...rig.truth({
           assets: ['BTC'],
           paths: ['supply/current_pit'],
           intervals: ['1h'],
@@ -35,27 +35,27 @@ test('a lake of a sandbox is asked of a sandbox with the seed on record, and tha
         }),
       ].toSorted(),
     )
-    expect((await bench.stored()).length).toBeGreaterThan(before)
-    const synced = await run(bench.root, {}, 'registry', 'sync', '--json', ...data)
+    expect((await rig.stored()).length).toBeGreaterThan(before)
+    const synced = await run(rig.root, {}, 'registry', 'sync', '--json', ...data)
     expect(synced).toMatchObject({ code: 0, notes: expect.stringContaining('its seed 7 answers') })
 
     const variables = ['URL', 'KEY', 'KEY_FILE'].flatMap((part) => [
       `PITLAKE_METRICS_${part}`,
       `PITLAKE_REGISTRY_${part}`,
     ])
-    writeFileSync(join(bench.root, 'key'), 'key-of-somebody')
+    writeFileSync(join(rig.root, 'key'), 'key-of-somebody')
     for (const name of variables) {
       const value = name.endsWith('URL')
         ? 'http://127.0.0.1:1'
         : name.endsWith('FILE')
-          ? join(bench.root, 'key')
+          ? join(rig.root, 'key')
           : 'key-of-somebody'
-      const left = await run(bench.root, { [name]: value }, ...asked, '--max-requests', '1', ...data)
+      const left = await run(rig.root, { [name]: value }, ...asked, '--max-requests', '1', ...data)
       expect(left, name).toMatchObject({ code: 2, message: expect.stringMatching(/got nothing/) })
       expect(left.notes, name).not.toMatch(/sandbox/)
     }
-    writeFileSync(join(bench.root, 'pitlake.yaml'), 'registry: { url: "http://127.0.0.1:1" }')
-    expect((await run(bench.root, {}, ...asked, ...data)).notes).not.toMatch(/sandbox/)
+    writeFileSync(join(rig.root, 'pitlake.yaml'), 'registry: { url: "http://127.0.0.1:1" }')
+    expect((await run(rig.root, {}, ...asked, ...data)).notes).not.toMatch(/sandbox/)
   }))
 
 test('never for an empty folder, nor for a lake of a real provider', async () =>

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import type { Ended } from '../helpers/command.ts'
 import type * as command from '../helpers/command.ts'
 import { funds } from '../helpers/funds.ts'
-import { registryKey, withRegistryBench } from '../helpers/registry-bench.ts'
+import { registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 
 const timeout = 300_000
@@ -45,7 +45,7 @@ async function withCatalogue(work: (desk: Desk) => Promise<void>): Promise<void>
         fees: [{ percent: n }],
         lots: [n],
       })
-    await withRegistryBench(
+    await withRegistryRig(
       Date.now() / 1000,
       async ({ root, url }) => {
         const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }

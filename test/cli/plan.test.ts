@@ -4,61 +4,60 @@ import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
+import { type Rig, fetchKey, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { need } from '../helpers/needs.ts'
 
 const now = Date.UTC(2026, 2, 10, 12) / 1000
 const day = 86_400
 
-/** Runs a command against the bench; its JSON, its text and what it said beside. */
-async function run(bench: Bench, ...argv: readonly string[]) {
+/** Runs a command against the rig; its JSON, its text and what it said beside. */
+async function run(rig: Rig, ...argv: readonly string[]) {
   let out = ''
   let notes = ''
-  const data = argv.includes('--data') ? [] : ['--data', `${bench.root}/lake`]
+  const data = argv.includes('--data') ? [] : ['--data', `${rig.root}/lake`]
   await dispatch([...argv, ...data], {
     ...leaping(),
-    now: () => bench.clock.now * 1000,
+    now: () => rig.clock.now * 1000,
     random: Math.random,
-    env: { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },
+    env: { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey },
     stdout: (text) => (out += text),
     stderr: (text) => (notes += text),
     live: () => undefined,
     isTerminal: false,
     signal: new AbortController().signal,
-    cwd: bench.root,
+    cwd: rig.root,
   })
   return { out, notes, json: argv.includes('--json') ? JSON.parse(out) : null }
 }
 
-const asked = ({ sandbox }: Bench, api = 'metadata') =>
-  sandbox.requests().filter((request) => request.api === api).length
+const asked = ({ sandbox }: Rig, api = 'metadata') => sandbox.requests().filter((request) => request.api === api).length
 const selected = ['--assets', 'BTC,ETH', '--paths', 'supply/*', '--since', '2026-03-01']
 
-async function versions(bench: Bench): Promise<number> {
-  const ledger = await Ledger.openToRead(`${bench.root}/lake`)
+async function versions(rig: Rig): Promise<number> {
+  const ledger = await Ledger.openToRead(`${rig.root}/lake`)
   const list = heldVersions(ledger)
   ledger.close()
   return list.length
 }
 
 test('plan asks for metadata as fetch does, and plans the requests that fetch sends', async () =>
-  await withBench(now, async (bench) => {
-    const offline = await run(bench, 'plan', ...selected, '--offline', '--json')
-    expect(asked(bench)).toBe(0)
+  await withRig(now, async (rig) => {
+    const offline = await run(rig, 'plan', ...selected, '--offline', '--json')
+    expect(asked(rig)).toBe(0)
     expect(offline.json).toMatchObject({ not_asked: 0, metadata: { paths: 0, asked: 0, offline: true } })
     expect(offline.notes).toContain('--offline: planned by the metadata that the lake holds')
-    const first = await run(bench, 'plan', ...selected, '--requests', '--json')
-    expect([asked(bench), asked(bench, 'metrics')]).toEqual([5, 0])
-    expect(existsSync(`${bench.root}/lake`)).toBe(false)
+    const first = await run(rig, 'plan', ...selected, '--requests', '--json')
+    expect([asked(rig), asked(rig, 'metrics')]).toEqual([5, 0])
+    expect(existsSync(`${rig.root}/lake`)).toBe(false)
     expect(first.json).toMatchObject({ metadata: { paths: 5, asked: 5, offline: false } })
     expect(first.json.requests).toBeLessThan(offline.json.requests)
     expect(first.json.requests + first.json.not_asked).toBeGreaterThanOrEqual(offline.json.requests)
     expect(first.notes).toBe('')
-    const fetched = await run(bench, 'fetch', ...selected, '--json')
+    const fetched = await run(rig, 'fetch', ...selected, '--json')
     expect(fetched.json).toMatchObject({ requests: first.json.requests, stopped_by: null })
-    expect(asked(bench)).toBe(10)
-    const sent = bench.sandbox.requests().filter(({ api, path }) => api === 'metrics' && !path.endsWith('/assets'))
+    expect(asked(rig)).toBe(10)
+    const sent = rig.sandbox.requests().filter(({ api, path }) => api === 'metrics' && !path.endsWith('/assets'))
     expect(
       sent.map(({ path, query }) => `${path.slice('/v1/metrics/'.length)} ${query['a']} ${query['s']}`).toSorted(),
     ).toEqual(
@@ -72,38 +71,38 @@ test('plan asks for metadata as fetch does, and plans the requests that fetch se
   }))
 
 test('plan keeps metadata in a lake after seven days, without a version where they say the same', async () =>
-  await withBench(now, async (bench) => {
-    await run(bench, 'fetch', ...selected)
-    const made = await versions(bench)
-    bench.clock.now += 8 * day
-    const old = await run(bench, 'plan', ...selected, '--offline')
-    expect([asked(bench), old.out]).toEqual([5, expect.stringMatching(/^metadata +of 5 paths, 0 asked for now$/m)])
+  await withRig(now, async (rig) => {
+    await run(rig, 'fetch', ...selected)
+    const made = await versions(rig)
+    rig.clock.now += 8 * day
+    const old = await run(rig, 'plan', ...selected, '--offline')
+    expect([asked(rig), old.out]).toEqual([5, expect.stringMatching(/^metadata +of 5 paths, 0 asked for now$/m)])
     expect(old.out).toMatch(/^not asked +\d+ windows$/m)
     expect(old.notes).toContain('not in the metadata of 2026-03-10')
-    const plan = await run(bench, 'plan', ...selected)
-    expect(await versions(bench)).toBe(made)
-    expect([asked(bench), plan.out]).toEqual([10, expect.stringMatching(/^metadata +of 5 paths, 5 asked for now$/m)])
-    await run(bench, 'plan', ...selected)
-    await run(bench, 'fetch', ...selected, '--max-requests', '1').catch(() => undefined)
-    expect(asked(bench)).toBe(10)
-    bench.faults('metadata-says@metadata/supply/burned_pit:parameter=a,values=BTC+ETH')
-    bench.clock.now += 8 * day
-    const before = await versions(bench)
-    await run(bench, 'plan', ...selected)
-    expect(await versions(bench)).toBe(before + 1)
+    const plan = await run(rig, 'plan', ...selected)
+    expect(await versions(rig)).toBe(made)
+    expect([asked(rig), plan.out]).toEqual([10, expect.stringMatching(/^metadata +of 5 paths, 5 asked for now$/m)])
+    await run(rig, 'plan', ...selected)
+    await run(rig, 'fetch', ...selected, '--max-requests', '1').catch(() => undefined)
+    expect(asked(rig)).toBe(10)
+    rig.faults('metadata-says@metadata/supply/burned_pit:parameter=a,values=BTC+ETH')
+    rig.clock.now += 8 * day
+    const before = await versions(rig)
+    await run(rig, 'plan', ...selected)
+    expect(await versions(rig)).toBe(before + 1)
   }))
 
 test('in a mirror, and in a lake that is only read, plan asks for metadata and keeps nothing', async (context) => {
   need(context, 'mount')
-  await withBench(now, async (bench) => {
-    const [lake, mirror] = [`${bench.root}/lake`, `${bench.root}/mirror`]
-    await run(bench, 'fetch', ...selected)
-    await run(bench, 'pull', lake, '--data', mirror)
+  await withRig(now, async (rig) => {
+    const [lake, mirror] = [`${rig.root}/lake`, `${rig.root}/mirror`]
+    await run(rig, 'fetch', ...selected)
+    await run(rig, 'pull', lake, '--data', mirror)
     const others = ['--assets', 'BTC', '--paths', 'addresses/*', '--since', '2026-03-01']
-    const planned = await run(bench, 'plan', ...others, '--json')
+    const planned = await run(rig, 'plan', ...others, '--json')
     const journal = (root: string): string[] => readdirSync(`${root}/journal`)
     const before = journal(mirror)
-    const inMirror = await run(bench, 'plan', ...others, '--json', '--data', mirror)
+    const inMirror = await run(rig, 'plan', ...others, '--json', '--data', mirror)
     expect([inMirror.json, journal(mirror)]).toEqual([planned.json, before])
     expect(planned.json.metadata.asked).toBeGreaterThan(5)
     expect(spawnSync('mount', ['--bind', mirror, mirror]).status).toBe(0)
@@ -111,7 +110,7 @@ test('in a mirror, and in a lake that is only read, plan asks for metadata and k
       const own = JSON.parse(readFileSync(`${mirror}/lake.json`, 'utf8')) as object
       writeFileSync(`${mirror}/lake.json`, JSON.stringify({ ...own, mirror_of: undefined }))
       expect(spawnSync('mount', ['-o', 'remount,ro,bind', mirror]).status).toBe(0)
-      const readOnly = await run(bench, 'plan', ...others, '--json', '--data', mirror)
+      const readOnly = await run(rig, 'plan', ...others, '--json', '--data', mirror)
       expect([readOnly.json, journal(mirror)]).toEqual([planned.json, before])
     } finally {
       spawnSync('umount', [mirror])
@@ -120,12 +119,12 @@ test('in a mirror, and in a lake that is only read, plan asks for metadata and k
 })
 
 test('only what flags name one by one is planned whatever metadata say', async () =>
-  await withBench(now, async (bench) => {
-    bench.faults('metadata-says:parameter=a,values=BTC')
-    const config = `${bench.root}/pitlake.yaml`
+  await withRig(now, async (rig) => {
+    rig.faults('metadata-says:parameter=a,values=BTC')
+    const config = `${rig.root}/pitlake.yaml`
     writeFileSync(config, 'select: [{ assets: [BTC, ETH], paths: [supply/current_pit], since: 2026-03-01 }]\n')
     const left = async (...argv: readonly string[]) => {
-      const planned = await run(bench, 'plan', '--since', '2026-03-01', '--json', '--config', config, ...argv)
+      const planned = await run(rig, 'plan', '--since', '2026-03-01', '--json', '--config', config, ...argv)
       return planned.json.not_asked
     }
     const both = ['--assets', 'BTC,ETH', '--paths']
@@ -140,17 +139,17 @@ test('only what flags name one by one is planned whatever metadata say', async (
   }))
 
 test('a plan that cannot ask, or is wrong, leaves nothing behind', async () =>
-  await withBench(now, async (bench) => {
-    bench.faults('reset@metadata')
-    const { json } = await run(bench, 'plan', ...selected, '--json')
+  await withRig(now, async (rig) => {
+    rig.faults('reset@metadata')
+    const { json } = await run(rig, 'plan', ...selected, '--json')
     expect(json).toMatchObject({ not_asked: 0, metadata: { paths: 0 } })
-    await expect(run(bench, 'plan', '--assets', 'BTC', '--intervals', '2h')).rejects.toThrow(/2h/)
-    expect(readdirSync(bench.root)).toEqual([])
-    rmSync(bench.root, { recursive: true, force: true })
+    await expect(run(rig, 'plan', '--assets', 'BTC', '--intervals', '2h')).rejects.toThrow(/2h/)
+    expect(readdirSync(rig.root)).toEqual([])
+    rmSync(rig.root, { recursive: true, force: true })
   }))
 
 test('plan --due says what comes next, in 80 columns, and asks nobody', async () =>
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     const metrics = [
       '--assets',
       'BTC,ETH',
@@ -159,15 +158,15 @@ test('plan --due says what comes next, in 80 columns, and asks nobody', async ()
       '--intervals',
       '24h,1h',
     ]
-    const fresh = await run(bench, 'plan', '--due', ...metrics, '--json')
+    const fresh = await run(rig, 'plan', '--due', ...metrics, '--json')
     expect(fresh.json).toMatchObject({ at: '2026-03-10T12:00:00Z', series: 8, overdue: 0, registry: null })
     expect(new Set(fresh.json.due.map((row: { by: string; t: null }) => `${row.by} ${row.t}`))).toEqual(
       new Set(['new null']),
     )
-    expect(existsSync(`${bench.root}/lake`)).toBe(false)
-    await run(bench, 'fetch', ...metrics, '--since', '2026-02-01')
-    const before = bench.sandbox.requests().length
-    const { json } = await run(bench, 'plan', '--due', '--json')
+    expect(existsSync(`${rig.root}/lake`)).toBe(false)
+    await run(rig, 'fetch', ...metrics, '--since', '2026-02-01')
+    const before = rig.sandbox.requests().length
+    const { json } = await run(rig, 'plan', '--due', '--json')
     const daily = json.due.filter((row: { interval: string; metric: string }) => row.interval === '24h')
     expect(daily).toHaveLength(4)
     for (const row of daily) {
@@ -177,15 +176,13 @@ test('plan --due says what comes next, in 80 columns, and asks nobody', async ()
       expect(lag).toBeGreaterThan(from ?? 0)
       expect(lag).toBeLessThanOrEqual(to ?? 0)
     }
-    const later = await run(bench, 'plan', '--due', '--at', '2026-03-14', '--json')
+    const later = await run(rig, 'plan', '--due', '--at', '2026-03-14', '--json')
     expect(later.json).toMatchObject({ at: '2026-03-14T00:00:00Z', overdue: 8 })
-    const { out } = await run(bench, 'plan', '--due')
+    const { out } = await run(rig, 'plan', '--due')
     expect(out).toContain('24h of 2026-03-10 00:00Z, by the lag learnt\n  supply/current_pit  BTC, ETH\n')
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
-    await expect(run(bench, 'plan', '--due', '--at', 'soon')).rejects.toThrow('--at: expected a date')
-    await expect(run(bench, 'plan', '--at', '2026-03-14')).rejects.toThrow('--at: expected --due with it')
-    await expect(run(bench, 'plan', '--due', '--gaps')).rejects.toThrow(
-      '--due: expected no flag that is about requests',
-    )
-    expect(bench.sandbox.requests().length).toBe(before)
+    await expect(run(rig, 'plan', '--due', '--at', 'soon')).rejects.toThrow('--at: expected a date')
+    await expect(run(rig, 'plan', '--at', '2026-03-14')).rejects.toThrow('--at: expected --due with it')
+    await expect(run(rig, 'plan', '--due', '--gaps')).rejects.toThrow('--due: expected no flag that is about requests')
+    expect(rig.sandbox.requests().length).toBe(before)
   }))

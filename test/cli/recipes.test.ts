@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest'
 import { lockJob } from '../../src/store/lock.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
+import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
 
@@ -38,33 +38,32 @@ async function run(command: string, argv: readonly string[], cwd: string, env: N
 }
 
 /** Works on a lake of ten days, in a folder beside it that holds a copy of a recipe. */
-async function withRecipe(name: string, work: (bench: Bench, folder: string) => Promise<void>): Promise<void> {
-  await withBench(now, async (bench) => {
+async function withRecipe(name: string, work: (rig: Rig, folder: string) => Promise<void>): Promise<void> {
+  await withRig(now, async (rig) => {
     await inFolder(async (folder) => {
       cpSync(join(deploy, name), folder, { recursive: true })
-      await work(bench, folder)
+      await work(rig, folder)
     })
   })
 }
 
 test('dbt: sources parse, their tests hold, freshness is that of the rules, models are as of an instant', async (context) => {
   const program = join(dirname(need(context, 'dbt')), 'dbt')
-  await withRecipe('dbt', async (bench, folder) => {
-    const env = { PITLAKE_DATA: bench.root, DBT_PROFILES_DIR: folder }
+  await withRecipe('dbt', async (rig, folder) => {
+    const env = { PITLAKE_DATA: rig.root, DBT_PROFILES_DIR: folder }
     const dbt = async (...argv: readonly string[]): Promise<Ended> =>
       await run(program, ['--no-use-colors', ...argv], folder, env)
-    const views = async (): Promise<void> =>
-      expect((await pitlake(folder, ['views', '--data', bench.root])).code).toBe(0)
-    await bench.fetch({ ...selection, until: now - 3 * day })
+    const views = async (): Promise<void> => expect((await pitlake(folder, ['views', '--data', rig.root])).code).toBe(0)
+    await rig.fetch({ ...selection, until: now - 3 * day })
     await views()
-    const made = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'models/sources.yml', '--data', bench.root])
+    const made = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'models/sources.yml', '--data', rig.root])
     expect([made.code, made.message]).toEqual([0, ''])
     const parsed = await dbt('parse', '--show-all-deprecations')
     expect([parsed.code, parsed.said]).toEqual([0, expect.not.stringMatching(/deprecat|warning|error/i)])
     const late = await dbt('source', 'freshness')
     expect(late.said).toMatch(/WARN freshness of lake_endpoints\.supply__current_pit__24h/)
     expect(late.said).toMatch(/PASS freshness of lake\.points/)
-    await bench.fetch(selection)
+    await rig.fetch(selection)
     await views()
     const fresh = await dbt('source', 'freshness')
     expect([fresh.code, fresh.said]).toEqual([0, expect.stringMatching(/PASS freshness of lake_endpoints\.supply/)])
@@ -73,7 +72,7 @@ test('dbt: sources parse, their tests hold, freshness is that of the rules, mode
     const built = await dbt('build', '--select', 'source:lake.points+', '--vars', JSON.stringify({ as_of: asOf }))
     expect([built.code, built.said]).toEqual([0, expect.stringMatching(/PASS=10 WARN=0 ERROR=0 SKIP=0/)])
     using engine = await Engine.open(join(folder, 'research.duckdb'), { readOnly: true })
-    await engine.run(`ATTACH ${quote(join(bench.root, 'lake.duckdb'))} AS lake (READ_ONLY)`)
+    await engine.run(`ATTACH ${quote(join(rig.root, 'lake.duckdb'))} AS lake (READ_ONLY)`)
     const [told] = await engine.rows('SELECT points, newest_t FROM coverage_by_metric')
     const [held] = await engine.rows(
       `SELECT count(*) AS points, max(t) AS newest_t FROM lake.points WHERE available_at <= ${quote(asOf)}`,
@@ -87,15 +86,15 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const scripts = fileURLToPath(new URL('../python', import.meta.url))
 
 /** What a recipe finds in its environment: this program, a config that selects, both APIs, and where it publishes. */
-function around(bench: Bench, folder: string): Readonly<Record<string, string>> {
+function around(rig: Rig, folder: string): Readonly<Record<string, string>> {
   const select = `[{ assets: [BTC, ETH], paths: [supply/current_pit], since: ${new Date(since * 1000).toISOString()} }]`
-  writeFileSync(join(folder, 'pitlake.yaml'), `data: ${bench.root}\nselect: ${select}\n`)
+  writeFileSync(join(folder, 'pitlake.yaml'), `data: ${rig.root}\nselect: ${select}\n`)
   return {
     PITLAKE_COMMAND: `${process.execPath} ${main}`,
     PITLAKE_HOME: folder,
-    PITLAKE_METRICS_URL: bench.url,
+    PITLAKE_METRICS_URL: rig.url,
     PITLAKE_METRICS_KEY: fetchKey,
-    PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1`,
+    PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
     PITLAKE_REGISTRY_KEY: otherKey,
     PITLAKE_PUBLISH: join(folder, 'published'),
     PYTHONPATH: folder,
@@ -103,21 +102,21 @@ function around(bench: Bench, folder: string): Readonly<Record<string, string>> 
 }
 
 /** A lake of some days whose newest points the provider tells otherwise by now, and whose registry another job holds. */
-async function withTrouble(bench: Bench, work: () => Promise<void>): Promise<void> {
-  await bench.fetch({ ...selection, until: now - 3 * day })
-  bench.faults(`rewrite@supply/*:t=${(Math.floor(now / day) - 4) * day},v=101`)
-  await using _ = await lockJob(bench.root, 'registry', { pid: 1, host: 'h', command: 'pitlake x', since: 1 })
+async function withTrouble(rig: Rig, work: () => Promise<void>): Promise<void> {
+  await rig.fetch({ ...selection, until: now - 3 * day })
+  rig.faults(`rewrite@supply/*:t=${(Math.floor(now / day) - 4) * day},v=101`)
+  await using _ = await lockJob(rig.root, 'registry', { pid: 1, host: 'h', command: 'pitlake x', since: 1 })
   await work()
 }
 
 /** The provider tells again what it told before, and a person has taken note of it. */
-async function settled(bench: Bench): Promise<void> {
-  bench.faults()
-  const { out } = await pitlake(bench.root, ['violations', 'list', '--json', '--data', bench.root])
+async function settled(rig: Rig): Promise<void> {
+  rig.faults()
+  const { out } = await pitlake(rig.root, ['violations', 'list', '--json', '--data', rig.root])
   const { violations } = JSON.parse(out) as { violations: readonly { id: string }[] }
   expect(violations.length).toBeGreaterThan(0)
   const ids = violations.map(({ id }) => id)
-  const accepted = await pitlake(bench.root, ['violations', 'accept', ...ids, '--why', 'x', '--data', bench.root])
+  const accepted = await pitlake(rig.root, ['violations', 'accept', ...ids, '--why', 'x', '--data', rig.root])
   expect([accepted.code, accepted.message]).toEqual([0, ''])
 }
 
@@ -132,15 +131,15 @@ interface Materialised {
 
 test('Dagster: jobs are assets, findings checks; what is held is tried again, what a person must mend fails', async (context) => {
   const python = need(context, 'dagster')
-  await withRecipe('orchestrators', async (bench, folder) => {
-    const env = around(bench, folder)
+  await withRecipe('orchestrators', async (rig, folder) => {
+    const env = around(rig, folder)
     const materialise = async (more: Readonly<Record<string, string>> = {}): Promise<Materialised> => {
       const { out, said } = await run(python, [join(scripts, 'dagster_run.py')], folder, { ...env, ...more })
       expect(said).not.toMatch(new RegExp(`${fetchKey}|${otherKey.replaceAll(/\W/g, String.raw`\$&`)}`))
       if (!out.startsWith('{')) throw new Error(said)
       return JSON.parse(out) as Materialised
     }
-    await withTrouble(bench, async () => {
+    await withTrouble(rig, async () => {
       const told = await materialise()
       expect(told).toMatchObject({ success: false, retries: ['registry', 'registry', 'registry'] })
       expect(told.assets).toEqual({ metrics: expect.objectContaining({ exit_code: 4, violations: 2 }) as unknown })
@@ -156,7 +155,7 @@ test('Dagster: jobs are assets, findings checks; what is held is tried again, wh
     const failed = Object.entries(found.checks).filter(([, [passed]]) => !passed)
     // The violation stands until somebody accepts it; verify sees it once more.
     expect(failed.map(([name]) => name)).toEqual(expect.arrayContaining(['views status', 'views verify']))
-    await settled(bench)
+    await settled(rig)
     const refused = await materialise({ PITLAKE_METRICS_KEY: 'not-the-right-key' })
     expect([refused.success, refused.retries, Object.keys(refused.failures)]).toEqual([false, [], ['views_verify']])
     expect(refused.failures['views_verify']).toContain('check PITLAKE_METRICS_KEY')
@@ -166,9 +165,9 @@ test('Dagster: jobs are assets, findings checks; what is held is tried again, wh
 
 test('Airflow: each job runs whatever the others said, findings fail the run, a good one passes', async (context) => {
   const python = need(context, 'airflow')
-  await withRecipe('orchestrators', async (bench, folder) => {
+  await withRecipe('orchestrators', async (rig, folder) => {
     const env = {
-      ...around(bench, folder),
+      ...around(rig, folder),
       AIRFLOW_HOME: join(folder, 'home'),
       AIRFLOW__CORE__LOAD_EXAMPLES: 'False',
       AIRFLOW__CORE__DAGS_FOLDER: folder,
@@ -182,11 +181,11 @@ test('Airflow: each job runs whatever the others said, findings fail the run, a 
       return JSON.parse(readFileSync(told, 'utf8'))
     }
     const good = { views: 'success', publish: 'success', availability: 'success' }
-    await withTrouble(bench, async () => {
+    await withTrouble(rig, async () => {
       const bad = { fetch: 'failed', registry_sync: 'failed', verify: 'failed', status: 'failed', told: 'failed' }
       expect(await dag()).toEqual({ run: 'failed', tasks: { ...good, ...bad } })
     })
-    await settled(bench)
+    await settled(rig)
     const more = { fetch: 'success', registry_sync: 'success', verify: 'success', status: 'success', told: 'skipped' }
     expect(await dag()).toEqual({ run: 'success', tasks: { ...good, ...more } })
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
-import { everyByte, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { everyByte, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 
 type Run = (...argv: string[]) => ReturnType<typeof pitlake>
@@ -8,11 +8,11 @@ type Run = (...argv: string[]) => ReturnType<typeof pitlake>
 /** A lake that follows a small provider, and the command line beside both. */
 async function withDesk(work: (small: SmallRegistry, run: Run, root: string) => Promise<void>): Promise<void> {
   const small = new SmallRegistry()
-  await withRegistryBench(
+  await withRegistryRig(
     Date.UTC(2026, 5, 1, 12) / 1000,
-    async (bench) => {
-      await bench.sync()
-      const { root, url, clock } = bench
+    async (rig) => {
+      await rig.sync()
+      const { root, url, clock } = rig
       const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
       const run: Run = async (...argv) => await pitlake(root, argv, env, { now: () => clock.now * 1000 })
       await work(small, run, root)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { registryKey, type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { registryKey, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 
 const noon = Date.UTC(2026, 5, 1, 12)
@@ -22,7 +22,7 @@ interface Desk {
 
 async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
   const small = new SmallRegistry()
-  const serve = async ({ root, url, clock: theirs }: RegistryTestBench): Promise<void> => {
+  const serve = async ({ root, url, clock: theirs }: RegistryRig): Promise<void> => {
     const clock = {
       get now(): number {
         return theirs.now * 1000
@@ -41,7 +41,7 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
       doctor: async () => await run(root, env, clock, ['doctor']),
     })
   }
-  await withRegistryBench(noon / 1000, serve, { instead: small.answer })
+  await withRegistryRig(noon / 1000, serve, { instead: small.answer })
 }
 
 async function run(

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
+import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
 import { until } from '../helpers/processes.ts'
@@ -28,8 +28,8 @@ afterEach(() => {
 })
 
 /** A folder as the recipes know it: this program where npm puts it, a config, the keys in files. */
-async function withPlace(work: (bench: Bench, folder: string) => Promise<void>): Promise<void> {
-  await withBench(now, async (bench) => {
+async function withPlace(work: (rig: Rig, folder: string) => Promise<void>): Promise<void> {
+  await withRig(now, async (rig) => {
     await inFolder(async (folder) => {
       const bin = join(folder, 'node_modules/.bin')
       mkdirSync(bin, { recursive: true })
@@ -39,7 +39,7 @@ async function withPlace(work: (bench: Bench, folder: string) => Promise<void>):
       writeFileSync(join(folder, 'pitlake.yaml'), `select: ${select}\n`)
       writeFileSync(join(folder, 'metrics.key'), fetchKey)
       writeFileSync(join(folder, 'registry.key'), otherKey)
-      await work(bench, folder)
+      await work(rig, folder)
     })
   })
 }
@@ -47,7 +47,7 @@ async function withPlace(work: (bench: Bench, folder: string) => Promise<void>):
 /** Six steps, each of which went well; notes may stand between them. */
 const aDay: unknown = expect.stringMatching(/^(?:(?:note: .*\n)*[a-z ]+ 0 {2}.*\n){6}$/)
 
-const urls = ({ url }: Bench): Readonly<Record<string, string>> => ({
+const urls = ({ url }: Rig): Readonly<Record<string, string>> => ({
   PITLAKE_METRICS_URL: url,
   PITLAKE_REGISTRY_URL: `${url}/registry/v1`,
 })
@@ -98,30 +98,30 @@ describe('cron', () => {
   test('the line does a day with the little that cron gives it, each time after a rotation, too', async () => {
     // For cron a percent sign is the end of the line.
     expect(command).toMatch(/^cd [^%]+$/)
-    await withPlace(async (bench, folder) => {
+    await withPlace(async (rig, folder) => {
       const placed = (value: string): string => value.replaceAll('/srv/research', folder)
       const own = Object.fromEntries(variables.map(([name = '', value = '']) => [name, placed(value)]))
       const bare = { HOME: folder, LOGNAME: 'pitlake', SHELL: '/bin/sh', PATH: '/usr/bin:/bin' }
       const log = join(folder, 'daily.log')
-      expect((await shell(placed(command), { ...bare, ...own, ...urls(bench), PATH: bare.PATH })).code).toBe(127)
+      expect((await shell(placed(command), { ...bare, ...own, ...urls(rig), PATH: bare.PATH })).code).toBe(127)
       rotate(folder)
-      const first = await shell(placed(command), { ...bare, ...own, ...urls(bench) })
+      const first = await shell(placed(command), { ...bare, ...own, ...urls(rig) })
       expect([first, readFileSync(log, 'utf8')]).toEqual([{ code: 0, said: '' }, aDay])
       const said = readFileSync(log, 'utf8')
       rotate(folder)
       expect([readFileSync(`${log}.1`, 'utf8'), readFileSync(log, 'utf8')]).toEqual([said, ''])
-      expect((await shell(placed(command), { ...bare, ...own, ...urls(bench) })).code).toBe(0)
+      expect((await shell(placed(command), { ...bare, ...own, ...urls(rig) })).code).toBe(0)
       expect(readFileSync(log, 'utf8')).toEqual(aDay)
     })
   })
 })
 
 test('a watch goes on in its log after a rotation, without a hole; with > instead of >> there would be one', async () => {
-  await withPlace(async (bench, folder) => {
+  await withPlace(async (rig, folder) => {
     const env = {
       PATH: `${folder}/node_modules/.bin:/usr/bin:/bin`,
       PITLAKE_METRICS_KEY_FILE: join(folder, 'metrics.key'),
-      PITLAKE_METRICS_URL: bench.url,
+      PITLAKE_METRICS_URL: rig.url,
     }
     const since = new Date((now - 9 * day) * 1000).toISOString()
     expect((await shell('pitlake fetch', env, folder)).code).toBe(0)
@@ -190,7 +190,7 @@ describe('systemd', () => {
   test('a day needs no more than its own folder where all else is read-only', async (context) => {
     need(context, 'mount')
     const command = /^ExecStart=(.*)$/m.exec(read('pitlake-daily.service'))?.[1] ?? ''
-    await withPlace(async (bench, folder) => {
+    await withPlace(async (rig, folder) => {
       mkdirSync(join(folder, 'tmp'))
       const lines = [
         `mount --bind '${folder}' '${folder}'`,
@@ -205,7 +205,7 @@ describe('systemd', () => {
         TMPDIR: join(folder, 'tmp'),
         PITLAKE_METRICS_KEY_FILE: join(folder, 'metrics.key'),
         PITLAKE_REGISTRY_KEY_FILE: join(folder, 'registry.key'),
-        ...urls(bench),
+        ...urls(rig),
       }
       writeFileSync(join(folder, 'day.sh'), `set -e\n${lines.join('\n')}\n`)
       const ended = await shell(`unshare --mount sh '${folder}/day.sh'`, env)

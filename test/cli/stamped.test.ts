@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
-import { fetchKey, withBench } from '../helpers/fetching.ts'
+import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { makeLake } from '../helpers/views.ts'
@@ -53,9 +53,9 @@ test('a stamp carries every variable that was given, and its replay has them, to
 })
 
 test('doctor --provider lists what was told of each API below its name', async () =>
-  withBench(Date.UTC(2026, 2, 4, 12) / 1000, async (bench) => {
-    const env = { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey }
-    const { out } = await pitlake(bench.root, ['doctor', '--provider'], env, { now: () => bench.clock.now * 1000 })
+  withRig(Date.UTC(2026, 2, 4, 12) / 1000, async (rig) => {
+    const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
+    const { out } = await pitlake(rig.root, ['doctor', '--provider'], env, { now: () => rig.clock.now * 1000 })
     const [metrics = '', registry = ''] = out.split('registry API\n')
     expect(metrics).toMatch(/^metrics API\n(?: {2}(?:holds|CONTRADICTED|cannot be told) +[^\n]+\n){5,}$/)
     const rows = registry.split('\n').filter((line) => line.startsWith('  '))

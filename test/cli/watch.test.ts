@@ -7,7 +7,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { isFree } from '../../src/store/lock.ts'
 import { readManifest } from '../../src/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Bench, fetchKey, otherKey, withBench } from '../helpers/fetching.ts'
+import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
 import { until } from '../helpers/processes.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -30,14 +30,14 @@ interface Running {
   readonly ended: Promise<number | null>
 }
 
-function begin(bench: Bench, argv: readonly string[]): Running {
-  const child = spawn(process.execPath, [main, ...argv, '--data', bench.root], {
-    cwd: bench.root,
+function begin(rig: Rig, argv: readonly string[]): Running {
+  const child = spawn(process.execPath, [main, ...argv, '--data', rig.root], {
+    cwd: rig.root,
     env: {
       PATH: process.env['PATH'],
-      PITLAKE_METRICS_URL: bench.url,
+      PITLAKE_METRICS_URL: rig.url,
       PITLAKE_METRICS_KEY: fetchKey,
-      PITLAKE_REGISTRY_URL: `${bench.url}/registry/v1`,
+      PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
       PITLAKE_REGISTRY_KEY: otherKey,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -50,51 +50,51 @@ function begin(bench: Bench, argv: readonly string[]): Running {
 }
 
 /** All that was published well before now. */
-async function expectWhole(bench: Bench): Promise<void> {
-  const held = new Set(await bench.stored())
-  const due = bench.truth(selection).filter((line) => Number(line.split(' ')[7]) < now - 60)
+async function expectWhole(rig: Rig): Promise<void> {
+  const held = new Set(await rig.stored())
+  const due = rig.truth(selection).filter((line) => Number(line.split(' ')[7]) < now - 60)
   expect(due.length).toBeGreaterThan(50)
   expect(due.filter((line) => !held.has(line))).toEqual([])
 }
 
 test('a watch catches up, lets others work, refuses a second one, and ends in good order', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch({ ...selection, until: now - 5 * day })
-    const first = begin(bench, ['watch', ...flags])
+  await withRig(now, async (rig) => {
+    await rig.fetch({ ...selection, until: now - 5 * day })
+    const first = begin(rig, ['watch', ...flags])
     await until(() => first.said().includes('  metrics  '), 'a first answer')
     expect(first.said()).toMatch(
       /Z {2}metrics {3}\d+ new points, 4 series due, 4 requests, version \d+; next \d\d:\d\d\n/,
     )
-    await expectWhole(bench)
-    const second = begin(bench, ['watch', ...flags])
+    await expectWhole(rig)
+    const second = begin(rig, ['watch', ...flags])
     expect(await second.ended).toBe(7)
     expect(second.said()).toMatch(/another watch job is at work on this lake: got process \d+ on .* \(pitlake watch\)/)
-    const fetch = begin(bench, ['fetch', ...flags])
+    const fetch = begin(rig, ['fetch', ...flags])
     expect(await fetch.ended).toBe(0)
     first.child.kill('SIGTERM')
     expect(await first.ended).toBe(0)
     expect(first.said()).toMatch(/ended {5}all that was brought is committed\n$/)
     expect(first.said()).not.toContain(fetchKey)
-    using ledger = await Ledger.openToRead(bench.root)
-    expect((await readManifest(bench.root))?.version).toBe(ledger.head().version)
-    expect(['watch', 'metrics', 'registry'].map((lock) => isFree(bench.root, lock))).toEqual([true, true, true])
+    using ledger = await Ledger.openToRead(rig.root)
+    expect((await readManifest(rig.root))?.version).toBe(ledger.head().version)
+    expect(['watch', 'metrics', 'registry'].map((lock) => isFree(rig.root, lock))).toEqual([true, true, true])
   }))
 
 test('killed in the middle of a request, it goes on when it is begun again; each event is a line of JSON', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch({ ...selection, until: now - 5 * day })
-    const first = begin(bench, ['watch', ...flags, '--json'])
+  await withRig(now, async (rig) => {
+    await rig.fetch({ ...selection, until: now - 5 * day })
+    const first = begin(rig, ['watch', ...flags, '--json'])
     let asked = 0
-    bench.onRequest(async ({ url }) => {
+    rig.onRequest(async ({ url }) => {
       if (!url.includes('/v1/metrics/') || url.includes('/assets') || ++asked !== 2) return
       first.child.kill('SIGKILL')
       await first.ended
     })
     expect(await first.ended).toBe(null)
-    bench.onRequest(() => undefined)
-    const again = begin(bench, ['watch', ...flags, '--json'])
+    rig.onRequest(() => undefined)
+    const again = begin(rig, ['watch', ...flags, '--json'])
     await until(() => again.said().includes('"kind":"metrics"'), 'an answer after the kill')
-    await expectWhole(bench)
+    await expectWhole(rig)
     again.child.kill('SIGINT')
     expect(await again.ended).toBe(0)
     const events = again
@@ -108,10 +108,10 @@ test('killed in the middle of a request, it goes on when it is begun again; each
   }))
 
 test('what is wrong is one line, and nothing is left behind', async () =>
-  await withBench(now, async (bench) => {
-    const env = { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey }
+  await withRig(now, async (rig) => {
+    const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
     const wrong = async (...argv: readonly string[]) => {
-      const { code, message } = await pitlake(bench.root, ['watch', ...flags, '--data', bench.root, ...argv], env)
+      const { code, message } = await pitlake(rig.root, ['watch', ...flags, '--data', rig.root, ...argv], env)
       expect(message.split('\n')).toHaveLength(1)
       return `${code} ${message}`
     }
@@ -123,19 +123,19 @@ test('what is wrong is one line, and nothing is left behind', async () =>
       /^2 --reserve: expected less than the 5 credits/,
     )
     expect(await wrong()).toMatch(/^2 no lake in .*run pitlake fetch/)
-    const none = await pitlake(bench.root, ['watch', ...flags], { PITLAKE_DATA: bench.root })
+    const none = await pitlake(rig.root, ['watch', ...flags], { PITLAKE_DATA: rig.root })
     expect(`${none.code} ${none.message}`).toMatch(/^2 pitlake watch: expected a provider in the environment, got none/)
-    expect(bench.sandbox.requests()).toEqual([])
+    expect(rig.sandbox.requests()).toEqual([])
   }))
 
 test('a clock that is a year off is one line, and nothing is asked twice because of it', async () =>
-  await withBench(now, async (bench) => {
-    await bench.fetch({ ...selection, until: now - 5 * day })
-    const before = bench.sandbox.requests().length
+  await withRig(now, async (rig) => {
+    await rig.fetch({ ...selection, until: now - 5 * day })
+    const before = rig.sandbox.requests().length
     const stop = new AbortController()
     const behind = { at: (now - 365 * day) * 1000 }
-    const env = { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey }
-    const ended = await pitlake(bench.root, ['watch', ...flags, '--data', bench.root], env, {
+    const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
+    const ended = await pitlake(rig.root, ['watch', ...flags, '--data', rig.root], env, {
       now: () => behind.at,
       sleep: async (ms) => {
         behind.at += ms
@@ -145,19 +145,19 @@ test('a clock that is a year off is one line, and nothing is asked twice because
     })
     expect(ended.notes.split('\n').filter((line) => line.startsWith('note: '))).toHaveLength(1)
     expect(ended.notes).toMatch(/^note: .*clock/)
-    expect(bench.sandbox.requests().length).toBe(before)
+    expect(rig.sandbox.requests().length).toBe(before)
   }))
 
 test('with --publish the tables at the destination follow the lake when nothing is due', async () =>
-  await withBench(now, async (bench) => {
-    const [data, to] = [`${bench.root}/lake`, `${bench.root}/published`]
-    await bench.fetch({ ...selection, until: now - 5 * day }, { data })
+  await withRig(now, async (rig) => {
+    const [data, to] = [`${rig.root}/lake`, `${rig.root}/published`]
+    await rig.fetch({ ...selection, until: now - 5 * day }, { data })
     const stop = new AbortController()
     let clock = now * 1000
     const ended = await pitlake(
-      bench.root,
+      rig.root,
       ['watch', ...flags, '--data', data, '--publish', to],
-      { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },
+      { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey },
       {
         now: () => clock,
         sleep: async (ms) => {

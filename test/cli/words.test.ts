@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Ended, pitlake } from '../helpers/command.ts'
-import { fetchKey, withBench } from '../helpers/fetching.ts'
+import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
 
 const day = 86_400
@@ -31,12 +31,12 @@ interface Desk {
 }
 
 async function atDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     const cwd = mkdtempSync(join(tmpdir(), 'pitlake-words-'))
-    const env = { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: bench.root }
+    const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: rig.root }
     const lines = (text: string): readonly string[] =>
       text
-        .replaceAll(bench.root, 'LAKE')
+        .replaceAll(rig.root, 'LAKE')
         .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')
         .replaceAll(/(\d\d:\d\d):\d\d\.\d{3}Z/g, '$1')
         .replaceAll(/\d{8}t\d{9}z-\d+/g, 'RUN')
@@ -45,13 +45,13 @@ async function atDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
         .split('\n')
         .map((line) => line.trimEnd())
     const run = async (line: string): Promise<Said> => {
-      bench.clock.now += 60
-      const world = leaping(() => bench.clock.now)
+      rig.clock.now += 60
+      const world = leaping(() => rig.clock.now)
       const { code, out, notes, message }: Ended = await pitlake(cwd, line.split(' '), env, world)
       return { code, out: lines(out), notes: lines(notes), message }
     }
     try {
-      await work({ ...bench, run, file: (name) => lines(readFileSync(join(cwd, name), 'utf8')) })
+      await work({ ...rig, run, file: (name) => lines(readFileSync(join(cwd, name), 'utf8')) })
     } finally {
       rmSync(cwd, { recursive: true, force: true })
     }

@@ -31,7 +31,7 @@ export interface Changes {
 }
 
 /** A sandbox on a port and a lake in a folder of its own. */
-export interface Bench {
+export interface Rig {
   readonly sandbox: Sandbox
   readonly root: string
   readonly url: string
@@ -56,7 +56,7 @@ export const fetchKey = 'a-key-that-must-not-be-written'
 export const otherKey = 'Other/key+that~must"not.be_written'
 
 /** Runs the test and takes everything down again. */
-export async function withBench(now: number, test: (bench: Bench) => Promise<void>): Promise<void> {
+export async function withRig(now: number, test: (rig: Rig) => Promise<void>): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-fetch-'))
   const clock = { now }
   const sandbox = createSandbox({

@@ -4,7 +4,7 @@ import { seriesId } from '../../src/catalog/series.ts'
 import type { Interval } from '../../src/time.ts'
 import type { RegistryDeps } from '../../src/registry/run.ts'
 import { later } from './calendar.ts'
-import { type RegistryTestBench, withRegistryBench } from './registry-bench.ts'
+import { type RegistryRig, withRegistryRig } from './registry-rig.ts'
 import { catalogue as builtIn } from './sandbox-client.ts'
 import { SmallRegistry } from './small-registry.ts'
 import { isoOf, makeLake, makeViews, micros, type PointRow, type Step } from './views.ts'
@@ -276,7 +276,7 @@ const events: readonly ((registry: SmallRegistry) => void)[] = [
   },
 ]
 
-type Commit = (bench: RegistryTestBench, deps: Partial<RegistryDeps>) => Promise<unknown>
+type Commit = (rig: RegistryRig, deps: Partial<RegistryDeps>) => Promise<unknown>
 
 /** Runs the work on a lake of its own. `onCommit` is told of every version as soon as it is there. */
 export async function withFullLake(
@@ -295,9 +295,9 @@ export async function withFullLake(
       await makeLake(root, [stepOf(number, nowOf(clock), parts.get(number) ?? [])])
   const poll =
     (number: number, kind: 'sync' | 'snapshot'): Commit =>
-    async (bench, deps) => {
+    async (rig, deps) => {
       events[number]?.(registry)
-      return await bench[kind]({ deps, acceptShrink: true })
+      return await rig[kind]({ deps, acceptShrink: true })
     }
   /** When, by day of February and hour: two snapshots on one day, of different states. */
   const plan: readonly (readonly [number, number, Commit])[] = [
@@ -313,18 +313,18 @@ export async function withFullLake(
     [43, 23, poll(6, 'sync')],
   ]
   const provider = { instead: (request: Request) => synthetic(registry.answer(request)) }
-  await withRegistryBench(
+  await withRegistryRig(
     at(1) / 1_000_000,
-    async (bench) => {
-      const nowMicros = (): number => nowOf(bench.clock)
+    async (rig) => {
+      const nowMicros = (): number => nowOf(rig.clock)
       for (const [dayOf, hourOf, take] of plan) {
-        bench.clock.now = at(dayOf, hourOf) / 1_000_000
-        await take(bench, { nowMicros })
+        rig.clock.now = at(dayOf, hourOf) / 1_000_000
+        await take(rig, { nowMicros })
         commits.push(nowMicros())
-        await onCommit?.(bench.root, nowMicros())
+        await onCommit?.(rig.root, nowMicros())
       }
-      await makeViews(bench.root, { catalogue })
-      await work({ root: bench.root, points, commits })
+      await makeViews(rig.root, { catalogue })
+      await work({ root: rig.root, points, commits })
     },
     provider,
   )

@@ -6,7 +6,7 @@ import type { Catalogue, Endpoint } from '../../src/catalog/catalogue.ts'
 import { withLag } from './lags.ts'
 import { until } from './processes.ts'
 import { withProvider } from './provider.ts'
-import { withRegistryBench } from './registry-bench.ts'
+import { withRegistryRig } from './registry-rig.ts'
 import { SmallRegistry } from './small-registry.ts'
 import { makeViews } from './views.ts'
 
@@ -41,10 +41,10 @@ export async function makeQueryLake(): Promise<{ readonly folder: string; readon
 async function pollRegistry(root: string): Promise<void> {
   const registry = new SmallRegistry()
   const polled = Date.UTC(2024, 1, 1)
-  await withRegistryBench(
+  await withRegistryRig(
     polled / 1000,
-    async (bench) => {
-      await bench.sync({ root, deps: { nowMicros: () => polled * 1000 } })
+    async (rig) => {
+      await rig.sync({ root, deps: { nowMicros: () => polled * 1000 } })
     },
     { instead: registry.answer },
   )

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
-import { type Bench, fetchKey, otherKey } from './fetching.ts'
+import { type Rig, fetchKey, otherKey } from './fetching.ts'
 import { type Life, Lives } from './lives.ts'
 import { begin, daily, hourly } from './watching.ts'
 
@@ -24,10 +24,10 @@ export interface Soak {
   readonly run: (argv: readonly string[], node?: readonly string[]) => Life
 }
 
-/** A lake that was fetched once, whose watch may begin; the clock is that of the bench. */
-export async function begun(bench: Bench): Promise<Soak> {
-  const lives = new Lives(bench.clock)
-  const { root, url } = bench
+/** A lake that was fetched once, whose watch may begin; the clock is that of the rig. */
+export async function begun(rig: Rig): Promise<Soak> {
+  const lives = new Lives(rig.clock)
+  const { root, url } = rig
   const data = `${root}/lake`
   const select = selections.map((one) => ({ ...one, since: new Date((one.since ?? 0) * 1000).toISOString() }))
   writeFileSync(`${root}/pitlake.yaml`, JSON.stringify({ data, select }))

@@ -9,7 +9,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { jobsOn } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
-import { type Bench, depsAt, fetchKey, otherKey } from './fetching.ts'
+import { type Rig, depsAt, fetchKey, otherKey } from './fetching.ts'
 import { catalogue } from './sandbox-client.ts'
 import { computedByFormat } from './stored-twin.ts'
 
@@ -45,12 +45,12 @@ export interface Simulated {
   readonly skew?: (now: number) => number
 }
 
-/** Runs a watch on the bench until the instant; every wait, also of the jobs, only moves the clock. */
+/** Runs a watch on the rig until the instant; every wait, also of the jobs, only moves the clock. */
 export async function simulate(
-  bench: Pick<Bench, 'clock' | 'root' | 'url'>,
+  rig: Pick<Rig, 'clock' | 'root' | 'url'>,
   how: Simulated,
 ): Promise<{ code: number; events: WatchEvent[] }> {
-  const { clock, root, url } = bench
+  const { clock, root, url } = rig
   const env = {
     PITLAKE_METRICS_URL: url,
     PITLAKE_METRICS_KEY: fetchKey,
@@ -130,8 +130,8 @@ export async function sightings(root: string, since: number): Promise<Sighted[]>
 }
 
 /** The requests for points, with whose they are. */
-export function pointRequests(bench: Bench): (RequestRecord & { readonly series: string })[] {
-  return bench.sandbox
+export function pointRequests(rig: Rig): (RequestRecord & { readonly series: string })[] {
+  return rig.sandbox
     .requests()
     .filter(({ api, path }) => api === 'metrics' && !path.endsWith('/assets'))
     .map((record) => ({ ...record, series: seriesOf(record) }))

@@ -21,7 +21,7 @@ import {
 } from '../helpers/kept-lakes.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { withLag } from '../helpers/lags.ts'
-import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -142,15 +142,15 @@ await inHome(async (root) => {
   await keep('vacuumed', root)
 })
 
-await withRegistryBench(
+await withRegistryRig(
   begun,
-  async (bench) => {
-    const root = join(bench.root, 'lake')
+  async (rig) => {
+    const root = join(rig.root, 'lake')
     for (const chapter of [0, 1, 2]) {
       told = registryStory(chapter).answer
-      if (chapter === 0) await bench.snapshot({ root })
-      await bench.sync({ root })
-      bench.clock.now += 2 * day
+      if (chapter === 0) await rig.snapshot({ root })
+      await rig.sync({ root })
+      rig.clock.now += 2 * day
     }
     await makeViews(root)
     await keep('registry', root)

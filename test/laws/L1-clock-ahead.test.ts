@@ -8,7 +8,7 @@ import { heldCoverage, heldVersions, liveFiles, versionAt } from '../../src/ledg
 import { Engine } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
-import { depsAt, withBench } from '../helpers/fetching.ts'
+import { depsAt, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { makeViews } from '../helpers/views.ts'
@@ -19,16 +19,16 @@ const count = 'blockchain/block_count_pit'
 const selection = { assets: ['BTC'], paths: [count, 'supply/current_pit'], since: start }
 
 test('one run with the clock 50 years ahead is found and mended by one commit with a true instant', async () =>
-  withBench(start + 20 * day + 7200, async (bench) => {
-    const { root, clock } = bench
-    await bench.fetch(selection)
+  withRig(start + 20 * day + 7200, async (rig) => {
+    const { root, clock } = rig
+    await rig.fetch(selection)
     clock.now += day
     const ahead = () => clock.now * 1000 + 50 * 365 * day * 1000 + performance.now()
     const far = { now: ahead, nowMicros: () => Math.floor(ahead() * 1000) }
-    await bench.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
+    await rig.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
     clock.now += day
-    await bench.fetch(selection)
-    const before = await bench.stored()
+    await rig.fetch(selection)
+    const before = await rig.stored()
     const points = async (at: number): Promise<number> => {
       await makeViews(root)
       const engine = await Engine.open(`${root}/lake.duckdb`, { readOnly: true })
@@ -43,7 +43,7 @@ test('one run with the clock 50 years ahead is found and mended by one commit wi
       await examine(
         { data: root, thorough: false, rebuildLedger: false, repair, forgetLost: false },
         {
-          ...depsAt({ ...bench, now: () => clock.now }),
+          ...depsAt({ ...rig, now: () => clock.now }),
           nowMicros: () => clock.now * 1_000_000,
           views: async () => await Promise.resolve(),
           space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
@@ -57,7 +57,7 @@ test('one run with the clock 50 years ahead is found and mended by one commit wi
     clock.now += 3600
     const mended = await doctor(true)
     expect(mended.findings.filter(({ kind }) => kind === 'clock_ahead')).toEqual([])
-    expect(await bench.stored()).toEqual(before)
+    expect(await rig.stored()).toEqual(before)
     const ledger = await Ledger.openToRead(root)
     const versions = heldVersions(ledger)
     expect(versions.at(-1)?.committed_at).toBe(clock.now * 1_000_000)
@@ -75,12 +75,12 @@ test('one run with the clock 50 years ahead is found and mended by one commit wi
     expect(await points(clock.now + 1)).toBe(all)
     expect((await doctor(true)).mended.filter((text) => text.includes('clock'))).toEqual([])
     clock.now += 3 * day
-    expect(await bench.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
-    expect(await bench.stored()).toEqual(bench.truth(selection))
+    expect(await rig.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
+    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
 test('vacuum, compact and stamp say that the last commit lies ahead of their clock', async () =>
-  withBench(start + 20 * day + 7200, async ({ root, clock, fetch }) => {
+  withRig(start + 20 * day + 7200, async ({ root, clock, fetch }) => {
     await fetch(selection)
     await writeFile(join(root, 'q.sql'), 'SELECT 1 AS one')
     for (const argv of [['vacuum'], ['compact'], ['stamp', join(root, 'q.sql'), '--out', join(root, 'r.parquet')]]) {

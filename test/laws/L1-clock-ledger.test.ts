@@ -8,7 +8,7 @@ import { archiveRows } from '../../src/upkeep/archive.ts'
 import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { verify } from '../../src/upkeep/verify.ts'
-import { type Bench, depsAt, settingsAt, withBench } from '../helpers/fetching.ts'
+import { type Rig, depsAt, settingsAt, withRig } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -20,7 +20,7 @@ const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
 const selection = { assets: ['BTC'], paths: ['blockchain/block_count_pit', 'supply/current_pit'], since: start }
 
-async function doctor({ root, clock }: Bench, repair: boolean): Promise<Diagnosis> {
+async function doctor({ root, clock }: Rig, repair: boolean): Promise<Diagnosis> {
   return await examine(
     { data: root, thorough: false, rebuildLedger: false, repair, forgetLost: false },
     {
@@ -35,24 +35,24 @@ async function doctor({ root, clock }: Bench, repair: boolean): Promise<Diagnosi
 const aheadIn = ({ findings }: Diagnosis): number => findings.filter(({ kind }) => kind === 'clock_ahead').length
 
 /** The world of a job whose clock is so many seconds ahead. */
-function deps({ root, url, clock }: Bench, ahead = 0) {
+function deps({ root, url, clock }: Rig, ahead = 0) {
   return { ...depsAt({ root, url, now: () => clock.now + ahead }), signal: new AbortController().signal }
 }
 
-async function verifyAt(bench: Bench, ahead = 0): Promise<void> {
-  const input = { settings: settingsAt({ ...bench, now: () => 0 }), catalogue, now: bench.clock.now + ahead }
+async function verifyAt(rig: Rig, ahead = 0): Promise<void> {
+  const input = { settings: settingsAt({ ...rig, now: () => 0 }), catalogue, now: rig.clock.now + ahead }
   const scope = { paths: null, assets: null, since: null, until: null }
-  await verify({ ...input, maxRequests: null, providerMoved: false, scope, budget: null }, deps(bench, ahead))
+  await verify({ ...input, maxRequests: null, providerMoved: false, scope, budget: null }, deps(rig, ahead))
 }
 
-async function withLedger<T>(bench: Bench, work: (ledger: Ledger) => Promise<T> | T): Promise<T> {
-  using ledger = await Ledger.open(bench.root)
+async function withLedger<T>(rig: Rig, work: (ledger: Ledger) => Promise<T> | T): Promise<T> {
+  using ledger = await Ledger.open(rig.root)
   return await work(ledger)
 }
 
 /** Rows of a view of the ledger, at an instant of this lake's knowledge if one is given. */
-async function seen(bench: Bench, sql: string, at?: number): Promise<string[]> {
-  return await withViews(bench.root, async (engine) => {
+async function seen(rig: Rig, sql: string, at?: number): Promise<string[]> {
+  return await withViews(rig.root, async (engine) => {
     if (at !== undefined) await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${at * 1_000_000}::BIGINT)`)
     return (await engine.rows(sql)).map((row) => Object.values(row).map(String).join(' '))
   })
@@ -61,21 +61,21 @@ async function seen(bench: Bench, sql: string, at?: number): Promise<string[]> {
 const windows = `SELECT metric, epoch(since)::BIGINT AS s, epoch(until)::BIGINT AS u, state FROM coverage ORDER BY ALL`
 
 test('after the mending no row of the ledger is of the future, and each window stands once', async () =>
-  withBench(start + 20 * day + 7200, async (bench) => {
-    const { clock } = bench
-    await bench.fetch(selection)
-    await makeViews(bench.root)
-    const good = await seen(bench, windows)
+  withRig(start + 20 * day + 7200, async (rig) => {
+    const { clock } = rig
+    await rig.fetch(selection)
+    await makeViews(rig.root)
+    const good = await seen(rig, windows)
     clock.now += day
     const ahead = 50 * 365 * day
-    await bench.fetch(selection, { deps: deps(bench, ahead), input: { now: clock.now + ahead } })
-    await verifyAt(bench, ahead)
+    await rig.fetch(selection, { deps: deps(rig, ahead), input: { now: clock.now + ahead } })
+    await verifyAt(rig, ahead)
     clock.now += day
-    await bench.fetch(selection)
+    await rig.fetch(selection)
     clock.now += 3600
     const before = clock.now - 1
-    expect(aheadIn(await doctor(bench, true))).toBe(0)
-    await withLedger(bench, async (ledger) => {
+    expect(aheadIn(await doctor(rig, true))).toBe(0)
+    await withLedger(rig, async (ledger) => {
       const micros = clock.now * 1_000_000
       for (const [table, columns] of Object.entries({
         versions: ['committed_at'],
@@ -92,86 +92,86 @@ test('after the mending no row of the ledger is of the future, and each window s
           ]).toEqual([table, { n: 0 }])
       const committed = heldVersions(ledger).map(({ committed_at }) => committed_at)
       expect(committed).toEqual([...new Set(committed)].toSorted((a, b) => a - b))
-      using rebuilt = await Ledger.inMemory(bench.root)
+      using rebuilt = await Ledger.inMemory(rig.root)
       expect(dump(rebuilt)).toEqual(dump(ledger))
     })
-    await makeViews(bench.root)
-    const live = await seen(bench, windows)
-    expect(await seen(bench, windows, clock.now + 1)).toEqual(live)
-    expect(await seen(bench, windows, before)).toEqual(good)
-    expect(await seen(bench, 'SELECT count(*) FROM versions', clock.now + 1)).toEqual(
-      await seen(bench, 'SELECT max(version) FROM versions'),
+    await makeViews(rig.root)
+    const live = await seen(rig, windows)
+    expect(await seen(rig, windows, clock.now + 1)).toEqual(live)
+    expect(await seen(rig, windows, before)).toEqual(good)
+    expect(await seen(rig, 'SELECT count(*) FROM versions', clock.now + 1)).toEqual(
+      await seen(rig, 'SELECT max(version) FROM versions'),
     )
     // What was verified in the future is verified again.
     clock.now += 3 * day
-    await bench.fetch(selection)
-    await verifyAt(bench)
-    await withLedger(bench, (ledger) => {
+    await rig.fetch(selection)
+    await verifyAt(rig)
+    await withLedger(rig, (ledger) => {
       const at = [...heldVerified(ledger).values()].flat().map((one) => one.at)
       expect(Math.max(...at)).toBeGreaterThanOrEqual((clock.now - 60) * 1_000_000)
       expect(heldRuns(ledger, 1)[0]?.job).toBe('verify')
       expect(requestTotals(ledger, (clock.now + 2 * day) * 1_000_000).day).toBe(0)
     })
-    expect((await doctor(bench, true)).mended.filter((text) => text.includes('clock'))).toEqual([])
+    expect((await doctor(rig, true)).mended.filter((text) => text.includes('clock'))).toEqual([])
   }))
 
 test('runs of a wrong clock that made no version are found and mended too', async () =>
-  withBench(start + 20 * day + 7200, async (bench) => {
-    await bench.fetch(selection)
-    await verifyAt(bench, 40 * day)
-    expect(aheadIn(await doctor(bench, false))).toBe(1)
-    const content = await bench.stored()
-    expect(aheadIn(await doctor(bench, true))).toBe(0)
-    await withLedger(bench, (ledger) =>
+  withRig(start + 20 * day + 7200, async (rig) => {
+    await rig.fetch(selection)
+    await verifyAt(rig, 40 * day)
+    expect(aheadIn(await doctor(rig, false))).toBe(1)
+    const content = await rig.stored()
+    expect(aheadIn(await doctor(rig, true))).toBe(0)
+    await withLedger(rig, (ledger) =>
       expect(Math.max(...heldRuns(ledger, 9).map(({ started_at }) => started_at ?? 0))).toBeLessThanOrEqual(
-        (bench.clock.now + 60) * 1_000_000,
+        (rig.clock.now + 60) * 1_000_000,
       ),
     )
-    expect(await bench.stored()).toEqual(content)
-    bench.clock.now += day
-    expect(await bench.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
-    expect(await bench.stored()).toEqual(bench.truth(selection))
-    expect(aheadIn(await doctor(bench, false))).toBe(0)
+    expect(await rig.stored()).toEqual(content)
+    rig.clock.now += day
+    expect(await rig.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
+    expect(await rig.stored()).toEqual(rig.truth(selection))
+    expect(aheadIn(await doctor(rig, false))).toBe(0)
   }))
 
 test('rows that a wrong clock put into files of the lake stand there with true instants, each once', async () =>
-  withBench(start + 20 * day + 7200, async (bench) => {
-    const { clock } = bench
+  withRig(start + 20 * day + 7200, async (rig) => {
+    const { clock } = rig
     const seldom = { ...selection, paths: ['blockchain/block_height_pit'] }
-    await bench.fetch(selection)
-    await bench.fetch(seldom)
+    await rig.fetch(selection)
+    await rig.fetch(seldom)
     clock.now += day
-    await bench.fetch(selection)
-    await withLedger(bench, async (ledger) => await archiveRows(ledger, deps(bench, 3 * day), 1))
+    await rig.fetch(selection)
+    await withLedger(rig, async (ledger) => await archiveRows(ledger, deps(rig, 3 * day), 1))
     clock.now += day
     const ahead = 50 * 365 * day
-    await bench.fetch(selection, { deps: deps(bench, ahead), input: { now: clock.now + ahead } })
-    await withLedger(bench, async (ledger) => await archiveRows(ledger, deps(bench, ahead + 100 * day), 1))
+    await rig.fetch(selection, { deps: deps(rig, ahead), input: { now: clock.now + ahead } })
+    await withLedger(rig, async (ledger) => await archiveRows(ledger, deps(rig, ahead + 100 * day), 1))
     const ids = async (): Promise<string[]> =>
-      await withLedger(bench, (ledger) =>
+      await withLedger(rig, (ledger) =>
         ledger
           .statement('SELECT id FROM runs ORDER BY id')
           .all()
           .map(({ id }) => String(id)),
       )
-    await makeViews(bench.root)
-    const requests = await seen(bench, 'SELECT id FROM requests ORDER BY id')
-    const runs = await seen(bench, 'SELECT id FROM runs ORDER BY id')
+    await makeViews(rig.root)
+    const requests = await seen(rig, 'SELECT id FROM requests ORDER BY id')
+    const runs = await seen(rig, 'SELECT id FROM runs ORDER BY id')
     clock.now += day
     // Its window named a request until now that is older than the wrong clock and in no file.
-    await bench.fetch(seldom)
-    expect(aheadIn(await doctor(bench, true))).toBe(0)
+    await rig.fetch(seldom)
+    expect(aheadIn(await doctor(rig, true))).toBe(0)
     clock.now += 3 * day
-    await bench.fetch(selection)
-    await withLedger(bench, async (ledger) => await archiveRows(ledger, deps(bench), 1))
+    await rig.fetch(selection)
+    await withLedger(rig, async (ledger) => await archiveRows(ledger, deps(rig), 1))
     clock.now += day
-    await bench.fetch(selection)
-    await makeViews(bench.root)
-    const versions = await withLedger(bench, (ledger) => heldVersions(ledger).map(({ version }) => String(version)))
-    expect(await seen(bench, 'SELECT version FROM versions ORDER BY version')).toEqual(versions)
+    await rig.fetch(selection)
+    await makeViews(rig.root)
+    const versions = await withLedger(rig, (ledger) => heldVersions(ledger).map(({ version }) => String(version)))
+    expect(await seen(rig, 'SELECT version FROM versions ORDER BY version')).toEqual(versions)
     const now = [...new Set([...runs, ...(await ids())])].toSorted()
-    expect(await seen(bench, 'SELECT id FROM runs ORDER BY id')).toEqual(now)
-    const asked = await seen(bench, 'SELECT id FROM requests ORDER BY id')
+    expect(await seen(rig, 'SELECT id FROM runs ORDER BY id')).toEqual(now)
+    const asked = await seen(rig, 'SELECT id FROM requests ORDER BY id')
     expect([asked.length, new Set(asked).size]).toEqual([asked.length, asked.length])
     expect(requests.filter((id) => !asked.includes(id))).toEqual([])
     const late = `make_timestamptz(${(clock.now + 60) * 1_000_000}::BIGINT)`
@@ -183,66 +183,66 @@ test('rows that a wrong clock put into files of the lake stand there with true i
     ])
       expect([
         at,
-        await seen(bench, `SELECT count(*) FROM (SELECT ${at}) AS t(instant) WHERE instant > ${late}`),
+        await seen(rig, `SELECT count(*) FROM (SELECT ${at}) AS t(instant) WHERE instant > ${late}`),
       ]).toEqual([at, ['0']])
-    expect(await seen(bench, windows, clock.now + 60)).toEqual(await seen(bench, windows))
+    expect(await seen(rig, windows, clock.now + 60)).toEqual(await seen(rig, windows))
   }))
 
 test('an instant beyond what can be held, of an earlier program: found, read as the latest one, mended', async () =>
-  withBench(start + 20 * day + 7200, async (bench) => {
-    await bench.fetch(selection)
-    const [run = ''] = readdirSync(join(bench.root, 'runs')).filter((name) => name.endsWith('.jsonl'))
+  withRig(start + 20 * day + 7200, async (rig) => {
+    await rig.fetch(selection)
+    const [run = ''] = readdirSync(join(rig.root, 'runs')).filter((name) => name.endsWith('.jsonl'))
     const at = 11_230_192_802_654_796
     const line = {
       after: 1,
       run: { id: 'far', job: 'fetch', started_at: at, ended_at: at },
       soft: { x: { at, value: 1 } },
     }
-    appendFileSync(join(bench.root, 'runs', run), `${JSON.stringify(line)}\n`)
-    expect((await doctor(bench, false)).findings.map(({ kind }) => kind)).toContain('clock_ahead')
-    expect(aheadIn(await doctor(bench, true))).toBe(0)
-    await withLedger(bench, (ledger) => expect(heldRuns(ledger, 9).map(({ id }) => id)).toContain('far'))
+    appendFileSync(join(rig.root, 'runs', run), `${JSON.stringify(line)}\n`)
+    expect((await doctor(rig, false)).findings.map(({ kind }) => kind)).toContain('clock_ahead')
+    expect(aheadIn(await doctor(rig, true))).toBe(0)
+    await withLedger(rig, (ledger) => expect(heldRuns(ledger, 9).map(({ id }) => id)).toContain('far'))
   }))
 
 test('a clock beyond what can be held begins no run and makes no version', async () =>
-  withBench(start + 20 * day + 7200, async (bench) => {
-    await bench.fetch(selection)
-    const runs = readdirSync(join(bench.root, 'runs'))
+  withRig(start + 20 * day + 7200, async (rig) => {
+    await rig.fetch(selection)
+    const runs = readdirSync(join(rig.root, 'runs'))
     const ahead = 300 * 365 * day
-    const run = bench.fetch(selection, { deps: deps(bench, ahead), input: { now: bench.clock.now + ahead } })
+    const run = rig.fetch(selection, { deps: deps(rig, ahead), input: { now: rig.clock.now + ahead } })
     await expect(run).rejects.toMatchObject({
       kind: 'incomplete',
       message: expect.stringMatching(/clock.*got 23\d\d-/),
     })
-    expect(readdirSync(join(bench.root, 'runs'))).toEqual(runs)
-    await withLedger(bench, async (ledger) => {
-      await expect(archiveRows(ledger, deps(bench, ahead), 1)).rejects.toMatchObject({ kind: 'incomplete' })
+    expect(readdirSync(join(rig.root, 'runs'))).toEqual(runs)
+    await withLedger(rig, async (ledger) => {
+      await expect(archiveRows(ledger, deps(rig, ahead), 1)).rejects.toMatchObject({ kind: 'incomplete' })
     })
-    expect((await doctor(bench, false)).findings.filter(({ severity }) => severity === 'damage')).toMatchObject([
+    expect((await doctor(rig, false)).findings.filter(({ severity }) => severity === 'damage')).toMatchObject([
       { kind: 'views_missing' },
     ])
   }))
 
 test('a change of rules that a wrong clock has dated is one of the mending', async () =>
-  withBench(start + 20 * day + 7200, async (bench) => {
-    const { clock, root } = bench
+  withRig(start + 20 * day + 7200, async (rig) => {
+    const { clock, root } = rig
     const one = 'supply/current_pit'
-    await bench.fetch(selection)
+    await rig.fetch(selection)
     const when = `SELECT max(available_at - t) FROM points WHERE metric = '${one}'`
     await makeViews(root)
-    const before = await seen(bench, when)
+    const before = await seen(rig, when)
     clock.now += day
-    await redate(root, withLag(one, 40 * 3600, 'rule'), deps(bench, 50 * 365 * day))
+    await redate(root, withLag(one, 40 * 3600, 'rule'), deps(rig, 50 * 365 * day))
     await makeViews(root)
-    const after = await seen(bench, when)
+    const after = await seen(rig, when)
     expect(after).not.toEqual(before)
     clock.now += 3600
-    expect(aheadIn(await doctor(bench, true))).toBe(0)
+    expect(aheadIn(await doctor(rig, true))).toBe(0)
     await makeViews(root)
-    expect(await seen(bench, when)).toEqual(after)
-    expect(await seen(bench, when, clock.now + 1)).toEqual(after)
-    expect(await seen(bench, when, clock.now - 1)).toEqual(before)
-    expect(await seen(bench, `SELECT count(*) FROM points`, clock.now - 1)).toEqual(
-      await seen(bench, `SELECT count(*) FROM points`),
+    expect(await seen(rig, when)).toEqual(after)
+    expect(await seen(rig, when, clock.now + 1)).toEqual(after)
+    expect(await seen(rig, when, clock.now - 1)).toEqual(before)
+    expect(await seen(rig, `SELECT count(*) FROM points`, clock.now - 1)).toEqual(
+      await seen(rig, `SELECT count(*) FROM points`),
     )
   }))

@@ -9,10 +9,10 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { parquet } from '../../src/store/parquet.ts'
 import { recordTables } from '../../src/registry/columns.ts'
 import { registryStateAt } from '../../src/sandbox/registry/state.ts'
-import { depsAt, withBench } from '../helpers/fetching.ts'
+import { depsAt, withRig } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
-import { contentOf, type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { contentOf, type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -82,7 +82,7 @@ async function answers(root: string, settings: Readonly<Record<string, number>>)
   })
 }
 
-function farOf({ clock }: RegistryTestBench) {
+function farOf({ clock }: RegistryRig) {
   const real = performance.now()
   const now = (): number => (clock.now + ahead) * 1000 + (performance.now() - real)
   return { deps: { now, nowMicros: () => Math.floor(now() * 1000) } }
@@ -107,22 +107,22 @@ async function newest(root: string): Promise<unknown> {
 }
 
 test('polls with the clock 50 years ahead are known from their mending on', async () =>
-  withRegistryBench(start, async (bench) => {
-    const { root, clock } = bench
-    await bench.snapshot()
-    await bench.sync()
+  withRegistryRig(start, async (rig) => {
+    const { root, clock } = rig
+    await rig.snapshot()
+    await rig.sync()
     await makeViews(root)
     const good = await answers(root, {})
     clock.now += 3 * day
-    await bench.snapshot(farOf(bench))
+    await rig.snapshot(farOf(rig))
     clock.now += day
-    await bench.sync(farOf(bench))
+    await rig.sync(farOf(rig))
     await compact(root, rewriteDeps({ nowMicros: () => clock.now * 1_000_000 }))
     clock.now += 10 * day
     // The clock is right again, its commits are not: instants only grow.
-    await bench.snapshot()
+    await rig.snapshot()
     const reached = clock.now
-    await bench.sync()
+    await rig.sync()
     const content = await contentOf(root)
     await makeViews(root)
     const last = await newest(root)
@@ -170,8 +170,8 @@ test('polls with the clock 50 years ahead are known from their mending on', asyn
     ledger.close()
     expect(await mend(root, () => clock.now)).toEqual([])
     clock.now += 5 * day
-    expect((await bench.sync()).updated).toBeGreaterThan(0)
-    await bench.snapshot()
+    expect((await rig.sync()).updated).toBeGreaterThan(0)
+    await rig.snapshot()
     const later = await Ledger.open(root)
     expect(passingFacts(later).polled).toBeGreaterThanOrEqual(clock.now * 1000)
     expect(registryState(later).last?.observed_at).toBeGreaterThan(committed)
@@ -181,9 +181,9 @@ test('polls with the clock 50 years ahead are known from their mending on', asyn
   }))
 
 test('a lake begun with the clock far ahead: assets are known from the mending on, and asked again in time', async () =>
-  withBench(start, async ({ root, clock, fetch, ...bench }) => {
+  withRig(start, async ({ root, clock, fetch, ...rig }) => {
     const selection = { assets: ['BTC'], paths: ['blockchain/block_count_pit'], since: start - 20 * day }
-    const { deps } = farOf({ clock } as RegistryTestBench)
+    const { deps } = farOf({ clock } as RegistryRig)
     await fetch(selection, { deps, input: { now: clock.now + ahead } })
     clock.now += 3600
     expect(await latest(root)).toBeGreaterThan(clock.now)
@@ -204,5 +204,5 @@ test('a lake begun with the clock far ahead: assets are known from the mending o
     const later = await Ledger.open(root)
     expect(heldPassing(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000)
     later.close()
-    expect(await bench.stored()).toEqual(bench.truth(selection))
+    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))

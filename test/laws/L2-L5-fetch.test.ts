@@ -5,7 +5,7 @@ import { heldCoverage, heldViolations, liveFiles, summary } from '../../src/ledg
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
-import { fetchKey, withBench } from '../helpers/fetching.ts'
+import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`) / 1000
@@ -18,8 +18,8 @@ const everything = {
 }
 
 test('all endpoints under every kind of fault: the lake is the truth, and asking again changes nothing', async () =>
-  withBench(now, async (bench) => {
-    bench.faults(
+  withRig(now, async (rig) => {
+    rig.faults(
       'status-500:each,first=1,share=0.1',
       'status-503:each,first=1,share=0.1,retry=1',
       'status-504:each,first=1,share=0.1',
@@ -35,15 +35,15 @@ test('all endpoints under every kind of fault: the lake is the truth, and asking
       'duplicate:n=2',
       'disorder:block=8',
     )
-    let last = await bench.fetch(everything)
-    for (let round = 0; round < 8 && last.windows.failed > 0; round++) last = await bench.fetch(everything)
-    expect(await bench.failures()).toEqual([])
+    let last = await rig.fetch(everything)
+    for (let round = 0; round < 8 && last.windows.failed > 0; round++) last = await rig.fetch(everything)
+    expect(await rig.failures()).toEqual([])
     expect(last.violations).toBe(0)
-    const truth = bench.truth(everything)
+    const truth = rig.truth(everything)
     expect(truth.length).toBeGreaterThan(5000 * everything.assets.length)
-    expect(await bench.stored()).toEqual(truth)
+    expect(await rig.stored()).toEqual(truth)
 
-    const ledger = await Ledger.openToRead(bench.root)
+    const ledger = await Ledger.openToRead(rig.root)
     const coverage = heldCoverage(ledger)
     // Every endpoint of each asset; at noon no rule holds back the first of March any more.
     expect(coverage.size).toBe(112 * everything.assets.length)
@@ -56,25 +56,25 @@ test('all endpoints under every kind of fault: the lake is the truth, and asking
     const before = { ...summary(ledger) }
     ledger.close()
 
-    bench.faults()
-    const again = await bench.fetch(everything)
+    rig.faults()
+    const again = await rig.fetch(everything)
     expect(again).toMatchObject({ points_added: 0, files_added: 0, violations: 0, version: before.version })
-    bench.clock.now += 600
-    expect(await bench.fetch(everything)).toMatchObject({ points_added: 0, files_added: 0, version: before.version })
+    rig.clock.now += 600
+    expect(await rig.fetch(everything)).toMatchObject({ points_added: 0, files_added: 0, version: before.version })
   }))
 
 test('one run over several commits settles every window that it asked', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const selection = {
       ...everything,
       assets: ['BTC', 'ETH', 'SOL'],
       currencies: ['*'],
       since: at('2026-02-01T00:00:00'),
     }
-    bench.faults('slow-first-byte:ms=200,share=0.3')
-    const first = await bench.fetch(selection)
+    rig.faults('slow-first-byte:ms=200,share=0.3')
+    const first = await rig.fetch(selection)
     expect(first.version).toBeGreaterThan(1)
-    const ledger = await Ledger.openToRead(bench.root)
+    const ledger = await Ledger.openToRead(rig.root)
     const coverage = heldCoverage(ledger)
     ledger.close()
     const currencies = [...catalogue.endpoints.values()].map((endpoint) => Math.max(1, endpoint.currencies.length))
@@ -82,46 +82,46 @@ test('one run over several commits settles every window that it asked', async ()
   }))
 
 test('a top-up brings only what is new, and the overlap catches rewritten history', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const selection = {
       assets: ['BTC'],
       paths: ['supply/current_pit', 'market/btc_dominance_pit'],
       since: at('2026-01-01T00:00:00'),
     }
-    await bench.fetch(selection)
-    const first = await bench.stored()
-    bench.clock.now += 2 * 86_400
-    bench.faults('rewrite@supply/*:point=1,v=101')
-    const topUp = await bench.fetch(selection)
+    await rig.fetch(selection)
+    const first = await rig.stored()
+    rig.clock.now += 2 * 86_400
+    rig.faults('rewrite@supply/*:point=1,v=101')
+    const topUp = await rig.fetch(selection)
     expect(topUp.violations).toBe(1)
-    const after = await bench.stored()
+    const after = await rig.stored()
     expect(after.filter((line) => first.includes(line))).toEqual(first)
-    expect(after).toEqual(bench.truth(selection))
+    expect(after).toEqual(rig.truth(selection))
     const version = topUp.version
-    const again = await bench.fetch({ ...selection, since: at('2026-02-01T00:00:00') })
+    const again = await rig.fetch({ ...selection, since: at('2026-02-01T00:00:00') })
     expect(again.version).toBe(version)
-    const ledger = await Ledger.openToRead(bench.root)
+    const ledger = await Ledger.openToRead(rig.root)
     expect(heldViolations(ledger)).toEqual([expect.objectContaining({ kind: 'changed', offered: '101.0' })])
     ledger.close()
   }))
 
 test('stopping after some requests loses nothing and the next run asks only the rest', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const selection = { ...everything, paths: ['blockchain/*'] }
-    expect(await bench.fetch(selection, 5)).toMatchObject({ requests: 5, stopped_by: 'max_requests' })
-    const rest = await bench.fetch(selection)
+    expect(await rig.fetch(selection, 5)).toMatchObject({ requests: 5, stopped_by: 'max_requests' })
+    const rest = await rig.fetch(selection)
     // Six endpoints of each asset.
     expect(rest.requests).toBe(6 * everything.assets.length - 5)
-    expect(await bench.stored()).toEqual(bench.truth(selection))
+    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
 test('what one commit brings of many metrics stands in one file, sorted by metric, interval, series and t', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const paths = ['supply/*', 'addresses/active_count_pit', 'market/*', 'indicators/*', 'addresses/loss_count_pit']
     const since = now - 4 * 86_400
     const selection = { assets: ['ETH', 'BTC'], paths, intervals: ['24h', '1h'], currencies: ['usd', 'native'], since }
-    const { version } = await bench.fetch(selection)
-    const ledger = await Ledger.openToRead(bench.root)
+    const { version } = await rig.fetch(selection)
+    const ledger = await Ledger.openToRead(rig.root)
     const files = liveFiles(ledger, { table: 'points' })
     ledger.close()
     expect(files.length).toBeLessThanOrEqual(version)
@@ -131,20 +131,20 @@ test('what one commit brings of many metrics stands in one file, sorted by metri
       const stored = await engine.rows(
         `SELECT metric, "interval", asset, coalesce(currency, '~') AS currency, coalesce(exchange, '~') AS exchange,
            coalesce(network, '~') AS network, coalesce(params, '~') AS params, epoch_us(t)::VARCHAR AS t
-         FROM read_parquet(${quote(inLake(bench.root, path))}) ORDER BY file_row_number`,
+         FROM read_parquet(${quote(inLake(rig.root, path))}) ORDER BY file_row_number`,
       )
       const keys = stored.map((row) => Object.values(row).map(String).join('\u0000'))
       expect([keys.length, new Set(keys).size]).toEqual([rows, rows])
       expect(keys).toEqual(keys.toSorted())
     }
-    expect(await bench.stored()).toEqual(bench.truth(selection))
+    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
 test('no key is in any byte that is written', async () =>
-  withBench(now, async (bench) => {
-    bench.faults('status-400@blockchain/block_count_pit', 'poison-nan@blockchain/block_height_pit')
-    await bench.fetch({ ...everything, paths: ['blockchain/*'] })
-    const files = readdirSync(bench.root, { recursive: true, withFileTypes: true }).filter((item) => item.isFile())
+  withRig(now, async (rig) => {
+    rig.faults('status-400@blockchain/block_count_pit', 'poison-nan@blockchain/block_height_pit')
+    await rig.fetch({ ...everything, paths: ['blockchain/*'] })
+    const files = readdirSync(rig.root, { recursive: true, withFileTypes: true }).filter((item) => item.isFile())
     expect(files.length).toBeGreaterThan(5)
     for (const file of files) {
       if (file.name.endsWith('.lock')) continue

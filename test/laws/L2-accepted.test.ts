@@ -9,7 +9,7 @@ import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { heldCoverage, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Bench, depsAt, settingsAt, withBench } from '../helpers/fetching.ts'
+import { type Rig, depsAt, settingsAt, withRig } from '../helpers/fetching.ts'
 import { commitDeps, coverageRow, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -57,36 +57,36 @@ const code = (summary: IngestSummary): number => {
   return error === null ? 0 : exitCode(error)
 }
 
-async function verified(bench: Bench): Promise<{ code: number; differences: number; accepted: number }> {
-  const place = { root: bench.root, url: bench.url, now: () => bench.clock.now }
-  bench.clock.now += 60
+async function verified(rig: Rig): Promise<{ code: number; differences: number; accepted: number }> {
+  const place = { root: rig.root, url: rig.url, now: () => rig.clock.now }
+  rig.clock.now += 60
   const scope = { paths: null, assets: null, since: null, until: null }
-  const base = { settings: settingsAt(place), catalogue, now: bench.clock.now, maxRequests: null, providerMoved: false }
+  const base = { settings: settingsAt(place), catalogue, now: rig.clock.now, maxRequests: null, providerMoved: false }
   const done = await verify({ ...base, scope, budget: null }, depsAt(place))
   const error = verifyVerdict(done)
   return { code: error === null ? 0 : exitCode(error), differences: done.differences.length, accepted: done.accepted }
 }
 
 test('a rewrite is exit 4 until it is accepted; a third value is another one; no data change', async () =>
-  withBench(now, async (bench) => {
-    await bench.fetch(selection)
-    bench.clock.now += day
-    bench.faults(rewritten(20, 101), rewritten(19, 102))
-    expect(code(await bench.fetch(selection))).toBe(0)
-    for (let look = 0; look < 3; look++) expect(await verified(bench)).toEqual({ code: 4, differences: 2, accepted: 0 })
+  withRig(now, async (rig) => {
+    await rig.fetch(selection)
+    rig.clock.now += day
+    rig.faults(rewritten(20, 101), rewritten(19, 102))
+    expect(code(await rig.fetch(selection))).toBe(0)
+    for (let look = 0; look < 3; look++) expect(await verified(rig)).toEqual({ code: 4, differences: 2, accepted: 0 })
     const status = async (): Promise<Record<string, unknown>> =>
-      JSON.parse((await pitlake(bench.root, 'status', '--json')).out) as Record<string, unknown>
+      JSON.parse((await pitlake(rig.root, 'status', '--json')).out) as Record<string, unknown>
     expect(await status()).toMatchObject({ violations: 2, accepted: 0, verified: { differing: 1 } })
-    const stored = await bench.stored()
+    const stored = await rig.stored()
 
-    const [first, second] = await listed(bench.root)
+    const [first, second] = await listed(rig.root)
     expect([first?.kind, first?.accepted, second?.id === first?.id]).toEqual(['changed', null, false])
     expect(Number(first?.offered)).toBe(101)
-    const none = await pitlake(bench.root, 'violations', 'accept', first?.id ?? '')
+    const none = await pitlake(rig.root, 'violations', 'accept', first?.id ?? '')
     expect([none.code, none.message]).toEqual([2, expect.stringContaining('--why')])
     const before = (await status())['version']
     const done = await pitlake(
-      bench.root,
+      rig.root,
       'violations',
       'accept',
       first?.id ?? '',
@@ -95,16 +95,16 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
       '--json',
     )
     expect(JSON.parse(done.out)).toEqual({ version: Number(before) + 1, made: true, accepted: [first?.id], known: [] })
-    const again = await pitlake(bench.root, 'violations', 'accept', first?.id ?? '', '--why', 'x', '--json')
+    const again = await pitlake(rig.root, 'violations', 'accept', first?.id ?? '', '--why', 'x', '--json')
     expect(JSON.parse(again.out)).toMatchObject({ version: Number(before) + 1, made: false, known: [first?.id] })
-    expect((await listed(bench.root)).map(({ id }) => id)).toEqual([second?.id])
-    expect((await listed(bench.root, '--all'))[0]).toMatchObject({
+    expect((await listed(rig.root)).map(({ id }) => id)).toEqual([second?.id])
+    expect((await listed(rig.root, '--all'))[0]).toMatchObject({
       why: 'the method changed',
       accepted: expect.any(String),
     })
     // The views are those of the acceptance.
     const told = async (before: boolean): Promise<unknown> =>
-      await withViews(bench.root, async (engine) => {
+      await withViews(rig.root, async (engine) => {
         const instant = '(SELECT max(committed_at) - INTERVAL 1 microsecond FROM versions)'
         if (before) await engine.run(`SET VARIABLE observed_as_of = ${instant}`)
         return await engine.rows(
@@ -117,29 +117,29 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
     // Before its version nobody had accepted it.
     const earlier = { offered: 101, dated: null, why: null }
     expect(await told(true)).toEqual([earlier, open])
-    expect(await verified(bench)).toEqual({ code: 4, differences: 1, accepted: 1 })
+    expect(await verified(rig)).toEqual({ code: 4, differences: 1, accepted: 1 })
 
-    await pitlake(bench.root, 'violations', 'accept', '--paths', 'supply/*', '--why', 'both')
-    expect(await verified(bench)).toEqual({ code: 0, differences: 0, accepted: 2 })
+    await pitlake(rig.root, 'violations', 'accept', '--paths', 'supply/*', '--why', 'both')
+    expect(await verified(rig)).toEqual({ code: 0, differences: 0, accepted: 2 })
     expect(await status()).toMatchObject({ violations: 0, accepted: 2 })
     expect(JSON.stringify((await status())['reasons'])).not.toMatch(/differ/)
 
-    bench.faults(rewritten(20, 103), rewritten(19, 102))
-    expect(await verified(bench)).toEqual({ code: 4, differences: 1, accepted: 1 })
-    expect((await listed(bench.root)).map(({ offered }) => Number(offered))).toEqual([103])
-    expect(await bench.stored()).toEqual(stored)
+    rig.faults(rewritten(20, 103), rewritten(19, 102))
+    expect(await verified(rig)).toEqual({ code: 4, differences: 1, accepted: 1 })
+    expect((await listed(rig.root)).map(({ offered }) => Number(offered))).toEqual([103])
+    expect(await rig.stored()).toEqual(stored)
   }))
 
 test('an overlap that sees an accepted value again is exit 0, and counts it', async () =>
-  withBench(now, async (bench) => {
-    await bench.fetch(selection)
-    bench.clock.now += day
-    bench.faults(rewritten(2, 101))
-    const seen = await bench.fetch(selection)
+  withRig(now, async (rig) => {
+    await rig.fetch(selection)
+    rig.clock.now += day
+    rig.faults(rewritten(2, 101))
+    const seen = await rig.fetch(selection)
     expect([code(seen), seen.violations, seen.accepted]).toEqual([4, 1, 0])
-    await pitlake(bench.root, 'violations', 'accept', '--assets', 'BTC', '--why', 'known')
-    bench.clock.now += day
-    const again = await bench.fetch(selection)
+    await pitlake(rig.root, 'violations', 'accept', '--assets', 'BTC', '--why', 'known')
+    rig.clock.now += day
+    const again = await rig.fetch(selection)
     expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
   }))
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bytesOf, data, doctor, lose, state } from '../helpers/adopting.ts'
 import { answer, frozen, questions, registryStory, withKept } from '../helpers/kept-lakes.ts'
-import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 const day = 86_400
@@ -11,7 +11,7 @@ const start = 1_709_272_800
 
 test('the registry goes on with a snapshot in a new epoch, and what that shows is inferred', async () => {
   let told = registryStory(0).answer
-  await withRegistryBench(
+  await withRegistryRig(
     start,
     async ({ root, clock, snapshot, sync }) => {
       await snapshot()

@@ -22,7 +22,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { below, bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } from '../helpers/adopting.ts'
 import { pitlake } from '../helpers/command.ts'
 import { journalEntries } from '../helpers/entries.ts'
-import { type Bench, withBench } from '../helpers/fetching.ts'
+import { type Rig, withRig } from '../helpers/fetching.ts'
 import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { shareOf, someOf } from '../helpers/shares.ts'
@@ -39,7 +39,7 @@ const selection = {
 }
 
 /** Top-ups in small portions, between them a merge of what is small. */
-async function grow({ fetch, clock, root }: Pick<Bench, 'fetch' | 'clock' | 'root'>, times: number): Promise<void> {
+async function grow({ fetch, clock, root }: Pick<Rig, 'fetch' | 'clock' | 'root'>, times: number): Promise<void> {
   for (let n = 0; n < times; n++) {
     clock.now += day
     await fetch(selection)
@@ -50,28 +50,28 @@ async function grow({ fetch, clock, root }: Pick<Bench, 'fetch' | 'clock' | 'roo
   }
 }
 
-const ways: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
-  'topped up': async (bench) => await grow(bench, 5),
-  compacted: async (bench) => {
-    await grow(bench, 3)
-    await compact(bench.root, world((bench.clock.now += 600)))
-    await grow(bench, 2)
+const ways: Readonly<Record<string, (rig: Rig) => Promise<void>>> = {
+  'topped up': async (rig) => await grow(rig, 5),
+  compacted: async (rig) => {
+    await grow(rig, 3)
+    await compact(rig.root, world((rig.clock.now += 600)))
+    await grow(rig, 2)
   },
-  'dated anew twice, and the earlier datings merged': async (bench) => {
-    await grow(bench, 2)
-    await redate(bench.root, withLag(supply, 7200, 'rule'), world((bench.clock.now += 600)))
-    await grow(bench, 2)
-    await redate(bench.root, withLag(supply, 10_800, 'rule'), world((bench.clock.now += 600)))
-    await grow(bench, 1)
-    await compact(bench.root, world((bench.clock.now += 600)))
+  'dated anew twice, and the earlier datings merged': async (rig) => {
+    await grow(rig, 2)
+    await redate(rig.root, withLag(supply, 7200, 'rule'), world((rig.clock.now += 600)))
+    await grow(rig, 2)
+    await redate(rig.root, withLag(supply, 10_800, 'rule'), world((rig.clock.now += 600)))
+    await grow(rig, 1)
+    await compact(rig.root, world((rig.clock.now += 600)))
   },
 }
 
 describe.each(shareOf(Object.entries(ways), 2))('a lake that was %s and lost its journal', (_, live) => {
   test('is adopted with the points it had, and asks again without adding one', async () => {
-    await withBench(start, async (bench) => {
-      const { root, clock, fetch } = bench
-      await live(bench)
+    await withRig(start, async (rig) => {
+      const { root, clock, fetch } = rig
+      await live(rig)
       const before = await points(root)
       const versions = journalEntries(root)
       const series = await held(root)
@@ -108,10 +108,10 @@ describe.each(shareOf(Object.entries(ways), 2))('a lake that was %s and lost its
       const next = await fetch(selection)
       expect(next.points_added).toBeGreaterThan(0)
       expect(next.violations).toBe(0)
-      const after = await bench.stored()
+      const after = await rig.stored()
       const moments = after.map((line) => line.split(' ').slice(0, 7).join(' '))
       expect(new Set(moments).size).toBe(moments.length)
-      expect(after).toEqual(bench.truth(selection))
+      expect(after).toEqual(rig.truth(selection))
       expect((await doctor(root, clock.now, { adopt: false })).findings).toEqual([])
     })
   })
@@ -161,25 +161,25 @@ let grown: { readonly before: readonly string[]; readonly live: readonly string[
 /** A lake of fetched, merged and compacted files. */
 beforeAll(async () => {
   template = mkdtempSync(join(tmpdir(), 'pitlake-grown-'))
-  await withBench(start, async (bench) => {
-    await grow(bench, 2)
-    await compact(bench.root, world((bench.clock.now += 600)))
-    await grow(bench, 2)
-    const live = liveByJournal(bench.root).map(({ path }) => path)
-    grown = { before: await points(bench.root), live, now: bench.clock.now }
-    cpSync(bench.root, template, { recursive: true })
+  await withRig(start, async (rig) => {
+    await grow(rig, 2)
+    await compact(rig.root, world((rig.clock.now += 600)))
+    await grow(rig, 2)
+    const live = liveByJournal(rig.root).map(({ path }) => path)
+    grown = { before: await points(rig.root), live, now: rig.clock.now }
+    cpSync(rig.root, template, { recursive: true })
   })
 })
 afterAll(() => rmSync(template, { recursive: true, force: true }))
 
 /** A copy of it whose journal is lost. */
 async function withLost(
-  work: (root: string, before: readonly string[], bench: Bench, live: readonly string[]) => Promise<void>,
+  work: (root: string, before: readonly string[], rig: Rig, live: readonly string[]) => Promise<void>,
 ): Promise<void> {
-  await withBench(grown.now, async (bench) => {
-    cpSync(template, bench.root, { recursive: true })
-    lose(bench.root)
-    await work(bench.root, grown.before, bench, grown.live)
+  await withRig(grown.now, async (rig) => {
+    cpSync(template, rig.root, { recursive: true })
+    lose(rig.root)
+    await work(rig.root, grown.before, rig, grown.live)
   })
 }
 

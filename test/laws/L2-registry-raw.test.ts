@@ -11,7 +11,7 @@ import { type HeldFile, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
-import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 
@@ -19,33 +19,33 @@ const now = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
 
 /** Follows a changing registry for some days: snapshots, feeds of several pages, events, findings. */
-async function follow(bench: RegistryTestBench, small: SmallRegistry): Promise<void> {
+async function follow(rig: RegistryRig, small: SmallRegistry): Promise<void> {
   const { world } = small
   world.put('venues', 'v1', { name: 'Venue' })
-  await bench.sync()
-  bench.clock.now += day
+  await rig.sync()
+  rig.clock.now += day
   for (let n = 0; n < 60; n++) world.put('issuers', `n${n}`, { name: `New "{${n}\n`, custodian: n % 2 ? 'c' : null })
   world.put('products', 'p3', null)
-  await bench.sync()
-  bench.clock.now += day
+  await rig.sync()
+  rig.clock.now += day
   world.put('issuers', 'i1', { name: 'Other', custodian: null, country: { code: 'x' } })
   world.put('issuers', 'i2', null)
-  await bench.snapshot()
-  bench.clock.now += day
-  await bench.sync()
-  bench.clock.now += day
+  await rig.snapshot()
+  rig.clock.now += day
+  await rig.sync()
+  rig.clock.now += day
   world.put('issuers', 'i2', { name: 'back' })
   world.put('deployments', 'd9', { product_id: 'p9', status: 'retired', verification_status: 'verified' })
-  await bench.sync()
-  bench.clock.now += day
-  await bench.snapshot()
+  await rig.sync()
+  rig.clock.now += day
+  await rig.snapshot()
   // A new epoch, whose snapshot lacks a table and is believed all the same.
-  bench.clock.now += day
+  rig.clock.now += day
   small.epoch++
   world.put('issuers', 'i5', { name: 'since when nobody knows' })
   const rest = await without('venues', small)
   small.broken.set('/snapshot', () => rest.clone())
-  await bench.snapshot({ acceptShrink: true })
+  await rig.snapshot({ acceptShrink: true })
   small.broken.delete('/snapshot')
 }
 
@@ -69,12 +69,12 @@ const followed = new SmallRegistry()
 let then = now
 beforeAll(async () => {
   template = mkdtempSync(join(tmpdir(), 'pitlake-followed-'))
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
-      await follow(bench, followed)
-      then = bench.clock.now
-      cpSync(bench.root, template, { recursive: true })
+    async (rig) => {
+      await follow(rig, followed)
+      then = rig.clock.now
+      cpSync(rig.root, template, { recursive: true })
     },
     provided(followed),
   )
@@ -82,14 +82,12 @@ beforeAll(async () => {
 afterAll(() => rmSync(template, { recursive: true, force: true }))
 
 /** A copy of the lake that did, its provider and its clock. The last test alone tells the provider something new. */
-async function withDays(
-  work: (root: string, bench: RegistryTestBench, small: SmallRegistry) => Promise<void>,
-): Promise<void> {
-  await withRegistryBench(
+async function withDays(work: (root: string, rig: RegistryRig, small: SmallRegistry) => Promise<void>): Promise<void> {
+  await withRegistryRig(
     then,
-    async (bench) => {
-      cpSync(template, bench.root, { recursive: true })
-      await work(bench.root, bench, followed)
+    async (rig) => {
+      cpSync(template, rig.root, { recursive: true })
+      await work(rig.root, rig, followed)
     },
     provided(followed),
   )
@@ -204,15 +202,15 @@ test('L2: a body that says something else makes no file of the lake', async () =
 })
 
 test('L2: merged files come back as those that they were merged from, made again where vacuum took them', async () => {
-  await withDays(async (root, bench, small) => {
-    await tidied(root, bench.clock.now)
-    bench.clock.now += day
+  await withDays(async (root, rig, small) => {
+    await tidied(root, rig.clock.now)
+    rig.clock.now += day
     small.world.put('issuers', 'i3', { name: 'after the merge' })
-    await bench.sync()
-    await tidied(root, bench.clock.now)
-    bench.clock.now += day
+    await rig.sync()
+    await tidied(root, rig.clock.now)
+    rig.clock.now += day
     small.world.put('issuers', 'i4', { name: 'after both' })
-    await bench.sync()
+    await rig.sync()
     const before = await rowsOf(root)
     const files = await live(root)
     const merged = files.filter(({ path }) => /-compact-/.test(path))
@@ -222,7 +220,7 @@ test('L2: merged files come back as those that they were merged from, made again
     expect(damages(done)).toEqual([])
     expect(await rowsOf(root)).toEqual(before)
     expect(damages(await repair(root))).toEqual([])
-    await bench.sync()
+    await rig.sync()
     expect(await rowsOf(root)).toEqual(before)
   })
 })

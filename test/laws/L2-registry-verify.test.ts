@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { type RegistryVerified, registryVerdict } from '../../src/registry/verified.ts'
 import { registryStateAt } from '../../src/sandbox/registry/state.ts'
-import { contentOf, type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { contentOf, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -53,40 +53,40 @@ function quiet(table: string, fits: (record: Record<string, unknown>) => boolean
 
 const isActive = ({ status }: Record<string, unknown>): boolean => status === 'active'
 
-async function withHeld(work: (bench: RegistryTestBench) => Promise<void>): Promise<void> {
-  await withRegistryBench(wednesday, async (bench) => {
-    await bench.sync()
-    bench.clock.now += 60
-    await work(bench)
+async function withHeld(work: (rig: RegistryRig) => Promise<void>): Promise<void> {
+  await withRegistryRig(wednesday, async (rig) => {
+    await rig.sync()
+    rig.clock.now += 60
+    await work(rig)
   })
 }
 
 test('L2/L4: where the provider says what is held, nothing is found, stored or changed', async () =>
-  withHeld(async (bench) => {
-    const before = [await standing(bench.root), await contentOf(bench.root)]
-    const done = await bench.verify(all)
+  withHeld(async (rig) => {
+    const before = [await standing(rig.root), await contentOf(rig.root)]
+    const done = await rig.verify(all)
     expect([code(done), done.findings, done.failures]).toEqual([0, [], []])
     expect(done.checks).toMatchObject({ failed: 0, left: 0, verified: done.checks.chosen })
     expect(done.checks.chosen).toBe(done.checks.held)
     expect(done.results).toMatchObject({ identical: done.checks.chosen, pending: 0 })
     expect(done.requests).toBeGreaterThanOrEqual(done.checks.chosen)
-    expect([await standing(bench.root), await contentOf(bench.root)]).toEqual(before)
+    expect([await standing(rig.root), await contentOf(rig.root)]).toEqual(before)
   }))
 
 test('L2: every lie is one row with both records, exit 4, found again and not stored again', async () =>
-  withHeld(async (bench) => {
+  withHeld(async (rig) => {
     const derivative = quiet('derivatives', () => true)
     const issuer = quiet('issuers', isActive)
     const venue = quiet('venues', () => true)
     const left = quiet('issuers', (record) => isActive(record) && record['id'] !== issuer)
-    bench.faults(
+    rig.faults(
       `silent-change:record=derivatives/${derivative},field=symbol`,
       `silent-change:record=issuers/${issuer},field=status,value=inactive`,
       `gone-404@registry/venues/${venue}:code=not_found`,
       `filter-omits:record=issuers/${left}`,
     )
-    const before = await contentOf(bench.root)
-    const done = await bench.verify(all)
+    const before = await contentOf(rig.root)
+    const done = await rig.verify(all)
     expect(code(done)).toBe(4)
     const found = done.findings.map(({ kind, resource, id }) => `${kind} ${resource} ${id}`).toSorted()
     expect(new Set(found)).toEqual(
@@ -97,8 +97,8 @@ test('L2: every lie is one row with both records, exit 4, found again and not st
         `list_disagrees issuers ${left}`,
       ]),
     )
-    expect(await contentOf(bench.root)).toEqual(before)
-    const stored = await rows(bench.root)
+    expect(await contentOf(rig.root)).toEqual(before)
+    const stored = await rows(rig.root)
     expect(new Set(stored.map(({ kind, resource, id }) => `${kind} ${resource} ${id}`))).toEqual(new Set(found))
     const silent = stored.find(({ kind }) => kind === 'silent_change')
     const [held, offered] = [silent?.held, silent?.offered].map(
@@ -107,16 +107,16 @@ test('L2: every lie is one row with both records, exit 4, found again and not st
     expect(offered?.symbol).toBe(`${held?.symbol} (restated)`)
     expect(stored.every(({ held: own }) => own !== null)).toBe(true)
 
-    const version = (await standing(bench.root)).version
-    bench.clock.now += 60
-    const twice = await bench.verify(all)
+    const version = (await standing(rig.root)).version
+    rig.clock.now += 60
+    const twice = await rig.verify(all)
     expect([code(twice), twice.findings.length]).toEqual([4, done.findings.length])
-    expect((await standing(bench.root)).version).toBe(version)
-    expect(await rows(bench.root)).toEqual(stored)
+    expect((await standing(rig.root)).version).toBe(version)
+    expect(await rows(rig.root)).toEqual(stored)
   }))
 
 test('L2: a lost event and a wrong retirement come out though the feed was followed; the next snapshot settles them', async () =>
-  withHeld(async (bench) => {
+  withHeld(async (rig) => {
     const world = { seed: 5, scale: 'demo' as const }
     const until = wednesday + 28 * day
     const before = registryStateAt(world, wednesday).get('products')
@@ -128,14 +128,14 @@ test('L2: a lost event and a wrong retirement come out though the feed was follo
     const [lost, retired] = ['inactive', 'active'].map((status) =>
       String(changed.find((one) => one['status'] === status)?.['id']),
     )
-    bench.faults(`lost-event:record=products/${lost}`, `wrong-retirement:record=products/${retired}`)
-    bench.clock.now = until
-    await bench.sync()
-    const done = await bench.verify({ budget: null, names: ['products'] })
+    rig.faults(`lost-event:record=products/${lost}`, `wrong-retirement:record=products/${retired}`)
+    rig.clock.now = until
+    await rig.sync()
+    const done = await rig.verify({ budget: null, names: ['products'] })
     expect(code(done)).toBe(4)
     const kinds = new Set(done.findings.map(({ id, kind }) => `${kind} ${id}`))
     expect(kinds).toEqual(new Set([`lost_event ${lost}`, `wrong_retirement ${retired}`]))
-    const stored = await rows(bench.root)
+    const stored = await rows(rig.root)
     const statuses = stored.map((row) =>
       [row.id, row.held, row.offered].map((text, i) =>
         i === 0 ? text : (JSON.parse(text ?? '{}') as { status?: string }).status,
@@ -147,39 +147,39 @@ test('L2: a lost event and a wrong retirement come out though the feed was follo
         [retired, 'inactive', 'active'],
       ]),
     )
-    bench.faults()
-    await bench.snapshot()
-    bench.clock.now += 60
-    const settled = await bench.verify({ budget: null, names: ['products'] })
+    rig.faults()
+    await rig.snapshot()
+    rig.clock.now += 60
+    const settled = await rig.verify({ budget: null, names: ['products'] })
     expect([code(settled), settled.findings]).toEqual([0, []])
-    expect(await rows(bench.root)).toEqual(stored)
+    expect(await rows(rig.root)).toEqual(stored)
   }))
 
 test('a record that changed honestly since the last sync is no finding; after the sync it is as held', async () =>
-  withHeld(async (bench) => {
+  withHeld(async (rig) => {
     const products = { budget: null, names: ['products'] }
-    bench.clock.now += 9 * day
-    const done = await bench.verify(products)
+    rig.clock.now += 9 * day
+    const done = await rig.verify(products)
     expect([code(done), done.findings]).toEqual([0, []])
     expect(done.results.pending).toBeGreaterThan(5)
-    expect(await rows(bench.root)).toEqual([])
-    await bench.sync()
-    bench.clock.now += 60
-    const after = await bench.verify(products)
+    expect(await rows(rig.root)).toEqual([])
+    await rig.sync()
+    rig.clock.now += 60
+    const after = await rig.verify(products)
     expect([code(after), after.findings, after.results.pending]).toEqual([0, [], 0])
   }))
 
 test('a sample is fair over resources, goes on where the last one ended, and asks with entity tags', async () =>
-  withHeld(async (bench) => {
-    bench.asked()
+  withHeld(async (rig) => {
+    rig.asked()
     const kinds = new Set<string>()
     const addresses: string[] = []
     for (let n = 0; n < 3; n++) {
-      bench.clock.now += 60
-      const done = await bench.verify({ budget: 22 })
+      rig.clock.now += 60
+      const done = await rig.verify({ budget: 22 })
       expect([code(done), done.requests]).toEqual([0, done.checks.chosen])
       expect(done.requests).toBeLessThanOrEqual(22)
-      const asked = bench.sandbox.requests().slice(-done.requests)
+      const asked = rig.sandbox.requests().slice(-done.requests)
       for (const { path, query } of asked) {
         kinds.add(path.split('/')[3] ?? '')
         addresses.push(`${path} ${JSON.stringify(query)}`)
@@ -192,57 +192,57 @@ test('a sample is fair over resources, goes on where the last one ended, and ask
     expect(records.length).toBeGreaterThan(25)
 
     const venues = { budget: null, names: ['venues'] }
-    await bench.verify(venues)
-    bench.clock.now += 60
-    bench.asked()
-    const again = await bench.verify(venues)
+    await rig.verify(venues)
+    rig.clock.now += 60
+    rig.asked()
+    const again = await rig.verify(venues)
     expect(again.results.identical).toBe(again.checks.chosen)
-    const statuses = bench.asked().map((line) => line.split(' ').at(-1))
+    const statuses = rig.asked().map((line) => line.split(' ').at(-1))
     expect(new Set(statuses)).toEqual(new Set(['304']))
   }))
 
 test('what is stopped by a limit goes on; what it had found out is not asked again', async () =>
-  withHeld(async (bench) => {
+  withHeld(async (rig) => {
     const scope = { budget: null, names: ['issuers'] }
-    const first = await bench.verify(scope, { maxRequests: 30 })
+    const first = await rig.verify(scope, { maxRequests: 30 })
     expect([code(first), first.stopped_by]).toEqual([5, 'max_requests'])
     expect(first.checks.left).toBe(first.checks.held - 30)
-    bench.clock.now += 60
-    const second = await bench.verify(scope)
+    rig.clock.now += 60
+    const second = await rig.verify(scope)
     expect([code(second), second.requests]).toEqual([0, first.checks.left])
   }))
 
 test('a new epoch of the feed: nobody can tell what is news, so nothing is put on record', async () =>
-  withHeld(async (bench) => {
-    bench.faults('new-epoch', `silent-change:record=venues/${quiet('venues', () => true)}`)
-    const done = await bench.verify({ budget: null, names: ['venues'] })
+  withHeld(async (rig) => {
+    rig.faults('new-epoch', `silent-change:record=venues/${quiet('venues', () => true)}`)
+    const done = await rig.verify({ budget: null, names: ['venues'] })
     expect([code(done), done.findings]).toEqual([6, []])
     expect(done.words).toContain('run pitlake registry sync first')
-    expect(await rows(bench.root)).toEqual([])
+    expect(await rows(rig.root)).toEqual([])
   }))
 
 test('L1: a finding is hidden before it was made', async () =>
-  withHeld(async (bench) => {
-    bench.faults(`silent-change:record=venues/${quiet('venues', () => true)}`)
-    expect(code(await bench.verify(all))).toBe(4)
-    const earlier = new Date((bench.clock.now - 30) * 1000).toISOString()
-    expect(await rows(bench.root, [`SET VARIABLE as_of = '${earlier}'`])).toEqual([])
-    expect(await rows(bench.root, [`SET VARIABLE observed_as_of = '${earlier}'`])).toEqual([])
-    expect((await rows(bench.root)).length).toBeGreaterThan(0)
+  withHeld(async (rig) => {
+    rig.faults(`silent-change:record=venues/${quiet('venues', () => true)}`)
+    expect(code(await rig.verify(all))).toBe(4)
+    const earlier = new Date((rig.clock.now - 30) * 1000).toISOString()
+    expect(await rows(rig.root, [`SET VARIABLE as_of = '${earlier}'`])).toEqual([])
+    expect(await rows(rig.root, [`SET VARIABLE observed_as_of = '${earlier}'`])).toEqual([])
+    expect((await rows(rig.root)).length).toBeGreaterThan(0)
   }))
 
 /** A real provider: what is seen to differ is asked again when its events had their time. */
-async function withReal(work: (small: SmallRegistry, bench: RegistryTestBench) => Promise<void>): Promise<void> {
+async function withReal(work: (small: SmallRegistry, rig: RegistryRig) => Promise<void>): Promise<void> {
   const small = new SmallRegistry()
-  const serve = async (bench: RegistryTestBench): Promise<void> => {
-    await bench.sync()
-    await work(small, bench)
+  const serve = async (rig: RegistryRig): Promise<void> => {
+    await rig.sync()
+    await work(small, rig)
   }
-  await withRegistryBench(wednesday, serve, { instead: (request) => small.answer(request) })
+  await withRegistryRig(wednesday, serve, { instead: (request) => small.answer(request) })
 }
 
 test('an event that becomes visible minutes after its change is waited for, and is no finding', async () =>
-  withReal(async (small, bench) => {
+  withReal(async (small, rig) => {
     // The change is there at once, its event only when the feed is read for the second time.
     small.world.put('issuers', 'i3', { name: 'Changed' })
     const event = small.world.log.pop() ?? ''
@@ -255,26 +255,26 @@ test('an event that becomes visible minutes after its change is waited for, and 
       return answer
     })
     const again = small.broken.get('/changes') as () => Response
-    const done = await bench.verify({ budget: null, names: ['issuers'] })
+    const done = await rig.verify({ budget: null, names: ['issuers'] })
     expect([code(done), done.findings]).toEqual([0, []])
     expect(done.results.pending).toBeGreaterThan(0)
     expect(polls).toBe(2)
   }))
 
 test('a change that never gets its event is a finding after the wait', async () =>
-  withReal(async (small, bench) => {
+  withReal(async (small, rig) => {
     small.world.put('issuers', 'i3', { name: 'Changed' })
     small.world.put('deployments', 'd2', null)
     small.world.log.splice(-3)
-    const done = await bench.verify({ budget: null, names: ['issuers', 'deployments'] })
+    const done = await rig.verify({ budget: null, names: ['issuers', 'deployments'] })
     expect(code(done)).toBe(4)
     const found = new Set(done.findings.map(({ kind, resource, id }) => `${kind} ${resource} ${id}`))
     expect(found).toEqual(new Set(['silent_change issuers i3', 'lost_event deployments d2']))
     // Of unverified ones nobody says that they have an address.
     small.world.put('deployments', 'd0', null)
     small.world.log.splice(-2)
-    bench.clock.now += 600
-    const again = await bench.verify({ budget: null, names: ['deployments'] })
+    rig.clock.now += 600
+    const again = await rig.verify({ budget: null, names: ['deployments'] })
     expect(again.findings.map(({ id }) => id)).toEqual(['d2'])
     expect(again.results.untold).toBe(1)
   }))

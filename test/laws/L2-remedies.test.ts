@@ -23,7 +23,7 @@ import { entryFile } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
+import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
@@ -41,7 +41,7 @@ interface Stand {
   readonly points: readonly string[]
 }
 
-let bench: Bench
+let rig: Rig
 let sound: string
 let first: Stand
 let second: Stand
@@ -60,17 +60,17 @@ async function stand(root: string): Promise<Stand> {
 
 beforeAll(async () => {
   await new Promise<void>((ready, fail) => {
-    ended = withBench(now, async (opened) => {
-      bench = opened
-      sound = `${bench.root}-sound`
-      await bench.fetch(selection)
-      first = await stand(bench.root)
-      await bench.fetch({ ...selection, assets: ['BTC', 'ETH'] })
-      second = await stand(bench.root)
-      const ledger = await Ledger.open(bench.root)
+    ended = withRig(now, async (opened) => {
+      rig = opened
+      sound = `${rig.root}-sound`
+      await rig.fetch(selection)
+      first = await stand(rig.root)
+      await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+      second = await stand(rig.root)
+      const ledger = await Ledger.open(rig.root)
       await views(ledger)
       ledger.close()
-      renameSync(bench.root, sound)
+      renameSync(rig.root, sound)
       await new Promise<void>((done) => {
         finish = done
         ready()
@@ -238,7 +238,7 @@ const remediesOf = (n: number): readonly (readonly [string, Partial<DoctorInput>
 
 describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as const))('L2: %s', (_, harm, n) => {
   test.each(remediesOf(n))('and then doctor with %s', async (name, flags) => {
-    const root = bench.root
+    const root = rig.root
     rmSync(root, { recursive: true, force: true })
     cpSync(sound, root, { recursive: true })
     await harm.does(root)
@@ -264,7 +264,7 @@ describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as 
 
 describe('L2: the last entry is torn and the ledger is lost', () => {
   test('the lake goes back to the version before and says what is lost; a fetch brings it again', async () => {
-    const root = bench.root
+    const root = rig.root
     rmSync(root, { recursive: true, force: true })
     cpSync(sound, root, { recursive: true })
     for (let version = first.version + 2; version <= second.version; version++) rmSync(join(root, entryFile(version)))
@@ -277,7 +277,7 @@ describe('L2: the last entry is torn and the ledger is lost', () => {
     )
     expect(await standOf(root)).toEqual(first)
     expect(existsSync(join(root, `${entryFile(first.version + 1)}.damaged`))).toBe(true)
-    await bench.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+    await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
     expect(await storedPoints(root)).toEqual(second.points)
   })
 })
@@ -287,7 +287,7 @@ describe.each([
   ['nothing that can be read', '{"lake":'],
 ])('L2: lake.json names %s', (_, text) => {
   const harmed = (): string => {
-    const root = bench.root
+    const root = rig.root
     rmSync(root, { recursive: true, force: true })
     cpSync(sound, root, { recursive: true })
     writeFileSync(join(root, 'lake.json'), text)
@@ -297,13 +297,13 @@ describe.each([
 
   test('nothing is committed beside it; --repair keeps it aside and writes that of the journal', async () => {
     const root = harmed()
-    await expect(bench.fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
+    await expect(rig.fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
     const { findings } = await treat(root, { rebuildLedger: true })
     expect(findings.map(({ kind, remedy }) => [kind, /--repair/.test(remedy)])).toEqual([['marker_differs', true]])
     expect((await treat(root, { repair: true })).findings).toEqual([])
     expect(readFileSync(join(root, 'lake.json.damaged'), 'utf8')).toBe(text)
     expect(readFileSync(join(root, 'lake.json'), 'utf8')).toEqual(readFileSync(join(sound, 'lake.json'), 'utf8'))
-    expect((await bench.fetch(again)).points_added).toBeGreaterThan(0)
+    expect((await rig.fetch(again)).points_added).toBeGreaterThan(0)
   })
 
   test('beside files that the journal does not name it stays as it is: they may be the other lake', async () => {

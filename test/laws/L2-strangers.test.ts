@@ -11,7 +11,7 @@ import { readEntry } from '../../src/ledger/journal.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, openSpool, sweep } from '../../src/ledger/sweep.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
 
@@ -58,7 +58,7 @@ describe('a folder with names of the layout that nobody of ours made', () => {
     ['ledger.sqlite', 'ledger.sqlite'],
   ]
   test.each(strangers)('%s: no lake is begun there, exit 2, and it stays as it is', async (path, told) => {
-    await withBench(now, async ({ fetch, root }) => {
+    await withRig(now, async ({ fetch, root }) => {
       put(root, path)
       const before = content(root)
       const [exit, message] = await code(async () => await fetch(selection))
@@ -90,7 +90,7 @@ describe('a folder with names of the layout that nobody of ours made', () => {
   })
 
   test('a README, a page, empty folders and folders of other names are no hindrance', async () => {
-    await withBench(now, async ({ fetch, root }) => {
+    await withRig(now, async ({ fetch, root }) => {
       for (const path of ['README.md', 'status.html', 'notes/points/x.txt', '.git/config']) put(root, path)
       mkdirSync(join(root, 'points'))
       expect((await fetch(selection)).points_added).toBeGreaterThan(0)

@@ -13,7 +13,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { heldVerified } from '../../src/ledger/held-runs.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Bench, depsAt, fetchKey, settingsAt, trying, withBench } from '../helpers/fetching.ts'
+import { type Rig, depsAt, fetchKey, settingsAt, trying, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -31,14 +31,14 @@ const selection = { assets: ['BTC', 'ETH'], paths, since: now - 30 * day }
 const whole = { paths: null, assets: null, since: null, until: null }
 
 async function again(
-  bench: Bench,
+  rig: Rig,
   changes: Partial<VerifyInput> = {},
   deps: Partial<IngestDeps> = {},
 ): Promise<VerifySummary> {
-  const place = { root: bench.root, url: bench.url, now: () => bench.clock.now }
+  const place = { root: rig.root, url: rig.url, now: () => rig.clock.now }
   const settings = settingsAt(place, { metrics: { credits: { '*': 1 } } })
-  const input = { settings, catalogue, now: bench.clock.now, maxRequests: null, providerMoved: false }
-  bench.clock.now += 60
+  const input = { settings, catalogue, now: rig.clock.now, maxRequests: null, providerMoved: false }
+  rig.clock.now += 60
   return await verify({ ...input, scope: whole, budget: 300, ...changes }, { ...depsAt(place), ...deps })
 }
 
@@ -57,37 +57,37 @@ const code = (summary: VerifySummary): number => {
 }
 
 test('L2/L4: the same answers make no version, and are remembered as identical', async () =>
-  withBench(now, async (bench) => {
-    await bench.fetch(selection)
-    const [before, stored] = [await onRecord(bench.root), await bench.stored()]
+  withRig(now, async (rig) => {
+    await rig.fetch(selection)
+    const [before, stored] = [await onRecord(rig.root), await rig.stored()]
     const events: string[] = []
-    const done = await again(bench, {}, { onEvent: (event) => void events.push(event.kind) })
+    const done = await again(rig, {}, { onEvent: (event) => void events.push(event.kind) })
     expect([done.ok, code(done)]).toEqual([true, 0])
     expect(done.windows).toEqual({ held: 10, chosen: 10, verified: 10, failed: 0, left: 0 })
     expect(done.results).toMatchObject({ identical: 10, changed: 0 })
     expect(done.checked.points).toBe(stored.length)
     expect(done.requests).toBe(10)
     expect(events[0]).toBe('planned')
-    const after = await onRecord(bench.root)
+    const after = await onRecord(rig.root)
     expect(after).toEqual({ ...before, results: Array.from({ length: 10 }, () => 'identical') })
-    expect(await bench.stored()).toEqual(stored)
-    const rebuilt = await Ledger.inMemory(bench.root)
+    expect(await rig.stored()).toEqual(stored)
+    const rebuilt = await Ledger.inMemory(rig.root)
     expect([...heldVerified(rebuilt).values()].flat()).toHaveLength(10)
     rebuilt.close()
   }))
 
 test('L2: whatever differs is told with both values and never applied', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const [changed = '', vanished = '', filled = '', moved = '', late = ''] = paths
-    bench.faults(`null-filled@${filled}:point=4,asset=BTC,first=1`, `late@${late}:asset=BTC,point=5,shown=${now + 30}`)
-    await bench.fetch(selection)
-    const stored = await bench.stored()
-    bench.faults(
+    rig.faults(`null-filled@${filled}:point=4,asset=BTC,first=1`, `late@${late}:asset=BTC,point=5,shown=${now + 30}`)
+    await rig.fetch(selection)
+    const stored = await rig.stored()
+    rig.faults(
       `rewrite@${changed}:point=3,asset=BTC`,
       `vanished@${vanished}:point=2,n=2,asset=BTC`,
       `computed-at-changed@${moved}:point=6,asset=BTC`,
     )
-    const done = await again(bench)
+    const done = await again(rig)
     expect(code(done)).toBe(4)
     expect(done.results).toEqual({
       changed: 1,
@@ -113,83 +113,83 @@ test('L2: whatever differs is told with both values and never applied', async ()
     expect(one?.stored_request).not.toBe(one?.offered_request)
     expect(Date.parse(one?.stored_at ?? '')).toBeLessThan(Date.parse(one?.offered_at ?? ''))
     expect(done.points_added).toBe(1)
-    const kept = await bench.stored()
+    const kept = await rig.stored()
     expect(kept).toHaveLength(stored.length + 1)
     expect(kept).toEqual(expect.arrayContaining(stored))
-    const record = await onRecord(bench.root)
+    const record = await onRecord(rig.root)
     expect(record.kinds).toEqual(['changed', 'computed_at_changed', 'null_filled', 'vanished', 'vanished'])
 
-    const twice = await again(bench)
+    const twice = await again(rig)
     expect([code(twice), twice.differences.length]).toEqual([4, 5])
-    expect((await onRecord(bench.root)).version).toBe(record.version)
+    expect((await onRecord(rig.root)).version).toBe(record.version)
     expect(twice.damage).toEqual([])
   }))
 
 test('where values depend on the asked range only an answer to the very same one is compared', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const path = paths[0] ?? ''
     const endpoint = catalogue.endpoints.get(path)
     if (endpoint === undefined) throw new Error('no endpoint')
     const ranged = { ...endpoint, overlap: 'fixed_range' } as const
     const input = { catalogue: { ...trying, endpoints: new Map(catalogue.endpoints).set(path, ranged) } }
     const one = { assets: ['BTC'], paths: [path], since: now - 20 * day }
-    await bench.fetch(one, { input })
-    expect((await again(bench, { catalogue: input.catalogue })).windows).toMatchObject({ held: 1, verified: 1 })
-    bench.clock.now += day
-    await bench.fetch(one, { input })
-    expect((await again(bench, { catalogue: input.catalogue })).windows).toMatchObject({ held: 0 })
+    await rig.fetch(one, { input })
+    expect((await again(rig, { catalogue: input.catalogue })).windows).toMatchObject({ held: 1, verified: 1 })
+    rig.clock.now += day
+    await rig.fetch(one, { input })
+    expect((await again(rig, { catalogue: input.catalogue })).windows).toMatchObject({ held: 0 })
   }))
 
 test('L2: the request that brought the stored value is told also when its row went into files of the lake', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const [changed = ''] = paths
     const few = { assets: ['BTC'], paths: [changed], since: now - 20 * day }
-    await bench.fetch({ ...few, until: now - 4 * day })
+    await rig.fetch({ ...few, until: now - 4 * day })
     const looked = async <T>(look: (ledger: Ledger) => Promise<T> | T): Promise<T> => {
-      using ledger = await Ledger.open(bench.root)
+      using ledger = await Ledger.open(rig.root)
       return await look(ledger)
     }
     const onHand = async (): Promise<unknown[]> =>
       await looked((ledger) => ledger.statement("SELECT id FROM requests WHERE path NOT LIKE '%assets'").all())
     const [first] = (await onHand()) as { id: string }[]
-    bench.clock.now += 5 * day
-    await bench.fetch(few)
-    await looked(async (ledger) => await archiveRows(ledger, depsAt({ ...bench, now: () => bench.clock.now }), 1))
+    rig.clock.now += 5 * day
+    await rig.fetch(few)
+    await looked(async (ledger) => await archiveRows(ledger, depsAt({ ...rig, now: () => rig.clock.now }), 1))
     expect(await onHand()).not.toContainEqual(first)
-    bench.faults(`rewrite@${changed}:point=3,asset=BTC`)
-    const { differences } = await again(bench)
+    rig.faults(`rewrite@${changed}:point=3,asset=BTC`)
+    const { differences } = await again(rig)
     expect(differences.map(({ stored_request }) => stored_request)).toEqual([first?.id])
   }))
 
 test('L2: an answer without content is not taken for agreement, a broken one not for a difference', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const [first = '', second = '', third = ''] = paths
-    await bench.fetch({ ...selection, assets: ['BTC'] })
-    bench.faults(`no-content-204@${first}`, `forbidden-403@${second}`, `poison-text-v@${third}:point=1`)
-    const done = await again(bench)
+    await rig.fetch({ ...selection, assets: ['BTC'] })
+    rig.faults(`no-content-204@${first}`, `forbidden-403@${second}`, `poison-text-v@${third}:point=1`)
+    const done = await again(rig)
     expect(done.results).toMatchObject({ vanished: 1, identical: 2 })
     expect(done.differences).toHaveLength(29)
     expect(new Set(done.failures.map(({ series }) => series.split('|')[0]))).toEqual(new Set([second, third]))
     expect(done.failures.every(({ reason }) => reason.length > 3)).toBe(true)
-    bench.faults(`forbidden-403@${second}`)
-    expect(code(await again(bench))).toBe(6)
-    bench.faults()
-    expect(code(await again(bench))).toBe(0)
-    expect((await bench.fetch({ ...selection, assets: ['BTC'] })).requests).toBe(0)
+    rig.faults(`forbidden-403@${second}`)
+    expect(code(await again(rig))).toBe(6)
+    rig.faults()
+    expect(code(await again(rig))).toBe(0)
+    expect((await rig.fetch({ ...selection, assets: ['BTC'] })).requests).toBe(0)
   }))
 
 test('the budget is spread over the endpoints; early ends go on with what is left', async () =>
-  withBench(now, async (bench) => {
-    await bench.fetch(selection)
-    const few = await again(bench, { budget: 5 })
+  withRig(now, async (rig) => {
+    await rig.fetch(selection)
+    const few = await again(rig, { budget: 5 })
     expect(few.windows).toMatchObject({ held: 10, chosen: 5, verified: 5 })
-    const ledger = await Ledger.openToRead(bench.root)
+    const ledger = await Ledger.openToRead(rig.root)
     expect(new Set([...heldVerified(ledger).keys()].map((id) => id.split('|')[0])).size).toBe(5)
     ledger.close()
-    const others = await again(bench, { budget: 5 })
-    expect([others.windows.verified, (await onRecord(bench.root)).results.length]).toEqual([5, 10])
+    const others = await again(rig, { budget: 5 })
+    expect([others.windows.verified, (await onRecord(rig.root)).results.length]).toEqual([5, 10])
 
-    const cut = await again(bench, { budget: null, maxRequests: 4 })
+    const cut = await again(rig, { budget: null, maxRequests: 4 })
     expect([code(cut), cut.stopped_by, cut.windows]).toEqual([
       5,
       'max_requests',
@@ -197,45 +197,45 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
     ])
     const halt = new AbortController()
     const onEvent: IngestDeps['onEvent'] = ({ kind }) => void (kind === 'answered' && halt.abort())
-    const interrupted = await again(bench, { budget: null }, { signal: halt.signal, onEvent })
+    const interrupted = await again(rig, { budget: null }, { signal: halt.signal, onEvent })
     expect([code(interrupted), interrupted.stopped_by, interrupted.windows.chosen]).toEqual([5, 'signal', 6])
-    const rest = await again(bench, { budget: null })
+    const rest = await again(rig, { budget: null })
     expect([code(rest), rest.windows.chosen]).toEqual([0, 6 - interrupted.windows.verified])
-    expect((await again(bench, { budget: null })).windows.chosen).toBe(10)
+    expect((await again(rig, { budget: null })).windows.chosen).toBe(10)
 
     const part = { paths: [paths[0] ?? ''], assets: ['E*'], since: now - 10 * day, until: now - 5 * day }
-    expect((await again(bench, { scope: part })).windows).toMatchObject({ held: 1, verified: 1 })
-    await expect(again(bench, { scope: { ...part, assets: ['XRP'] } })).rejects.toThrow('nothing to verify')
+    expect((await again(rig, { scope: part })).windows).toMatchObject({ held: 1, verified: 1 })
+    await expect(again(rig, { scope: { ...part, assets: ['XRP'] } })).rejects.toThrow('nothing to verify')
   }))
 
 test('a damaged file is named, and everything else is still compared', async () =>
-  withBench(now, async (bench) => {
-    await bench.fetch(selection)
-    await compact(bench.root, { ...commitDeps(), signal: new AbortController().signal })
-    const ledger = await Ledger.openToRead(bench.root)
+  withRig(now, async (rig) => {
+    await rig.fetch(selection)
+    await compact(rig.root, { ...commitDeps(), signal: new AbortController().signal })
+    const ledger = await Ledger.openToRead(rig.root)
     const [file] = liveFiles(ledger, { table: 'points' })
     ledger.close()
-    truncateSync(inLake(bench.root, file?.path ?? ''), 100)
-    const done = await again(bench)
+    truncateSync(inLake(rig.root, file?.path ?? ''), 100)
+    const done = await again(rig)
     expect(code(done)).toBe(4)
     expect(done.damage.map(({ kind, path }) => [kind, path])).toEqual([['file_torn', file?.path]])
     expect(done.windows).toMatchObject({ held: 8, verified: 8 })
-    rmSync(join(bench.root, 'ledger.sqlite'))
-    const lost = await again(bench)
+    rmSync(join(rig.root, 'ledger.sqlite'))
+    const lost = await again(rig)
     expect([code(lost), lost.damage[0]?.kind, lost.requests]).toEqual([4, 'ledger_lost', 0])
   }))
 
 test('L2: both levels of files are compared; of a damaged recent one only its partitions are left out', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const [early = '', late = '', ...others] = paths
     const two = { ...selection, paths: [early, late] }
     const border = now - (now % day) - 10 * day
-    await bench.fetch({ ...two, until: border })
-    const deps = commitDeps({ nowMicros: () => bench.clock.now * 1_000_000 })
-    await compact(bench.root, { ...deps, signal: new AbortController().signal })
-    await bench.fetch(two)
-    await bench.fetch({ ...selection, paths: others })
-    const ledger = await Ledger.openToRead(bench.root)
+    await rig.fetch({ ...two, until: border })
+    const deps = commitDeps({ nowMicros: () => rig.clock.now * 1_000_000 })
+    await compact(rig.root, { ...deps, signal: new AbortController().signal })
+    await rig.fetch(two)
+    await rig.fetch({ ...selection, paths: others })
+    const ledger = await Ledger.openToRead(rig.root)
     const files = liveFiles(ledger, { table: 'points' })
     ledger.close()
     const [first, second, ...more] = files.filter(({ metric }) => metric === null)
@@ -244,49 +244,49 @@ test('L2: both levels of files are compared; of a damaged recent one only its pa
       null,
       [],
     ])
-    const stored = await bench.stored()
-    const sound = await again(bench)
+    const stored = await rig.stored()
+    const sound = await again(rig)
     expect([code(sound), sound.results.identical, sound.checked.points]).toEqual([0, 10, stored.length])
 
     const [own, recent] = [border - 5 * day, border + 3 * day]
-    bench.faults(`rewrite@${early}:t=${own},asset=BTC`, `rewrite@${late}:t=${recent},asset=BTC`)
-    const found = await again(bench)
+    rig.faults(`rewrite@${early}:t=${own},asset=BTC`, `rewrite@${late}:t=${recent},asset=BTC`)
+    const found = await again(rig)
     expect(code(found)).toBe(4)
     const differing = found.differences.map(
       ({ metric, result, t }) => [metric, [result, Date.parse(t) / 1000]] as const,
     )
     expect(differing).toHaveLength(2)
     expect(Object.fromEntries(differing)).toEqual({ [early]: ['changed', own], [late]: ['changed', recent] })
-    expect(await bench.stored()).toEqual(stored)
+    expect(await rig.stored()).toEqual(stored)
 
-    bench.faults()
-    truncateSync(inLake(bench.root, first?.path ?? ''), 100)
-    const damaged = await again(bench)
+    rig.faults()
+    truncateSync(inLake(rig.root, first?.path ?? ''), 100)
+    const damaged = await again(rig)
     expect([code(damaged), damaged.damage.map(({ kind, path }) => [kind, path])]).toEqual([
       4,
       [['file_torn', first?.path]],
     ])
     expect([damaged.windows, damaged.results.identical]).toMatchObject([{ held: 6, verified: 6 }, 6])
     expect(damaged.checked.points).toBe(second?.rows)
-    bench.clock.now += day
-    expect((await bench.fetch({ ...selection, paths: others })).points_added).toBe(2 * others.length)
-    await expect(bench.fetch(two)).rejects.toThrow(first?.path)
+    rig.clock.now += day
+    expect((await rig.fetch({ ...selection, paths: others })).points_added).toBe(2 * others.length)
+    await expect(rig.fetch(two)).rejects.toThrow(first?.path)
   }))
 
 test('the command states its budget first and writes a report without the key', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const cwd = mkdtempSync(join(tmpdir(), 'pitlake-verify-'))
     try {
-      await bench.fetch(selection)
-      bench.faults(`rewrite@${paths[0]}:point=3,asset=BTC`)
+      await rig.fetch(selection)
+      rig.faults(`rewrite@${paths[0]}:point=3,asset=BTC`)
       const seen: string[] = []
       let out = ''
-      const ran = dispatch(['verify', '--data', bench.root, '--report', 'report.md', '--budget', '15'], {
+      const ran = dispatch(['verify', '--data', rig.root, '--report', 'report.md', '--budget', '15'], {
         ...leaping(),
-        now: () => (bench.clock.now + 60) * 1000,
+        now: () => (rig.clock.now + 60) * 1000,
         random: Math.random,
         cwd,
-        env: { PITLAKE_METRICS_URL: bench.url, PITLAKE_METRICS_KEY: fetchKey },
+        env: { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey },
         stdout: (text) => (out += text),
         stderr: (text) => void seen.push(text),
         live: () => undefined,
@@ -303,7 +303,7 @@ test('the command states its budget first and writes a report without the key', 
       expect(report).toContain(`${paths[0]}?`)
       expect(report).toMatch(/\| \S+T00:00:00Z \| changed \| `\S+` \| `\S+` \| \S+Z \| \S+ \|/)
       expect(report + out + told).not.toContain(fetchKey)
-      const engine = await Engine.open(join(bench.root, 'lake.duckdb'), { readOnly: true })
+      const engine = await Engine.open(join(rig.root, 'lake.duckdb'), { readOnly: true })
       const [row] = await engine.rows(
         "SELECT bool_and(verified_at IS NOT NULL) AS compared FROM coverage WHERE state = 'covered'",
       )

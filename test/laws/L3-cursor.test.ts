@@ -5,7 +5,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { registryState } from '../../src/registry/state.ts'
 import { parseInstant } from '../../src/time.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { everyByte, registryKey, withRegistryBench } from '../helpers/registry-bench.ts'
+import { everyByte, registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 
 const start = parseInstant('2026-06-01T12:00Z') as number
@@ -46,7 +46,7 @@ async function cursorOf(root: string): Promise<string | null> {
 describe('a cursor that cannot be sent back', () => {
   test('is a body that cannot be read: nothing is committed, and the next poll goes on', async () => {
     const world = liar()
-    await withRegistryBench(
+    await withRegistryRig(
       start,
       async ({ root, snapshot, sync, clock }) => {
         for (const [name, bad] of unusable) {
@@ -74,22 +74,22 @@ describe('a cursor that cannot be sent back', () => {
   test.each(['sync', 'snapshot'] as const)('that an older program committed: %s begins a new epoch', async (job) => {
     const world = liar()
     const { world: records } = world.small
-    await withRegistryBench(
+    await withRegistryRig(
       start,
-      async (bench) => {
-        await bench.sync()
+      async (rig) => {
+        await rig.sync()
         for (const [name, bad] of unusable) {
-          const ledger = await Ledger.open(bench.root)
+          const ledger = await Ledger.open(rig.root)
           const provider = ledger.head().provider ?? { synthetic: true }
           const state = { 'registry.cursor': bad }
           await commit(ledger, { job: 'registry sync', run: 'old', provider, state }, commitDeps())
           expect(heldState(ledger, 'registry.cursor')).toBe(bad.toWellFormed())
           ledger.close()
           records.put('products', 'p1', { name: `before ${name}`, issuer_id: 'i1' })
-          bench.clock.now += 3600
-          expect(await bench[job](), name).toMatchObject({ stopped_by: null, updated: 1 })
+          rig.clock.now += 3600
+          expect(await rig[job](), name).toMatchObject({ stopped_by: null, updated: 1 })
           records.put('products', 'p2', { name: `after ${name}`, issuer_id: 'i2' })
-          expect(await bench.sync(), name).toMatchObject({ stopped_by: null, updated: 1, source: null })
+          expect(await rig.sync(), name).toMatchObject({ stopped_by: null, updated: 1, source: null })
         }
       },
       { instead: async (request) => await world.answer(request) },

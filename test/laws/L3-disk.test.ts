@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
-import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
+import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const since = now - 400 * 86_400
@@ -59,68 +59,68 @@ function failingDisk(code: string, moves: number): Disk {
 }
 
 /** The failure is told in these words, and then the same fetch works. */
-async function failThenFetch(bench: Bench, broken: Promise<unknown>, words: RegExp): Promise<void> {
+async function failThenFetch(rig: Rig, broken: Promise<unknown>, words: RegExp): Promise<void> {
   await expect(broken).rejects.toThrow(words)
-  await bench.fetch(small)
+  await rig.fetch(small)
 }
 
 /** A real file system that fills, gets room, and is mounted read-only at last. */
-async function fill(bench: Bench): Promise<void> {
+async function fill(rig: Rig): Promise<void> {
   await onSmallDisk(async (root, size) => {
-    await bench.fetch({ ...small, paths: ['supply/current_pit'] }, { data: root })
+    await rig.fetch({ ...small, paths: ['supply/current_pit'] }, { data: root })
     const before = await storedPoints(root)
-    await expect(bench.fetch(large, { data: root })).rejects.toThrow(/ENOSPC.*make room/)
+    await expect(rig.fetch(large, { data: root })).rejects.toThrow(/ENOSPC.*make room/)
     size('size=200m')
     const kept = new Set(await storedPoints(root))
     expect(before.filter((line) => !kept.has(line))).toEqual([])
-    await bench.fetch(large, { data: root })
-    await bench.fetch(small, { data: root })
-    expect(await storedPoints(root)).toEqual([...bench.truth(large), ...bench.truth(small)].toSorted())
+    await rig.fetch(large, { data: root })
+    await rig.fetch(small, { data: root })
+    expect(await storedPoints(root)).toEqual([...rig.truth(large), ...rig.truth(small)].toSorted())
     size('ro')
-    bench.clock.now += 2 * 86_400
-    await expect(bench.fetch(large, { data: root })).rejects.toThrow(/read-only/)
+    rig.clock.now += 2 * 86_400
+    await expect(rig.fetch(large, { data: root })).rejects.toThrow(/read-only/)
   })
 }
 
 /** Where nothing may be mounted the disk is played. */
-async function playFull(bench: Bench): Promise<void> {
+async function playFull(rig: Rig): Promise<void> {
   const disk = failingDisk('ENOSPC', 2)
-  await failThenFetch(bench, bench.fetch(small, { deps: { disk } }), /ENOSPC: no space left.*make room/)
+  await failThenFetch(rig, rig.fetch(small, { deps: { disk } }), /ENOSPC: no space left.*make room/)
 }
 
 test(`a disk that fills (${mounts ? 'a tmpfs of 4 MB' : 'played: nothing may be mounted here'}): a clear error, and nothing is lost`, async () =>
-  withBench(now, async (bench) => {
-    await (mounts ? fill(bench) : playFull(bench))
-    await bench.fetch(small)
-    expect(await bench.stored()).toEqual(bench.truth(small))
+  withRig(now, async (rig) => {
+    await (mounts ? fill(rig) : playFull(rig))
+    await rig.fetch(small)
+    expect(await rig.stored()).toEqual(rig.truth(small))
   }))
 
 test.each([
   ['EACCES', /permission denied.*give this user the right/],
   ['EIO', /input\/output error/],
 ])('a disk that says %s in the middle of a commit: a clear error, and nothing is lost', async (code, words) =>
-  withBench(now, async (bench) => {
-    await failThenFetch(bench, bench.fetch(small, { deps: { disk: failingDisk(code, 1) } }), words)
-    expect(await bench.stored()).toEqual(bench.truth(small))
+  withRig(now, async (rig) => {
+    await failThenFetch(rig, rig.fetch(small, { deps: { disk: failingDisk(code, 1) } }), words)
+    expect(await rig.stored()).toEqual(rig.truth(small))
   }),
 )
 
 test('a folder that vanishes: a clear error, and the same command makes the lake anew', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     let answers = 0
     const onEvent = (event: { kind: string }): void => {
-      if (event.kind === 'answered' && ++answers === 5) rmSync(bench.root, { recursive: true, force: true })
+      if (event.kind === 'answered' && ++answers === 5) rmSync(rig.root, { recursive: true, force: true })
     }
-    await failThenFetch(bench, bench.fetch(small, { deps: { onEvent } }), /ENOENT.*run the same command again/)
-    expect(await bench.stored()).toEqual(bench.truth(small))
+    await failThenFetch(rig, rig.fetch(small, { deps: { onEvent } }), /ENOENT.*run the same command again/)
+    expect(await rig.stored()).toEqual(rig.truth(small))
   }))
 
 test('several writers at once: one works, the others are told who; in the end everything is there once', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const parts = small.paths.map((path) => ({ ...small, paths: [path] }))
     let waiting = parts
     for (let round = 0; round < 5 && waiting.length > 0; round++) {
-      const done = await Promise.allSettled(waiting.map(async (part) => await bench.fetch(part)))
+      const done = await Promise.allSettled(waiting.map(async (part) => await rig.fetch(part)))
       for (const result of done)
         if (result.status === 'rejected')
           // Between taking the lock and saying so lies an instant.
@@ -130,5 +130,5 @@ test('several writers at once: one works, the others are told who; in the end ev
       expect(done.filter(({ status }) => status === 'fulfilled')).not.toHaveLength(0)
       waiting = waiting.filter((_, i) => done[i]?.status === 'rejected')
     }
-    expect(await bench.stored()).toEqual(bench.truth(small))
+    expect(await rig.stored()).toEqual(rig.truth(small))
   }))

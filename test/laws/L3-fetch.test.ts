@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Bench, fetchKey, withBench } from '../helpers/fetching.ts'
+import { type Rig, fetchKey, withRig } from '../helpers/fetching.ts'
 import { heeded } from '../helpers/processes.ts'
 import { times } from '../helpers/shares.ts'
 
@@ -33,14 +33,14 @@ interface Running {
 }
 
 /** Starts the real command; it dies before the n-th step of the disk if it is told to. */
-function start(bench: Bench, from = since, dieAt = 0): Running {
+function start(rig: Rig, from = since, dieAt = 0): Running {
   const { assets, paths } = selection
   const args = ['fetch', '--json', '--assets', assets.join(','), '--paths', paths.join(','), '--since', String(from)]
   const env = {
     ...process.env,
-    PITLAKE_METRICS_URL: bench.url,
+    PITLAKE_METRICS_URL: rig.url,
     PITLAKE_METRICS_KEY: fetchKey,
-    PITLAKE_DATA: bench.root,
+    PITLAKE_DATA: rig.root,
     DIE_AT: String(dieAt),
   }
   const preload = dieAt > 0 ? ['--import', mortal] : []
@@ -61,11 +61,11 @@ function start(bench: Bench, from = since, dieAt = 0): Running {
 }
 
 /** Holds the n-th request for points that comes from now on and those after it; tells when it is there. */
-function gate(bench: Bench, n: number): { reached: Promise<void>; open: () => void } {
+function gate(rig: Rig, n: number): { reached: Promise<void>; open: () => void } {
   let left = n
   const reached = Promise.withResolvers<void>()
   const opened = Promise.withResolvers<void>()
-  bench.onRequest(async ({ url }) => {
+  rig.onRequest(async ({ url }) => {
     if (!new URL(url).searchParams.has('s') || --left > 0) return
     reached.resolve()
     await opened.promise
@@ -74,17 +74,17 @@ function gate(bench: Bench, n: number): { reached: Promise<void>; open: () => vo
 }
 
 /** By turns before a step of the disk, while a request waits, and at any instant that the machine happens to be in. */
-async function killed(bench: Bench, i: number, from: number): Promise<Ended> {
-  bench.onRequest(() => undefined)
+async function killed(rig: Rig, i: number, from: number): Promise<Ended> {
+  rig.onRequest(() => undefined)
   const part = (i + Math.random()) / kills
   if (i % 2 === 0) {
-    const ended = await start(bench, from, 1 + Math.floor(part * 60)).ended
+    const ended = await start(rig, from, 1 + Math.floor(part * 60)).ended
     expect(ended).toMatchObject({ signal: 'SIGKILL' })
     return ended
   }
   if (i % 4 === 1) {
-    const { reached, open } = gate(bench, 1 + Math.floor(part * 20))
-    const running = start(bench, from)
+    const { reached, open } = gate(rig, 1 + Math.floor(part * 20))
+    const running = start(rig, from)
     await Promise.race([reached, running.ended])
     running.kill('SIGKILL')
     const ended = await running.ended
@@ -92,7 +92,7 @@ async function killed(bench: Bench, i: number, from: number): Promise<Ended> {
     expect(ended).toMatchObject({ signal: 'SIGKILL' })
     return ended
   }
-  const running = start(bench, from)
+  const running = start(rig, from)
   if (Math.random() < 0.8) await Promise.race([running.planned, running.ended])
   await Promise.race([setTimeout(Math.random() * 1000), running.ended])
   running.kill('SIGKILL')
@@ -114,25 +114,25 @@ test(
     timeout: 120_000 + kills * 20_000,
   },
   async () =>
-    withBench(now, async (bench) => {
+    withRig(now, async (rig) => {
       for (let i = 0; i < kills; i++) {
         // Further back each time, so that there is always work to be killed.
-        const { signal, code, err } = await killed(bench, i, now - Math.round((30 + (370 * i) / kills) * 86_400))
+        const { signal, code, err } = await killed(rig, i, now - Math.round((30 + (370 * i) / kills) * 86_400))
         if (signal !== 'SIGKILL') expect([0, err]).toEqual([code, err])
-        await isWhole(bench.root)
+        await isWhole(rig.root)
       }
-      const last = await start(bench).ended
+      const last = await start(rig).ended
       expect([0, last.err]).toEqual([last.code, last.err])
-      expect(await bench.stored()).toEqual(bench.truth(selection))
-      const again = JSON.parse((await start(bench).ended).out) as { points_added: number; files_added: number }
+      expect(await rig.stored()).toEqual(rig.truth(selection))
+      const again = JSON.parse((await start(rig).ended).out) as { points_added: number; files_added: number }
       expect(again).toMatchObject({ points_added: 0, files_added: 0 })
     }),
 )
 
 test('the first interrupt finishes what is in flight and says how to go on; nothing is lost', async () =>
-  withBench(now, async (bench) => {
-    const { reached, open } = gate(bench, 3)
-    const running = start(bench)
+  withRig(now, async (rig) => {
+    const { reached, open } = gate(rig, 3)
+    const running = start(rig)
     await reached
     running.kill('SIGINT')
     await heeded(running.pid)
@@ -143,16 +143,16 @@ test('the first interrupt finishes what is in flight and says how to go on; noth
     const told = JSON.parse(stopped.out) as { stopped_by: string; points_added: number }
     expect(told.stopped_by).toBe('signal')
     expect(told.points_added).toBeGreaterThan(0)
-    expect((await start(bench).ended).code).toBe(0)
-    expect(await bench.stored()).toEqual(bench.truth(selection))
+    expect((await start(rig).ended).code).toBe(0)
+    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
 test('a second job on the same lake is refused and names the holder', async () =>
-  withBench(now, async (bench) => {
-    const { reached, open } = gate(bench, 1)
-    const first = start(bench)
+  withRig(now, async (rig) => {
+    const { reached, open } = gate(rig, 1)
+    const first = start(rig)
     await reached
-    const other = start(bench)
+    const other = start(rig)
     // One that is let in tells its plan, and would wait for answers as the first does.
     const second = await Promise.race([other.ended, other.planned.then(() => null)])
     if (second === null) other.kill('SIGKILL')

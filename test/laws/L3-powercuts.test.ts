@@ -15,11 +15,11 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { finishRun } from '../../src/upkeep/finish.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { buildViews } from '../../src/views/build.ts'
-import { storedPoints, withBench } from '../helpers/fetching.ts'
+import { storedPoints, withRig } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { type Found, putBack, type Recorder, recorder } from '../helpers/powercuts.ts'
-import { contentOf, withRegistryBench } from '../helpers/registry-bench.ts'
+import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { times } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
@@ -161,35 +161,35 @@ describe('L3: whatever a power cut leaves of a job', () => {
   const selection = { assets: ['BTC'], paths: ['supply/current_pit', 'market/beta_btc_7d_pit'], since: now - 30 * day }
 
   test('fetch into no lake, and a day later', async () => {
-    await withBench(now, async (bench) => {
-      const lake = join(bench.root, 'lake')
+    await withRig(now, async (rig) => {
+      const lake = join(rig.root, 'lake')
       const run: Job['run'] = async (disk, told) => {
         for (const later of [0, 1]) {
-          bench.clock.now = now + later * day
-          await bench.fetch(selection, { data: lake, deps: disk ? { disk } : {} })
+          rig.clock.now = now + later * day
+          await rig.fetch(selection, { data: lake, deps: disk ? { disk } : {} })
           told(await headOf(lake))
         }
       }
       expect(
-        await firstLost(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.25)),
+        await firstLost(rig.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.25)),
       ).toBe('')
     })
   }, 3_600_000)
 
   test('fetch with all that follows it: merging, folding and views', async () => {
-    await withBench(now, async (bench) => {
-      const lake = join(bench.root, 'lake')
-      await bench.fetch(selection, { data: lake })
+    await withRig(now, async (rig) => {
+      const lake = join(rig.root, 'lake')
+      await rig.fetch(selection, { data: lake })
       const run: Job['run'] = async (disk, told) => {
-        bench.clock.now = now + day
-        const deps = rewriteDeps({ nowMicros: () => bench.clock.now * 1e6, ...(disk ? { disk } : {}) })
+        rig.clock.now = now + day
+        const deps = rewriteDeps({ nowMicros: () => rig.clock.now * 1e6, ...(disk ? { disk } : {}) })
         const atEnd: JobDeps['atEnd'] = async (end) =>
           await finishRun(end, { catalogue, deps, note: (text) => void expect(text).toBe('') })
-        await bench.fetch(selection, { data: lake, deps: { atEnd, ...(disk ? { disk } : {}) } })
+        await rig.fetch(selection, { data: lake, deps: { atEnd, ...(disk ? { disk } : {}) } })
         told(await headOf(lake))
       }
       expect(
-        await firstLost(bench.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.1)),
+        await firstLost(rig.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.1)),
       ).toBe('')
     })
   }, 3_600_000)
@@ -198,23 +198,23 @@ describe('L3: whatever a power cut leaves of a job', () => {
     'registry %s',
     async (name) => {
       const small = new SmallRegistry()
-      await withRegistryBench(
+      await withRegistryRig(
         now,
-        async (bench) => {
-          const lake = join(bench.root, 'lake')
+        async (rig) => {
+          const lake = join(rig.root, 'lake')
           mkdirSync(lake)
           if (name === 'sync') {
-            await bench.snapshot({ root: lake })
+            await rig.snapshot({ root: lake })
             small.world.put('products', 'p1', null)
             small.world.put('issuers', 'i1', { name: 'new' })
-            bench.clock.now = now + 3600
+            rig.clock.now = now + 3600
           }
           const run: Job['run'] = async (disk, told) => {
-            await bench[name]({ root: lake, ...(disk ? { deps: { disk } } : {}) })
+            await rig[name]({ root: lake, ...(disk ? { deps: { disk } } : {}) })
             told(await headOf(lake))
           }
           expect(
-            await firstLost(bench.root, { lake, run, content: async () => await contentOf(lake) }, shareOf(0.1)),
+            await firstLost(rig.root, { lake, run, content: async () => await contentOf(lake) }, shareOf(0.1)),
           ).toBe('')
         },
         { instead: small.answer },

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
-import { contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { contentOf, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { times } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 
@@ -38,16 +38,16 @@ function failingAt(n: number): { disk: Disk; reached: () => boolean } {
 
 test('a disk that fails at any step: the same command again gives what an undisturbed run gives', async () => {
   const small = new SmallRegistry()
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
+    async (rig) => {
       const other = mkdtempSync(join(tmpdir(), 'pitlake-undisturbed-'))
       try {
-        await bench.sync({ root: other })
+        await rig.sync({ root: other })
         let failures = 0
         for (let n = 1; n < 200; n += 1 + Math.floor(n / 2)) {
           const { disk, reached } = failingAt(n)
-          const failed = await bench.sync({ deps: { disk } }).then(
+          const failed = await rig.sync({ deps: { disk } }).then(
             () => false,
             () => true,
           )
@@ -55,13 +55,13 @@ test('a disk that fails at any step: the same command again gives what an undist
           if (!reached()) break
         }
         expect(failures).toBeGreaterThan(3)
-        await bench.sync()
-        expect(await contentOf(bench.root)).toEqual(await contentOf(other))
+        await rig.sync()
+        expect(await contentOf(rig.root)).toEqual(await contentOf(other))
         small.world.put('products', 'p1', null)
         small.world.put('issuers', 'i1', { name: 'new' })
-        await bench.sync({ root: other })
-        await bench.sync()
-        expect(await contentOf(bench.root)).toEqual(await contentOf(other))
+        await rig.sync({ root: other })
+        await rig.sync()
+        expect(await contentOf(rig.root)).toEqual(await contentOf(other))
       } finally {
         rmSync(other, { recursive: true, force: true })
       }
@@ -78,14 +78,14 @@ test('kills at random instants, then completion: the content is that of an undis
     onRequest()
     return small.answer(request)
   }
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
+    async (rig) => {
       let killed = 0
       for (let n = 0; n < kills; n++) {
         // Something new each time, so that there is always work to be killed in.
         small.world.put('issuers', 'i1', { name: `Issuer of round ${n}` })
-        const child = spawn(process.execPath, [runner, bench.root, bench.url, registryKey], {
+        const child = spawn(process.execPath, [runner, rig.root, rig.url, registryKey], {
           stdio: ['ignore', 'pipe', 'ignore'],
         })
         const ended = once(child, 'close')
@@ -102,14 +102,14 @@ test('kills at random instants, then completion: the content is that of an undis
       }
       onRequest = () => undefined
       expect(killed).toBeGreaterThan(0)
-      await bench.sync()
-      const { version } = await standing(bench.root)
+      await rig.sync()
+      const { version } = await standing(rig.root)
       expect(version).toBeGreaterThan(0)
-      const content = await contentOf(bench.root)
+      const content = await contentOf(rig.root)
       expect(content['issuers']).toHaveLength(30)
       expect(content['deployments']).toHaveLength(40)
-      await bench.sync()
-      expect((await standing(bench.root)).version).toBe(version)
+      await rig.sync()
+      expect((await standing(rig.root)).version).toBe(version)
     },
     { instead },
   )

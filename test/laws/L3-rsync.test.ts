@@ -8,7 +8,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
+import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { grow, mergeAndVacuum, wholeVersion } from '../helpers/mirrors.ts'
@@ -42,9 +42,9 @@ function told(before: () => Promise<void>): Disk {
 }
 
 /** Three fetches, each of some days more, and a merge of what they brought. */
-async function lives(bench: Bench, disk: Disk): Promise<void> {
-  for (const left of [20, 10, 0]) await bench.fetch({ ...selection, until: now - left * day }, { deps: { disk } })
-  using ledger = await Ledger.open(bench.root)
+async function lives(rig: Rig, disk: Disk): Promise<void> {
+  for (const left of [20, 10, 0]) await rig.fetch({ ...selection, until: now - left * day }, { deps: { disk } })
+  using ledger = await Ledger.open(rig.root)
   await mergeSmallFiles(ledger, rewriteDeps({ disk }))
 }
 
@@ -106,11 +106,11 @@ function copying(folder: string, rsync: string, program: string, argv: readonly 
 /** How many steps the disk takes of the job. */
 async function steps(): Promise<number> {
   let taken = 0
-  await withBench(
+  await withRig(
     now,
-    async (bench) =>
+    async (rig) =>
       await lives(
-        bench,
+        rig,
         told(async () => void taken++),
       ),
   )
@@ -120,15 +120,15 @@ async function steps(): Promise<number> {
 /** Runs the job with a copy beside it that begins at a step and takes one rsync each so many; the copy's version. */
 async function copiedAt(from: number, every: number, rsync: string): Promise<number> {
   let version = -1
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     await inFolder(async (folder) => {
       const copy = join(folder, 'copy')
       mkdirSync(copy)
-      const begin = (): Copying => copying(join(folder, 'gate'), rsync, script, [bench.root, copy])
+      const begin = (): Copying => copying(join(folder, 'gate'), rsync, script, [rig.root, copy])
       let work: Copying | undefined
       let taken = 0
       await lives(
-        bench,
+        rig,
         told(async () => {
           if (++taken < from || (taken - from) % every !== 0) return
           work ??= begin()
@@ -144,15 +144,15 @@ async function copiedAt(from: number, every: number, rsync: string): Promise<num
       const run = async (...argv: readonly string[]): Promise<number> =>
         (await pitlake(folder, [...argv, '--data', copy])).code
       expect(await run('doctor', '--rebuild-ledger', '--repair')).toBe(0)
-      const held = new Set(await storedPoints(bench.root))
+      const held = new Set(await storedPoints(rig.root))
       const points = await storedPoints(copy)
       expect(points.length).toBeGreaterThan(10)
       expect(points.filter((point) => !held.has(point))).toEqual([])
       // The same command again brings the rest.
-      const again = copying(join(folder, 'gate-again'), rsync, script, [bench.root, copy])
+      const again = copying(join(folder, 'gate-again'), rsync, script, [rig.root, copy])
       while (await again.next());
       expect(await again.ended).toBe(0)
-      expect(await wholeVersion(copy)).toBe(await wholeVersion(bench.root))
+      expect(await wholeVersion(copy)).toBe(await wholeVersion(rig.root))
     })
   })
   return version
@@ -185,7 +185,7 @@ test.each([
   ['as the script has it', 'points', 'committed'],
   ['with the journal last', 'journal', 'lacks files'],
 ])('commits before the last rsync of a copy, %s', async (_, last, expected) => {
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     await inFolder(async (folder) => {
       const copy = join(folder, 'copy')
       mkdirSync(copy)
@@ -193,11 +193,11 @@ test.each([
       expect(lines).toContain(`copy ${last}`)
       const program = join(folder, 'copy.sh')
       writeFileSync(program, [...lines.filter((line) => line !== `copy ${last}`), `copy ${last}`, ''].join('\n'))
-      await bench.fetch({ ...selection, until: now - 20 * day })
-      const first = await wholeVersion(bench.root)
-      const work = copying(join(folder, 'gate'), rsync, program, [bench.root, copy])
+      await rig.fetch({ ...selection, until: now - 20 * day })
+      const first = await wholeVersion(rig.root)
+      const work = copying(join(folder, 'gate'), rsync, program, [rig.root, copy])
       while ((await work.waiting())?.includes(`/${last}`) === false) await work.next()
-      await bench.fetch(selection)
+      await rig.fetch(selection)
       while (await work.next());
       expect(await work.ended).toBe(0)
       if (expected === 'committed') expect(await wholeVersion(copy)).toBe(first)
@@ -252,8 +252,8 @@ test('L3: a snapshot of the file system beside a fetch is a committed version, a
       vi.stubEnv('TMPDIR', `${mounted}/now`)
       const snapshots: string[] = []
       let lake = ''
-      await withBench(now, async (bench) => {
-        lake = bench.root.slice(`${mounted}/now/`.length)
+      await withRig(now, async (rig) => {
+        lake = rig.root.slice(`${mounted}/now/`.length)
         let taken = 0
         const snap = async (): Promise<void> => {
           if (++taken % 4 !== 2) return
@@ -261,7 +261,7 @@ test('L3: a snapshot of the file system beside a fetch is a committed version, a
           sh(`btrfs -q subvolume snapshot ${mounted}/now ${at}`)
           snapshots.push(at)
         }
-        await lives(bench, told(snap))
+        await lives(rig, told(snap))
       })
       const versions = new Set<number>()
       for (const at of someOf(snapshots, 8)) {

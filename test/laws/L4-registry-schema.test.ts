@@ -5,21 +5,21 @@ import { inLake, places } from '../../src/store/layout.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { registryStatus } from '../../src/registry/status.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type RegistryTestBench, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews } from '../helpers/views.ts'
 
 const noon = Date.UTC(2026, 5, 1, 12) / 1000
 
-async function withSmall(work: (small: SmallRegistry, bench: RegistryTestBench) => Promise<void>): Promise<void> {
+async function withSmall(work: (small: SmallRegistry, rig: RegistryRig) => Promise<void>): Promise<void> {
   const small = new SmallRegistry()
-  const serve = async (bench: RegistryTestBench): Promise<void> => {
+  const serve = async (rig: RegistryRig): Promise<void> => {
     small.world.put('issuers', 'odd', { name: 'Odd', status: 'dormant', regulator: { name: 'told at first' } })
-    await bench.sync()
-    bench.clock.now += 3600
-    await work(small, bench)
+    await rig.sync()
+    rig.clock.now += 3600
+    await work(small, rig)
   }
-  await withRegistryBench(noon, serve, { instead: (request) => small.answer(request) })
+  await withRegistryRig(noon, serve, { instead: (request) => small.answer(request) })
 }
 
 /** The rows as `resource path kind value`, as known at an instant. */
@@ -37,49 +37,49 @@ async function changes(root: string, at?: number): Promise<string[]> {
   }
 }
 
-const counted = async ({ root }: RegistryTestBench): Promise<number> => {
+const counted = async ({ root }: RegistryRig): Promise<number> => {
   using ledger = await Ledger.openToRead(root)
   return (await registryStatus(ledger, catalogue, noon * 1000, null)).schema_changes
 }
 
 test('a value that no document lists and another type are one dated row each, hidden before, none on a rerun', async () =>
-  withSmall(async (small, bench) => {
-    expect(await changes(bench.root)).toEqual([])
+  withSmall(async (small, rig) => {
+    expect(await changes(rig.root)).toEqual([])
     small.world.put('deployments', 'd1', { product_id: 'p1', status: 'paused', verification_status: 'verified' })
     small.world.put('deployments', 'd2', { product_id: 'p2', status: 'paused', verification_status: 'verified' })
     small.world.put('issuers', 'i1', { name: { legal: 'Issuer 1' }, custodian: { name: 'was null' } })
     small.world.put('issuers', 'i2', { name: { legal: 'Issuer 2' }, status: 'inactive' })
     small.world.put('issuers', 'i3', { name: 'Issuer 3', status: 'dormant' })
-    const done = await bench.sync()
-    const told = await changes(bench.root)
+    const done = await rig.sync()
+    const told = await changes(rig.root)
     const [values, types] = ['value', 'type'].map((kind) => told.filter((line) => line.split(' ')[2] === kind))
     expect(values).toEqual(['deployments status value paused'])
     expect(types).toEqual(['issuers name type string to object'])
     expect(done.schema_changes).toBe(told.length)
-    expect(await counted(bench)).toBe(told.length)
-    expect(await changes(bench.root, bench.clock.now - 60)).toEqual([])
+    expect(await counted(rig)).toBe(told.length)
+    expect(await changes(rig.root, rig.clock.now - 60)).toEqual([])
 
-    const { version } = await standing(bench.root)
-    bench.clock.now += 3600
-    await bench.sync()
+    const { version } = await standing(rig.root)
+    rig.clock.now += 3600
+    await rig.sync()
     small.world.put('deployments', 'd3', { product_id: 'p3', status: 'paused', verification_status: 'verified' })
     small.world.put('issuers', 'i4', { name: { legal: 'Issuer 4' }, custodian: null })
-    expect((await bench.sync()).schema_changes).toBe(0)
-    expect((await standing(bench.root)).version).toBe(version + 1)
-    expect(await changes(bench.root)).toEqual(told)
+    expect((await rig.sync()).schema_changes).toBe(0)
+    expect((await standing(rig.root)).version).toBe(version + 1)
+    expect(await changes(rig.root)).toEqual(told)
   }))
 
 test('what stopped before its commit tells it with the next', async () =>
-  withSmall(async (small, bench) => {
+  withSmall(async (small, rig) => {
     small.world.put('issuers', 'i1', { name: 'Issuer 1', status: 'winding-up' })
     let moves = 0
     const move = async (): Promise<void> => {
       moves++
       await Promise.reject(new Error('stopped here'))
     }
-    await expect(bench.sync({ deps: { disk: { ...realDisk, move } } })).rejects.toThrow('stopped here')
+    await expect(rig.sync({ deps: { disk: { ...realDisk, move } } })).rejects.toThrow('stopped here')
     expect(moves).toBeGreaterThan(0)
-    expect(await changes(bench.root)).toEqual([])
-    expect((await bench.sync()).schema_changes).toBe(1)
-    expect(await changes(bench.root)).toEqual(['issuers status value winding-up'])
+    expect(await changes(rig.root)).toEqual([])
+    expect((await rig.sync()).schema_changes).toBe(1)
+    expect(await changes(rig.root)).toEqual(['issuers status value winding-up'])
   }))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { parseInstant } from '../../src/time.ts'
-import { contentOf, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { contentOf, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 const start = parseInstant('2026-06-01T12:00Z') as number
@@ -13,21 +13,21 @@ describe('L4: doing it again adds nothing', () => {
     ['events that repeat themselves', ['repeated-events', 'registry-shape:layout=data,events=changes']],
     ['empty pages and a null cursor', ['empty-pages', 'null-cursor', 'registry-shape:embedded=array']],
   ] as const)('%s', async (_, faults) => {
-    await withRegistryBench(start, async (bench) => {
-      bench.faults(...faults)
-      expect((await bench.sync()).opened).toBeGreaterThan(1500)
-      bench.clock.now += 3 * day
-      const changed = await bench.sync()
+    await withRegistryRig(start, async (rig) => {
+      rig.faults(...faults)
+      expect((await rig.sync()).opened).toBeGreaterThan(1500)
+      rig.clock.now += 3 * day
+      const changed = await rig.sync()
       expect(changed.updated).toBeGreaterThan(0)
-      const settled = await bench.sync()
+      const settled = await rig.sync()
       expect(settled.opened + settled.updated + settled.closed).toBe(0)
-      const before = await standing(bench.root)
-      await bench.sync()
-      await bench.snapshot()
-      const dated = await standing(bench.root)
-      await bench.snapshot()
-      await bench.sync()
-      expect(await standing(bench.root)).toEqual(dated)
+      const before = await standing(rig.root)
+      await rig.sync()
+      await rig.snapshot()
+      const dated = await standing(rig.root)
+      await rig.snapshot()
+      await rig.sync()
+      expect(await standing(rig.root)).toEqual(dated)
       expect(dated.version).toBe(before.version + 1)
     })
   })
@@ -41,12 +41,12 @@ test('every layout of the bodies gives the same tables', async () => {
   ]
   const contents: Record<string, string[]>[] = []
   for (const faults of shapes)
-    await withRegistryBench(start, async (bench) => {
-      bench.faults(...faults)
-      await bench.sync()
-      bench.clock.now += 8 * day
-      await bench.sync()
-      contents.push(await contentOf(bench.root))
+    await withRegistryRig(start, async (rig) => {
+      rig.faults(...faults)
+      await rig.sync()
+      rig.clock.now += 8 * day
+      await rig.sync()
+      contents.push(await contentOf(rig.root))
     })
   const [first, ...others] = contents
   expect(first?.['products']?.length).toBeGreaterThan(300)
@@ -57,16 +57,16 @@ test('every layout of the bodies gives the same tables', async () => {
 })
 
 test('L1: the views at each poll are the registry as the provider showed it then', async () => {
-  await withRegistryBench(start, async (bench) => {
+  await withRegistryRig(start, async (rig) => {
     const polls: number[] = []
     for (const days of [0, 3, 40]) {
-      bench.clock.now += days * day
-      if (days === 3) await bench.snapshot()
-      await bench.sync()
-      polls.push(bench.clock.now)
+      rig.clock.now += days * day
+      if (days === 3) await rig.snapshot()
+      await rig.sync()
+      polls.push(rig.clock.now)
     }
-    await makeViews(bench.root)
-    await withViews(bench.root, async (engine) => {
+    await makeViews(rig.root)
+    await withViews(rig.root, async (engine) => {
       for (const poll of polls) {
         const truth = registryStateAt({ seed: 5, scale: 'demo' }, poll)
         const at = new Date((poll + 3600) * 1000).toISOString()
@@ -91,16 +91,16 @@ test('L1: the views at each poll are the registry as the provider showed it then
 })
 
 test('dated snapshots show what was there, also where files are shared between dates', async () => {
-  await withRegistryBench(start, async (bench) => {
+  await withRegistryRig(start, async (rig) => {
     const taken: { date: string; at: number }[] = []
     for (let n = 0; n < 4; n++) {
-      const { snapshot_date } = await bench.snapshot()
-      taken.push({ date: String(snapshot_date), at: bench.clock.now })
-      bench.clock.now += day
+      const { snapshot_date } = await rig.snapshot()
+      taken.push({ date: String(snapshot_date), at: rig.clock.now })
+      rig.clock.now += day
     }
     expect(new Set(taken.map(({ date }) => date)).size).toBe(4)
-    await makeViews(bench.root)
-    await withViews(bench.root, async (engine) => {
+    await makeViews(rig.root)
+    await withViews(rig.root, async (engine) => {
       for (const { date, at } of taken) {
         const truth = registryStateAt({ seed: 5, scale: 'demo' }, at)
         for (const table of ['products', 'deployments', 'issuers']) {
@@ -126,12 +126,12 @@ test('dated snapshots show what was there, also where files are shared between d
 
 test('several snapshots of a day are kept apart; the last one is shown, and the earlier one before it', async () => {
   const monday = parseInstant('2026-06-01T05:00Z') as number
-  await withRegistryBench(monday, async (bench) => {
-    await bench.snapshot()
-    bench.clock.now = monday + 8 * 3600
-    await bench.snapshot()
-    await makeViews(bench.root)
-    await withViews(bench.root, async (engine) => {
+  await withRegistryRig(monday, async (rig) => {
+    await rig.snapshot()
+    rig.clock.now = monday + 8 * 3600
+    await rig.snapshot()
+    await makeViews(rig.root)
+    await withViews(rig.root, async (engine) => {
       const count = async (): Promise<unknown> =>
         await engine.rows(
           'SELECT snapshot_date, count(*)::INTEGER AS n, min(observed_at) AS at FROM snapshots.issuers GROUP BY 1',
@@ -152,12 +152,12 @@ test('L7: an engine reads back every double of a record as it was sent', async (
   const body = `{"issuers":[${odd}],"assets":[],"products":[],"deployments":[],"venues":[],"derivatives":[],"cursor":"c","as_of":"2026-06-01T14:00:00+02:00"}`
   const instead = (request: Request): Response | undefined =>
     request.url.endsWith('/snapshot') ? new Response(body) : undefined
-  await withRegistryBench(
+  await withRegistryRig(
     start,
-    async (bench) => {
-      await bench.snapshot()
-      await makeViews(bench.root)
-      await withViews(bench.root, async (engine: Engine) => {
+    async (rig) => {
+      await rig.snapshot()
+      await makeViews(rig.root)
+      await withViews(rig.root, async (engine: Engine) => {
         const [row] = await engine.rows<{ record: string; as_of: string; as_of_at: string }>(
           'SELECT record, as_of, as_of_at FROM issuers',
         )

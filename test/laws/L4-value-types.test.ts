@@ -7,7 +7,7 @@ import { inFolder } from '../helpers/lakes.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { countValueChanges } from '../../src/ledger/value-types.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { type Bench, depsAt, withBench } from '../helpers/fetching.ts'
+import { type Rig, depsAt, withRig } from '../helpers/fetching.ts'
 import { isoOf, makeLake, makeViews, withViews } from '../helpers/views.ts'
 
 const nested = 'addresses/supply_distribution_relative_pit'
@@ -17,9 +17,9 @@ const third = Date.UTC(2024, 5, 3) / 1000
 const reshaped = ['new-component:t=2024-06-03', 'becomes-object:t=2024-06-03']
 
 /** The rows without their instants, as known at one. */
-async function linesAt(bench: Bench, at: number | null): Promise<string[]> {
-  await makeViews(bench.root)
-  return await withViews(bench.root, async (engine) => {
+async function linesAt(rig: Rig, at: number | null): Promise<string[]> {
+  await makeViews(rig.root)
+  return await withViews(rig.root, async (engine) => {
     if (at !== null) await engine.run(`SET VARIABLE as_of = '${isoOf(at * 1e6)}'`)
     const rows = await engine.rows<{ line: string }>(
       `SELECT concat_ws(' ', resource, path, kind, value) AS line FROM schema_changes ORDER BY first_seen, line`,
@@ -28,57 +28,57 @@ async function linesAt(bench: Bench, at: number | null): Promise<string[]> {
   })
 }
 
-async function counted({ root }: Bench): Promise<number> {
+async function counted({ root }: Rig): Promise<number> {
   using ledger = await Ledger.openToRead(root)
   return countValueChanges(ledger)
 }
 
 test('a new component and a value that becomes an object, and back, are one dated row each, none on a rerun', async () => {
   const component = `${nested} $.newcomer key`
-  await withBench(Date.UTC(2024, 5, 2, 12) / 1000, async (bench) => {
-    await bench.fetch(selection)
-    expect(await linesAt(bench, null)).toEqual([])
-    bench.clock.now += 4 * 86_400
-    bench.faults(...reshaped)
-    await bench.fetch(selection)
-    const both = await linesAt(bench, null)
+  await withRig(Date.UTC(2024, 5, 2, 12) / 1000, async (rig) => {
+    await rig.fetch(selection)
+    expect(await linesAt(rig, null)).toEqual([])
+    rig.clock.now += 4 * 86_400
+    rig.faults(...reshaped)
+    await rig.fetch(selection)
+    const both = await linesAt(rig, null)
     expect(both.toSorted()).toEqual([`${scalar} $ type number to object`, component])
-    expect(await linesAt(bench, third + 86_400)).toEqual([])
-    expect((await linesAt(bench, third + 2 * 86_400)).toSorted()).toEqual(both.toSorted())
-    const before = await lookAt(bench)
-    await bench.fetch(selection)
-    expect(await lookAt(bench)).toEqual(before)
-    bench.faults()
-    bench.clock.now += 3 * 86_400
-    await bench.fetch(selection)
-    expect(await linesAt(bench, null)).toEqual([...both, `${scalar} $ type object to number`])
-    expect(await counted(bench)).toBe(3)
-    expect(await linesAt(bench, third + 2 * 86_400)).toHaveLength(2)
+    expect(await linesAt(rig, third + 86_400)).toEqual([])
+    expect((await linesAt(rig, third + 2 * 86_400)).toSorted()).toEqual(both.toSorted())
+    const before = await lookAt(rig)
+    await rig.fetch(selection)
+    expect(await lookAt(rig)).toEqual(before)
+    rig.faults()
+    rig.clock.now += 3 * 86_400
+    await rig.fetch(selection)
+    expect(await linesAt(rig, null)).toEqual([...both, `${scalar} $ type object to number`])
+    expect(await counted(rig)).toBe(3)
+    expect(await linesAt(rig, third + 2 * 86_400)).toHaveLength(2)
   })
   // All at once, and in the other order: what is dated by its points does not ask when it was fetched.
-  await withBench(Date.UTC(2024, 5, 6, 12) / 1000, async (bench) => {
-    bench.faults(...reshaped)
-    await bench.fetch({ ...selection, since: third - 86_400 })
-    await bench.fetch(selection)
-    expect((await linesAt(bench, null)).toSorted()).toEqual([`${scalar} $ type number to object`, component])
-    expect(await linesAt(bench, third + 86_400)).toEqual([])
+  await withRig(Date.UTC(2024, 5, 6, 12) / 1000, async (rig) => {
+    rig.faults(...reshaped)
+    await rig.fetch({ ...selection, since: third - 86_400 })
+    await rig.fetch(selection)
+    expect((await linesAt(rig, null)).toSorted()).toEqual([`${scalar} $ type number to object`, component])
+    expect(await linesAt(rig, third + 86_400)).toEqual([])
   })
 })
 
-async function lookAt(bench: Bench): Promise<unknown> {
-  using ledger = await Ledger.openToRead(bench.root)
-  return [ledger.head().version, await linesAt(bench, null)]
+async function lookAt(rig: Rig): Promise<unknown> {
+  using ledger = await Ledger.openToRead(rig.root)
+  return [ledger.head().version, await linesAt(rig, null)]
 }
 
 test('a metric that was stored before types were told gets them from all that is held', async () => {
-  await withBench(Date.UTC(2024, 5, 6, 12) / 1000, async (bench) => {
-    bench.faults(...reshaped)
-    await bench.fetch(selection)
-    using ledger = await Ledger.open(bench.root)
+  await withRig(Date.UTC(2024, 5, 6, 12) / 1000, async (rig) => {
+    rig.faults(...reshaped)
+    await rig.fetch(selection)
+    using ledger = await Ledger.open(rig.root)
     ledger.exec('DELETE FROM value_types')
-    bench.clock.now += 86_400
-    await bench.fetch(selection)
-    expect(await counted(bench)).toBe(2)
+    rig.clock.now += 86_400
+    await rig.fetch(selection)
+    expect(await counted(rig)).toBe(2)
   })
 })
 

@@ -4,7 +4,7 @@ import { Engine, quoteList } from '../../src/store/engine.ts'
 import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 
 const day = 86_400
@@ -267,15 +267,15 @@ test('a failed window is asked with each run', async () =>
   }))
 
 test('a clock that goes backwards moves no instant of a commit backwards', async () =>
-  withBench(start + 40 * day, async (bench) => {
+  withRig(start + 40 * day, async (rig) => {
     const until = start + 10 * day
     const selection = { assets: ['BTC'], paths: ['blockchain/*'], since: start + 5 * day, until }
-    await bench.fetch(selection)
-    bench.clock.now -= 3 * day
-    await bench.fetch({ ...selection, since: start + 2 * day })
-    bench.clock.now -= 2 * day
-    await bench.fetch({ ...selection, since: start })
-    const ledger = await Ledger.openToRead(bench.root)
+    await rig.fetch(selection)
+    rig.clock.now -= 3 * day
+    await rig.fetch({ ...selection, since: start + 2 * day })
+    rig.clock.now -= 2 * day
+    await rig.fetch({ ...selection, since: start })
+    const ledger = await Ledger.openToRead(rig.root)
     const instants = heldVersions(ledger).map(({ committed_at }) => committed_at)
     const files = liveFiles(ledger, { table: 'points' })
     ledger.close()
@@ -284,10 +284,10 @@ test('a clock that goes backwards moves no instant of a commit backwards', async
     const engine = await Engine.open()
     for (const { path, added_version } of files) {
       const [row] = await engine.rows(
-        `SELECT DISTINCT epoch_us(observed_at) AS at FROM read_parquet(${quoteList([inLake(bench.root, path)])})`,
+        `SELECT DISTINCT epoch_us(observed_at) AS at FROM read_parquet(${quoteList([inLake(rig.root, path)])})`,
       )
       expect(Number(row?.['at'])).toBe(instants[added_version - 1])
     }
     engine.close()
-    expect(await bench.stored()).toEqual(bench.truth({ ...selection, since: start }))
+    expect(await rig.stored()).toEqual(rig.truth({ ...selection, since: start }))
   }))

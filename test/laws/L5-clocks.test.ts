@@ -4,7 +4,7 @@ import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -181,15 +181,15 @@ test('each answer leaves its Date in its request row', async () =>
   }))
 
 test('a synthetic lake is only told, and its windows end where the provider stands', async () =>
-  withBench(start + 20 * day + 2 * hour, async (bench) => {
+  withRig(start + 20 * day + 2 * hour, async (rig) => {
     const events: string[] = []
     const deps = { onEvent: (event: { kind: string }) => void events.push(event.kind) }
-    await bench.fetch(selection, { deps, input: { now: bench.clock.now } })
-    const ahead = () => bench.clock.now * 1000 + 50 * 365 * day * 1000
+    await rig.fetch(selection, { deps, input: { now: rig.clock.now } })
+    const ahead = () => rig.clock.now * 1000 + 50 * 365 * day * 1000
     const far = { now: ahead, nowMicros: () => ahead() * 1000, ...deps }
-    await bench.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
+    await rig.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
     expect(events).toContain('skew')
-    const ledger = await Ledger.openToRead(bench.root)
+    const ledger = await Ledger.openToRead(rig.root)
     const ends = [...heldCoverage(ledger).values()].flat().map(({ until }) => until)
     ledger.close()
     expect(Math.max(...ends)).toBe(start + 20 * day)

@@ -1,27 +1,27 @@
 import { expect, test } from 'vitest'
 import { preparePlan } from '../../src/metrics/prepare.ts'
-import { settingsAt, withBench } from '../helpers/fetching.ts'
+import { settingsAt, withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
 
 test('the plan of a top-up tells how many points come, within twice of it', async () =>
-  withBench(start, async (bench) => {
+  withRig(start, async (rig) => {
     const paths = ['blockchain/*', 'supply/current_pit', 'indicators/*', 'options/*']
     const selection = { assets: ['BTC', 'ETH'], paths, since: start - 400 * day }
-    await bench.fetch(selection)
+    await rig.fetch(selection)
     for (const days of [1, 2, 7, 30]) {
-      bench.clock.now += days * day + 3600
-      const now = bench.clock.now
+      rig.clock.now += days * day + 3600
+      const now = rig.clock.now
       const input = {
-        settings: settingsAt({ ...bench, now: () => now }),
+        settings: settingsAt({ ...rig, now: () => now }),
         catalogue,
         selections: [selection],
         gapsOnly: false,
       }
       const { totals } = (await preparePlan({ ...input, now })).plan
-      const { points_added } = await bench.fetch(selection)
+      const { points_added } = await rig.fetch(selection)
       expect(points_added).toBeGreaterThan(0)
       expect([days, totals.points / points_added >= 0.5, totals.points / points_added <= 2]).toEqual([days, true, true])
     }

@@ -11,7 +11,7 @@ import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
-import { everyByte, registryKey, withRegistryBench } from '../helpers/registry-bench.ts'
+import { everyByte, registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -36,13 +36,13 @@ const runsOf = async (root: string): Promise<Cells[]> =>
 
 describe('what a registry job writes down of itself', () => {
   test('the requests that it sent, repeats included, and how often each of them was', async () =>
-    withRegistryBench(now, async (bench) => {
-      bench.faults('status-503:each,first=1,share=0.5')
-      const done = [await bench.snapshot(), await bench.sync()]
-      const asked = bench.asked().length
-      const runs = await runsOf(bench.root)
+    withRegistryRig(now, async (rig) => {
+      rig.faults('status-503:each,first=1,share=0.5')
+      const done = [await rig.snapshot(), await rig.sync()]
+      const asked = rig.asked().length
+      const runs = await runsOf(rig.root)
       expect(runs.map(({ requests }) => requests)).toEqual(done.map(({ requests }) => requests))
-      const [sent] = await rowsOf(bench.root, 'SELECT sum(attempts) AS attempts, max(attempts) AS most FROM requests')
+      const [sent] = await rowsOf(rig.root, 'SELECT sum(attempts) AS attempts, max(attempts) AS most FROM requests')
       expect(sent).toEqual({ attempts: asked, most: 2 })
       expect(done[0]?.requests).toBe(2)
     }))
@@ -50,16 +50,16 @@ describe('what a registry job writes down of itself', () => {
   test('that it ended, and how: well, early, or with an error', async () => {
     let stranger = false
     const instead = (): Response | undefined => (stranger ? new Response('{}') : undefined)
-    await withRegistryBench(
+    await withRegistryRig(
       now,
-      async (bench) => {
-        await bench.snapshot({ maxRequests: 0 })
-        bench.clock.now++
-        await bench.sync()
-        bench.clock.now++
+      async (rig) => {
+        await rig.snapshot({ maxRequests: 0 })
+        rig.clock.now++
+        await rig.sync()
+        rig.clock.now++
         stranger = true
-        await expect(bench.sync()).rejects.toThrow('data of another provider')
-        const runs = await runsOf(bench.root)
+        await expect(rig.sync()).rejects.toThrow('data of another provider')
+        const runs = await runsOf(rig.root)
         expect(runs.map(({ ended, planned }) => [ended, planned])).toEqual(runs.map(() => [1, 1]))
         expect(runs.map(({ job, stopped_by, exit_code, requests }) => [job, stopped_by, exit_code, requests])).toEqual([
           ['registry snapshot', 'max_requests', 5, 0],
@@ -72,10 +72,10 @@ describe('what a registry job writes down of itself', () => {
   })
 
   test('none of what it asks counts into the busiest minute, which the limits of the metrics are held against', async () =>
-    withRegistryBench(now, async (bench) => {
-      await bench.snapshot()
-      await bench.sync()
-      const ledger = await Ledger.openToRead(bench.root)
+    withRegistryRig(now, async (rig) => {
+      await rig.snapshot()
+      await rig.sync()
+      const ledger = await Ledger.openToRead(rig.root)
       const totals = requestTotals(ledger, (now + 60) * 1_000_000)
       ledger.close()
       expect(totals.day).toBeGreaterThan(1)
@@ -83,17 +83,17 @@ describe('what a registry job writes down of itself', () => {
     }))
 
   test('what follows it is told of its requests and versions', async () =>
-    withRegistryBench(now, async (bench) => {
+    withRegistryRig(now, async (rig) => {
       const ends: unknown[] = []
       const atEnd = async ({ run, commits, requests }: RunEnd): Promise<void> =>
         await Promise.resolve(void ends.push({ run, commits, requests }))
       const told = []
       let before = 0
-      for (const take of [bench.snapshot, bench.sync, bench.sync]) {
+      for (const take of [rig.snapshot, rig.sync, rig.sync]) {
         const { run, requests, version } = await take({ deps: { atEnd } })
         told.push({ run, commits: version - before, requests })
         before = version
-        bench.clock.now++
+        rig.clock.now++
       }
       expect(ends).toEqual(told)
       expect(told.map(({ commits, requests }) => [commits, requests > 0])).toEqual([
@@ -104,14 +104,14 @@ describe('what a registry job writes down of itself', () => {
     }))
 
   test('each request, answer and commit in a log of its own, without the key', async () =>
-    withRegistryBench(now, async (bench) => {
-      const { run } = await bench.snapshot()
-      const lines = readFileSync(join(bench.root, runLog(run)), 'utf8')
+    withRegistryRig(now, async (rig) => {
+      const { run } = await rig.snapshot()
+      const lines = readFileSync(join(rig.root, runLog(run)), 'utf8')
         .trim()
         .split('\n')
       const events = lines.map((line) => (JSON.parse(line) as { event: string }).event)
       expect(events).toEqual(['planned', 'request', 'answer', 'commit'])
-      expect(everyByte(bench.root)).not.toContain(registryKey)
+      expect(everyByte(rig.root)).not.toContain(registryKey)
     }))
 })
 

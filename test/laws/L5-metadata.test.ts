@@ -6,7 +6,7 @@ import type { IngestEvent } from '../../src/metrics/events.ts'
 import { heldMetadata, standingMetadata } from '../../src/metrics/metadata.ts'
 import type { Plan } from '../../src/metrics/plan.ts'
 import { formatDate } from '../../src/time.ts'
-import { type Bench, type Changes, withBench } from '../helpers/fetching.ts'
+import { type Rig, type Changes, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -22,7 +22,7 @@ const burned = 'supply/burned_pit'
 const unlisted = `not in the metadata of ${today}`
 
 /** Requests to one side since the last look, by status. */
-function requestsOf({ sandbox }: Bench, seen = { n: 0 }): (api: string) => Record<number, number> {
+function requestsOf({ sandbox }: Rig, seen = { n: 0 }): (api: string) => Record<number, number> {
   return (api) => {
     const fresh = sandbox.requests().slice(seen.n)
     const own = fresh.filter((request) => request.api === api)
@@ -60,40 +60,40 @@ const windows = async (root: string): Promise<Record<string, string[]>> =>
 const versions = async (root: string): Promise<number> => await reading(root, (ledger) => heldVersions(ledger).length)
 
 test('no request is refused, the points are those that trying finds, and nothing is done twice', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const selection = { assets: ['BTC', 'ETH', 'USDC'], paths: ['supply/*', 'addresses/*', 'protocols/*'], since }
-    const asked = requestsOf(bench)
-    const done = await bench.fetch(selection, told)
+    const asked = requestsOf(rig)
+    const done = await rig.fetch(selection, told)
     expect(asked('metadata')).toEqual({ 200: 30 })
     expect(Object.keys(asked('metrics'))).toEqual(['200'])
     expect(done).toMatchObject({ windows: { failed: 0 }, stopped_by: null, violations: 0 })
-    expect(await bench.stored()).toEqual(bench.truth(selection))
-    const left = Object.entries(await windows(bench.root)).filter(([, rows]) =>
+    expect(await rig.stored()).toEqual(rig.truth(selection))
+    const left = Object.entries(await windows(rig.root)).filter(([, rows]) =>
       rows.some((row) => row.includes('metadata')),
     )
     expect(left.length).toBe(done.windows.unsupported)
     expect(left.length).toBeGreaterThan(10)
     for (const [, rows] of left) expect(rows).toEqual([expect.stringMatching(new RegExp(` ${unlisted}$`))])
-    expect(await bench.fetch(selection, told)).toMatchObject({ version: done.version })
-    bench.clock.now += day
-    await bench.fetch(selection, told)
-    const later = await windows(bench.root)
+    expect(await rig.fetch(selection, told)).toMatchObject({ version: done.version })
+    rig.clock.now += day
+    await rig.fetch(selection, told)
+    const later = await windows(rig.root)
     for (const [id] of left) expect([id, later[id]]).toEqual([id, [`0..41 ${unlisted}`]])
     expect(asked('metadata')).toEqual({})
     expect(Object.keys(asked('metrics'))).toEqual(['200'])
   }))
 
 test('metadata count neither against --max-requests nor as credits', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const plans: Plan[] = []
     const onEvent = (event: IngestEvent) => void (event.kind === 'planned' && plans.push(event.plan))
     const selection = { assets: ['BTC'], paths: ['supply/*'], since }
-    const asked = requestsOf(bench)
-    const done = await bench.fetch(selection, { input: { catalogue, maxRequests: 2 }, deps: { onEvent } })
+    const asked = requestsOf(rig)
+    const done = await rig.fetch(selection, { input: { catalogue, maxRequests: 2 }, deps: { onEvent } })
     expect(done).toMatchObject({ requests: 2, stopped_by: 'max_requests' })
     expect(asked('metadata')[200]).toBe(5)
     expect(asked('metrics')).toEqual({ 200: 2 })
-    const spent = await reading(bench.root, (ledger) =>
+    const spent = await reading(rig.root, (ledger) =>
       ledger.statement("SELECT sum(credits) AS n FROM requests WHERE path LIKE '/v1/metadata/%'").get(),
     )
     expect(spent).toEqual({ n: 0 })
@@ -124,82 +124,82 @@ test('they are asked at a pace of their own, 1,200 a minute where no header says
   }))
 
 test('after seven days they are read again: unchanged they make no version, a wider set is asked', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const selection = {
       assets: ['BTC', 'ETH'],
       paths: [active, supply],
       since,
       until: since + 37 * day,
     }
-    const asked = requestsOf(bench)
-    bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
-    await bench.fetch(selection, told)
-    expect((await windows(bench.root))[`${active} BTC`]).toEqual([`0..37 ${unlisted}`])
-    const before = await versions(bench.root)
+    const asked = requestsOf(rig)
+    rig.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
+    await rig.fetch(selection, told)
+    expect((await windows(rig.root))[`${active} BTC`]).toEqual([`0..37 ${unlisted}`])
+    const before = await versions(rig.root)
     expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 2 }, { 200: 3 }])
-    bench.clock.now += 7 * day - 60
-    await bench.fetch(selection, told)
+    rig.clock.now += 7 * day - 60
+    await rig.fetch(selection, told)
     expect([asked('metadata'), asked('metrics')]).toEqual([{}, {}])
-    bench.clock.now += 120
-    await bench.fetch(selection, told)
+    rig.clock.now += 120
+    await rig.fetch(selection, told)
     expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 2 }, {}])
-    expect(await versions(bench.root)).toBe(before)
+    expect(await versions(rig.root)).toBe(before)
     // Another list that leaves it out, too: its one row keeps the date on which it first was left out.
-    bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH+SOL`)
-    bench.clock.now += 7 * day + 60
-    await bench.fetch({ assets: ['BTC'], paths: [active], since, until: since + 40 * day }, told)
-    expect((await windows(bench.root))[`${active} BTC`]).toEqual([expect.stringMatching(new RegExp(` ${unlisted}$`))])
+    rig.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH+SOL`)
+    rig.clock.now += 7 * day + 60
+    await rig.fetch({ assets: ['BTC'], paths: [active], since, until: since + 40 * day }, told)
+    expect((await windows(rig.root))[`${active} BTC`]).toEqual([expect.stringMatching(new RegExp(` ${unlisted}$`))])
     expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 1 }, {}])
-    bench.faults()
-    bench.clock.now += 7 * day + 60
-    await bench.fetch(selection, told)
+    rig.faults()
+    rig.clock.now += 7 * day + 60
+    await rig.fetch(selection, told)
     expect([asked('metadata'), asked('metrics')]).toEqual([{ 200: 2 }, { 200: 1 }])
-    expect(await bench.stored()).toEqual(bench.truth(selection))
+    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
 test('a series that holds points is asked whatever metadata say, and so is one that flags name exactly', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const wide: Selection = { assets: ['BTC', 'ETH'], paths: [active], since }
-    await bench.fetch({ ...wide, assets: ['BTC'] })
-    bench.clock.now += 3 * day
-    bench.faults('metadata-says:parameter=a,values=SOL,t=2030-01-01')
-    expect(await bench.fetch(wide, told)).toMatchObject({ points_added: 3, windows: { unsupported: 1 } })
+    await rig.fetch({ ...wide, assets: ['BTC'] })
+    rig.clock.now += 3 * day
+    rig.faults('metadata-says:parameter=a,values=SOL,t=2030-01-01')
+    expect(await rig.fetch(wide, told)).toMatchObject({ points_added: 3, windows: { unsupported: 1 } })
     const exact = { ...wide, assets: ['ETH'], exact: true }
-    expect((await bench.fetch(exact, told)).points_added).toBeGreaterThan(30)
-    bench.clock.now += day
-    expect(await bench.fetch(wide, told)).toMatchObject({ points_added: 2, windows: { unsupported: 0 } })
-    expect(await bench.stored()).toEqual(bench.truth(wide))
+    expect((await rig.fetch(exact, told)).points_added).toBeGreaterThan(30)
+    rig.clock.now += day
+    expect(await rig.fetch(wide, told)).toMatchObject({ points_added: 2, windows: { unsupported: 0 } })
+    expect(await rig.stored()).toEqual(rig.truth(wide))
   }))
 
 test('what lies before the beginning is empty and never asked, until the beginning moves', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const selection = { assets: ['BTC'], paths: [active], since }
-    const asked = requestsOf(bench)
-    bench.faults(`metadata-says:t=${formatDate(since + 31 * day)}T05:00Z`)
-    await bench.fetch(selection, told)
-    const [first = '', ...rest] = (await windows(bench.root))[`${active} BTC`] ?? []
+    const asked = requestsOf(rig)
+    rig.faults(`metadata-says:t=${formatDate(since + 31 * day)}T05:00Z`)
+    await rig.fetch(selection, told)
+    const [first = '', ...rest] = (await windows(rig.root))[`${active} BTC`] ?? []
     expect(first).toBe("0..31 before the provider's start")
     expect(rest.join()).not.toContain('start')
     expect(asked('metrics')).toEqual({ 200: 1 })
-    const begun = formatDate(Number((await bench.stored())[0]?.split(' ')[6]))
+    const begun = formatDate(Number((await rig.stored())[0]?.split(' ')[6]))
     expect(begun >= formatDate(since + 31 * day)).toBe(true)
-    await bench.fetch(selection, told)
-    const earliest = bench.sandbox.requests().map(({ query }) => Number(query['s'] ?? Infinity))
+    await rig.fetch(selection, told)
+    const earliest = rig.sandbox.requests().map(({ query }) => Number(query['s'] ?? Infinity))
     expect(Math.min(...earliest)).toBe(since + 31 * day)
-    bench.clock.now += 8 * day
-    await bench.fetch(selection, told)
-    const window = bench.sandbox
+    rig.clock.now += 8 * day
+    await rig.fetch(selection, told)
+    const window = rig.sandbox
       .requests()
       .filter(({ api, path }) => api === 'metrics' && !path.endsWith('/assets'))
       .at(-1)?.query
     expect(Number(window?.['s'])).toBeGreaterThan(since + 31 * day)
     asked('metrics')
-    bench.faults(`metadata-says:t=${formatDate(since + 11 * day)}`)
-    bench.clock.now += 8 * day
-    await bench.fetch(selection, told)
-    expect(await bench.stored()).toEqual(bench.truth(selection))
-    bench.clock.now += day
-    await bench.fetch(selection, told)
+    rig.faults(`metadata-says:t=${formatDate(since + 11 * day)}`)
+    rig.clock.now += 8 * day
+    await rig.fetch(selection, told)
+    expect(await rig.stored()).toEqual(rig.truth(selection))
+    rig.clock.now += day
+    await rig.fetch(selection, told)
     expect(Number(asked('metrics')[200])).toBeLessThanOrEqual(3)
   }))
 
@@ -208,67 +208,67 @@ test.each([
   ['lists an interval that nobody knows', ['metadata-says:parameter=i,values=1d+hourly']],
   ['lists an unknown interval beside the others', ['metadata-says:parameter=i,values=10m+1h+24h+3d']],
 ])('metadata that %s lose nothing', async (_, faults) =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*'], since }
-    bench.faults(...faults)
-    expect(await bench.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
-    expect(await bench.stored()).toEqual(bench.truth(selection))
-    const kept = await reading(bench.root, (ledger) => heldMetadata(ledger).get(active)?.parameters)
+    rig.faults(...faults)
+    expect(await rig.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
+    expect(await rig.stored()).toEqual(rig.truth(selection))
+    const kept = await reading(rig.root, (ledger) => heldMetadata(ledger).get(active)?.parameters)
     if (faults[0]?.includes('values')) expect(kept?.['i']).toEqual(faults[0].split('=').at(-1)?.split('+').toSorted())
   }),
 )
 
 test('metadata that lie are overruled by answers: a listed series is refused, a missing one has points', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const wide = { assets: ['BTC', 'ETH', 'USDC'], paths: ['supply/*'], since }
-    bench.faults(
+    rig.faults(
       'metadata-says@metadata/supply/burned_pit:parameter=a,values=BTC+USDC',
       `metadata-says@metadata/${supply}:parameter=a,values=BTC`,
     )
-    expect(await bench.fetch(wide, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
-    const rows = await windows(bench.root)
+    expect(await rig.fetch(wide, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
+    const rows = await windows(rig.root)
     expect(rows[`${burned} BTC`]?.[0]).toMatch(/ 400: /)
     expect(rows[`${burned} ETH`]?.[0]).toMatch(/ not in the metadata of /)
-    await bench.fetch({ assets: ['ETH', 'USDC'], paths: [burned, supply], since, exact: true }, told)
-    bench.clock.now += 8 * day
-    await bench.fetch(wide, told)
-    const stored = await bench.stored()
+    await rig.fetch({ assets: ['ETH', 'USDC'], paths: [burned, supply], since, exact: true }, told)
+    rig.clock.now += 8 * day
+    await rig.fetch(wide, told)
+    const stored = await rig.stored()
     expect(stored.filter((line) => line.startsWith(`${burned} ETH`)).length).toBeGreaterThan(40)
-    expect(stored).toEqual(bench.truth(wide))
+    expect(stored).toEqual(rig.truth(wide))
   }))
 
 test.each(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 'reset'])(
   'without metadata (%s) a fetch tries, and asks for them no more where that was an answer',
   async (fault) =>
-    withBench(now, async (bench) => {
+    withRig(now, async (rig) => {
       const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*'], since }
-      bench.faults(`${fault}@metadata`)
-      const asked = requestsOf(bench)
-      expect(await bench.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
+      rig.faults(`${fault}@metadata`)
+      const asked = requestsOf(rig)
+      expect(await rig.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
       const tried = Object.values(asked('metadata')).reduce((sum, n) => sum + n, 0)
       expect([tried > 0, tried < 12]).toEqual([true, true])
       expect(asked('metrics')[400]).toBeGreaterThan(0)
-      expect(await bench.stored()).toEqual(bench.truth(selection))
-      await bench.fetch(selection, told)
-      await bench.fetch(selection, told)
+      expect(await rig.stored()).toEqual(rig.truth(selection))
+      await rig.fetch(selection, told)
+      await rig.fetch(selection, told)
       asked('metrics')
-      await bench.fetch(selection, told)
+      await rig.fetch(selection, told)
       expect(Object.keys(asked('metadata'))).toEqual(fault === 'reset' ? ['0'] : [])
     }),
 )
 
 test('what metadata left out is new to the plan once it is asked', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const plans: Plan[] = []
     const onEvent = (event: IngestEvent) => void (event.kind === 'planned' && plans.push(event.plan))
     const wide: Selection = { assets: ['BTC', 'ETH'], paths: [active], since }
-    bench.faults(`metadata-says:parameter=a,values=ETH,t=${formatDate(since + 11 * day)}`)
-    await bench.fetch(wide, told)
-    expect(await windows(bench.root)).toMatchObject({
+    rig.faults(`metadata-says:parameter=a,values=ETH,t=${formatDate(since + 11 * day)}`)
+    await rig.fetch(wide, told)
+    expect(await windows(rig.root)).toMatchObject({
       [`${active} BTC`]: [`0..40 ${unlisted}`],
       [`${active} ETH`]: ["0..11 before the provider's start", '11..40 covered'],
     })
-    const { points_added } = await bench.fetch({ ...wide, exact: true }, { ...told, deps: { onEvent } })
+    const { points_added } = await rig.fetch({ ...wide, exact: true }, { ...told, deps: { onEvent } })
     expect(plans[0]?.totals.points).toBe(40 + 11)
     expect(points_added).toBeGreaterThan(48)
   }))
@@ -276,56 +276,56 @@ test('what metadata left out is new to the plan once it is asked', async () =>
 test.each(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'])(
   'where metadata are no more (%s) what they left out is tried; a fault alone takes nothing back',
   async (fault) =>
-    withBench(now, async (bench) => {
+    withRig(now, async (rig) => {
       const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*', 'supply/*'], since }
-      bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
-      await bench.fetch(selection, told)
-      const known = await reading(bench.root, heldMetadata)
-      bench.clock.now += 8 * day
-      bench.faults(`${fault}@metadata`)
-      await bench.fetch(selection, told)
-      const whole = bench.truth(selection)
+      rig.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
+      await rig.fetch(selection, told)
+      const known = await reading(rig.root, heldMetadata)
+      rig.clock.now += 8 * day
+      rig.faults(`${fault}@metadata`)
+      await rig.fetch(selection, told)
+      const whole = rig.truth(selection)
       if (fault !== 'status-500') {
-        expect(await bench.stored()).toEqual(whole)
-        expect(await reading(bench.root, standingMetadata)).toEqual(new Map())
+        expect(await rig.stored()).toEqual(whole)
+        expect(await reading(rig.root, standingMetadata)).toEqual(new Map())
       } else {
-        expect(await bench.stored()).toEqual(whole.filter((line) => !line.startsWith(`${active} BTC`)))
-        expect(await reading(bench.root, standingMetadata)).toEqual(known)
+        expect(await rig.stored()).toEqual(whole.filter((line) => !line.startsWith(`${active} BTC`)))
+        expect(await reading(rig.root, standingMetadata)).toEqual(known)
       }
       // Once they are back they count again, with the date on which they were first read so.
-      bench.clock.now += 8 * day
-      bench.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
-      await bench.fetch(selection, told)
-      expect(await reading(bench.root, standingMetadata)).toEqual(known)
+      rig.clock.now += 8 * day
+      rig.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
+      await rig.fetch(selection, told)
+      expect(await reading(rig.root, standingMetadata)).toEqual(known)
     }),
 )
 
 test('a few paths without metadata say nothing of others that were read lately', async () =>
-  withBench(now, async (bench) => {
-    const asked = requestsOf(bench)
-    await bench.fetch({ assets: ['BTC'], paths: ['supply/*'], since }, told)
-    bench.clock.now += day
-    bench.faults('gone-404@metadata/addresses/*')
+  withRig(now, async (rig) => {
+    const asked = requestsOf(rig)
+    await rig.fetch({ assets: ['BTC'], paths: ['supply/*'], since }, told)
+    rig.clock.now += day
+    rig.faults('gone-404@metadata/addresses/*')
     const wide = { assets: ['BTC', 'USDC'], paths: ['supply/*', 'addresses/active_count*', 'addresses/loss*'], since }
     asked('metrics')
-    await bench.fetch({ ...wide, assets: ['BTC'], paths: ['addresses/*'] }, told)
+    await rig.fetch({ ...wide, assets: ['BTC'], paths: ['addresses/*'] }, told)
     expect(asked('metadata')).toEqual({ 404: 3 })
     asked('metrics')
-    await bench.fetch({ ...wide, paths: ['supply/*'] }, told)
+    await rig.fetch({ ...wide, paths: ['supply/*'] }, told)
     expect(Object.keys(asked('metrics'))).toEqual(['200'])
     expect(
-      Object.values(await windows(bench.root))
+      Object.values(await windows(rig.root))
         .flat()
         .join(),
     ).toContain('not in the metadata of')
   }))
 
 test('metadata come back from the journal alone', async () =>
-  withBench(now, async (bench) => {
-    await bench.fetch({ assets: ['BTC'], paths: [active, supply], since }, told)
-    const held = await reading(bench.root, heldMetadata)
+  withRig(now, async (rig) => {
+    await rig.fetch({ assets: ['BTC'], paths: [active, supply], since }, told)
+    const held = await reading(rig.root, heldMetadata)
     expect([...held.keys()].toSorted()).toEqual([active, supply])
-    const rebuilt = await Ledger.rebuild(bench.root)
+    const rebuilt = await Ledger.rebuild(rig.root)
     expect(heldMetadata(rebuilt)).toEqual(held)
     rebuilt.close()
   }))

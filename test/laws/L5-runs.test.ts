@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { withProvider } from '../helpers/provider.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -31,9 +31,9 @@ async function runs(root: string): Promise<{ runs: Run[]; attempts: number[] }> 
 }
 
 test('a run keeps its plan beside what it really cost, and each request how often it was sent', async () =>
-  withBench(now, async (bench) => {
-    const done = await bench.fetch(selection)
-    const { runs: all, attempts } = await runs(bench.root)
+  withRig(now, async (rig) => {
+    const done = await rig.fetch(selection)
+    const { runs: all, attempts } = await runs(rig.root)
     const [first] = all
     expect(first?.plan).toMatchObject({ requests: done.requests })
     expect(first?.actual).toMatchObject({
@@ -49,12 +49,12 @@ test('a run keeps its plan beside what it really cost, and each request how ofte
   }))
 
 test('repeated and early ended runs say so', async () =>
-  withBench(now, async (bench) => {
-    bench.faults('status-503:each,first=2,share=0.5')
-    const stopped = await bench.fetch(selection, 4)
-    bench.clock.now += 60
-    const rest = await bench.fetch(selection)
-    const { runs: all, attempts } = await runs(bench.root)
+  withRig(now, async (rig) => {
+    rig.faults('status-503:each,first=2,share=0.5')
+    const stopped = await rig.fetch(selection, 4)
+    rig.clock.now += 60
+    const rest = await rig.fetch(selection)
+    const { runs: all, attempts } = await runs(rig.root)
     expect(all.map(({ stopped_by, exit_code }) => [stopped_by, exit_code])).toEqual([
       ['max_requests', 5],
       [null, 0],
@@ -89,16 +89,16 @@ test('what comes quickly is one version, and no answer waits long for others', a
 })
 
 test('a budget is never passed by what is sent, and the next run asks what it left', async () =>
-  withBench(now, async (bench) => {
+  withRig(now, async (rig) => {
     const paths = ['supply/current_pit', 'addresses/active_count_pit', 'indicators/asol_pit']
     const six = { assets: ['BTC', 'ETH'], paths, intervals: ['24h'], since: now - 10 * 86_400 }
-    const sent = (): number => bench.sandbox.requests().filter(({ path }) => path.endsWith('_pit')).length
+    const sent = (): number => rig.sandbox.requests().filter(({ path }) => path.endsWith('_pit')).length
     // ETH costs two credits: one, two and one are spent, then the next two would be too much.
-    const cut = await bench.fetch(six, { input: { budget: 4 } })
+    const cut = await rig.fetch(six, { input: { budget: 4 } })
     expect(cut).toMatchObject({ requests: 3, stopped_by: 'budget' })
     expect(sent()).toBe(3)
-    const rest = await bench.fetch(six, { input: { budget: 5 } })
+    const rest = await rig.fetch(six, { input: { budget: 5 } })
     expect(rest).toMatchObject({ requests: 3, stopped_by: null })
     expect(sent()).toBe(6)
-    expect(await bench.stored()).toEqual(bench.truth(six))
+    expect(await rig.stored()).toEqual(rig.truth(six))
   }))

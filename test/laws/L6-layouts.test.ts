@@ -23,7 +23,7 @@ import {
   withProviderOf,
 } from '../helpers/kept-lakes.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { shareOf } from '../helpers/shares.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -72,7 +72,7 @@ async function replayed(root: string, home: string): Promise<boolean[]> {
 async function topUp(name: string, root: string, now: number): Promise<readonly [Selection, number] | undefined> {
   if (name === 'registry') {
     const { answer: told } = registryStory(3)
-    await withRegistryBench(now, async (bench) => void (await bench.sync({ root })), { instead: told })
+    await withRegistryRig(now, async (rig) => void (await rig.sync({ root })), { instead: told })
     return undefined
   }
   const seed = name === 'begun' ? 1 : 7

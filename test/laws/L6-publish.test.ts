@@ -15,7 +15,7 @@ import { inFolder } from '../helpers/lakes.ts'
 import { withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
-import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { shareOf } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
@@ -200,20 +200,20 @@ test('histories and dated snapshots follow the registry', async () => {
       world.put('products', 'p3', null)
     },
   ]
-  await withRegistryBench(
+  await withRegistryRig(
     Date.UTC(2026, 5, 1, 12) / 1000,
-    async (bench) => {
+    async (rig) => {
       const out = join(mkdtempSync(join(tmpdir(), 'pitlake-published-')), 'out')
       for (const [n, change] of changes.entries()) {
         change()
         // The first of these days has two snapshots.
-        bench.clock.now = Date.UTC(2026, 5, 1, 12) / 1000 + Math.floor(n / 2) * day + n * 60
-        await bench.sync()
-        await bench.snapshot()
-        await publishTo(bench.root, out)
-        expect(await unlike(bench.root, out)).toEqual([])
+        rig.clock.now = Date.UTC(2026, 5, 1, 12) / 1000 + Math.floor(n / 2) * day + n * 60
+        await rig.sync()
+        await rig.snapshot()
+        await publishTo(rig.root, out)
+        expect(await unlike(rig.root, out)).toEqual([])
       }
-      expect((await publishTo(bench.root, out)).tables).toEqual({})
+      expect((await publishTo(rig.root, out)).tables).toEqual({})
       rmSync(dirname(out), { recursive: true })
     },
     { instead: small.answer },

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync,
 import { join } from 'node:path'
 import { umask } from 'node:process'
 import { expect, test } from 'vitest'
-import { fetchKey, otherKey, storedPoints, withBench } from '../helpers/fetching.ts'
+import { fetchKey, otherKey, storedPoints, withRig } from '../helpers/fetching.ts'
 import { filesIn, keyTraces } from '../helpers/key-search.ts'
 import { type Answers, withProvider } from '../helpers/provider.ts'
 import { everyForm, leaks } from '../helpers/spellings.ts'
@@ -116,11 +116,11 @@ test('private folders are closed, files in them too; what an earlier program lef
   }))
 
 test('the log of a run tells every request, answer and commit as lines of JSON', async () =>
-  withBench(now, async (bench) => {
-    bench.faults('status-503:each,first=1,share=0.3', 'poison-nan@blockchain/block_height_pit')
-    const done = await bench.fetch({ assets: ['BTC'], paths: ['blockchain/*', 'supply/*'], since })
-    const [name = ''] = readdirSync(join(bench.root, 'runs')).filter((file) => file.endsWith('.log'))
-    const lines = readFileSync(join(bench.root, 'runs', name), 'utf8')
+  withRig(now, async (rig) => {
+    rig.faults('status-503:each,first=1,share=0.3', 'poison-nan@blockchain/block_height_pit')
+    const done = await rig.fetch({ assets: ['BTC'], paths: ['blockchain/*', 'supply/*'], since })
+    const [name = ''] = readdirSync(join(rig.root, 'runs')).filter((file) => file.endsWith('.log'))
+    const lines = readFileSync(join(rig.root, 'runs', name), 'utf8')
       .trimEnd()
       .split('\n')
     const events = lines.map((line) => JSON.parse(line) as { at: string; event: string; attempt?: number })

@@ -4,7 +4,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { everyForm } from '../helpers/spellings.ts'
 import { filesIn, keyTraces } from '../helpers/key-search.ts'
-import { metricsKey, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { metricsKey, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
@@ -39,22 +39,22 @@ test('no key is in any byte that a registry leaves behind', async () => {
     'x-ratelimit-remaining': `99;${registryKey}`,
     'x-quota-daily-limit': metricsKey,
   }
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
-      const first = await bench.sync()
+    async (rig) => {
+      const first = await rig.sync()
       expect(first.opened).toBeGreaterThan(50)
       small.world.put('issuers', 'i9', { name: `told ${place}`, custodian: place })
-      expect(await bench.sync()).toMatchObject({ updated: 1, words: null })
+      expect(await rig.sync()).toMatchObject({ updated: 1, words: null })
       small.broken.set('/changes', () =>
         Response.json({ error: { code: 'internal', message: place } }, { status: 400 }),
       )
-      expect((await bench.sync()).stopped_by).toBe('failed')
+      expect((await rig.sync()).stopped_by).toBe('failed')
       small.broken.set('/changes', () => new Response(`<p>${place}</p>`))
-      expect((await bench.sync()).stopped_by).toBe('undecodable')
-      expect(await keyTraces(bench.root, keys)).toEqual([])
+      expect((await rig.sync()).stopped_by).toBe('undecodable')
+      expect(await keyTraces(rig.root, keys)).toEqual([])
       for (const kind of [/^registry\/raw\//, /^registry\/history\.issuers\//, /^registry\/events/, /^quarantine\//])
-        expect(filesIn(bench.root)).toContainEqual(expect.stringMatching(kind))
+        expect(filesIn(rig.root)).toContainEqual(expect.stringMatching(kind))
     },
     { instead: echoing(small, headers) },
   )
@@ -67,18 +67,18 @@ test.each([
   ['a book', 'x'.repeat(5000)],
 ])('a cursor that is %s is not taken, and the next sync goes on where it was', async (_, cursor) => {
   const small = new SmallRegistry()
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
-      await bench.sync()
-      const before = await standing(bench.root)
+    async (rig) => {
+      await rig.sync()
+      const before = await standing(rig.root)
       small.world.put('issuers', 'i9', { name: 'new', custodian: null })
       small.broken.set('/changes', () => new Response(`{"data":[],"next_cursor":"${cursor}","has_more":false}`))
-      expect((await bench.sync()).stopped_by).toBe('undecodable')
-      expect((await standing(bench.root)).version).toBe(before.version)
-      expect(await keyTraces(bench.root, keys)).toEqual([])
+      expect((await rig.sync()).stopped_by).toBe('undecodable')
+      expect((await standing(rig.root)).version).toBe(before.version)
+      expect(await keyTraces(rig.root, keys)).toEqual([])
       small.broken.clear()
-      expect(await bench.sync()).toMatchObject({ updated: 1, new_epoch: false, stopped_by: null })
+      expect(await rig.sync()).toMatchObject({ updated: 1, new_epoch: false, stopped_by: null })
     },
     { instead: small.answer },
   )
@@ -86,14 +86,14 @@ test.each([
 
 test('what is raw is stored as it came where no key is in it', async () => {
   const small = new SmallRegistry()
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
-      await bench.sync()
-      const raw = filesIn(bench.root).find((path) => path.startsWith('registry/raw/snapshot/'))
+    async (rig) => {
+      await rig.sync()
+      const raw = filesIn(rig.root).find((path) => path.startsWith('registry/raw/snapshot/'))
       expect(raw).toBeDefined()
       const sent = await small.answer(new Request('http://x/registry/v1/snapshot')).text()
-      const kept = zstdDecompressSync(readFileSync(`${bench.root}/${raw}`))
+      const kept = zstdDecompressSync(readFileSync(`${rig.root}/${raw}`))
       const digest = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
       expect(digest(kept)).toBe(digest(sent))
     },

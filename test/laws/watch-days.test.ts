@@ -4,7 +4,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { readManifest } from '../../src/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'
 import { unlike } from '../helpers/delta.ts'
-import { type Bench, storedPoints, withBench } from '../helpers/fetching.ts'
+import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
 import type { Life } from '../helpers/lives.ts'
 import { begun, finished, type Soak, young } from '../helpers/soaking.ts'
 import {
@@ -49,13 +49,13 @@ interface Diary {
 const latePoint = (from: number) => ({ t: dayOf(from), shown: from + 13.5 * hour })
 
 /** Each day nobody answers for two hours, each tenth for a day and a half; a point comes late, one is rewritten, the feed begins anew; each fifth day the quota is spent. */
-function weather(bench: Bench, from: number, diary: Diary): void {
+function weather(rig: Rig, from: number, diary: Diary): void {
   const nth = Math.round((from - begin) / day)
   const { t, shown } = latePoint(from)
   const outage = `from=${instant(from + 3 * hour)},until=${instant(from + (nth % 10 === 7 ? 20 : 5) * hour)}`
   const quota = [from + 18 * hour, from + 21 * hour] as const
   if (nth % 5 === 0) diary.quotas.push(quota)
-  bench.faults(
+  rig.faults(
     `reset@metrics:${outage}`,
     `reset@registry:${outage}`,
     `late@supply/current_pit:asset=ETH,t=${instant(t)},shown=${instant(shown)}`,
@@ -74,12 +74,12 @@ function chance(): () => number {
 }
 
 /** Runs one watch after the other through the days; every tenth and at the end what is promised of them is looked at: how often it was. */
-async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<number> {
+async function soakThrough(rig: Rig, soak: Soak, diary: Diary): Promise<number> {
   const { lives } = soak
   const random = chance()
   const anew = (): Life => {
     const credits = random() < 0.2 ? 60 : 100
-    const publishing = random() < 0.2 ? ['--publish', `${bench.root}/published`] : []
+    const publishing = random() < 0.2 ? ['--publish', `${rig.root}/published`] : []
     for (let at = dayOf(lives.now); at <= end; at += day)
       diary.budgets.set(at, Math.max(credits, at === dayOf(lives.now) ? (diary.budgets.get(at) ?? 0) : 0))
     diary.begun.push(lives.now)
@@ -88,7 +88,7 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<numb
   let life = anew()
   let [today, next, looked] = [begin, begin + 2 * hour, Math.min(end, begin + 10 * day)]
   let [struck, looks]: [Blow | null, number] = [null, 0]
-  bench.onRequest(async ({ url }) => {
+  rig.onRequest(async ({ url }) => {
     if (struck === null || url.includes('/metadata/')) return
     const how = struck
     struck = null
@@ -97,10 +97,10 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<numb
     life.child.kill('SIGKILL')
     await lives.ended(life)
   })
-  weather(bench, today, diary)
+  weather(rig, today, diary)
   while (looked <= end) {
     await lives.quiet()
-    if (lives.now >= today + day) weather(bench, (today += day), diary)
+    if (lives.now >= today + day) weather(rig, (today += day), diary)
     // The last hours before a look are for what was missed.
     const late = looked - 3 * hour
     if (life.stopped) {
@@ -111,7 +111,7 @@ async function soakThrough(bench: Bench, soak: Soak, diary: Diary): Promise<numb
       life = anew()
     } else if (lives.now >= looked) {
       await stopped(soak, life)
-      await expectPromises(bench, soak, diary)
+      await expectPromises(rig, soak, diary)
       looks++
       looked = looked < end ? Math.min(end, looked + 10 * day) : Infinity
       if (looked <= end) life = anew()
@@ -182,9 +182,9 @@ const brokenOff = ({ broken }: Diary, at: number): boolean => broken.some((then)
  * What the first request after its publication brought must have been held within seconds of it. One that was broken off
  * may have brought it all the same: then it was that one, and none came after it so far.
  */
-function expectSharp(bench: Bench, points: readonly Sighted[], diary: Diary): void {
+function expectSharp(rig: Rig, points: readonly Sighted[], diary: Diary): void {
   const asked = Map.groupBy(
-    pointRequests(bench).filter(({ status, at }) => status === 200 && at >= begin),
+    pointRequests(rig).filter(({ status, at }) => status === 200 && at >= begin),
     ({ series }) => series,
   )
   for (const point of points) {
@@ -198,12 +198,12 @@ function expectSharp(bench: Bench, points: readonly Sighted[], diary: Diary): vo
 }
 
 /** What the points cost in requests: of series whose lag is learnt, and of the one that was begun lately until ten have come. */
-function expectCheap(bench: Bench, points: readonly Sighted[], diary: Diary): object {
+function expectCheap(rig: Rig, points: readonly Sighted[], diary: Diary): object {
   const learning = points
     .filter(({ metric }) => young.paths.includes(metric))
     .toSorted((a, b) => a.observed - b.observed)
   const tenth = learning[Math.min(learning.length, 7) - 1]?.observed ?? begin
-  const answered = pointRequests(bench).filter(
+  const answered = pointRequests(rig).filter(
     ({ status, at }) => status === 200 && at > begin + 30 && !brokenOff(diary, at),
   )
   const isYoung = ({ series, at }: (typeof answered)[number]): boolean =>
@@ -218,9 +218,9 @@ function expectCheap(bench: Bench, points: readonly Sighted[], diary: Diary): ob
 }
 
 /** Of requests the sandbox and the lake think alike: no day is dearer than its watches were told. */
-async function expectWithin(bench: Bench, soak: Soak, diary: Diary): Promise<void> {
+async function expectWithin(rig: Rig, soak: Soak, diary: Diary): Promise<void> {
   using ledger = await Ledger.openToRead(soak.data)
-  const answered = pointRequests(bench).filter(({ status, at }) => status === 200 && !brokenOff(diary, at))
+  const answered = pointRequests(rig).filter(({ status, at }) => status === 200 && !brokenOff(diary, at))
   const { now } = soak.lives
   for (const [from, credits] of diary.budgets) {
     const spent = answered.filter(({ at }) => dayOf(at) === from).length
@@ -240,10 +240,10 @@ function isDue(line: string, now: number): boolean {
 }
 
 /** Of all days so far: every point, as soon as it was asked for, at the price and the pace that were promised. */
-async function expectPromises(bench: Bench, soak: Soak, diary: Diary): Promise<void> {
+async function expectPromises(rig: Rig, soak: Soak, diary: Diary): Promise<void> {
   const { now } = soak.lives
   const past = (now - begin) / day
-  const truth = [daily, hourly, young].flatMap((selection) => bench.truth(selection)).filter((line) => isDue(line, now))
+  const truth = [daily, hourly, young].flatMap((selection) => rig.truth(selection)).filter((line) => isDue(line, now))
   const held = new Set((await storedPoints(soak.data)).map(keyOf))
   expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
   const shown = new Map(
@@ -256,16 +256,16 @@ async function expectPromises(bench: Bench, soak: Soak, diary: Diary): Promise<v
       return { ...point, shown: late }
     })
   expect(fresh.length).toBeGreaterThan(25 * past)
-  expectSharp(bench, fresh, diary)
-  const cost = expectCheap(bench, fresh, diary)
-  await expectWithin(bench, soak, diary)
-  expectPolite(bench, diary, past)
+  expectSharp(rig, fresh, diary)
+  const cost = expectCheap(rig, fresh, diary)
+  await expectWithin(rig, soak, diary)
+  expectPolite(rig, diary, past)
   await expectCommits(soak, diary)
   const world = { now: () => now * 1000 }
-  const checked = await pitlake(bench.root, ['doctor', '--data', soak.data], {}, world)
+  const checked = await pitlake(rig.root, ['doctor', '--data', soak.data], {}, world)
   expect([checked.code, checked.message]).toEqual([0, ''])
-  const published = `${bench.root}/published`
-  const told = await pitlake(bench.root, ['publish', published, '--data', soak.data], {}, world)
+  const published = `${rig.root}/published`
+  const told = await pitlake(rig.root, ['publish', published, '--data', soak.data], {}, world)
   expect([told.code, told.message]).toEqual([0, ''])
   expect(await unlike(soak.data, published)).toEqual([])
   const [blows, lives] = [diary.done.length, diary.begun.length]
@@ -273,12 +273,12 @@ async function expectPromises(bench: Bench, soak: Soak, diary: Diary): Promise<v
 }
 
 /** Refused is only what the spent quota refused, once each time; nobody is asked in vain every minute while nobody answers. */
-function expectPolite(bench: Bench, diary: Diary, past: number): void {
-  const all = bench.sandbox.requests()
+function expectPolite(rig: Rig, diary: Diary, past: number): void {
+  const all = rig.sandbox.requests()
   const refused = all.filter(({ status }) => status === 429)
   expect(refused.filter(({ at }) => !diary.quotas.some(([from, until]) => at >= from && at < until))).toEqual([])
   expect(refused.length).toBeLessThanOrEqual(diary.quotas.length)
-  const vain = pointRequests(bench).filter(({ status, at }) => status === 0 && !brokenOff(diary, at))
+  const vain = pointRequests(rig).filter(({ status, at }) => status === 0 && !brokenOff(diary, at))
   expect(vain.length).toBeLessThanOrEqual(150 * past)
   const registry = all.filter(
     ({ api, path, status }) => api === 'registry' && path.endsWith('/changes') && status === 200,
@@ -303,11 +303,11 @@ async function expectCommits(soak: Soak, diary: Diary): Promise<void> {
 test(
   'simulated days with kills, sleeps and faults: every point as soon as it was asked for, at the price and pace promised',
   async () =>
-    await withBench(begin, async (bench) => {
-      const soak = await begun(bench)
+    await withRig(begin, async (rig) => {
+      const soak = await begun(rig)
       using _ = soak.lives
       const diary: Diary = { broken: [], begun: [], budgets: new Map(), quotas: [], done: [] }
-      expect(await soakThrough(bench, soak, diary)).toBe(Math.ceil(days / 10))
+      expect(await soakThrough(rig, soak, diary)).toBe(Math.ceil(days / 10))
     }),
   300_000 + days * 600_000,
 )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import type { Holds, Life } from '../helpers/lives.ts'
 import { begun, type Soak } from '../helpers/soaking.ts'
 import { begin } from '../helpers/watching.ts'
@@ -26,8 +26,8 @@ async function held({ lives }: Soak, life: Life, until: number): Promise<Pick<Ho
 }
 
 test('after seven simulated days a watch holds at most a tenth more than on the first', async () => {
-  await withBench(begin, async (bench) => {
-    const soak = await begun(bench)
+  await withRig(begin, async (rig) => {
+    const soak = await begun(rig)
     using _ = soak.lives
     const life = soak.run(['watch'], ['--expose-gc'])
     const first = await held(soak, life, begin + day)

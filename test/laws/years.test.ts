@@ -11,7 +11,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { settingsAt, depsAt } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
-import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -262,7 +262,7 @@ async function mend(own: OwnProvider): Promise<Diagnosis> {
 }
 
 /** A year of days; `registry` polls the other API beside it. */
-async function live(own: OwnProvider, world: World, registry: RegistryTestBench, random: () => number) {
+async function live(own: OwnProvider, world: World, registry: RegistryRig, random: () => number) {
   let rewrites = 0
   for (let n = 1; n <= days; n++) {
     own.clock.now = start + n * day + 2 * hour + Math.floor(random() * 6 * hour)
@@ -297,7 +297,7 @@ test(`${days} days with whatever may happen (seed ${seed})`, { timeout: 600_000 
     const random = chance(seed)
     const world = new World(random)
     own.answer((path, query) => world.answer(own, path, query))
-    await withRegistryBench(
+    await withRegistryRig(
       start,
       async (registry) => {
         const rewrites = await live(own, world, registry, random)

@@ -11,7 +11,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { applySettings, resolveSettings } from '../../src/config/settings.ts'
 import { end, type Interval, step } from '../../src/time.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const rules: readonly Rule[] = [
@@ -69,10 +69,10 @@ function days(lag: (i: number) => number, length = 100): Point[] {
 
 test('a lake of weeks and months: no rule is doubted, a pasted block leaves the other intervals as they were', async () => {
   const now = Date.UTC(2026, 2, 10, 12) / 1000
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     const metric = 'addresses/active_count_pit'
-    await bench.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
-    const ledger = await Ledger.openToRead(bench.root)
+    await rig.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
+    const ledger = await Ledger.openToRead(rig.root)
     try {
       const input = { catalogue, paths: [metric], overrides: {}, now }
       const held = await auditAvailability(ledger, input)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { metricsText } from '../../src/report/metrics.ts'
 import { madeAt, standing } from '../page/facts.ts'
 import { pitlake } from '../helpers/command.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 
 const now = Date.UTC(2026, 2, 10, 12) / 1000
 const sample = /^(pitlake_[a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+)\})? (-?\d+(?:\.\d+)?(?:e[+-]\d+)?)$/
@@ -32,19 +32,19 @@ function read(text: string): Map<string, number> {
 }
 
 test('says what status --json says, by endpoint too, and replaces the file', async () =>
-  await withBench(now, async (bench) => {
+  await withRig(now, async (rig) => {
     const selection = {
       assets: ['BTC', 'ETH'],
       paths: ['supply/current_pit'],
       intervals: ['24h'],
       since: now - 60 * 86_400,
     }
-    await bench.fetch({ ...selection, until: now - 3 * 86_400 })
-    const file = join(bench.root, 'lake.prom')
+    await rig.fetch({ ...selection, until: now - 3 * 86_400 })
+    const file = join(rig.root, 'lake.prom')
     writeFileSync(file, 'of another day')
     const world = { now: () => now * 1000 }
     const run = async (...argv: readonly string[]) =>
-      await pitlake(bench.root, ['status', '--data', bench.root, '--metrics', file, ...argv], {}, world)
+      await pitlake(rig.root, ['status', '--data', rig.root, '--metrics', file, ...argv], {}, world)
     const { out, code } = await run('--json')
     const told = JSON.parse(out)
     const found = read(readFileSync(file, 'utf8'))
@@ -79,7 +79,7 @@ test('says what status --json says, by endpoint too, and replaces the file', asy
     const few = read(readFileSync(file, 'utf8'))
     expect([...few.keys()].filter((key) => key.startsWith('pitlake_endpoint_lag'))).toEqual([])
     expect(few.get('pitlake_points')).toBe(points)
-    expect(await run('--metrics', join(bench.root, 'lake.json'))).toMatchObject({ code: 2 })
+    expect(await run('--metrics', join(rig.root, 'lake.json'))).toMatchObject({ code: 2 })
   }))
 
 test('what nobody knows has no line, and a label takes any text', () => {

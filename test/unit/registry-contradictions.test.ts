@@ -3,7 +3,7 @@ import { exitCode } from '../../src/errors.ts'
 import type { HeldEntity } from '../../src/registry/history.ts'
 import { stateOf } from '../../src/registry/verify-plan.ts'
 import { type RegistryVerified, registryVerdict } from '../../src/registry/verified.ts'
-import { type RegistryTestBench, withRegistryBench } from '../helpers/registry-bench.ts'
+import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 
 const now = Date.UTC(2026, 5, 3, 12) / 1000
@@ -17,7 +17,7 @@ const listOf = (data: unknown): Response => Response.json({ data, next_cursor: n
 async function contradicting(
   resource: string,
   lie: Lie,
-  judge: (done: RegistryVerified, code: number, bench: RegistryTestBench) => Promise<void> | void,
+  judge: (done: RegistryVerified, code: number, rig: RegistryRig) => Promise<void> | void,
 ): Promise<void> {
   const small = new SmallRegistry({ derivatives: 'derivative' })
   small.world.put('issuers', 'acme', { name: 'A', custodian: 'Acme', status: 'active' })
@@ -33,15 +33,15 @@ async function contradicting(
     if (told instanceof Response) return told
     return told === undefined ? small.answer(request) : listOf(told)
   }
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
-      await bench.sync()
-      bench.clock.now += 60
+    async (rig) => {
+      await rig.sync()
+      rig.clock.now += 60
       lies = true
-      const done = await bench.verify({ budget: null, names: [resource] })
+      const done = await rig.verify({ budget: null, names: [resource] })
       const error = registryVerdict(done)
-      await judge(done, error === null ? 0 : exitCode(error), bench)
+      await judge(done, error === null ? 0 : exitCode(error), rig)
     },
     { instead },
   )

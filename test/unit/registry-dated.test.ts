@@ -4,7 +4,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type { Fields } from '../../src/registry/json.ts'
 import { quoteList } from '../../src/store/engine.ts'
-import { withRegistryBench } from '../helpers/registry-bench.ts'
+import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -57,23 +57,23 @@ test('every date shows its own state: bases, deltas, removals, a new base, nothi
     },
     () => world.put('products', 'p3', null),
   ]
-  await withRegistryBench(
+  await withRegistryRig(
     start,
-    async (bench) => {
+    async (rig) => {
       const truth: [string, Record<string, string[]>][] = []
       for (const change of days) {
         change()
-        const { snapshot_date } = await bench.snapshot()
+        const { snapshot_date } = await rig.snapshot()
         truth.push([String(snapshot_date), shown(small)])
-        bench.clock.now += 86_400
+        rig.clock.now += 86_400
       }
       const layers = '01 base, 02 base, 02 delta, 03 base, 03 delta, 04 base, 04 delta, 05 base, 06 base, 06 delta'
-      expect((await layersOf(bench.root, 'provenance')).join(', ')).toBe(layers)
-      await makeViews(bench.root)
-      const ledger = await Ledger.openToRead(bench.root)
-      const listed = [...new Set(liveFiles(ledger, { table: 'snapshots' }).map(({ path }) => join(bench.root, path)))]
+      expect((await layersOf(rig.root, 'provenance')).join(', ')).toBe(layers)
+      await makeViews(rig.root)
+      const ledger = await Ledger.openToRead(rig.root)
+      const listed = [...new Set(liveFiles(ledger, { table: 'snapshots' }).map(({ path }) => join(rig.root, path)))]
       ledger.close()
-      await withViews(bench.root, async (engine) => {
+      await withViews(rig.root, async (engine) => {
         // Only a whole layer says how many rows it has.
         const counts = await engine.rows<{ line: string }>(
           `SELECT concat_ws(' ', resource, string_agg(DISTINCT rows::INT::VARCHAR, ',')) AS line FROM read_parquet(${quoteList(listed)}) WHERE delta IS NULL

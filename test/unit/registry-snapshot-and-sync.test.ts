@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { RegistryEvent } from '../../src/registry/run.ts'
 import { registryStatus } from '../../src/registry/status.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { everyByte, contentOf, registryKey, standing, withRegistryBench } from '../helpers/registry-bench.ts'
+import { everyByte, contentOf, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { passingFacts } from '../../src/registry/state.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
@@ -14,10 +14,10 @@ const now = Date.UTC(2026, 5, 1, 12) / 1000
 
 /** A lake that has followed a small registry to its tail, and the provider to be broken. */
 async function withSmall(
-  work: (small: SmallRegistry, bench: Parameters<Parameters<typeof withRegistryBench>[1]>[0]) => Promise<void>,
+  work: (small: SmallRegistry, rig: Parameters<Parameters<typeof withRegistryRig>[1]>[0]) => Promise<void>,
 ): Promise<void> {
   const small = new SmallRegistry()
-  await withRegistryBench(now, async (bench) => await work(small, bench), {
+  await withRegistryRig(now, async (rig) => await work(small, rig), {
     instead: (request) => small.answer(request),
   })
 }
@@ -44,43 +44,43 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
   ]
 
   test('one after the other upon the same lake', async () => {
-    await withSmall(async (small, bench) => {
-      await bench.sync()
-      const before = [await standing(bench.root), await contentOf(bench.root)]
+    await withSmall(async (small, rig) => {
+      await rig.sync()
+      const before = [await standing(rig.root), await contentOf(rig.root)]
       for (const [n, [name, body, reason]] of bodies.entries()) {
         small.asked.length = 0
         small.broken.set('/snapshot', text(body))
-        const summary = await bench.snapshot()
+        const summary = await rig.snapshot()
         expect(summary.stopped_by, name).toBe('undecodable')
         expect(summary.words, name).toMatch(reason)
         expect(small.asked, name).toEqual(['/snapshot', '/snapshot'])
-        expect(readdirSync(join(bench.root, 'quarantine')), name).toHaveLength(2 * (n + 1))
-        bench.clock.now++
+        expect(readdirSync(join(rig.root, 'quarantine')), name).toHaveLength(2 * (n + 1))
+        rig.clock.now++
       }
-      expect([await standing(bench.root), await contentOf(bench.root)]).toEqual(before)
+      expect([await standing(rig.root), await contentOf(rig.root)]).toEqual(before)
     })
   })
 
   test('a page of the feed: what was read before it counts, the cursor stops there', async () => {
-    await withSmall(async (small, bench) => {
-      await bench.sync()
+    await withSmall(async (small, rig) => {
+      await rig.sync()
       small.world.put('issuers', 'i1', { name: 'other' })
       small.broken.set(
         '/changes',
         text('{"data":[{"entity_type":"issuer","entity_id":"i1","op":"updated"}],"has_more":false}'),
       )
-      const bad = await bench.sync()
+      const bad = await rig.sync()
       expect([bad.stopped_by, bad.updated]).toEqual(['undecodable', 0])
       expect(bad.words).toMatch(/updated without a record/)
       small.broken.clear()
-      expect((await bench.sync()).updated).toBe(1)
+      expect((await rig.sync()).updated).toBe(1)
     })
   })
 })
 
 test('TIME 45: a page without events says where to go on', async () => {
-  await withSmall(async (small, bench) => {
-    await bench.sync()
+  await withSmall(async (small, rig) => {
+    await rig.sync()
     small.world.put('issuers', 'i1', { name: 'other' })
     const tail = `e0.${small.world.log.length - 1}`
     small.asked.length = 0
@@ -88,44 +88,44 @@ test('TIME 45: a page without events says where to go on', async () => {
       small.broken.clear()
       return Response.json({ data: [], next_cursor: tail, has_more: true, as_of: '2026-06-01T12:00:00Z' })
     })
-    expect(await bench.sync()).toMatchObject({ updated: 1, stopped_by: null })
+    expect(await rig.sync()).toMatchObject({ updated: 1, stopped_by: null })
     expect(small.asked.filter((path) => path === '/changes').length).toBeGreaterThanOrEqual(2)
   })
 })
 
 test('a snapshot that loses much is held back until a person accepts it', async () => {
-  await withSmall(async (small, bench) => {
-    await bench.sync()
-    const before = await standing(bench.root)
+  await withSmall(async (small, rig) => {
+    await rig.sync()
+    const before = await standing(rig.root)
     for (let n = 0; n < 12; n++) small.world.put('products', `p${n}`, null)
-    await expect(bench.snapshot()).rejects.toThrow(
+    await expect(rig.snapshot()).rejects.toThrow(
       /held back.*products 20 -> 8, deployments 40 -> 16 \(36 of 90 records gone\).*--accept-shrink/,
     )
-    expect(await standing(bench.root)).toEqual(before)
+    expect(await standing(rig.root)).toEqual(before)
     small.broken.set('/snapshot', text('{"issuers":[],"cursor":"c"}'))
-    await expect(bench.snapshot()).rejects.toThrow(/issuers 30 -> 0, products 20 -> missing/)
+    await expect(rig.snapshot()).rejects.toThrow(/issuers 30 -> 0, products 20 -> missing/)
     small.broken.clear()
-    const { closed, records } = await bench.snapshot({ acceptShrink: true })
+    const { closed, records } = await rig.snapshot({ acceptShrink: true })
     expect([closed, records['products'], records['deployments']]).toEqual([36, 8, 16])
   })
 })
 
 test('a refused snapshot: head first, then the lists, then the feed; later 304s', async () => {
-  await withSmall(async (small, bench) => {
+  await withSmall(async (small, rig) => {
     small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
-    const first = await bench.sync()
+    const first = await rig.sync()
     expect([first.source, first.records['deployments'], first.records['provenance']]).toEqual(['lists', 40, 40])
     const lists = ['/issuers', '/assets', '/products', '/deployments', '/venues', '/derivatives']
     expect(small.asked).toEqual(['/snapshot', '/changes/head', ...lists, '/changes', '/changes'])
     small.world.put('deployments', 'd0', null)
     small.world.put('deployments', 'd1', null)
-    bench.clock.now += 86_400
-    const second = await bench.snapshot()
+    rig.clock.now += 86_400
+    const second = await rig.snapshot()
     // d0 was never verified: no list would show it, only the feed says that it is gone.
     expect([second.closed, second.updated, second.records['deployments']]).toEqual([1, 2, 39])
-    expect((await bench.sync()).closed).toBe(1)
-    const ledger = await Ledger.openToRead(bench.root)
-    const status = await registryStatus(ledger, catalogue, bench.clock.now * 1000, null)
+    expect((await rig.sync()).closed).toBe(1)
+    const ledger = await Ledger.openToRead(rig.root)
+    const status = await registryStatus(ledger, catalogue, rig.clock.now * 1000, null)
     ledger.close()
     expect(status).toMatchObject({ last_snapshot: '2026-06-02', last_snapshot_source: 'lists', epoch: 1, behind: null })
     expect(status.not_modified).toBe(4)
@@ -134,13 +134,13 @@ test('a refused snapshot: head first, then the lists, then the feed; later 304s'
 })
 
 test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', async () => {
-  await withSmall(async (small, bench) => {
-    await bench.sync()
+  await withSmall(async (small, rig) => {
+    await rig.sync()
     small.world.put('issuers', 'i3', null)
     small.world.put('issuers', 'i4', { name: 'renamed' })
     small.epoch++
-    bench.clock.now += 3600
-    const summary = await bench.sync()
+    rig.clock.now += 3600
+    const summary = await rig.sync()
     expect([summary.new_epoch, summary.epoch, summary.closed, summary.updated, summary.stopped_by]).toEqual([
       true,
       2,
@@ -149,9 +149,9 @@ test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferre
       null,
     ])
     small.world.put('issuers', 'i4', { name: 'again' })
-    expect((await bench.sync()).updated).toBe(1)
-    await makeViews(bench.root)
-    await withViews(bench.root, async (engine) => {
+    expect((await rig.sync()).updated).toBe(1)
+    await makeViews(rig.root)
+    await withViews(rig.root, async (engine) => {
       const rows = await engine.rows(
         `SELECT op, closed_by, inferred FROM history.issuers WHERE id = 'i4' ORDER BY valid_from`,
       )
@@ -165,17 +165,17 @@ test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferre
 })
 
 test('the refusals apart: key, quota, server; nothing is applied', async () => {
-  await withSmall(async (small, bench) => {
+  await withSmall(async (small, rig) => {
     const stoppedBy = async (response: () => Response): Promise<unknown> => {
       small.broken.set('/snapshot', response)
-      return (await bench.sync()).stopped_by
+      return (await rig.sync()).stopped_by
     }
     expect(await stoppedBy(refused(401, 'unauthorized'))).toBe('unauthorised')
     expect(await stoppedBy(refused(403, 'forbidden'))).toBe('unauthorised')
     expect(await stoppedBy(refused(429, 'quota_exceeded', { 'retry-after': '40000' }))).toBe('quota')
     expect(await stoppedBy(refused(500, 'internal_error'))).toBe('failed')
-    expect((await standing(bench.root)).version).toBe(0)
-    expect(everyByte(bench.root)).not.toContain(registryKey)
+    expect((await standing(rig.root)).version).toBe(0)
+    expect(everyByte(rig.root)).not.toContain(registryKey)
   })
 })
 
@@ -207,63 +207,63 @@ describe('cursors are opaque: none is compared, whatever a provider writes', () 
   ]
 
   test.for(spellings)('%s', async ([, spelling]) => {
-    await withSmall(async (small, bench) => {
+    await withSmall(async (small, rig) => {
       Object.assign(small, spelling)
-      await bench.sync()
-      const version = async (): Promise<unknown> => (await standing(bench.root)).version
+      await rig.sync()
+      const version = async (): Promise<unknown> => (await standing(rig.root)).version
       const before = await version()
-      for (let n = 0; n < 2; n++) expect(await bench.sync()).toMatchObject({ events: 0, files_added: 0 })
-      expect(await bench.snapshot()).toMatchObject({ updated: 0, opened: 0, closed: 0, files_added: 0 })
+      for (let n = 0; n < 2; n++) expect(await rig.sync()).toMatchObject({ events: 0, files_added: 0 })
+      expect(await rig.snapshot()).toMatchObject({ updated: 0, opened: 0, closed: 0, files_added: 0 })
       expect(await version()).toBe(before)
       small.world.put('issuers', 'i5', { name: 'told by the feed', custodian: null })
-      expect(await bench.sync()).toMatchObject({ updated: 1, events: 1 })
-      expect(await bench.sync()).toMatchObject({ updated: 0, events: 0 })
+      expect(await rig.sync()).toMatchObject({ updated: 1, events: 1 })
+      expect(await rig.sync()).toMatchObject({ updated: 0, events: 0 })
       small.world.rows.set('issuers i5', { id: 'i5', name: 'behind the back of the feed' })
-      expect(await bench.snapshot()).toMatchObject({ updated: 1, findings: 0, new_epoch: false })
+      expect(await rig.snapshot()).toMatchObject({ updated: 1, findings: 0, new_epoch: false })
       expect(await version()).toBe(Number(before) + 2)
     })
   })
 
   test('events that bring nothing new move the place in the feed, and make no version', async () => {
-    await withSmall(async (small, bench) => {
-      await bench.sync()
+    await withSmall(async (small, rig) => {
+      await rig.sync()
       const data = [{ entity_type: 'issuer', entity_id: 'i5', op: 'updated', record: small.world.record('issuers i5') }]
       const asked: (string | null)[] = []
       small.answer = (request) => {
-        bench.clock.now++
+        rig.clock.now++
         asked.push(new URL(request.url).searchParams.get('since'))
         return Response.json({ data, next_cursor: `e0.${90 + asked.length}`, has_more: false })
       }
-      await bench.sync()
-      const { version } = await standing(bench.root)
-      for (let n = 0; n < 2; n++) expect(await bench.sync()).toMatchObject({ events: 1, updated: 0 })
+      await rig.sync()
+      const { version } = await standing(rig.root)
+      for (let n = 0; n < 2; n++) expect(await rig.sync()).toMatchObject({ events: 1, updated: 0 })
       expect(asked.slice(1)).toEqual(['e0.91', 'e0.92'])
-      expect((await standing(bench.root)).version).toBe(version)
+      expect((await standing(rig.root)).version).toBe(version)
     })
   })
 })
 
 test('TIME 50, TIME 51: three answers, an unknown type and an additive key', async () => {
-  await withSmall(async (small, bench) => {
-    await bench.sync()
+  await withSmall(async (small, rig) => {
+    await rig.sync()
     const answers = ['not disclosed', 'None (self-custodied)', 'Alpine Custody AG', 'not disclosed at all']
     for (const [n, custodian] of answers.entries())
       small.world.put('issuers', `i${n}`, { name: `Issuer ${n}`, custodian })
-    await bench.sync()
+    await rig.sync()
     const page = {
       data: [{ entity_type: 'committee', entity_id: 'c1', op: 'created', record: { id: 'c1' } }],
       next_cursor: 'e0.999',
       has_more: false,
     }
     small.broken.set('/changes', () => Response.json(page))
-    expect((await bench.sync()).unknown).toEqual({ committee: 1 })
-    expect((await bench.sync()).unknown).toEqual({})
+    expect((await rig.sync()).unknown).toEqual({ committee: 1 })
+    expect((await rig.sync()).unknown).toEqual({})
     for (const [key, row] of small.world.rows)
       if (key.startsWith('issuers')) small.world.rows.set(key, { ...row, lei: 'x' })
-    const { updated, schema_changes, opened } = await bench.snapshot()
+    const { updated, schema_changes, opened } = await rig.snapshot()
     expect([updated, opened, schema_changes]).toEqual([0, 0, 1])
-    await makeViews(bench.root)
-    await withViews(bench.root, async (engine) => {
+    await makeViews(rig.root)
+    await withViews(rig.root, async (engine) => {
       const rows = await engine.rows(
         `SELECT custodian_answer AS a, custodian_reason AS r FROM issuers WHERE id IN ('i0', 'i1', 'i2', 'i3', 'i9') ORDER BY id`,
       )
@@ -288,34 +288,34 @@ test('TIME 50, TIME 51: three answers, an unknown type and an additive key', asy
 
 test('clocks more than an hour apart end a poll after its first answer; a sandbox is only told', async () => {
   const small = new SmallRegistry()
-  await withRegistryBench(
+  await withRegistryRig(
     Date.UTC(2026, 5, 1, 12) / 1000,
-    async (bench) => {
-      await bench.snapshot()
-      const { version } = await standing(bench.root)
+    async (rig) => {
+      await rig.snapshot()
+      const { version } = await standing(rig.root)
       small.world.put('issuers', 'i1', { name: 'Another', custodian: null })
       small.asked.splice(0)
-      const ahead = bench.clock.now + 50 * 365 * 86_400
+      const ahead = rig.clock.now + 50 * 365 * 86_400
       const deps = { now: () => ahead * 1000, nowMicros: () => ahead * 1_000_000 }
-      await expect(bench.sync({ deps })).rejects.toMatchObject({ kind: 'incomplete', message: /clock/ })
+      await expect(rig.sync({ deps })).rejects.toMatchObject({ kind: 'incomplete', message: /clock/ })
       expect(small.asked).toEqual(['/changes'])
-      expect(await standing(bench.root)).toMatchObject({ version })
-      expect(await bench.sync()).toMatchObject({ updated: 1 })
+      expect(await standing(rig.root)).toMatchObject({ version })
+      expect(await rig.sync()).toMatchObject({ updated: 1 })
     },
     { instead: small.answer },
   )
-  await withRegistryBench(Date.UTC(2026, 5, 1, 12) / 1000, async (bench) => {
-    await bench.snapshot()
+  await withRegistryRig(Date.UTC(2026, 5, 1, 12) / 1000, async (rig) => {
+    await rig.snapshot()
     const notes: string[] = []
-    const ahead = bench.clock.now + 7200
+    const ahead = rig.clock.now + 7200
     const onEvent = (event: RegistryEvent): void => void (event.kind === 'note' && notes.push(event.text))
-    await bench.sync({ deps: { now: () => ahead * 1000, nowMicros: () => ahead * 1_000_000, onEvent } })
+    await rig.sync({ deps: { now: () => ahead * 1000, nowMicros: () => ahead * 1_000_000, onEvent } })
     expect(notes.filter((text) => text.includes('clock'))).toHaveLength(1)
   })
 })
 
 test('what an answer says of limits is kept for whoever asks next, and each 304 is counted', async () => {
-  await withSmall(async (small, bench) => {
+  await withSmall(async (small, rig) => {
     const limits = {
       'x-ratelimit-limit': '120;w=60',
       'x-quota-daily-remaining': '7',
@@ -324,14 +324,14 @@ test('what an answer says of limits is kept for whoever asks next, and each 304 
     small.broken.set('/changes/head', () => Response.json({ cursor: 'e0.0' }, { headers: limits }))
     small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
     const facts = async () => {
-      using ledger = await Ledger.openToRead(bench.root)
+      using ledger = await Ledger.openToRead(rig.root)
       return passingFacts(ledger)
     }
-    await bench.snapshot()
+    await rig.snapshot()
     const { 'x-ratelimit-reset': _, ...short } = limits
     expect(await facts()).toMatchObject({ limits: short, notModified: 0 })
-    bench.clock.now += 7200
-    await bench.snapshot()
+    rig.clock.now += 7200
+    await rig.snapshot()
     // One list of each resource.
     expect((await facts()).notModified).toBe(6)
   })
@@ -349,12 +349,12 @@ test('an interrupt waits for no answer of the registry: what is in flight is let
     }
     return small.answer(request)
   }
-  await withRegistryBench(
+  await withRegistryRig(
     now,
-    async (bench) => {
-      await bench.sync()
+    async (rig) => {
+      await rig.sync()
       const asked = small.asked.length
-      const done = bench.verify({ budget: null, names: ['issuers'] }, { deps: { signal: stop.signal } })
+      const done = rig.verify({ budget: null, names: ['issuers'] }, { deps: { signal: stop.signal } })
       try {
         expect(await done).toMatchObject({ stopped_by: 'signal' })
         expect(small.asked.length).toBe(asked)

@@ -14,7 +14,7 @@ import type { Page } from '../../src/report/page/facts.ts'
 import type { Standing } from '../../src/report/page/standing.ts'
 import { statusPage } from '../../src/report/page/page.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
-import { withBench } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
@@ -46,10 +46,10 @@ async function looked(root: string, now: number): Promise<{ standing: Standing; 
 const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0)
 
 test('after a fetch everything due is there; two days later it is behind, and says for how long', async () =>
-  withBench(noon, async (bench) => {
-    await bench.fetch(selection)
-    const { standing, page } = await looked(bench.root, noon)
-    const ledger = await Ledger.openToRead(bench.root)
+  withRig(noon, async (rig) => {
+    await rig.fetch(selection)
+    const { standing, page } = await looked(rig.root, noon)
+    const ledger = await Ledger.openToRead(rig.root)
     const counts = summary(ledger)
     const holes = [...heldCoverage(ledger).values()]
       .flat()
@@ -82,25 +82,25 @@ test('after a fetch everything due is there; two days later it is behind, and sa
     expect(sum(page.lagBins.map(({ points }) => points))).toBe(sum(page.endpoints.map(({ lag }) => lag?.points ?? 0)))
     expect(page.endpoints.every(({ lag }) => lag !== null && lag.p50 > 0 && lag.rule !== null)).toBe(true)
 
-    const later = (await looked(bench.root, noon + 2 * day)).standing
+    const later = (await looked(rig.root, noon + 2 * day)).standing
     expect(later.trust).toBe('look')
     expect(later.freshness.behind).toBe(2)
     expect(later.freshness.overdue_seconds).toBeGreaterThan(day)
     expect(later.reasons[0]).toMatchObject({ level: 'look', next: 'pitlake fetch' })
-    bench.clock.now += 2 * day
-    await bench.fetch(selection)
-    expect((await looked(bench.root, noon + 2 * day)).standing.freshness.behind).toBe(0)
+    rig.clock.now += 2 * day
+    await rig.fetch(selection)
+    expect((await looked(rig.root, noon + 2 * day)).standing.freshness.behind).toBe(0)
   }))
 
 test('the picture of lags shows what the audit counts: history from before a launch is no lag', async () =>
-  withBench(noon, async (bench) => {
+  withRig(noon, async (rig) => {
     const metric = 'addresses/active_count_pit'
-    await bench.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
-    const ledger = await Ledger.openToRead(bench.root)
+    await rig.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
+    const ledger = await Ledger.openToRead(rig.root)
     const { rows } = await auditAvailability(ledger, { catalogue, paths: undefined, overrides: {}, now: noon })
     ledger.close()
     expect(sum(rows.map(({ backfilled }) => backfilled))).toBeGreaterThan(100)
-    const { page } = await looked(bench.root, noon)
+    const { page } = await looked(rig.root, noon)
     const bars = (from: number): number =>
       sum(page.lagBins.filter((bin) => bin.from >= from).map(({ points }) => points))
     expect(bars(0)).toBe(sum(rows.map(({ observations }) => observations)))
@@ -120,14 +120,14 @@ test('the picture of lags shows what the audit counts: history from before a lau
   }))
 
 test('violations, failed windows and lost files are what the verdict rests on', async () =>
-  withBench(noon, async (bench) => {
-    await bench.fetch(selection)
-    bench.clock.now += day
-    bench.faults(`rewrite:path=supply/current_pit,t=${noon - 1.5 * day},by=2`)
-    const again = await bench.fetch(selection)
+  withRig(noon, async (rig) => {
+    await rig.fetch(selection)
+    rig.clock.now += day
+    rig.faults(`rewrite:path=supply/current_pit,t=${noon - 1.5 * day},by=2`)
+    const again = await rig.fetch(selection)
     expect(again.violations).toBe(1)
-    bench.faults()
-    const { standing, page } = await looked(bench.root, bench.clock.now)
+    rig.faults()
+    const { standing, page } = await looked(rig.root, rig.clock.now)
     expect(standing).toMatchObject({ violations: 1, trust: 'look' })
     expect(page.violations).toMatchObject([
       { metric: 'supply/current_pit', series: 'BTC native', interval: '24h', t: noon - 1.5 * day },
@@ -135,7 +135,7 @@ test('violations, failed windows and lost files are what the verdict rests on', 
     expect(Number(page.violations[0]?.offered)).toBeCloseTo(2 * Number(page.violations[0]?.stored), 6)
     expect(statusPage(page)).toContain(page.violations[0]?.offered)
 
-    const ledger = await Ledger.open(bench.root)
+    const ledger = await Ledger.open(rig.root)
     const [file] = liveFiles(ledger, { table: 'points' })
     const [series] = heldCoverage(ledger).keys()
     const failed = {
@@ -150,11 +150,11 @@ test('violations, failed windows and lost files are what the verdict rests on', 
     const draft = { job: 'fetch', run: 'r', provider: provider!, coverage: [{ series: series!, ...failed }] }
     await commit(ledger, draft, commitDeps())
     ledger.close()
-    const worse = await looked(bench.root, bench.clock.now)
+    const worse = await looked(rig.root, rig.clock.now)
     expect(worse.standing).toMatchObject({ trust: 'look', windows: { failed: 1 } })
     expect(sum(worse.page.endpoints.flatMap((row) => row.failed))).toBeGreaterThan(8)
-    rmSync(inLake(bench.root, file!.path))
-    const lost = await looked(bench.root, bench.clock.now)
+    rmSync(inLake(rig.root, file!.path))
+    const lost = await looked(rig.root, rig.clock.now)
     expect(lost.page).toMatchObject({ readable: false, lagBins: [] })
     expect(statusPage(lost.page)).toContain('pitlake doctor')
     expect(lost.standing).toMatchObject({ trust: 'no', files_damaged: 1 })
@@ -162,20 +162,20 @@ test('violations, failed windows and lost files are what the verdict rests on', 
   }))
 
 test('it works while a fetch runs, and says so', async () =>
-  withBench(noon, async (bench) => {
-    await bench.fetch({ ...selection, paths: ['supply/current_pit'] })
+  withRig(noon, async (rig) => {
+    await rig.fetch({ ...selection, paths: ['supply/current_pit'] })
     const asked = Promise.withResolvers<void>()
     const looking = Promise.withResolvers<void>()
-    bench.onRequest(async () => {
+    rig.onRequest(async () => {
       asked.resolve()
       await looking.promise
     })
-    const fetching = bench.fetch({ ...selection, paths: ['blockchain/*'] })
+    const fetching = rig.fetch({ ...selection, paths: ['blockchain/*'] })
     await asked.promise
-    expect((await looked(bench.root, noon)).standing.running).toEqual(['metrics'])
+    expect((await looked(rig.root, noon)).standing.running).toEqual(['metrics'])
     looking.resolve()
     expect((await fetching).stopped_by).toBeNull()
-    expect((await looked(bench.root, noon)).standing.running).toEqual([])
+    expect((await looked(rig.root, noon)).standing.running).toEqual([])
   }))
 
 async function poll(root: string, url: string, at: number, job: typeof registrySync): Promise<void> {
@@ -242,9 +242,9 @@ test('a lake without a version is not to be trusted; no lake is a slip of the us
   }))
 
 test('the text fits into 80 columns, however long the names are', async () =>
-  withBench(noon, async (bench) => {
-    await bench.fetch(selection)
-    const { standing } = await looked(bench.root, noon + 5 * day)
+  withRig(noon, async (rig) => {
+    await rig.fetch(selection)
+    const { standing } = await looked(rig.root, noon + 5 * day)
     const text = inWords({ ...standing, synthetic: true, violations: 1234 }, 'data')
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     for (const label of [

@@ -8,7 +8,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { tableFiles } from '../../src/registry/held.ts'
 import { relation } from '../../src/registry/sql.ts'
-import { contentOf, withRegistryBench } from '../helpers/registry-bench.ts'
+import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -86,30 +86,30 @@ test('merging a history changes no answer, and says which steps are superseded',
   const provider = new SmallRegistry()
   const merged = mkdtempSync(join(tmpdir(), 'pitlake-merged-'))
   try {
-    await withRegistryBench(
+    await withRegistryRig(
       start,
-      async (bench) => {
+      async (rig) => {
         const instants: number[] = [start - day]
-        const nowMicros = (): number => bench.clock.now * 1_000_000
+        const nowMicros = (): number => rig.clock.now * 1_000_000
         const deps = { ...commitDeps({ nowMicros }), signal: new AbortController().signal }
         const atEnd = async ({ ledger }: RunEnd): Promise<void> => void (await mergeSmallFiles(ledger, deps))
         for (let n = 0; n < polls; n++) {
           if (n > 0) mutate(provider, n)
-          const take = n % 4 === 3 ? bench.snapshot : bench.sync
+          const take = n % 4 === 3 ? rig.snapshot : rig.sync
           await take({ deps: { nowMicros } })
           // Every third poll leaves its files as they are.
           await take({ root: merged, deps: { nowMicros, ...(n % 3 !== 0 && { atEnd }) } })
-          if (n % 3 === 2) instants.push(bench.clock.now, bench.clock.now - 1)
-          bench.clock.now += day
+          if (n % 3 === 2) instants.push(rig.clock.now, rig.clock.now - 1)
+          rig.clock.now += day
         }
-        expect(await contentOf(merged)).toEqual(await contentOf(bench.root))
-        const [plain, less] = [await historyOf(bench.root), await historyOf(merged)]
+        expect(await contentOf(merged)).toEqual(await contentOf(rig.root))
+        const [plain, less] = [await historyOf(rig.root), await historyOf(merged)]
         expect(plain).toMatchObject({ files: polls, superseded: 0 })
         expect(less.rows).toBe(plain.rows)
         expect(less.files).toBeLessThan(polls / 2)
         expect(less.superseded).toBeGreaterThan(20)
-        await makeViews(bench.root)
-        const expected = await told(bench.root, instants)
+        await makeViews(rig.root)
+        const expected = await told(rig.root, instants)
         expect(Object.values(expected).join('').length).toBeGreaterThan(100_000)
         for (const whole of [false, true]) {
           if (whole) await compact(merged, deps)

@@ -37,7 +37,7 @@ export interface Extra {
 }
 
 /** A provider on a port, a lake beside it, and one clock for both (Unix seconds). */
-export interface RegistryTestBench {
+export interface RegistryRig {
   readonly sandbox: Sandbox
   readonly root: string
   readonly url: string
@@ -50,7 +50,7 @@ export interface RegistryTestBench {
   asked(): string[]
 }
 
-/** Changes to the provider of a bench. */
+/** Changes to the provider of a rig. */
 export interface Provider {
   readonly registry?: Partial<ApiLimit>
   /** Answers instead of the sandbox where it gives something. */
@@ -58,9 +58,9 @@ export interface Provider {
 }
 
 /** Runs the test against a provider on a port and takes everything down again. */
-export async function withRegistryBench(
+export async function withRegistryRig(
   now: number,
-  test: (bench: RegistryTestBench) => Promise<void>,
+  test: (rig: RegistryRig) => Promise<void>,
   provider: Provider = {},
 ): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-registry-'))
