@@ -36,15 +36,15 @@ const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: r
 export type RequestTotals = ReturnType<typeof totalsOf>
 
 /**
- * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of the metrics API, whose
- * pace is what the configuration sets.
+ * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of those for points, whose
+ * pace is what the configuration sets; metadata and listings have one of their own.
  */
 export function requestTotals(index: Index, now: Micros): RequestTotals {
   const rows = index.statement(
     `SELECT count(*) + ?1 AS total, coalesce(sum(credits), 0) + ?2 AS credits, count(*) FILTER (WHERE asked_at >= ?3) AS day,
        coalesce(sum(credits) FILTER (WHERE asked_at >= ?3), 0) AS day_credits,
        (SELECT coalesce(max(n), 0) FROM (SELECT sum(attempts) AS n FROM requests
-         WHERE api = 'metrics' AND asked_at >= ?3 GROUP BY asked_at / 60000000)) AS busiest_minute
+         WHERE api = 'metrics' AND series IS NOT NULL AND asked_at >= ?3 GROUP BY asked_at / 60000000)) AS busiest_minute
      FROM requests`,
   )
   const gone = archivedState(index)

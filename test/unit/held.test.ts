@@ -114,10 +114,10 @@ test('windows, requests and what was asked again are counted by what they say', 
     const coverage = said.map((one, n) => coverageRow(0, 2 * n * day, (2 * n + 1) * day, one))
     const request = (n: number, asked_at: number): RequestRow => {
       const about = {
-        api: n < 4 ? 'metrics' : 'registry',
+        api: n === 4 ? 'registry' : 'metrics',
         path: '/x',
         query: {},
-        series: null,
+        series: n === 5 ? null : 'BTC',
         since: null,
         until: null,
       } as const
@@ -132,8 +132,8 @@ test('windows, requests and what was asked again are counted by what they say', 
       }
       return { id: `q-${n}`, run: 'a', ...about, ...cost, asked_at, detail: null }
     }
-    // One of before yesterday, two in one minute, one in another, and one of another API in that of the two.
-    const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55]
+    // One of before yesterday, two in one minute, one in another, and in that of the two one of another API and one for metadata.
+    const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55, now - 55]
     const requests = instants.map((at, n) => request(n, Math.floor(at / 60) * 60_000_000))
     const window = { series: seriesRow(0).id, since: 0, until: day }
     const verified = ['identical', 'appended', 'changed', 'changed'].map((result, n) => ({
@@ -154,7 +154,7 @@ test('windows, requests and what was asked again are counted by what they say', 
       awaiting: 1,
       newest: null,
     })
-    const totals = { total: 5, credits: 10, day: 4, day_credits: 8, busiest_minute: 6 }
+    const totals = { total: 6, credits: 12, day: 5, day_credits: 10, busiest_minute: 6 }
     expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
     expect(verifiedTotals(ledger)).toEqual({ windows: 4, differing: 1, last_at: 8 })
   }))
