@@ -111,9 +111,9 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
     if (size < offset) missing.set(name, offset)
   }
   if (missing.size === 0) return []
-  const { checkpoints } = await listJournal(ledger.root)
+  const listed = await listJournal(ledger.root)
   let kept = new Map<string, number>()
-  for (const version of checkpoints.toReversed()) {
+  for (const version of listed.checkpoints.toReversed()) {
     using held = await soundly(ledger.root, version)
     if (held === undefined) continue
     kept = offsetsOf(held)
@@ -121,6 +121,7 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   }
   const lost = [...missing].filter(([name, offset]) => (kept.get(name) ?? 0) < offset).map(([name]) => name)
   if (lost[0] === undefined) return []
+  if (await isFoldedSince(ledger.root, listed)) return await checkRuns(ledger)
   const what = `${lost.length} ${lost.length === 1 ? 'file of a run is' : 'files of runs are'} gone or cut`
   const found = `${what}: only the ledger knows their requests, and what was asked again`
   return [finding('runs_lost', `${places.runs}/${lost[0]}`, found)]

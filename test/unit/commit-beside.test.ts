@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { commit } from '../../src/ledger/commit.ts'
+import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import type { Draft } from '../../src/ledger/draft.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -18,7 +18,7 @@ import { type Lock, lockCommit, tryLock } from '../../src/store/lock.ts'
 import type * as Marker from '../../src/store/marker.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/damage-files.ts'
-import { checkJournal } from '../../src/upkeep/damage-journal.ts'
+import { checkJournal, checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { lostLake } from '../../src/upkeep/found.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
@@ -183,6 +183,21 @@ test('doctor reads a journal anew that was folded while it read, and finds no da
     using beside = await foldedLake(root)
     meanwhile('list', places.journal, async () => await fold(beside))
     expect(await checkJournal(root)).toMatchObject({ findings: [], broken: [], newest: 3 })
+    expect(acted()).toBe(true)
+  }))
+
+test('doctor finds lines of a run in the newest checkpoint, whichever it has listed', () =>
+  inFolder(async (root) => {
+    using beside = await Ledger.open(root)
+    await add(beside, 0)
+    await noteRunFacts(beside, { id: 'old', job: 'fetch', started_at: 7 })
+    await add(beside, 1)
+    await writeCheckpoint(realDisk, beside)
+    await add(beside, 2)
+    rmSync(inLake(root, 'runs/old.jsonl'))
+    using own = await Ledger.open(root)
+    meanwhile('list', places.journal, async () => await fold(beside))
+    expect(await checkRuns(own)).toEqual([])
     expect(acted()).toBe(true)
   }))
 
