@@ -5,6 +5,7 @@ import {
   heldSeries,
   heldStamps,
   heldWeekStart,
+  isOnDisk,
   liveFiles,
   type Summary,
   summary,
@@ -62,10 +63,11 @@ export interface Judged {
 
 /** Whether the lake can be trusted now; only reads, also while a job writes. */
 export async function readStanding(ledger: Ledger, input: StatusInput): Promise<Judged> {
-  return await atOneInstant(ledger, async () => await standingNow(ledger, input))
+  const files_damaged = await damagedFiles(ledger)
+  return await atOneInstant(ledger, async () => await standingNow(ledger, input, files_damaged))
 }
 
-async function standingNow(ledger: Ledger, input: StatusInput): Promise<Judged> {
+async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: number): Promise<Judged> {
   const { settings, catalogue, now } = input
   const head = ledger.head()
   const counts = summary(ledger)
@@ -98,7 +100,7 @@ async function standingNow(ledger: Ledger, input: StatusInput): Promise<Judged> 
     },
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
-    files_damaged: await damagedFiles(ledger),
+    files_damaged,
     running: await runningJobs(ledger.root),
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
   }
@@ -227,7 +229,9 @@ function isHeld(root: string, api: string): boolean {
 async function damagedFiles(ledger: Ledger): Promise<number> {
   let damaged = 0
   const live = new Map(liveFiles(ledger).map((file) => [file.path, file]))
-  for (const file of live.values()) if (await bytesProblem(ledger.root, file, false)) damaged++
+  // A vacuum that is at work meanwhile says what goes before it takes that away.
+  for (const file of live.values())
+    if ((await bytesProblem(ledger.root, file, false)) && isOnDisk(ledger, file.path)) damaged++
   return damaged
 }
 

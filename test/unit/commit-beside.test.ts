@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
+import { resolveSettings } from '../../src/config/settings.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import type { Draft } from '../../src/ledger/draft.ts'
@@ -17,6 +18,7 @@ import { checkpointFile, entryFile, holderFile, inLake, places } from '../../src
 import { type Lock, lockCommit, tryLock } from '../../src/store/lock.ts'
 import type * as Marker from '../../src/store/marker.ts'
 import { buildViews } from '../../src/views/build.ts'
+import { readStanding } from '../../src/report/status.ts'
 import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/damage-files.ts'
 import { checkJournal, checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
@@ -224,6 +226,24 @@ test('doctor misses no file that a vacuum takes away meanwhile', () =>
     })
     expect((await checkFiles(own, true)).damaged).toEqual([])
     expect(acted()).toBe(true)
+  }))
+
+test('status counts no file as damaged that a vacuum takes away meanwhile', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    using own = await Ledger.open(root)
+    const settings = resolveSettings({ flags: { config: undefined, data: root }, env: {}, cwd: root })
+    const damaged = async (): Promise<number> =>
+      (await readStanding(own, { settings, catalogue: loadCatalogue(), now: 1, arrivals: false })).standing
+        .files_damaged
+    meanwhile('facts', data(0), async () => {
+      await change(beside, { remove: [data(0)], drop: [data(0)] })
+      rmSync(inLake(root, data(0)))
+    })
+    expect(await damaged()).toBe(0)
+    expect(acted()).toBe(true)
+    rmSync(inLake(root, data(1)))
+    expect(await damaged()).toBe(1)
   }))
 
 test('doctor takes no file for an orphan that another job is about to name, or has just named', () =>
