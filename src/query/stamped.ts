@@ -121,7 +121,7 @@ export async function readNote(path: string): Promise<StampNote | undefined> {
     `SELECT decode(value) AS note FROM parquet_kv_metadata(${quote(literalPath(path))}) WHERE decode(key) = ${quote(footerKey)}`,
   )
   const note = rows[0]?.['note']
-  return typeof note === 'string' ? (noteShape.loose().parse(JSON.parse(note)) as StampNote) : undefined
+  return typeof note === 'string' ? noteShape.loose().parse(JSON.parse(note)) : undefined
 }
 
 /** The first row and column in which the kept rows differ from a file's. */
