@@ -8,7 +8,7 @@ import { refuseStranger } from '../store/begin.ts'
 import { diskError, isWritable, liesIn, realDisk } from '../store/disk.ts'
 import { isThere, readText } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
-import { type Lock, lockCommit, lockJob } from '../store/lock.ts'
+import { type Lock, lockCommit, lockJob, pullLock } from '../store/lock.ts'
 import { lakeMarker, markedSynthetic, mirrorMarker, mirrorOf, parseMarker } from '../store/marker.ts'
 import { pin } from '../store/pin.ts'
 import { closePrivate } from '../store/private.ts'
@@ -68,7 +68,7 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
     })
   try {
     await using held = new AsyncDisposableStack()
-    held.use(await lockJob(root, 'pull', { ...deps.holder, since: deps.nowMicros() }))
+    held.use(await lockJob(root, pullLock, { ...deps.holder, since: deps.nowMicros() }))
     const spool = held.use(await openSpool(root, run, deps))
     held.use(await pinned(from, run, deps))
     const inPlace = await namedByViews(root)

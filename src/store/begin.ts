@@ -24,8 +24,7 @@ const files = [places.database, places.script, places.manifest]
  */
 export async function refuseStranger(root: string, opened: boolean): Promise<void> {
   const marked = (await readMarker(root)) !== null
-  const source = await mirrorOf(root)
-  if (source !== null) throw unfinishedMirror(root, source)
+  await refuseHalfMirror(root)
   const newest = await newestData(root)
   if (newest !== undefined && !(newest === 1 && marked && opened)) throw journalLost(root)
   if (existsSync(inLake(root, places.ledger)) && !opened) throw stranger(root, places.ledger)
@@ -81,8 +80,11 @@ function stranger(root: string, place: string): LakeError {
   })
 }
 
-function unfinishedMirror(root: string, source: string): LakeError {
-  return usage(`lake ${root}`, {
+/** Refuses a folder without a journal that is a mirror: a pull brings that last, and is at work, or was killed. */
+export async function refuseHalfMirror(root: string): Promise<void> {
+  const source = await mirrorOf(root)
+  if (source === null) return
+  throw usage(`lake ${root}`, {
     expected: 'a mirror that is whole',
     got: `one that pitlake pull or restore ${source} did not finish`,
     next: 'run that again',

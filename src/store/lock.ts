@@ -61,6 +61,9 @@ export async function lockJob(root: string, name: string, holder: Holder, within
 /** The short lock under which commits are made. */
 export const commitLock = 'commit'
 
+/** Held by whoever brings a mirror up to its lake. */
+export const pullLock = 'pull'
+
 /** Waits for the short lock under which commits are made one after the other. */
 export async function lockCommit(root: string, holder: Holder, waiting: Waiting, seconds = 600): Promise<Lock> {
   const lock = await waitForLock(root, commitLock, holder, { ...waiting, seconds })

@@ -6,7 +6,7 @@ import { readsWell } from '../store/engine.ts'
 import { filesOnDisk, type HeldFile, isOnDisk } from '../ledger/held.ts'
 import { decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { commitLock, describeHolder, holderOf, isFree, whileFree } from '../store/lock.ts'
+import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
 import { findOrphans } from '../ledger/sweep.ts'
 import { type Manifest, readManifest } from '../views/manifest.ts'
@@ -71,9 +71,11 @@ export function isForgettable(file: HeldFile): boolean {
 
 /** Files that no entry names and that no living run owns. */
 export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
-  if ((await findOrphans(ledger)).length === 0) return []
-  const [first, ...others] = (await whileFree(ledger.root, commitLock, async () => await orphansNow(ledger))) ?? []
-  if (first === undefined) return []
+  const { root } = ledger
+  if ((await findOrphans(ledger)).length === 0 || !isFree(root, pullLock)) return []
+  const [first, ...others] = (await whileFree(root, commitLock, async () => await orphansNow(ledger))) ?? []
+  // A pull, too, brings the files of a version before its entry.
+  if (first === undefined || !isFree(root, pullLock)) return []
   const what = others.length === 0 ? 'file that no version names' : 'files that no version names'
   return [finding('orphans', first, `${others.length + 1} ${what}`)]
 }

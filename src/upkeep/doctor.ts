@@ -13,7 +13,7 @@ import {
   type FilesHealth,
   checkStamps,
 } from './damage-files.ts'
-import { isBegun } from '../store/begin.ts'
+import { isBegun, refuseHalfMirror } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
 import { isWritable } from '../store/disk.ts'
 import { listJournal } from '../ledger/journal.ts'
@@ -78,6 +78,7 @@ export interface Diagnosis {
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
   if (input.rebuildLedger || input.repair || input.forgetLost || input.adopt) await refuseMirror(input.data)
   const lost = await lostLake(input.data)
+  if (lost) await refuseHalfMirror(input.data)
   if (lost && input.adopt) return await adopted(input, input.adopt, deps)
   if (lost) {
     const mended = input.repair ? await moveFound(input.data, deps) : []

@@ -17,6 +17,7 @@ import type * as Files from '../../src/store/files.ts'
 import { checkpointFile, entryFile, holderFile, inLake, places } from '../../src/store/layout.ts'
 import { type Lock, lockCommit, tryLock } from '../../src/store/lock.ts'
 import type * as Marker from '../../src/store/marker.ts'
+import { mirrorMarker } from '../../src/store/marker.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { readStanding } from '../../src/report/status.ts'
 import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/damage-files.ts'
@@ -284,6 +285,33 @@ test('doctor takes an index for sound that another job has only begun, where the
     removeDatabase(path)
     openDatabase(path).close()
     expect(await kinds()).toEqual(['ledger_torn', 'views_missing'])
+  }))
+
+test('doctor takes no file for an orphan that a pull brings', () =>
+  inFolder(async (root) => {
+    using own = await foldedLake(root)
+    writeFileSync(inLake(root, data(3)), 'of the next version')
+    const holder = { pid: 1, host: 'h', command: 'c', since: 0 }
+    const lock = await tryLock(root, 'pull', holder)
+    expect(await checkOrphans(own)).toEqual([])
+    await lock?.release()
+    let late: Lock | undefined
+    meanwhile('list', 'points/metric=m', async () => (late = await tryLock(root, 'pull', holder)), 2)
+    expect(await checkOrphans(own)).toEqual([])
+    await late?.release()
+    expect(await checkOrphans(own)).toHaveLength(1)
+  }))
+
+test('doctor takes a mirror whose first pull is at work for no lake that was lost', () =>
+  inFolder(async (root) => {
+    using beside = await foldedLake(root)
+    writeFileSync(inLake(root, places.marker), mirrorMarker(beside.head().lake ?? '', true, 'there'))
+    for (const place of [places.journal, places.ledger]) rmSync(inLake(root, place), { recursive: true })
+    const looking = examine({ data: root, thorough: true }, commitDeps())
+    await expect(looking).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringMatching(/pull.* did not finish/),
+    })
   }))
 
 test('doctor takes no lock for left behind whose job ends while it looks', () =>
