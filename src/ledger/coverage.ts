@@ -57,6 +57,14 @@ export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): Cove
   return { remove, add }
 }
 
+/** The reason of a window whose points were in a file that was damaged: it is asked for again. */
+export const lostReason = 'lost: the file that held it was damaged'
+
+/** Whether points were held there until their file was damaged. */
+export function isLost({ state, reason }: Pick<CoverageRow, 'state' | 'reason'>): boolean {
+  return state === 'failed' && reason === lostReason
+}
+
 /** Whether every point of the window is held, as far as its answer told. */
 export function isPlain({ state, reason }: Pick<CoverageRow, 'state' | 'reason'>): boolean {
   return state === 'covered' && reason === null

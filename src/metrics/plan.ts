@@ -9,6 +9,7 @@ import {
   type Standing,
   standingRefusal,
 } from '../ledger/refusals.ts'
+import { isLost } from '../ledger/coverage.ts'
 import type { WindowAnswer } from '../ledger/entry.ts'
 import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
@@ -132,7 +133,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     const line: Line = { want, known, interval, horizon, limits, now }
     const unmapped = limits.blocked(series, endpoint)
     const said = limits.said?.(series, endpoint) ?? null
-    const asked = want.exact === true ? 'exact' : limits.gapsOnly || (known?.points ?? 0) > 0 ? 'held' : 'new'
+    const asked = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(known) ? 'held' : 'new'
     const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
     const wanted = missingWindows(line, range, { placeholder: unmapped !== null, ...metadata })
     if (wanted.length === 0) continue
@@ -155,6 +156,11 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   }
   const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
   return { asks, blocked, totals, notes: notesOf(wanted) }
+}
+
+/** Whether the lake holds points of a series, or held some until their file was damaged. */
+function wasHeld(known: Held | undefined): boolean {
+  return known !== undefined && (known.points > 0 || known.answers.some(isLost))
 }
 
 /** A wanted series, and by what it is judged what to ask of it. */
@@ -198,7 +204,7 @@ function refusalOf(
   paths: ReadonlyMap<string, Standing>,
   now: Instant,
 ): Standing | null {
-  const path = (known?.points ?? 0) > 0 ? undefined : paths.get(endpoint.path)
+  const path = wasHeld(known) ? undefined : paths.get(endpoint.path)
   if (path !== undefined) return path
   const own = known === undefined ? null : standingRefusal(known.answers)
   // Told before it had points: nothing that an alarm may rest upon.

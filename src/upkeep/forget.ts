@@ -2,7 +2,7 @@ import { Engine } from '../store/engine.ts'
 import { type Identity, identityColumns } from '../store/footers.ts'
 import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './damage-files.ts'
-import { isPlain } from '../ledger/coverage.ts'
+import { isPlain, lostReason } from '../ledger/coverage.ts'
 import { type CoverageRow, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -178,7 +178,7 @@ function coverageOf(parts: readonly LostPart[], asked_at: number): CoverageRow[]
         since,
         until,
         state: 'failed',
-        reason: 'lost: the file that held it was damaged',
+        reason: lostReason,
         asked_at,
         request: null,
       }),

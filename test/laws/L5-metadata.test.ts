@@ -1,12 +1,16 @@
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
-import { heldCoverage, heldVersions } from '../../src/ledger/held.ts'
+import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type { IngestEvent } from '../../src/metrics/events.ts'
 import { heldMetadata, standingMetadata } from '../../src/metrics/metadata.ts'
 import type { Plan } from '../../src/metrics/plan.ts'
+import { inLake } from '../../src/store/layout.ts'
 import { formatDate } from '../../src/time.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
 import { type Rig, type Changes, withRig } from '../helpers/fetching.ts'
+import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -169,6 +173,21 @@ test('a series that holds points is asked whatever metadata say, and so is one t
     rig.clock.now += day
     expect(await rig.fetch(wide, told)).toMatchObject({ points_added: 2, windows: { unsupported: 0 } })
     expect(await rig.stored()).toEqual(rig.truth(wide))
+  }))
+
+test('what a lost file held is asked for again whatever metadata say', async () =>
+  withRig(now, async (rig) => {
+    const selection: Selection = { assets: ['BTC', 'ETH'], paths: [active, supply], since }
+    await rig.fetch(selection)
+    const [lost, ...more] = await reading(rig.root, (ledger) => liveFiles(ledger, { table: 'points' }))
+    expect(more).toEqual([])
+    rmSync(inLake(rig.root, lost?.path ?? ''))
+    const deps = commitDeps({ nowMicros: () => rig.clock.now * 1_000_000 })
+    const { forgotten } = await examine({ data: rig.root, thorough: true, repair: true, forgetLost: true }, deps)
+    expect(forgotten?.points).toBe(lost?.rows)
+    rig.faults('metadata-says:parameter=a,values=SOL,t=2030-01-01')
+    await rig.fetch(selection, told)
+    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
 test('what lies before the beginning is empty and never asked, until the beginning moves', async () =>

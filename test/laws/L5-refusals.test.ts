@@ -1,10 +1,14 @@
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { heldCoverage, heldVersions } from '../../src/ledger/held.ts'
+import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Judged, readStanding } from '../../src/report/status.ts'
 import { acceptViolations, listViolations } from '../../src/ledger/violations.ts'
 import { verdict } from '../../src/metrics/verdict.ts'
+import { inLake } from '../../src/store/layout.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
 import { depsAt, settingsAt } from '../helpers/fetching.ts'
+import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -205,6 +209,21 @@ test(
     }),
   60_000,
 )
+
+test('what a lost file held is asked for again while the path is refused to others', async () =>
+  withProvider(start + 10 * day + hour, async (own) => {
+    own.answer(answering(own, (_, query) => (query.get('a') === 'BTC' ? null : 403)))
+    const { points_added } = await own.fetch(selection)
+    await own.fetch({ ...selection, assets: ['ETH'] }).catch(() => undefined)
+    const ledger = await Ledger.openToRead(own.root)
+    for (const { path } of liveFiles(ledger, { table: 'points' })) rmSync(inLake(own.root, path))
+    ledger.close()
+    const deps = commitDeps({ nowMicros: () => own.clock.now * 1_000_000 })
+    await examine({ data: own.root, thorough: true, repair: true, forgetLost: true }, deps)
+    asked(own)
+    expect((await own.fetch({ ...selection, assets: ['BTC', 'SOL'] })).points_added).toBe(points_added)
+    expect(asked(own)).toEqual(['0..10'])
+  }))
 
 test('a long window that is refused is halved, once a short recent one shows that the series is answered', async () =>
   withProvider(start + 800 * day + 2 * hour, async (own) => {
