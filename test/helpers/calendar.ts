@@ -5,7 +5,14 @@ import type { Interval } from '../../src/time.ts'
  * by the code that it tests.
  */
 
-const lengths = { '10m': 600e6, '1h': 3600e6, '24h': 86_400e6, '1w': 604_800e6 }
+/** How long each is; a month as long as on average. */
+export const lengths: Readonly<Record<Interval, number>> = {
+  '10m': 600e6,
+  '1h': 3600e6,
+  '24h': 86_400e6,
+  '1w': 604_800e6,
+  '1month': 2_629_800e6,
+}
 
 /** The start of the interval `n` intervals behind the one that starts at `t`. */
 export function later(t: number, interval: Interval, n = 1): number {

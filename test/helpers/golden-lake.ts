@@ -46,7 +46,7 @@ const kinds: readonly (readonly [string, Interval, Partial<Series>, number])[] =
   [network, '24h', { network: 'eth' }, 120],
 ]
 
-const starts: Readonly<Record<Interval, string>> = {
+const starts: Readonly<Partial<Record<Interval, string>>> = {
   '10m': '2024-02-28T12:00:00Z',
   '1h': '2024-02-25T00:00:00Z',
   '24h': '2023-11-20T00:00:00Z',
@@ -154,7 +154,7 @@ function chance(seed: number): (below: number) => number {
 const edges = [0, 1, 499, 500, 501, 999, 1000, 1001, 1499, 1500, 1501]
 
 function pointsOf(series: Series, count: number, random: (below: number) => number): PointRow[] {
-  const first = micros(starts[series.interval]) / 1e6
+  const first = micros(starts[series.interval] ?? '') / 1e6
   const rows: PointRow[] = []
   for (let n = 0; n < count; n++) {
     if (random(12) === 0) continue

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Interval } from '../../src/time.ts'
-import { later } from './calendar.ts'
+import { later, lengths } from './calendar.ts'
 import { micros, type PointRow } from './views.ts'
 
 /** A point as the oracle sees it; instants in Unix microseconds. */
@@ -59,19 +59,12 @@ export interface Story {
 /** The commits of a story. */
 export const commits = ['2031-01-01T00:00:00Z', '2031-02-01T00:00:00.000123Z'] as const
 
-const starts: Readonly<Record<Interval, number>> = {
+const starts: Readonly<Partial<Record<Interval, number>>> = {
   '10m': Date.UTC(2024, 1, 28, 22) * 1000,
   '1h': Date.UTC(2024, 1, 28) * 1000,
   '24h': Date.UTC(2024, 1, 20) * 1000,
   '1w': Date.UTC(2023, 11, 18) * 1000,
   '1month': Date.UTC(2023, 9, 1) * 1000,
-}
-const lengths: Readonly<Record<Interval, number>> = {
-  '10m': 600,
-  '1h': 3600,
-  '24h': 86_400,
-  '1w': 604_800,
-  '1month': 2_600_000,
 }
 
 /** Unix microseconds as ISO text. */
@@ -82,7 +75,7 @@ export function iso(us: number): string {
 
 /** Series of three assets with gaps, punctual, late and tied arrivals, nulls, in any order of insertion. */
 export function stories(metric: string, interval: Interval): fc.Arbitrary<Story> {
-  const length = lengths[interval]
+  const length = lengths[interval] / 1e6
   const network = metric.startsWith('addresses/') ? 'eth' : null
   const delay = fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min: 60_000_000, max: 90_000_000 }) },
@@ -100,7 +93,7 @@ export function stories(metric: string, interval: Interval): fc.Arbitrary<Story>
     fc.array(cell, { maxLength: 14 }).map((cells) =>
       cells.flatMap((one, n) => {
         if (!one.there) return []
-        const t = later(starts[interval], interval, n)
+        const t = later(starts[interval] ?? Number.NaN, interval, n)
         const available_at = iso(later(t, interval) + one.delay)
         return [{ ...one, row: { metric, asset, interval, t: iso(t), available_at, v: one.v, network } }]
       }),

@@ -4,7 +4,15 @@
  */
 
 /** The intervals of the API description. */
-export type Spell = '10m' | '1h' | '24h' | '1w' | '1month'
+const spells = ['10m', '1h', '24h', '1w', '1month'] as const
+export type Spell = (typeof spells)[number]
+
+/** The interval of that name. */
+export function spellOf(name: string): Spell {
+  const spell = spells.find((one) => one === name)
+  if (spell === undefined) throw new Error(`${name} is no interval of the API description`)
+  return spell
+}
 
 /** From when on a point counts as known: a lag after its end, or minutes of a day UTC some days after `t`. */
 export type HandRule = ({ readonly lag: number } | { readonly days: number; readonly minutes: number }) & {

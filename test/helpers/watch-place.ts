@@ -7,7 +7,7 @@ import type { Learnt } from '../../src/watch/due.ts'
 import type { Asked, Look, WatchJobs } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
 import { cataloguedRule } from './hand-rules.ts'
-import { endOf, ruleInstant, startAfter, startAt } from './time-twin.ts'
+import { endOf, ruleInstant, spellOf, startAfter, startAt } from './time-twin.ts'
 
 const catalogue = loadCatalogue()
 /** A Tuesday at noon, when every simulated watch begins. */
@@ -192,7 +192,8 @@ export class Place implements WatchJobs {
 }
 
 /** The end of the newest interval whose point is due by the rule. */
-function dueUntil(path: string, interval: Interval, now: Instant): Instant {
+function dueUntil(path: string, named: Interval, now: Instant): Instant {
+  const interval = spellOf(named)
   const rule = cataloguedRule(path, interval)
   let t = startAt(now, interval)
   while (ruleInstant([rule], t, interval) > now) t = startAfter(t, interval, -1)

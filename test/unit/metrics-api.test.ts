@@ -4,6 +4,7 @@ import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import type { Wire } from '../../src/catalog/wire.ts'
 import type { Series } from '../../src/catalog/series.ts'
 import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/metrics/api.ts'
+import { intervals } from '../../src/time.ts'
 
 const wire: Wire = {
   metricsPrefix: '/v1/metrics/',
@@ -44,7 +45,7 @@ const full: Endpoint = {
   defaults: { interval: '24h', currency: null, exchange: null, network: null },
   tolerance: null,
   overlap: 'exact',
-  rules: { '10m': [], '1h': [], '24h': [], '1w': [], '1month': [] },
+  rules: Object.fromEntries(intervals.map((interval) => [interval, []])) as unknown as Endpoint['rules'],
   extra: {},
   source: '',
 }
