@@ -293,6 +293,7 @@ test('doctor takes no file for an orphan that a pull brings', () =>
     writeFileSync(inLake(root, data(3)), 'of the next version')
     const holder = { pid: 1, host: 'h', command: 'c', since: 0 }
     const lock = await tryLock(root, 'pull', holder)
+    meanwhile('list', 'points/metric=m', async () => await lock?.release(), 2)
     expect(await checkOrphans(own)).toEqual([])
     await lock?.release()
     let late: Lock | undefined
