@@ -37,6 +37,8 @@ export interface CopyInput {
   readonly near: boolean
   /** Files that stand there are read and compared, too, not only their sizes. */
   readonly thorough?: boolean
+  /** Called when all but the journal is there: what comes next is a lake for whoever reads it. */
+  readonly beforeJournal?: () => void
 }
 
 /** What copying needs of the world. */
@@ -112,6 +114,7 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<Copied> {
   await bringRuns(to, staged.root)
   const stamps = await bringNotes(to, staged.root, needed.notes)
   const step = { staged, target, rewritten, leap: rewritten || leaps(staged.index, before, stand) }
+  input.beforeJournal?.()
   const entries = await bringJournal(to, step)
   return { lake, version, before, ...moved, entries, stamps, rewritten }
 }

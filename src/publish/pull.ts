@@ -5,6 +5,7 @@ import { runName } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { findOrphans, openSpool } from '../ledger/sweep.ts'
 import { refuseStranger } from '../store/begin.ts'
+import { beginDatabase } from '../store/database.ts'
 import { diskError, isWritable, liesIn, realDisk } from '../store/disk.ts'
 import { isThere, readText } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
@@ -73,10 +74,10 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
     held.use(await pinned(from, run, deps))
     const inPlace = await namedByViews(root)
     const to = folderAt(root, reach)
-    const copied = await copyLake(
-      { from, to, mirrorOf: () => from.uri, scratch: spool.file('.'), near: true, thorough: input.thorough },
-      deps,
-    )
+    const copy = { from, to, mirrorOf: () => from.uri, scratch: spool.file('.'), near: true, thorough: input.thorough }
+    // A journal without an index would be a lake that has lost it.
+    const beforeJournal = (): void => beginDatabase(inLake(root, places.ledger))
+    const copied = await copyLake({ ...copy, beforeJournal }, deps)
     await rename(root, to, from.uri)
     using ledger = await openMirror(root, deps)
     await buildViews(ledger, { catalogue: input.catalogue, deps })

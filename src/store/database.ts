@@ -47,6 +47,11 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
+/** Has an index's file stand there, empty where it is new: whoever opens the lake fills it. */
+export function beginDatabase(path: string): void {
+  if (!existsSync(path)) openDatabase(path).close()
+}
+
 /** The version that an index of ours has seen, or its shape, 0 while another process makes it; undefined where none stands. */
 export function metaLeft(path: string, key: 'version' | 'schema'): number | undefined {
   if (!existsSync(path)) return undefined

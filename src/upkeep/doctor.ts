@@ -18,7 +18,7 @@ import { metaLeft } from '../store/database.ts'
 import { isWritable } from '../store/disk.ts'
 import { listJournal } from '../ledger/journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
-import { refuseMirror } from '../store/marker.ts'
+import { mirrorOf, refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
 import type { Row } from '../ledger/row.ts'
 import { isFromNote } from '../ledger/stamps.ts'
@@ -209,8 +209,8 @@ async function openAnyhow(
   if (!isWritable(root)) return { ledger: await unlessBroken(async () => await Ledger.openToRead(root)), findings }
   const left = Ledger.asLeft(root)
   const path = inLake(root, places.ledger)
-  // Another job makes it at this moment, or was killed at that.
-  const begins = !left && journal.newest === 0 && metaLeft(path, 'version') === 0
+  // Another job makes it at this moment, or was killed at that; a mirror has its journal sooner.
+  const begins = !left && metaLeft(path, 'version') === 0 && (journal.newest === 0 || (await mirrorOf(root)) !== null)
   if (begins) return { ledger: await Ledger.openToRead(root), findings }
   if (!left) {
     const there = isThere(path)

@@ -10,8 +10,10 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { checkViews } from '../../src/upkeep/damage-files.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { buildViews, tellViews } from '../../src/views/build.ts'
+import { pulled } from '../helpers/mirrors.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 
 // The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.
@@ -165,4 +167,25 @@ test('the head of the index is that of one version, also where another process b
       version: head.version,
       digest: head.digest,
     })
+  }))
+
+test('a mirror can be opened from its first entry on, while it is still brought', () =>
+  inFolder(async (root) => {
+    const [source, mirror] = [`${root}/lake`, `${root}/mirror`]
+    {
+      using ledger = await Ledger.open(source)
+      for (const n of [0, 1]) await commit(ledger, news(source, n), commitDeps())
+    }
+    const seen: number[] = []
+    const claim = async (from: string, to: string): Promise<boolean> => {
+      const made = await realDisk.claim(from, to)
+      if (!to.startsWith(`${mirror}/journal/`)) return made
+      const { findings } = await examine({ data: mirror, thorough: true }, commitDeps())
+      expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
+      using reader = await Ledger.open(mirror)
+      seen.push(reader.head().version)
+      return made
+    }
+    expect(await pulled(mirror, source, { disk: { ...realDisk, claim } })).toMatchObject({ version: 2 })
+    expect(seen).toEqual([1, 2])
   }))
