@@ -5,7 +5,7 @@ import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { replay, stamp } from '../../src/query/stamp.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine, quote } from '../../src/store/engine.ts'
 import { type HeldFile, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -140,7 +140,7 @@ test('merging, moving to partitions and dating anew change no answer but the dat
   })
 })
 
-test('recent files stay quick to open when they are merged', async () => {
+test('recent files stay sorted and quick to open when they are merged', async () => {
   await inFolder(async (root) => {
     const deps = rewriteDeps()
     const ledger = await Ledger.open(root)
@@ -151,7 +151,13 @@ test('recent files stay quick to open when they are merged', async () => {
     const [merged, ...others] = await filesOf(root)
     expect([merged?.rows, merged?.metric, others]).toEqual([4800, null, []])
     using engine = await Engine.open()
-    expect(await codecsOf(engine, inLake(root, merged?.path ?? ''))).toEqual(['SNAPPY'])
+    const path = inLake(root, merged?.path ?? '')
+    expect(await codecsOf(engine, path)).toEqual(['SNAPPY'])
+    const rows = await engine.rows(
+      `SELECT concat_ws(' ', metric, "interval", asset, epoch(t)::BIGINT) AS place FROM read_parquet(${quote(path)}) ORDER BY file_row_number`,
+    )
+    const places = rows.map(({ place }) => String(place))
+    expect(places).toEqual(places.toSorted())
   })
 })
 
