@@ -9,7 +9,7 @@ const patience = 5000
 
 /**
  * Keeps vacuum from what is in the view, or in the journal, since this instant, for as long as the pin is held: by a
- * process that copies the lake. The operating system lets go of it when the process dies.
+ * process that copies the lake, or stamps a result. The operating system lets go of it when the process dies.
  */
 export async function pin(root: string, run: string, holder: Holder): Promise<Lock> {
   const name = `${prefix}${run}`

@@ -179,7 +179,10 @@ export async function isHalfAdopted(root: string): Promise<boolean> {
 }
 
 /** Writes the entry that the checkpoint holds, and then that nothing is left to be done. */
-export async function endAdoption(root: string, disk: Disk = realDisk): Promise<void> {
+export async function endAdoption(root: string, deps: CommitDeps): Promise<void> {
+  const disk = deps.disk ?? realDisk
+  // Another one may be at its end, too.
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const plan = await unfinished(root)
   if (!plan) return
   const text = await readText(inLake(root, `${plan.folder}/${entryKept}`))

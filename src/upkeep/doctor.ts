@@ -115,7 +115,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
       mended.push(`${places.database} and ${places.script} were made anew`)
     }
   }
-  if (half) await endAdoption(input.data, deps.disk)
+  if (half) await endAdoption(input.data, deps)
   const { diagnosis } = await look(input, deps)
   return { ...diagnosis, findings: diagnosis.findings.map((damage) => withReason(damage, beyond)), mended, forgotten }
 }
@@ -132,7 +132,7 @@ async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps)
   const mended = await adoptLost(input.data, adopting, deps)
   using ledger = await Ledger.open(input.data)
   await deps.views?.(ledger)
-  await endAdoption(input.data, deps.disk)
+  await endAdoption(input.data, deps)
   const { diagnosis } = await look(input, deps)
   return { ...diagnosis, mended }
 }

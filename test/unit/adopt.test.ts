@@ -3,9 +3,11 @@ import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { assetsFile, inLake, pointsFile, registryFile } from '../../src/store/layout.ts'
-import { adoptLost } from '../../src/upkeep/adopt.ts'
+import { commitLock, isFree } from '../../src/store/lock.ts'
+import { adoptLost, endAdoption } from '../../src/upkeep/adopt.ts'
 import { readFound, writtenBy } from '../../src/upkeep/adopt-files.ts'
 import { lose } from '../helpers/adopting.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -83,6 +85,14 @@ test('what is adopted is one version later than all that its files name, dated b
       { path: file.path, rows: file.rows, min_t: file.min_t, max_t: file.max_t },
     ])
     rmSync(inLake(root, 'spool'), { recursive: true, force: true })
+    // Its end is that of one process, whoever else has waited to adopt it.
+    const free: boolean[] = []
+    const move: Disk['move'] = async (from, to) => {
+      free.push(isFree(root, commitLock))
+      await realDisk.move(from, to)
+    }
+    for (let n = 0; n < 2; n++) await endAdoption(root, { ...deps, disk: { ...realDisk, move } })
+    expect(free).toEqual([false])
   }))
 
 test('the plan of an adopting that was killed is gone on with, as far as it speaks of files of a lake', () =>
