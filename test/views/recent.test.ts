@@ -153,10 +153,10 @@ test('recent files stay sorted and quick to open when they are merged', async ()
     using engine = await Engine.open()
     const path = inLake(root, merged?.path ?? '')
     expect(await codecsOf(engine, path)).toEqual(['SNAPPY'])
-    const rows = await engine.rows(
+    const rows = await engine.rows<{ place: string }>(
       `SELECT concat_ws(' ', metric, "interval", asset, epoch(t)::BIGINT) AS place FROM read_parquet(${quote(path)}) ORDER BY file_row_number`,
     )
-    const places = rows.map(({ place }) => String(place))
+    const places = rows.map(({ place }) => place)
     expect(places).toEqual(places.toSorted())
   })
 })
