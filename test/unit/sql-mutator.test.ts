@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { allMutants, sampled, textOf } from '../../scripts/mutants/sql-mutants.ts'
 import { mutated, mutationsOf } from '../../scripts/mutants/sql-mutator.ts'
@@ -115,16 +113,10 @@ test('a text of TypeScript is what the active mutant makes of it, also inside an
     asked('1', place, source.indexOf(' AND y'), source.indexOf(' AND y') + 6, ''),
     asked('2', inner, source.indexOf(' OR x'), source.indexOf(' OR x') + 5, ''),
   ])
-  const file = join(mkdtempSync(join(tmpdir(), 'pitlake-switched-')), 'a.ts')
-  writeFileSync(
-    file,
-    `${written}for (const id of ['0', '1', '2']) { process.env.SQL_MUTANT = id; console.log(text('')) }`,
-  )
-  expect(execFileSync('node', [file], { encoding: 'utf8' }).trim().split('\n')).toEqual([
-    'WHERE true OR x AND y',
-    'WHERE true OR x',
-    'WHERE true AND y',
-  ])
+  const input = `${written}for (const id of ['0', '1', '2']) { process.env.SQL_MUTANT = id; console.log(text('')) }`
+  expect(
+    execFileSync('node', ['--input-type=module-typescript'], { input, encoding: 'utf8' }).trim().split('\n'),
+  ).toEqual(['WHERE true OR x AND y', 'WHERE true OR x', 'WHERE true AND y'])
 })
 
 test('every mutant of the project is another text, told apart from all others of its file', () => {

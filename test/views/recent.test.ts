@@ -177,17 +177,19 @@ test('compact leaves one file a partition, and says what it exchanged', async ()
 
 test('a stamped result over both levels comes again after compact and vacuum', async () => {
   await twins(async (both, _, deps) => {
-    await makeViews(both)
-    const out = join(both, '..', 'counted.parquet')
-    const run = { sleep: async () => await Promise.resolve() }
-    const query = 'SELECT metric, asset, count(*) AS n, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL'
-    await stamp({ root: both, catalogue, query, out, variables: {} }, run, deps)
-    await compact(both, deps)
-    deps.clock.now += 30 * day
-    const build = async (ledger: Ledger): Promise<void> => void (await buildViews(ledger, { catalogue, deps }))
-    await vacuum({ root: both, keepSeconds: 0, really: true }, { ...deps, buildViews: build })
-    expect(readdirSync(join(both, 'points', 'recent'))).toHaveLength(3)
-    expect(await replay(both, out, run, deps.program)).toMatchObject({ same: true, notes: [] })
+    await inFolder(async (aside) => {
+      await makeViews(both)
+      const out = join(aside, 'counted.parquet')
+      const run = { sleep: async () => await Promise.resolve() }
+      const query = 'SELECT metric, asset, count(*) AS n, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL'
+      await stamp({ root: both, catalogue, query, out, variables: {} }, run, deps)
+      await compact(both, deps)
+      deps.clock.now += 30 * day
+      const build = async (ledger: Ledger): Promise<void> => void (await buildViews(ledger, { catalogue, deps }))
+      await vacuum({ root: both, keepSeconds: 0, really: true }, { ...deps, buildViews: build })
+      expect(readdirSync(join(both, 'points', 'recent'))).toHaveLength(3)
+      expect(await replay(both, out, run, deps.program)).toMatchObject({ same: true, notes: [] })
+    })
   })
 })
 
