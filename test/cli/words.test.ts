@@ -231,7 +231,7 @@ test('status, audit, vacuum and doctor say how the lake stands, line by line', a
       violations   0
       verified     nothing yet
       requests     2, 1 credits; last 24 h 2, 1 credits
-      rate         busiest minute 2 of 600 allowed
+      rate         busiest minute 1 of 600 allowed
       registry     no snapshot yet
       stored       12 points, 1 series, 1 file, SIZE`),
     )
