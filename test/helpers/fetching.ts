@@ -16,7 +16,7 @@ import { parseFault } from '../../src/sandbox/faults.ts'
 import { worldPoints } from '../../src/sandbox/world/points.ts'
 import { resolveSettings, type Settings } from '../../src/config/settings.ts'
 import type { Interval } from '../../src/time.ts'
-import { leaping } from './leaping.ts'
+import { askingBy, leaping } from './leaping.ts'
 import { mounts } from './mounts.ts'
 import { catalogue } from './sandbox-client.ts'
 import { meant } from './series-twin.ts'
@@ -140,17 +140,7 @@ export function settingsAt({ root, url }: Place, changes: Changes = {}): Setting
 
 /** The world of a job there, by the clock of the place. */
 export function depsAt({ now }: Place): IngestDeps {
-  const clock = leaping(now)
-  return {
-    ...clock,
-    wait: clock.sleep,
-    random: Math.random,
-    signal: new AbortController().signal,
-    holder: { pid: process.pid, host: 'test', command: 'pitlake fetch' },
-    program: 'pitlake test',
-    proxy: {},
-    onEvent: () => undefined,
-  }
+  return askingBy(leaping(now), 'pitlake fetch')
 }
 
 async function failedWindows(root: string): Promise<string[]> {

@@ -25,3 +25,17 @@ export function leaping(from: () => number = () => 0): Clock {
     },
   }
 }
+
+/** The world of a job of the tests that asks a provider, by such a clock. */
+export function askingBy(clock: Clock, command: string) {
+  return {
+    ...clock,
+    wait: clock.sleep,
+    random: Math.random,
+    signal: new AbortController().signal,
+    holder: { pid: process.pid, host: 'test', command },
+    program: 'pitlake test',
+    proxy: {},
+    onEvent: (): void => undefined,
+  }
+}

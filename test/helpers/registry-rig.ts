@@ -19,7 +19,7 @@ import { defaultLimits } from '../../src/sandbox/limits.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
-import { leaping } from './leaping.ts'
+import { askingBy, leaping } from './leaping.ts'
 import { catalogue } from './sandbox-client.ts'
 
 /** No written byte may hold it. */
@@ -115,7 +115,6 @@ function jobOf(root: string, url: string, clock: { now: number }, extra: Extra):
   const keys = { PITLAKE_REGISTRY_KEY: extra.key ?? registryKey, PITLAKE_METRICS_KEY: metricsKey }
   const env = { PITLAKE_REGISTRY_URL: url, ...keys, PITLAKE_DATA: root }
   const settings = resolveSettings({ flags: {}, env, cwd: root })
-  const time = leaping(() => clock.now)
   const input = {
     settings,
     catalogue,
@@ -126,14 +125,10 @@ function jobOf(root: string, url: string, clock: { now: number }, extra: Extra):
   return [
     input,
     {
-      ...time,
-      wait: time.sleep,
-      random: Math.random,
-      signal: new AbortController().signal,
-      holder: { pid: process.pid, host: 'test', command: 'pitlake registry' },
-      program: 'pitlake test',
-      proxy: {},
-      onEvent: () => undefined,
+      ...askingBy(
+        leaping(() => clock.now),
+        'pitlake registry',
+      ),
       ...extra.deps,
     },
   ]
