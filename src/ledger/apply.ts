@@ -3,6 +3,9 @@ import { dropArchived } from './archive.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import { type CoverageRow, type Entry, type RequestRow, type Stamp, type Verified, windowFields } from './entry.ts'
 import type { Sealed } from './journal.ts'
+import { applyLost } from './lost.ts'
+import { applyDigests } from './month-digests.ts'
+import { liveKey, liveRows, toldLive, withRows } from './live.ts'
 import { type Cell, type Index, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../time.ts'
@@ -15,6 +18,7 @@ export function applyEntry(index: Index, sealed: Sealed): void {
   applyUncovered(index, entry)
   applyCoverage(index, entry)
   applyObservations(index, entry)
+  applyLost(index, entry.version, (id) => named(index, entry, id), entry)
   for (const request of entry.requests) applyRequest(index, request)
   for (const verified of entry.verified) applyVerified(index, verified)
   for (const [key, value] of Object.entries(entry.state))
@@ -132,10 +136,13 @@ function applySeries(index: Index, entry: Entry): void {
   for (const p of entry.progress) {
     const known = progress.get(p.points, p.first_t, p.first_t, p.last_t, p.last_t, p.series)
     if (!known) throw unnamed(entry, p.series)
+    if (p.digests) applyDigests(index, Number(known['n']), p.digests)
   }
 }
 
 function applyFiles(index: Index, entry: Entry): void {
+  const gone = entry.files.remove.flatMap((path) => liveRows(index, path))
+  const kept = withRows(toldLive(index) ?? '0', gone, -1n)
   const remove = index.statement('UPDATE files SET removed_version = ? WHERE path = ? AND removed_version IS NULL')
   for (const path of entry.files.remove) remove.run(entry.version, path)
   const drop = index.statement('UPDATE files SET dropped_version = ? WHERE path = ? AND dropped_version IS NULL')
@@ -145,6 +152,11 @@ function applyFiles(index: Index, entry: Entry): void {
     const what = { path, label, tbl: table, metric, interval, rows, bytes, min_t, max_t, digest, sha256 }
     insert(index, 'INTO files', { ...what, meta: JSON.stringify(meta), added_version: entry.version })
   }
+  const come = new Set(entry.files.add.map(({ path }) => path))
+  const added = [...come].flatMap((path) =>
+    liveRows(index, path).filter((row) => row['added_version'] === entry.version),
+  )
+  setMeta(index, liveKey, withRows(kept, added))
 }
 
 /** Windows of which nothing is known any more, because what was said of them was wrong. */

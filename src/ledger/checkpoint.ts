@@ -8,6 +8,7 @@ import { atOneInstant, type Cell, type Index, type Row } from './row.ts'
 import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
 import { journalSchema, putItBack, refuseNewer } from './entry.ts'
 import { checkpointFile, inLake, places } from '../store/layout.ts'
+import { proveLive } from './live.ts'
 import { isFromNote } from './stamps.ts'
 
 /** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
@@ -29,6 +30,7 @@ export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<numb
 }
 
 async function foldNow(disk: Disk, index: Foldable): Promise<number> {
+  proveLive(index)
   const { lake, version } = index.head()
   const folder = inLake(index.root, places.journal)
   const temporary = inLake(index.root, `${places.journal}/.tmp-checkpoint-${version}`)

@@ -1,8 +1,8 @@
-import { eachChunk } from '../store/files.ts'
+import { eachChunk, linkAbove } from '../store/files.ts'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { LakeError } from '../errors.ts'
-import { type Disk, diskError, exists, realDisk, statOf } from '../store/disk.ts'
+import { codeOf, type Disk, diskError, exists, isReadable, realDisk, statOf } from '../store/disk.ts'
 import type { CommitDeps, Draft, StagedFile, Ticket, Version } from './draft.ts'
 import { type CoverageRow, encodeEntry, type Entry, type FileEntry } from './entry.ts'
 import type { Micros } from '../time.ts'
@@ -147,18 +147,39 @@ export async function sha256File(path: string): Promise<string> {
 /** A file of the lake as its bytes were committed. */
 export type CommittedBytes = Pick<FileEntry, 'path' | 'bytes' | 'sha256'>
 
+/** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
+export interface BytesProblem {
+  readonly kind: 'file_lost' | 'file_torn' | 'file_changed' | 'file_linked' | 'file_denied'
+  readonly path: string
+  readonly found: string
+}
+
 /** What is wrong with the bytes of a file, all of them read if `thorough`; undefined where they are as committed. */
 export async function bytesProblem(
   root: string,
   { path, bytes, sha256 }: CommittedBytes,
   thorough = true,
-): Promise<{ readonly kind: 'file_lost' | 'file_torn' | 'file_changed'; readonly found: string } | undefined> {
+): Promise<BytesProblem | undefined> {
   const full = inLake(root, path)
-  const size = (await statOf(full))?.size
-  if (size === undefined) return { kind: 'file_lost', found: 'it is not there' }
-  if (size !== bytes) return { kind: 'file_torn', found: `${size} bytes, expected ${bytes}` }
-  if (!thorough || (await sha256File(full)) === sha256) return undefined
-  return { kind: 'file_changed', found: 'its bytes do not match their checksum on record' }
+  const link = linkAbove(root, path)
+  if (link !== undefined) return { kind: 'file_linked', path: link, found: 'a link that leads out of the lake' }
+  try {
+    const size = (await statOf(full))?.size
+    if (size === undefined) return { kind: 'file_lost', path, found: 'it is not there' }
+    if (size !== bytes) return { kind: 'file_torn', path, found: `${size} bytes, expected ${bytes}` }
+    if (!thorough || (await sha256File(full)) === sha256) return undefined
+    return { kind: 'file_changed', path, found: 'its bytes do not match their checksum on record' }
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') throw error
+    return { kind: 'file_denied', path: deniedAt(root, path), found: 'permission denied' }
+  }
+}
+
+/** The first part of a file's path that this user has no right to. */
+function deniedAt(root: string, path: string): string {
+  const parts = path.split('/')
+  const above = parts.map((_, n) => parts.slice(0, n + 1).join('/'))
+  return above.find((part) => !isReadable(inLake(root, part))) ?? path
 }
 
 /** Once the entry is visible its files are the lake's, whatever failed afterwards. */

@@ -55,6 +55,8 @@ export const withoutPoints = { metric: null, interval: null, min_t: null, max_t:
 type Brought =
   | 'series'
   | 'progress'
+  | 'forgotten'
+  | 'regained'
   | 'uncovered'
   | 'coverage'
   | 'violations'

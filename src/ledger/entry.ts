@@ -1,12 +1,27 @@
 import { createHash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
-import { count, flag, interval, json, listOf, mapOf, maybe, oneOf, orNull, real, shape, text, whole } from './shape.ts'
+import {
+  count,
+  flag,
+  interval,
+  json,
+  listOf,
+  mapOf,
+  maybe,
+  monthSum,
+  oneOf,
+  orNull,
+  real,
+  shape,
+  text,
+  whole,
+} from './shape.ts'
 import type { Json, Shaped } from './shape.ts'
 
 export type { Json }
 
 /** The version of the journal's format that this program writes and the newest that it reads. */
-export const journalSchema = 2
+export const journalSchema = 3
 
 /** The schema that written footers name. */
 export const footerSchema = String(journalSchema)
@@ -52,8 +67,33 @@ export const seriesFields = {
   settled: interval,
 }
 
-/** Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. */
-export const progressFields = { series: text, points: whole, first_t: real, last_t: real }
+/**
+ * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. `digests`:
+ * what it adds to the count and the digest of each month, see `MonthDigest`. Left out by entries before schema 3.
+ */
+export const progressFields = {
+  series: text,
+  points: whole,
+  first_t: real,
+  last_t: real,
+  digests: maybe(mapOf(monthSum)),
+}
+
+/**
+ * Points of a month (`2024-06`) that went with a file, in the hull `[since, until)` of their windows: how many, and their
+ * digest; null where older programs brought some of the series, which told none.
+ */
+export const forgottenFields = {
+  series: text,
+  month: text,
+  since: whole,
+  until: whole,
+  points: orNull(whole),
+  digest: orNull(text),
+}
+
+/** How many of them came again; `proven`: as they were, by their digest; else they are known from this commit on. */
+export const regainedFields = { series: text, month: text, points: count, proven: flag }
 
 /** What is known about the half-open window (seconds) of a series; it replaces what was said about that window before. */
 export const windowFields = {
@@ -163,6 +203,9 @@ const entryFields = {
   files: shape({ add: listOf(shape(fileFields)), remove: listOf(text), drop: listOf(text) }),
   series: listOf(shape(seriesFields)),
   progress: listOf(shape(progressFields)),
+  /** Left out, as the next, by entries before schema 3 and where there are none. */
+  forgotten: maybe(listOf(shape(forgottenFields))),
+  regained: maybe(listOf(shape(regainedFields))),
   /** Whole windows of which nothing is known any more; before `coverage`. Left out where there are none. */
   uncovered: maybe(listOf(shape({ series: text, since: whole, until: whole }))),
   coverage: listOf(shape({ series: text, ...windowFields })),
@@ -187,6 +230,8 @@ export type Provider = Shaped<typeof providerFields>
 export type FileEntry = Shaped<typeof fileFields>
 export type SeriesRow = Shaped<typeof seriesFields>
 export type Progress = Shaped<typeof progressFields>
+export type Forgotten = Shaped<typeof forgottenFields>
+export type Regained = Shaped<typeof regainedFields>
 export type WindowAnswer = Shaped<typeof windowFields>
 export type CoverageRow = WindowAnswer & { readonly series: string }
 export type CoverageState = CoverageRow['state']

@@ -30,6 +30,24 @@ export function heldRuns(index: Index, most: number): HeldRun[] {
   return rows.all(most).map((row) => ({ ...runOf(row), ...costOf(row) }))
 }
 
+const publishedOf = rowOf({
+  destination: text,
+  at: real,
+  exit_code: orNull(whole),
+  missing: count,
+  changed: count,
+})
+
+/** The last publish to each destination. */
+export function lastPublished(index: Index): ReturnType<typeof publishedOf>[] {
+  const rows = index.statement(
+    `SELECT plan ->> '$.destination' AS destination, coalesce(ended_at, started_at) AS at, exit_code,
+       coalesce(actual ->> '$.missing', 0) AS missing, coalesce(actual ->> '$.changed', 0) AS changed, max(started_at)
+     FROM runs WHERE job = 'publish' AND plan ->> '$.destination' IS NOT NULL GROUP BY 1 ORDER BY 1`,
+  )
+  return rows.all().map(publishedOf)
+}
+
 const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: real, busiest_minute: count })
 
 /** What all requests cost together. */

@@ -1,12 +1,13 @@
 import { exitCode, type LakeError } from '../errors.ts'
 import { diskError } from '../store/disk.ts'
+import { instantName } from '../store/layout.ts'
 import { lockJob } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { type CommitDeps, noteRunFacts } from './commit.ts'
 import type { Json } from './entry.ts'
 import { Ledger } from './ledger.ts'
+import { proveLive } from './live.ts'
 import { sweep } from './sweep.ts'
-import type { Micros } from '../time.ts'
 
 /** How the lake stands when a run has made its last commit. */
 export interface RunEnd {
@@ -65,6 +66,7 @@ export async function withLake<T>(job: Job, deps: JobDeps, work: (run: Run) => P
   await refuseMirror(root)
   await using _ = lock === undefined ? null : await lockJob(root, lock, { ...deps.holder, since: deps.nowMicros() })
   using ledger = await Ledger.open(root)
+  proveLive(ledger)
   await sweep(ledger, deps)
   const { version } = ledger.head()
   const { id, requests, value } = await carriedOut(job, ledger, deps, work)
@@ -109,9 +111,4 @@ async function carriedOut<T>(
 /** The id of a run: when it began, by which process, and for which job where it is not a fetch, whose requests are many. */
 export function runName(deps: Pick<CommitDeps, 'nowMicros' | 'holder'>, job: string): string {
   return [instantName(deps.nowMicros()), deps.holder.pid, ...(job === 'fetch' ? [] : job.split(' '))].join('-')
-}
-
-/** An instant as a part of a name: `20240301t000000000z`. */
-export function instantName(at: Micros): string {
-  return new Date(at / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
 }

@@ -18,6 +18,7 @@ import { isWritable, realDisk } from '../store/disk.ts'
 import { decodeEntry, type Provider, providerFields } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
+import { tellLive } from './live.ts'
 import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
 import { type Check, real, shape, text, whole } from './shape.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
@@ -26,7 +27,7 @@ import { damaged, explain } from '../store/sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/ledger/sql: an index of another shape is made anew from the journal. */
-const indexSchema = 5
+const indexSchema = 7
 const tables = new URL('sql/', import.meta.url)
 
 /** The newest version that the index holds. */
@@ -331,7 +332,10 @@ export class Ledger implements Index {
     const usable = checkpoints.filter((held) => held > version && held <= until).toReversed()
     for (const held of usable) {
       try {
-        return await readCheckpoint(this.root, held, this, () => setMeta(this, 'schema', indexSchema))
+        return await readCheckpoint(this.root, held, this, () => {
+          setMeta(this, 'schema', indexSchema)
+          tellLive(this)
+        })
       } catch (error) {
         if (folded && held === usable.at(-1)) throw error
       }

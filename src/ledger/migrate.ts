@@ -33,6 +33,7 @@ export const migrations: readonly Migration[] = [
     about:
       'a marker; stamps as notes; accepted violations; the clock of each answer; entries are checked, and one may name the entry that it replaces; types of values; recent files',
   },
+  { to: 3, about: 'digests of the points of each series and month; what was lost and came again' },
 ]
 
 /** The draft of the version that brings a lake of an older schema forward; undefined where there is nothing to do. */

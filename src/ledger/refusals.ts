@@ -39,9 +39,17 @@ export function alarmReason(since: Instant, words: string): string {
   return `refused since ${formatInstant(since)}: ${words}`
 }
 
+/** How the reason of a window begins whose series is no longer waited for. */
+export const withdrawnBegin = 'withdrawn, '
+
 /** The reason of a window of a series that is no longer waited for. */
 export function withdrawnReason(since: Instant, words: string): string {
-  return `withdrawn, refused since ${formatInstant(since)}: ${words}`
+  return `${withdrawnBegin}${alarmReason(since, words)}`
+}
+
+/** The reason as it was while the series was still waited for. */
+export function standingWords(reason: string): string {
+  return reason.startsWith(withdrawnBegin) ? reason.slice(withdrawnBegin.length) : reason
 }
 
 /** Reads the refusal out of a reason; null where it tells of none. */

@@ -37,6 +37,10 @@ export const real: Check<number> = (value) =>
 export const json: Check<Json> = nested((value) => (value === undefined ? 'nothing' : undefined))
 export const flag: Check<boolean> = (value) => (typeof value === 'boolean' ? undefined : 'neither true nor false')
 
+/** A count and a digest: `-3 0123456789abcdef`. */
+export const monthSum: Check<string> = (value) =>
+  typeof value === 'string' && /^-?\d{1,15} [0-9a-f]{16}$/.test(value) ? undefined : 'no count and digest'
+
 /** Null where nothing is known. */
 export function orNull<T>(check: Check<T>): Check<T | null> {
   const own = (value: unknown): string | undefined => (value === null ? undefined : check(value))

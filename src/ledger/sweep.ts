@@ -1,22 +1,25 @@
 import { isFolder, isThere } from '../store/files.ts'
 import { ownData } from '../store/begin.ts'
+import { posix } from 'node:path'
 import type { CommitDeps } from './commit.ts'
-import { diskError, entriesIn, realDisk } from '../store/disk.ts'
-import { filesOnDisk } from './held.ts'
+import { type Disk, diskError, entriesIn, realDisk } from '../store/disk.ts'
+import { filesOnDisk, isOnDisk } from './held.ts'
 import {
   dataVersion,
   decodeSegment,
   holderFile,
   inLake,
+  instantName,
   isRunName,
   lockFile,
   places,
   spoolFolder,
 } from '../store/layout.ts'
-import type { Ledger } from './ledger.ts'
+import { Ledger } from './ledger.ts'
 import { isFree, lockCommit, tryLock } from '../store/lock.ts'
 import { markerOf, readMarker } from '../store/marker.ts'
 import { closePrivate, makeLakeFolder } from '../store/private.ts'
+import type { Micros } from '../time.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
 export interface Spool extends AsyncDisposable {
@@ -73,7 +76,7 @@ export async function findOrphans(ledger: Ledger): Promise<string[]> {
   const { lake, version } = ledger.head()
   const orphans: string[] = []
   if (version === 0 ? (await readMarker(root)) !== null : (await markerOf(root, lake)) !== 'other') {
-    for await (const path of unnamed(ledger)) if ((dataVersion(path) ?? 0) <= version + 1) orphans.push(path)
+    for (const path of await unknownToJournal(ledger)) if ((dataVersion(path) ?? 0) <= version + 1) orphans.push(path)
     for (const name of await realNames(root, places.journal, 'file'))
       if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)
   }
@@ -86,7 +89,19 @@ export async function findOrphans(ledger: Ledger): Promise<string[]> {
   return orphans
 }
 
-/** Data files of the program's own names that no entry names, whoever's they are. */
+/**
+ * The same by the word of the journal: an index may have lost a row, and then the file would go for it. Where the journal
+ * cannot be followed nothing is known to be unnamed.
+ */
+async function unknownToJournal(ledger: Ledger): Promise<string[]> {
+  const unlisted: string[] = []
+  for await (const path of unnamed(ledger)) unlisted.push(path)
+  if (unlisted.length === 0) return []
+  using journal = await Ledger.inMemory(ledger.root).catch(() => undefined)
+  return journal === undefined ? [] : unlisted.filter((path) => !isOnDisk(journal, path))
+}
+
+/** Data files of the program's own names that the index does not list, whoever's they are. */
 export async function* unnamed(ledger: Ledger): AsyncGenerator<string> {
   const named = new Set(filesOnDisk(ledger).map((file) => file.path))
   for await (const path of ownData(ledger.root)) if (!named.has(path)) yield path
@@ -109,7 +124,27 @@ function decoded(name: string): string {
   }
 }
 
-/** Removes what crashed runs left behind, and gives its paths; called when a writing command starts. */
+/** So long what was swept away can be put back, and how its folders are named: by the instant. */
+const sweptStay: Micros = 7 * 86_400_000_000
+
+/** Moves a file where it is in nobody's way, under the instant at which it went. */
+async function setAside(disk: Disk, root: string, path: string, now: Micros): Promise<void> {
+  const to = `${places.swept}/${instantName(now)}/${path}`
+  await makeLakeFolder(disk, root, posix.dirname(to))
+  await disk.move(inLake(root, path), inLake(root, to))
+}
+
+/** Takes away for good what was swept a week ago. */
+async function dropSwept(disk: Disk, root: string, now: Micros): Promise<void> {
+  const last = instantName(now - sweptStay)
+  for (const name of await realNames(root, places.swept, 'folder'))
+    if (/^\d{8}t\d{9}z$/.test(name) && name < last) await disk.remove(inLake(root, `${places.swept}/${name}`))
+}
+
+/**
+ * Takes away what crashed runs left behind, and gives its paths; called when a writing command starts. Data files stay
+ * for a week in a folder of their own.
+ */
 export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<readonly string[]> {
   const disk = deps.disk ?? realDisk
   const { root } = ledger
@@ -118,8 +153,11 @@ export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<readonly 
     await closePrivate(root)
     await ledger.catchUp()
     const paths = await findOrphans(ledger)
+    const now = deps.nowMicros()
+    await dropSwept(disk, root, now)
     for (const path of paths) {
-      await disk.remove(inLake(root, path))
+      if (dataVersion(path) !== undefined) await setAside(disk, root, path, now)
+      else await disk.remove(inLake(root, path))
       if (!path.startsWith(`${places.spool}/`)) continue
       const name = spoolLock(decodeSegment(path.slice(places.spool.length + 1)))
       for (const left of [lockFile(name), holderFile(name)]) await disk.remove(inLake(root, left))

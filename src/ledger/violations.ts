@@ -3,10 +3,13 @@ import { globTest } from '../catalog/globs.ts'
 import { usage } from '../errors.ts'
 import { commit, type RewriteDeps } from './commit.ts'
 import { type Accepted, type CoverageRow, sha256, violationId } from './entry.ts'
-import type { Micros } from '../time.ts'
+import type { Instant, Micros } from '../time.ts'
 import { heldCoverage, heldViolations } from './held.ts'
 import type { Ledger } from './ledger.ts'
 import { providerOf } from './provider.ts'
+import { isOfHeld, readRefusal, standingWords, withdrawnBegin } from './refusals.ts'
+import { rowOf } from './row.ts'
+import { orNull, real, text } from './shape.ts'
 
 /** Something upstream that a person has to look at: a value that differs, or a series with points that is refused. */
 export interface Listed {
@@ -47,25 +50,39 @@ function tests(globs: readonly string[] | null): (text: string) => boolean {
   return (text) => all.some((test) => test(text))
 }
 
-interface Refused {
+/** One refusal of a series that has points, with the windows that it is about. */
+export interface Refused {
   readonly listed: Listed
   readonly rows: readonly CoverageRow[]
+  /** Since when it is refused, and the provider's words. */
+  readonly since: Instant
+  readonly words: string
+  readonly withdrawn: boolean
 }
 
-/** Series that have points and are refused now; all windows of one refusal are one thing to look at. */
-function refusals(ledger: Ledger): Refused[] {
+/**
+ * Series that have points and are refused, or were for so long that nobody waits for them any more; all windows of one
+ * refusal are one thing to look at, under one id in both.
+ */
+export function refusals(ledger: Ledger): Refused[] {
+  const noted = ledger.statement('SELECT at AS accepted_at, why FROM accepted WHERE id = ?')
   return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
     const refused = rows.filter(
-      ({ state, reason }) => state === 'failed' && (reason ?? '').startsWith('refused since '),
+      ({ state, reason }) => (state === 'failed' || state === 'unsupported') && isOfHeld(reason),
     )
-    return [...Map.groupBy(refused, ({ reason }) => reason ?? '')].map(([offered, own]): Refused => {
+    return [...Map.groupBy(refused, ({ reason }) => standingWords(reason ?? ''))].map(([offered, own]): Refused => {
       const t = Math.min(...own.map(({ since }) => since))
       const id = sha256(JSON.stringify([series, 'refused', offered])).slice(0, 12)
-      const listed = { id, series, t, kind: 'refused', stored: null, offered, accepted_at: null, why: null }
-      return { listed, rows: own }
+      const { accepted_at, why } = notedOf(noted.get(id) ?? { accepted_at: null, why: null })
+      const { since, words } = readRefusal(offered) ?? { since: null, words: offered }
+      const withdrawn = own.every(({ state }) => state === 'unsupported')
+      const listed = { id, series, t, kind: 'refused', stored: null, offered, accepted_at, why }
+      return { listed, rows: own, since: since ?? t, words, withdrawn }
     })
   })
 }
+
+const notedOf = rowOf({ accepted_at: orNull(real), why: orNull(text) })
 
 /** What else a person may take note of: where the state keeps that, and since when somebody has; null: nobody yet. */
 export interface Elsewhere {
@@ -118,8 +135,8 @@ export async function acceptViolations(
         provider: providerOf(ledger),
         accepted: notes,
         state: Object.fromEntries(states.map((key) => [key, { why }])),
-        coverage: withdrawn.flatMap(({ rows }) =>
-          rows.map((row): CoverageRow => ({ ...row, state: 'unsupported', reason: `withdrawn, ${row.reason}` })),
+        coverage: withdrawn.flatMap(({ listed: { offered }, rows }) =>
+          rows.map((row): CoverageRow => ({ ...row, state: 'unsupported', reason: `${withdrawnBegin}${offered}` })),
         ),
       }
     },

@@ -15,6 +15,7 @@ import {
   type Json,
   type Progress,
   type Provider,
+  type Regained,
   type RequestRow,
   type SeriesRow,
   type Verified,
@@ -22,6 +23,10 @@ import {
 } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, sortViolations } from '../ledger/held.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
+import { heldLost } from '../ledger/lost.ts'
+import { asDigests } from '../ledger/month-digests.ts'
+import { monthsIn, seriesKey } from '../points/month-sums.ts'
+import { identityOf } from '../points/order.ts'
 import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
 import { weekdayOf } from '../points/spacing.ts'
 import { freshValueTypes } from '../points/value-types.ts'
@@ -45,7 +50,7 @@ interface BatchContext extends OpenRun {
 
 /** Converts every body of the batch and commits all of it as one version. */
 export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
-  const made: Made = { files: [], bodies: [], violations: [], findings: [] }
+  const made: Made = { files: [], bodies: [], violations: [], findings: [], regained: [] }
   let coverage: readonly CoverageRow[] = []
   let again: Ask[] = []
   let verified: readonly Verified[] = []
@@ -74,7 +79,8 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         providerMoved: input.providerMoved,
         add: made.files,
         series: seriesRows(batch, made.bodies, shown),
-        progress: progressOf(made.bodies),
+        progress: await progressOf(context, batch, made),
+        regained: made.regained,
         coverage,
         violations: made.violations,
         findings: made.findings,
@@ -87,6 +93,10 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
     context.deps,
   )
   const unused = unusedOf(answers, made.bodies)
+  for (const [series, bodies] of Map.groupBy(made.bodies, (body) => body.series)) {
+    const points = bodies.reduce((sum, { beyond }) => sum + beyond, 0)
+    if (points > 0) context.tell({ kind: 'beyond', series, points })
+  }
   const { open, accepted } = sortViolations(context.ledger, made.violations)
   return { version, coverage, violations: open, accepted, verified, unused, asked: answers.filter(isBrought), again }
 }
@@ -96,6 +106,7 @@ interface Made {
   readonly bodies: BodyResult[]
   readonly violations: Violation[]
   readonly findings: Finding[]
+  readonly regained: Regained[]
 }
 
 /** What is held of the series that the answers are about; a few of maybe very many. */
@@ -142,6 +153,7 @@ async function convertAll(
   made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
   made.violations.push(...result.violations)
   made.findings.push(...result.findings)
+  made.regained.push(...result.regained)
   for (const [p, { metric, interval }] of parts.entries()) {
     const file = result.files[p]
     if (file)
@@ -169,21 +181,37 @@ function ownName(p: number): string {
 
 /** The partitions that the answers are about. */
 function partsOf(
-  { ledger, connection, provider }: BatchContext,
+  { ledger, connection, provider, input }: BatchContext,
   answers: readonly (readonly Brought[])[],
   held: ReadonlyMap<string, Partition<HeldFile>>,
 ): ConvertPart[] {
   const ids = answers.flat().map(({ ask }) => ask.series.id)
   const coverage = heldCoverage(ledger, ids)
+  const names = input.settings.metrics.paths
+  const lost = heldLost(ledger, ids)
   return answers.flatMap((part, p): ConvertPart[] => {
     const [first] = part
     if (!first) return []
     const { interval, endpoint } = first.ask
     const { path: metric, overlap } = endpoint
-    const bodies = part.map((one) => bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic))
+    const bodies = part.map((one) => ({
+      ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
+      lost: lost.get(one.ask.series.id),
+    }))
     const files = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
     const out = connection.spool.file(ownName(p))
-    return [{ metric, interval, rules: endpoint.rules[interval], overlap, bodies, existing: files, out }]
+    return [
+      {
+        metric,
+        wireName: names[metric],
+        interval,
+        rules: endpoint.rules[interval],
+        overlap,
+        bodies,
+        existing: files,
+        out,
+      },
+    ]
   })
 }
 
@@ -295,12 +323,24 @@ function seriesRows(
   return [...rows.values()]
 }
 
-function progressOf(bodies: readonly BodyResult[]): Progress[] {
-  return bodies.flatMap(({ series, added, addedFirst, addedLast }) =>
-    added === 0 || addedFirst === null || addedLast === null
-      ? []
-      : [{ series, points: added, first_t: addedFirst, last_t: addedLast }],
+/** What the batch brought to each series, and what of each month. */
+async function progressOf(
+  { engine, ledger }: BatchContext,
+  batch: readonly Answered[],
+  { bodies, files }: Made,
+): Promise<Progress[]> {
+  const named = new Map(
+    batch.map(({ ask }) => [seriesKey(ask.series.metric, ask.interval, identityOf(ask.series)), ask.series.id]),
   )
+  const months = await monthsIn(await engine(), ledger.root, files, (key) => named.get(key))
+  const brought = Map.groupBy(bodies, ({ series }) => series)
+  return [...brought].flatMap(([series, own]): Progress[] => {
+    const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
+    const points = own.reduce((sum, { added }) => sum + added, 0)
+    if (points === 0 || ts.length === 0) return []
+    const digests = asDigests(months.get(series) ?? new Map<string, never>())
+    return [{ series, points, first_t: Math.min(...ts), last_t: Math.max(...ts), ...digests }]
+  })
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {

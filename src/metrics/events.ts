@@ -28,6 +28,8 @@ export type IngestEvent =
   | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }
   /** Metadata were asked for: of how many paths, and how many of them have any. */
   | { readonly kind: 'metadata'; readonly asked: number; readonly read: number }
+  /** New points of a series hold integers that a double does not: their text is in `extra`. */
+  | { readonly kind: 'beyond'; readonly series: string; readonly points: number }
 
 /** How an event of a run stands in its log; null where the connection notes it, or only a detailed log holds it. */
 export function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
@@ -50,6 +52,8 @@ export function logged(event: IngestEvent, detailed: boolean): readonly [name: s
       return ['listing', { assets: event.assets, fresh: event.fresh, outcome: event.outcome }]
     case 'metadata':
       return ['metadata', { asked: event.asked, read: event.read }]
+    case 'beyond':
+      return ['beyond a double', { series: event.series, points: event.points }]
     default:
       return event satisfies never
   }

@@ -1,4 +1,5 @@
 import { fileOf } from './conversion.ts'
+import { beyondDouble } from './shape.ts'
 import { statement } from './sql.ts'
 import { bodySql, forget, gridOf, type Loading, statsOf } from './stage.ts'
 import { quoteList } from '../store/engine.ts'
@@ -10,7 +11,7 @@ export async function loadByValue(loading: Loading, bodies: readonly number[]): 
   await engine.run(statement('by_value_raw'))
   await fillTable(loading, bodies)
   await engine.run(statement('shapes'))
-  await engine.run(statement('by_value', gridOf(circumstances)))
+  await engine.run(statement('by_value', { ...gridOf(circumstances), beyond_double: String(beyondDouble) }))
   for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
     poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
   await forget(

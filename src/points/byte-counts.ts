@@ -8,6 +8,8 @@ export interface ByteCounts {
   readonly literals: boolean
   /** Whether a minus sign occurs. */
   readonly minus: boolean
+  /** Whether a form feed or a vertical tab occurs: white space for DuckDB, not for JSON. */
+  readonly strangeSpace: boolean
 }
 
 const quoteByte = 0x22
@@ -23,6 +25,7 @@ export async function countBytes(file: string, begins: (start: string) => boolea
   let commas = 0
   let literals = false
   let minus = false
+  let strangeSpace = false
   let fits = false
   await eachChunk(file, (chunk, offset) => {
     fits ||= offset === 0 && begins(chunk.toString('latin1', 0, sniffed))
@@ -31,9 +34,10 @@ export async function countBytes(file: string, begins: (start: string) => boolea
     commas += occurrences(chunk, commaByte)
     literals ||= chunk.includes(0x72) || chunk.includes(0x66)
     minus ||= chunk.includes(0x2d)
+    strangeSpace ||= chunk.includes(0x0b) || chunk.includes(0x0c)
     return true
   })
-  return fits ? { quotes, commas, literals, minus } : null
+  return fits ? { quotes, commas, literals, minus, strangeSpace } : null
 }
 
 /** So many bytes of a body's beginning show what its points look like. */
@@ -58,7 +62,14 @@ export async function agrees(
   file: string,
 ): Promise<boolean> {
   const keys = rows + numbers + told
-  if (numbers !== rows || counted.literals || counted.quotes !== 2 * keys || counted.commas !== keys - 1) return false
+  if (
+    counted.strangeSpace ||
+    numbers !== rows ||
+    counted.literals ||
+    counted.quotes !== 2 * keys ||
+    counted.commas !== keys - 1
+  )
+    return false
   return zeros === 0 || !counted.minus || !(await hasNegativeZero(file))
 }
 

@@ -2,8 +2,10 @@ import { parquet } from '../store/parquet.ts'
 import { backfillAfter } from '../catalog/availability.ts'
 import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
+import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
 import type { Existing, PartJob, Tally } from './conversion.ts'
+import { regain, tellLost } from './regain.ts'
 import type { Loaded } from './stage.ts'
 import { identityOf, type Ordered } from './order.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
@@ -29,11 +31,13 @@ export interface Comparison {
   readonly minusZero: boolean
   readonly tallies: ReadonlyMap<number, Tally>
   readonly contradictions: readonly Contradiction[]
+  /** What came again of months that had lost points with a file. */
+  readonly regained: readonly Regained[]
 }
 
 /** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
 const bodyColumns =
-  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT'
+  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR'
 /** Their series, to find points in the files that are there: dimensions match exactly, NULL only with NULL. */
 const seriesColumns =
   'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
@@ -59,10 +63,18 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
   const held = heldSql(good, loaded)
   await session.run(held)
+  const lost = good.some(({ body }) => body.lost)
+  if (lost) await tellLost(session, good)
   const rowSql = { close: endSql('t', '"interval"'), instant: rowInstantSql('t', 'close') }
-  await session.run(statement('offered', { ...rowSql, distinct: doubled ? 'DISTINCT ON (body, t)' : '' }))
+  await session.run(
+    statement('offered', {
+      ...rowSql,
+      staged: lost ? 'restored' : 'staged',
+      distinct: doubled ? 'DISTINCT ON (body, t)' : '',
+    }),
+  )
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
-  const alone = held === nothingHeld && !shared
+  const alone = held === nothingHeld && !shared && !lost
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
     statement('fresh', {
@@ -75,16 +87,19 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const uncompared = alone || good.every(({ part }) => part.overlap === 'off')
   const contradictions = uncompared ? [] : await contradict(session)
   const priors = good.flatMap((one) => priorRows(one, good))
-  if (priors.length > 0) {
-    await session.run(`CREATE TEMP TABLE prior AS ${rowsSql(priorColumns, priors)}`)
+  const late = priors.length > 0 || lost
+  if (late) {
+    await session.run(`CREATE TEMP TABLE prior (${priorColumns})`)
+    if (priors.length > 0) await session.run(`INSERT INTO prior ${rowsSql(priorColumns, priors)}`)
     await session.run(statement('late'))
   }
+  const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n) : []
   const tallies = new Map<number, Tally>()
   for (const row of await numbered<TallyRow>(session, statement('tallies'))) {
     const { body, added_first: addedFirst, added_last: addedLast, ...rest } = row
     tallies.set(body, { ...rest, addedFirst, addedLast })
   }
-  return { late: priors.length > 0, minusZero: minusZero(loaded), tallies, contradictions }
+  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, regained }
 }
 
 function minusZero(loaded: Loaded): boolean {
@@ -97,7 +112,8 @@ function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
   const compared = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
   const { since, until, askedAt, horizon } = body
-  const own = { interval: part.interval, backfill: backfillAfter(part.interval) }
+  const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
+  const own = { interval: part.interval, backfill: backfillAfter(part.interval), ...named }
   return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, compared, ...own }
 }
 

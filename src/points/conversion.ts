@@ -2,7 +2,8 @@ import type { Rule } from '../catalog/availability.ts'
 import type { Series } from '../catalog/series.ts'
 import type { Instant, Interval, Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
-import type { Finding, Violation } from '../ledger/entry.ts'
+import type { Finding, Regained, Violation } from '../ledger/entry.ts'
+import type { Lost } from '../ledger/lost.ts'
 import type { Share } from './files.ts'
 
 /** One successful answer: a spool file and what was asked. */
@@ -20,6 +21,8 @@ export interface Body {
   readonly horizon: Instant
   /** Earlier successful answers of this series. */
   readonly prior: readonly { readonly since: Instant; readonly until: Instant; readonly askedAt: Instant }[]
+  /** What its series lost with files. */
+  readonly lost?: Lost | undefined
 }
 
 /** A file that is there, with the first and last `t` inside. */
@@ -32,6 +35,8 @@ export interface Existing {
 /** What a batch brings to one partition, and by what it is judged. */
 export interface ConvertPart {
   readonly metric: string
+  /** What the provider calls it, where that is something else. */
+  readonly wireName?: string | undefined
   readonly interval: Interval
   readonly rules: readonly Rule[]
   /** `fixed_range` compares only with answers to the very same range, `off` never. */
@@ -87,10 +92,20 @@ export interface Tally {
   readonly added: number
   readonly addedFirst: Instant | null
   readonly addedLast: Instant | null
+  /** New points whose integer a double does not hold: its text is in `extra`. */
+  readonly beyond: number
 }
 
 /** What a body brought that brought nothing. */
-export const emptyTally: Tally = { kept: 0, first: null, last: null, added: 0, addedFirst: null, addedLast: null }
+export const emptyTally: Tally = {
+  kept: 0,
+  first: null,
+  last: null,
+  added: 0,
+  addedFirst: null,
+  addedLast: null,
+  beyond: 0,
+}
 
 /** What became of one body. */
 export interface BodyResult extends Omit<Tally, 'kept'> {
@@ -136,6 +151,7 @@ export interface ConvertResult {
   readonly bodies: readonly BodyResult[]
   readonly violations: readonly Violation[]
   readonly findings: readonly Finding[]
+  readonly regained: readonly Regained[]
 }
 
 /** The file of a body by its place: what has none is no body. */

@@ -71,8 +71,8 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
       files[p] = staged.files.get(i) ?? null
       bodies[p] = staged.bodies.filter(({ part }) => part === i).map(({ result }) => result)
     }
-    const { recent, violations, findings } = staged
-    return { files, recent, bodies: bodies.flat(), violations, findings }
+    const { recent, violations, findings, regained } = staged
+    return { files, recent, bodies: bodies.flat(), violations, findings, regained }
   } catch (error) {
     for (const { out } of [...job.parts, job.recent]) await realDisk.remove(out)
     throw error
@@ -89,12 +89,19 @@ async function isLong({ bodies }: ConvertPart, longBytes: number): Promise<boole
 async function convertStaged(session: Engine, job: ConvertJob, parts: readonly PartJob[], lexed: Map<string, Lexed>) {
   const ordered = order(parts)
   if (ordered.length === 0)
-    return { files: new Map<number, WrittenFile>(), recent: null, bodies: [], violations: [], findings: [] }
+    return {
+      files: new Map<number, WrittenFile>(),
+      recent: null,
+      bodies: [],
+      violations: [],
+      findings: [],
+      regained: [],
+    }
   await tellAsked(session, ordered)
   const spooled = ordered.map(({ body }) => body.file)
   const what = { circumstances: job, files: spooled, temporary: job.recent.out, lexed }
   const { staged, poison } = await load(session, what)
-  const { tallies, contradictions, late, minusZero } = await compare(session, ordered, { staged, poison })
+  const { tallies, contradictions, late, minusZero, regained } = await compare(session, ordered, { staged, poison })
   const told = [...staged.values()].some((body) => body.told > 0)
   const findings = told ? await findClocks(session, ordered) : []
   const written = await writeFresh(session, job, ordered, { tallies, late, minusZero })
@@ -102,7 +109,8 @@ async function convertStaged(session: Engine, job: ConvertJob, parts: readonly P
   const holes = await findHoles(session, { ordered, poison, tallies, source })
   const points = new Map([...staged].map(([i, body]) => [i, body.points]))
   const bodies = bodyResults(ordered, { poison, points, tallies, holes })
-  return { ...written, bodies, violations: contradictions.map((found) => violation(found, ordered)), findings }
+  const violations = contradictions.map((found) => violation(found, ordered))
+  return { ...written, bodies, violations, findings, regained }
 }
 
 /** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */

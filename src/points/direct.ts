@@ -75,13 +75,14 @@ function outOf(job: PartJob): string {
 const none: Brought = { file: null, parts: new Map() }
 
 function isEmptyArray(text: string): boolean {
-  return text.length < sniffed && /^\s*\[\s*\]\s*$/.test(text)
+  return text.length < sniffed && /^[ \t\r\n]*\[[ \t\r\n]*\][ \t\r\n]*$/.test(text)
 }
 
 /** Whether the windows of each series are apart from one another and from those of earlier answers. */
 function areApart(job: PartJob, ordered: readonly Ordered[]): boolean {
   if (job.rules.filter((rule) => rule.basis === 'stated').length > 1) return false
   return ordered.every(({ body, rank }, i) => {
+    if (body.lost) return false
     const [since, until] = [body.since ?? -Infinity, body.until ?? Infinity]
     const before = ordered[i - 1]
     if (before?.rank === rank && (before.body.until ?? Infinity) > since) return false
@@ -215,7 +216,7 @@ async function isInOrder(
 }
 
 function tallyOf({ rows, first, last }: Part): Tally {
-  return { kept: rows, first, last, added: rows, addedFirst: first, addedLast: last }
+  return { kept: rows, first, last, added: rows, addedFirst: first, addedLast: last, beyond: 0 }
 }
 
 function placedSql(job: PartJob, bodies: readonly number[], parts: ReadonlyMap<number, Part>): string {

@@ -1,4 +1,5 @@
 import { eachChunk } from '../store/files.ts'
+import { NestedKeys } from './nested-keys.ts'
 
 /** What a strict reading of a body's tokens found. */
 export interface Lexed {
@@ -44,8 +45,8 @@ const longestKey = 12
 const next = { start: 0, value: 1, valueOrEnd: 2, key: 3, keyOrEnd: 4, colon: 5, more: 6, done: 7 } as const
 
 /**
- * Reads a body byte by byte for what lenient parsers let pass: NaN and Infinity, numbers beyond a double, trailing
- * commas, nesting deeper than 64, a byte order mark, bytes that are not UTF-8. Numbers and escapes in detail are left
+ * Reads a body byte by byte for what lenient parsers let pass: NaN and Infinity, numbers beyond a double, a key twice in
+ * a nested object, trailing commas, nesting deeper than 64, a byte order mark, bytes that are not UTF-8. Numbers and escapes in detail are left
  * to DuckDB, which is strict about them.
  */
 export async function lexBody(file: string): Promise<Lexed> {
@@ -98,7 +99,8 @@ class Lexer implements Lexed {
     other: { count: 0, kinds: 0 },
   }
   key: { count: number; kinds: number } = this.keys.other
-  /** Where in the chunk the key of an element began; -1 outside of one. */
+  readonly nested = new NestedKeys()
+  /** Where in the chunk a key began; -1 outside of one. */
   keyStart = -1
   /** The beginning of a key that the end of a chunk cut. */
   keyHead = ''
@@ -119,7 +121,7 @@ class Lexer implements Lexed {
     while (i < size && this.problem === null) {
       if (this.inString) {
         i = this.string(chunk, i, offset)
-        if (this.keyStart >= 0 && !this.inString) this.named(chunk, i - 1)
+        if (this.keyStart >= 0 && !this.inString) this.named(chunk, i - 1, offset)
         continue
       }
       const byte = chunk[i] as number
@@ -199,7 +201,7 @@ class Lexer implements Lexed {
     else if (kind === kinds.quote) {
       if (state === next.key || state === next.keyOrEnd) {
         this.state = next.colon
-        if (this.depth === 2) this.keyStart = index + 1
+        this.keyStart = index + 1
       } else if (!this.value(at, 'a text', kindBits.text)) return
       this.inString = true
     } else if (kind === kinds.comma && state === next.more) {
@@ -218,6 +220,7 @@ class Lexer implements Lexed {
     if (this.state !== next.start && !this.value(at, array ? 'an array' : null, kindBits.nested)) return
     this.depth++
     this.arrays[this.depth] = array ? 1 : 0
+    if (!array && this.depth > 2) this.nested.begin(this.depth)
     this.state = array ? next.valueOrEnd : next.keyOrEnd
   }
 
@@ -234,15 +237,23 @@ class Lexer implements Lexed {
 
   /** Keeps the beginning of a key that goes on in the next chunk. */
   cutKey(chunk: Buffer): void {
-    this.keyHead = (this.keyHead + chunk.toString('latin1', this.keyStart, this.keyStart + longestKey)).slice(
-      0,
-      longestKey,
-    )
+    if (this.depth > 2) this.nested.cut(chunk, this.keyStart)
+    else
+      this.keyHead = (this.keyHead + chunk.toString('latin1', this.keyStart, this.keyStart + longestKey)).slice(
+        0,
+        longestKey,
+      )
     this.keyStart = 0
   }
 
-  /** Takes note of the name of the key that ends here. */
-  named(chunk: Buffer, end: number): void {
+  /** Takes note of the name of the key that ends here; a nested one may stand once in its object. */
+  named(chunk: Buffer, end: number, offset: number): void {
+    if (this.depth > 2) {
+      const twice = this.nested.repeated(this.depth, chunk, this.keyStart, end)
+      if (twice !== null) this.problem = `the key "${twice.slice(0, 40)}" twice in one object at byte ${offset + end}`
+      this.keyStart = -1
+      return
+    }
     const length = end - this.keyStart
     const first = chunk[this.keyStart]
     this.key = this.keys.other

@@ -10,8 +10,11 @@ export interface Shape {
   readonly computed: string
 }
 
+/** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
+export const beyondDouble = 2 ** 53
+
 /** A zero with a minus sign is left to the careful way: a Parquet dictionary would take it for the other zero. */
-const soundNumber = `CASE WHEN v IS NULL OR (isfinite(v) AND NOT (v = 0 AND signbit(v))) THEN v ELSE error('v') END`
+const soundNumber = `CASE WHEN v IS NULL OR (abs(v) < ${beyondDouble} AND NOT (v = 0 AND signbit(v))) THEN v ELSE error('v') END`
 const soundInstant = `CASE WHEN computed_at IS NULL OR (computed_at >= 0 AND computed_at < 1e11)
   THEN TRY_CAST(round(computed_at * 1e6) AS BIGINT) ELSE error('computed_at') END`
 

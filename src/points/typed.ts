@@ -1,7 +1,7 @@
 import { fileOf } from './conversion.ts'
 import { isNested, isNumbers, kindBits, type Lexed } from './lexer.ts'
 import { agrees, type ByteCounts, countBytes } from './byte-counts.ts'
-import { shapeOf } from './shape.ts'
+import { beyondDouble, shapeOf } from './shape.ts'
 import { statement } from './sql.ts'
 import { bodySql, forget, gridOf, type Loading, type Staged, statsOf } from './stage.ts'
 import { quoteList } from '../store/engine.ts'
@@ -9,7 +9,7 @@ import { quoteList } from '../store/engine.ts'
 /** Stages bodies of plain numbers, each proved by its counted bytes; returns all others. */
 export async function loadCounted(loading: Loading): Promise<number[]> {
   const { engine, files, lexed, staged, circumstances } = loading
-  await engine.run(statement('points', gridOf(circumstances)))
+  await engine.run(statement('points', { ...gridOf(circumstances), beyond_double: String(beyondDouble) }))
   const counted = new Map<number, ByteCounts>()
   for (const [body, file] of files.entries()) {
     const counts = lexed.has(file) ? null : await countBytes(file, (start) => shapeOf([start])?.kind === 'numbers')

@@ -88,15 +88,19 @@ export async function writePoints(
   dating: ReturnType<typeof literalDating>,
   { source, place, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
 ): Promise<void> {
+  const now = `${observedAt}::BIGINT`
+  const clocks = late
+    ? { seen: `coalesce(stood, ${now})`, late: 'coalesce(tardy, false)', again: 'coalesce(anew, false)' }
+    : { seen: now, late: 'false', again: 'false' }
+  const from = late ? `(SELECT * RENAME ("again" AS anew) FROM ${source} LEFT JOIN late USING (body, t))` : source
+  const { asset, currency, exchange, network, params } = dating
   const sql = statement('output', {
-    ...dating,
-    observed: `${observedAt}::BIGINT`,
-    basis: asBasis(dating.basis),
-    provider: asBasis(`'provider'`),
-    observed_basis: asBasis(`'observed'`),
-    late: late ? 'coalesce(tardy, false)' : 'false',
-    source: late ? `${source} LEFT JOIN late USING (body, t)` : source,
-    place,
+    asset,
+    currency,
+    exchange,
+    network,
+    params,
+    dated: datedSql(dating, { source: from, place, ...clocks }),
     lead,
     group,
     order: sorted && !late ? '' : 'ORDER BY place, t',
@@ -107,6 +111,32 @@ export async function writePoints(
     metadata: footerSql(metadata),
   })
   await session.run(sql)
+}
+
+/** How the points of a relation are dated: SQL of when each was first seen, whether it came late, and whether anew. */
+interface Dating {
+  readonly source: string
+  readonly place: string
+  readonly seen: string
+  readonly late: string
+  readonly again: string
+}
+
+/** SQL of points with their dates. */
+export function datedSql(
+  { basis, available, floor, backfill, trusted }: ReturnType<typeof literalDating>,
+  dating: Dating,
+): string {
+  return statement('dated', {
+    basis: asBasis(basis),
+    provider: asBasis(`'provider'`),
+    observed_basis: asBasis(`'observed'`),
+    available,
+    floor,
+    backfill,
+    trusted,
+    ...dating,
+  })
 }
 
 /** As an enum: Parquet writes it several times faster and every reader sees text. */

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { explain } from './sqlite-errors.ts'
 
 /** So long a writer waits for another one. */
-export const busyMilliseconds = 20_000
+export const busyMilliseconds = 60_000
 
 /** An exclusive hold on a file, given back by the operating system when its process ends, however it ends. */
 export interface Hold {

@@ -1,4 +1,4 @@
-import { accessSync, constants, type Dirent, realpathSync, type Stats } from 'node:fs'
+import { accessSync, constants, type Dirent, realpathSync, statSync, type Stats } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
@@ -137,6 +137,17 @@ export async function statOf(path: string): Promise<Stats | undefined> {
 export function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether this process may read a file, or look into a folder. */
+export function isReadable(path: string): boolean {
+  try {
+    const folder = statSync(path).isDirectory()
+    accessSync(path, folder ? constants.R_OK | constants.X_OK : constants.R_OK)
     return true
   } catch {
     return false

@@ -3,6 +3,7 @@ import {
   createReadStream,
   createWriteStream,
   existsSync,
+  lstatSync,
   openSync,
   type ReadStream,
   readFileSync,
@@ -15,6 +16,7 @@ import { appendFile, copyFile, lstat, mkdtemp, open, readFile, stat, utimes, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { realDisk } from './disk.ts'
+import { inLake } from './layout.ts'
 
 /*
  * What the rooms read, and what they write on the way to a commit: nothing here is durable. The steps of a commit, and
@@ -38,6 +40,16 @@ export async function isFolder(path: string): Promise<boolean> {
 /** The path without links; itself where nothing is there. */
 export function realPath(path: string): string {
   return isThere(path) ? realpathSync(path) : path
+}
+
+/** The part of a file's path, relative to the lake, that is a link which leads out of it; undefined where none does. */
+export function linkAbove(root: string, path: string): string | undefined {
+  const home = realPath(root)
+  const full = inLake(root, path)
+  if (!isThere(full) || `${realpathSync.native(full)}/`.startsWith(`${home}/`)) return undefined
+  const parts = path.split('/')
+  const above = parts.map((_, n) => parts.slice(0, n + 1).join('/'))
+  return above.find((part) => lstatSync(inLake(root, part)).isSymbolicLink()) ?? path
 }
 
 /** The text of a file. */

@@ -1,6 +1,6 @@
 import { join, posix } from 'node:path'
 import { usage } from '../errors.ts'
-import { type Interval, isInterval } from '../time.ts'
+import { type Interval, isInterval, type Micros } from '../time.ts'
 
 /** The longest name of a file or folder that common file systems take, in bytes. */
 const longestName = 255
@@ -58,6 +58,7 @@ export const places = {
   registry: 'registry',
   raw: 'registry/raw',
   quarantine: 'quarantine',
+  swept: 'swept',
   spool: 'spool',
   runs: 'runs',
   stamps: 'stamps',
@@ -164,6 +165,11 @@ export function dataVersion(path: string): number | undefined {
   const rest = path.replace(place, '')
   const match = /^(\d{10,15})-[a-z0-9_%.A-F-]+\.(?:parquet|json(?:\.zst|\.gz)?|bin(?:\.zst)?)$/.exec(rest)
   return rest === path || !match ? undefined : Number(match[1])
+}
+
+/** An instant as a part of a name: `20240301t000000000z`. */
+export function instantName(at: Micros): string {
+  return new Date(at / 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
 }
 
 /** Whether a name begins as the runs of this program do: an instant and a process, or a stamp. */

@@ -4,7 +4,7 @@ import { codeOf, type Disk, makeFolder } from './disk.ts'
 import { inLake, places } from './layout.ts'
 
 /** What answers and runs leave there as it came is for the owner of the lake alone; all else follows the umask. */
-const privatePlaces = [places.spool, places.quarantine, places.runs, places.raw] as const
+const privatePlaces = [places.spool, places.quarantine, places.runs, places.raw, places.swept] as const
 
 const folderMode = 0o700
 const fileMode = 0o600

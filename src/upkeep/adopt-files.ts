@@ -11,6 +11,8 @@ import { sha256File } from '../ledger/commit.ts'
 import { describe, readShares, shareOf } from '../points/write.ts'
 import { statOf } from '../store/disk.ts'
 import type { FileEntry, Json, Progress, SeriesRow } from '../ledger/entry.ts'
+import { monthsIn, seriesKey } from '../points/month-sums.ts'
+import { asDigests } from '../ledger/month-digests.ts'
 import { partitionSql, partitionsOf, sharesMeta } from '../points/files.ts'
 import { withoutPoints } from '../ledger/draft.ts'
 
@@ -142,6 +144,7 @@ export async function seriesIn(
 ): Promise<{ readonly series: SeriesRow[]; readonly progress: Progress[] }> {
   const series: SeriesRow[] = []
   const progress: Progress[] = []
+  const ids = new Map<string, string>()
   for (const partition of partitionsOf(files).values()) {
     const { metric, interval } = partition
     const named = `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(root, partition)})`
@@ -153,11 +156,14 @@ export async function seriesIn(
       const identity = { metric, asset, interval: asked, currency, exchange, network, params }
       const id = seriesId(identity)
       series.push({ id, ...identity, settled: interval })
+      ids.set(seriesKey(metric, interval, counted), id)
       progress.push({ series: id, points, first_t: first, last_t: last })
     }
   }
+  const months = await monthsIn(engine, root, files, (key) => ids.get(key))
+  const told = progress.map((one) => ({ ...one, ...asDigests(months.get(one.series) ?? new Map<string, never>()) }))
   series.sort((a, b) => (a.id < b.id ? -1 : 1))
-  return { series, progress: progress.sort((a, b) => (a.series < b.series ? -1 : 1)) }
+  return { series, progress: told.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
 }
 
 /** The latest instant at which anything in a file was observed, in microseconds; 0 where it does not say. */

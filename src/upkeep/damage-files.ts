@@ -1,7 +1,7 @@
 import { archived } from '../ledger/archive.ts'
-import { bytesProblem, sha256File } from '../ledger/commit.ts'
+import { type BytesProblem, bytesProblem, sha256File } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
-import { exists, isWritable, namesIn, statOf } from '../store/disk.ts'
+import { codeOf, exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
 import { filesOnDisk, type HeldFile, isOnDisk } from '../ledger/held.ts'
 import { decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
@@ -45,13 +45,14 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
     bytes += file.bytes
     // A vacuum that was at work meanwhile has said so before it took the file away.
     if (problem && isOnDisk(ledger, file.path))
-      damaged.push({ file, damage: finding(problem.kind, file.path, problem.found, weightOf(file)) })
+      damaged.push({ file, damage: finding(problem.kind, problem.path, problem.found, weightOf(file, problem)) })
   }
   return { damaged, files: byPath.size, bytes }
 }
 
 /** A file that left the view is only needed by stamped results of its time. */
-function weightOf(file: HeldFile): Pick<Damage, 'severity' | 'remedy'> {
+function weightOf(file: HeldFile, problem: BytesProblem): Partial<Pick<Damage, 'severity' | 'remedy'>> {
+  if (!isGone(problem)) return {}
   if (file.removed_version !== null)
     return {
       severity: 'notice',
@@ -64,6 +65,11 @@ function weightOf(file: HeldFile): Pick<Damage, 'severity' | 'remedy'> {
   return { severity: 'damage', remedy: isForgettable(file) ? asked : kept }
 }
 
+/** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
+export function isGone({ kind }: Pick<Damage, 'kind'>): boolean {
+  return kind !== 'file_linked' && kind !== 'file_denied'
+}
+
 /** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
 export function isForgettable(file: HeldFile): boolean {
   return ['points', 'redated', 'metric_assets', 'raw', ...archived].includes(file.table)
@@ -71,6 +77,16 @@ export function isForgettable(file: HeldFile): boolean {
 
 /** Files that no entry names and that no living run owns. */
 export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
+  try {
+    return await orphansFound(ledger)
+  } catch (error) {
+    // Where this user may not look nothing is known to be left over; that its files cannot be read is told of them.
+    if (codeOf(error) === 'EACCES') return []
+    throw error
+  }
+}
+
+async function orphansFound(ledger: Ledger): Promise<Damage[]> {
   const { root } = ledger
   if ((await findOrphans(ledger)).length === 0 || !isFree(root, pullLock)) return []
   const [first, ...others] = (await whileFree(root, commitLock, async () => await orphansNow(ledger))) ?? []
@@ -140,6 +156,13 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
     const found = 'it is not there, or not that of lake.sql and lake.duckdb: what they name is not known'
     return [finding('views_missing', places.manifest, found, { severity: 'notice' })]
   }
+  // Another job may have committed, and made its views, meanwhile.
+  const behind = manifest.version > ledger.head().version
+  const { version } = behind ? await ledger.catchUp().catch(() => ledger.head()) : manifest
+  if (manifest.version > version) {
+    const ahead = `it is of version ${manifest.version}, the journal ends at ${version}: what came in between is lost`
+    return [finding('views_moved', places.database, ahead, { severity })]
+  }
   if (manifest.folder === root) return await checkExports(root, manifest, thorough)
   const found = `it names files in ${manifest.folder}: the lake was moved or copied`
   return [finding('views_moved', places.database, found, { severity })]
@@ -181,7 +204,7 @@ export async function checkStamps(ledger: Ledger, thorough: boolean): Promise<Da
   const remedy = 'put it back from a copy; only stamped results need it'
   for (const file of copied.values()) {
     const problem = await bytesProblem(root, file, thorough)
-    if (problem) found.push(finding(problem.kind, file.path, problem.found, { remedy }))
+    if (problem) found.push(finding(problem.kind, problem.path, problem.found, isGone(problem) ? { remedy } : {}))
   }
   return found
 }

@@ -22,6 +22,9 @@ const remedies = {
   file_lost: 'put it back from a copy of the lake',
   file_torn: 'put it back from a copy of the lake',
   file_changed: 'put it back from a copy of the lake',
+  file_linked:
+    'put the folder or file itself in place of the link, or mount it there: what a link leads to is not read',
+  file_denied: 'give this user the right to read it: nothing is lost',
   footer_differs: orCopy,
   rows_differ: orCopy,
   series_differs: orCopy,

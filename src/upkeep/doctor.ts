@@ -10,8 +10,10 @@ import {
   checkMarker,
   checkOrphans,
   checkViews,
+  type DamagedFile,
   type FilesHealth,
   checkStamps,
+  isGone,
 } from './damage-files.ts'
 import { isBegun, refuseHalfMirror } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
@@ -20,11 +22,12 @@ import { listJournal } from '../ledger/journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorOf, refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
+import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
 import type { Row } from '../ledger/row.ts'
 import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
-import { type Forgotten, forgetLost } from './forget.ts'
+import { type ForgottenLoss, forgetLost } from './forget.ts'
 import { lostDamage, lostLake, moveFound } from './found.ts'
 import {
   clearJournal,
@@ -71,7 +74,9 @@ export interface Diagnosis {
   readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
   readonly findings: readonly Damage[]
   readonly mended: readonly string[]
-  readonly forgotten: Forgotten | null
+  readonly forgotten: ForgottenLoss | null
+  /** Months of series that lost points with a file and did not get the very same again. */
+  readonly observed_again: readonly ObservedAgain[]
 }
 
 /** Finds what is wrong with a lake; mends what it is told to, then looks again. */
@@ -84,7 +89,7 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
     const mended = input.repair ? await moveFound(input.data, deps) : []
     const checked = { files: lost.files, bytes: lost.bytes, thorough: false }
     const findings = mended.length > 0 ? [] : [lostDamage(lost)]
-    return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null }
+    return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null, observed_again: [] }
   }
   if (!isBegun(input.data)) throw noLake(input.data)
   const first = await look(input, deps)
@@ -94,17 +99,18 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (input.repair) mended.push(...(await clearJournal(input.data, deps)), ...(await mendJournal(input.data, deps)))
   if (half || input.rebuildLedger)
     mended.push(...((await ifSound(async () => [await rebuildLedger(input.data, deps)])) ?? []))
-  let forgotten: Forgotten | null = null
+  let forgotten: ForgottenLoss | null = null
   let beyond: ReadonlyMap<string, string> = new Map()
   using ledger = await ifSound(async () => await Ledger.open(input.data))
   if (ledger) {
+    const gone = ({ damaged }: FilesHealth): DamagedFile[] => damaged.filter(({ damage }) => isGone(damage))
     if (input.repair) {
       mended.push(...(await mendMarker(ledger, first.files.damaged, deps)))
-      const rebuilt = await rebuildRegistry(ledger, first.files.damaged, deps.resources, deps)
+      const rebuilt = await rebuildRegistry(ledger, gone(first.files), deps.resources, deps)
       beyond = rebuilt.beyond
-      mended.push(...rebuilt.done, ...(await restoreMerged(ledger, first.files.damaged, deps)))
+      mended.push(...rebuilt.done, ...(await restoreMerged(ledger, gone(first.files), deps)))
     }
-    if (input.forgetLost) forgotten = await forgetLost(ledger, (await checkFiles(ledger, input.thorough)).damaged, deps)
+    if (input.forgetLost) forgotten = await forgetLost(ledger, gone(await checkFiles(ledger, input.thorough)), deps)
     if (input.repair)
       mended.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
     const stale =
@@ -169,7 +175,10 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
   let files = nothing
   if (ledger) {
     files = await checkFiles(ledger, input.thorough)
-    found.push(...files.damaged.map(({ damage }) => damage), ...(await checkMarker(ledger)))
+    const damages = files.damaged.map(({ damage }) => damage)
+    // A closed way to many files is one finding.
+    found.push(...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values())
+    found.push(...(await checkMarker(ledger)))
     if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
     found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
     found.push(...checkClock(ledger, deps.nowMicros()))
@@ -194,6 +203,7 @@ function diagnosisOf(
     findings: findings.toSorted((a, b) => weight(a) - weight(b)),
     mended: [],
     forgotten: null,
+    observed_again: ledger ? observedAgain(ledger) : [],
   }
 }
 

@@ -1,15 +1,18 @@
-import { Engine } from '../store/engine.ts'
+import { Engine, quote } from '../store/engine.ts'
 import { type Identity, identityColumns } from '../store/footers.ts'
 import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './damage-files.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
-import { type CoverageRow, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
-import { heldCoverage, type HeldFile, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
+import { seriesNumber } from '../ledger/apply.ts'
+import { asDigests, heldMonths, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { monthSums } from '../points/month-sums.ts'
+import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
+import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Partition, partitionSql, partitionsOf } from '../points/files.ts'
 import { endSql, micros } from '../intervals-sql.ts'
-import { end, type Interval, step } from '../time.ts'
-import { minus, type Window } from '../windows.ts'
+import { end, floor, type Interval, parseInstant, step } from '../time.ts'
+import { intersect, minus, type Window } from '../windows.ts'
 import { identityOf } from '../points/order.ts'
 import { text, orNull, count, real } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
@@ -22,8 +25,13 @@ export interface LostPart {
   readonly windows: readonly Window[]
 }
 
+/** The same with what is left of each month of the series, and what there was as far as it was counted. */
+interface Gone extends LostPart {
+  readonly months: { readonly left: Months; readonly held: Months }
+}
+
 /** What the lake does without from now on. */
-export interface Forgotten {
+export interface ForgottenLoss {
   readonly version: number
   readonly files: readonly string[]
   readonly points: number
@@ -38,13 +46,13 @@ export async function forgetLost(
   ledger: Ledger,
   damaged: readonly DamagedFile[],
   deps: CommitDeps,
-): Promise<Forgotten> {
+): Promise<ForgottenLoss> {
   const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
   const paths = lost.map(({ file }) => file.path)
   const { provider } = ledger.head()
   if (paths.length === 0 || provider === null)
     return { version: ledger.head().version, files: [], points: 0, series: [] }
-  let parts: LostPart[] = []
+  let parts: Gone[] = []
   const version = await commit(
     ledger,
     async (ticket) => {
@@ -60,6 +68,7 @@ export async function forgetLost(
         remove: live,
         drop: paths,
         progress: progressOf(ledger, parts),
+        forgotten: parts.flatMap((part) => forgottenOf(part, heldSeries(ledger, [part.series]).get(part.series))),
         coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
         further: {
           lost: lost.map(({ file, damage }): Json => ({ path: file.path, found: damage.kind, rows: file.rows })),
@@ -70,16 +79,20 @@ export async function forgetLost(
     deps,
   )
   const points = parts.reduce((sum, part) => sum + part.points, 0)
-  return { version: version.version, files: paths, points, series: parts }
+  return { version: version.version, files: paths, points, series: parts.map(partAlone) }
+}
+
+function partAlone({ series, points, windows }: Gone): LostPart {
+  return { series, points, windows }
 }
 
 async function lostParts(
   ledger: Ledger,
   lost: ReadonlySet<string>,
   partitions: readonly Partition<HeldFile>[],
-): Promise<LostPart[]> {
+): Promise<Gone[]> {
   using engine = await Engine.open()
-  const parts: LostPart[] = []
+  const parts: Gone[] = []
   for (const partition of partitions) parts.push(...(await lostOf(ledger, engine, lost, partition)))
   return parts
 }
@@ -90,7 +103,7 @@ async function lostOf(
   engine: Engine,
   lost: ReadonlySet<string>,
   { metric, interval }: Partition<HeldFile>,
-): Promise<LostPart[]> {
+): Promise<Gone[]> {
   const rest = liveFiles(ledger, { table: 'points' }).filter((file) => !lost.has(file.path))
   const kept = partitionsOf(rest).get(`${metric} ${interval}`)
   const left =
@@ -98,16 +111,24 @@ async function lostOf(
   const own = [...heldSeries(ledger).values()].filter(
     (series) => series.metric === metric && storedInterval(series) === interval,
   )
+  const source =
+    kept &&
+    `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(ledger.root, kept)})`
+  const sums = Map.groupBy(source === undefined ? [] : await monthSums(engine, source), keyOf)
   const coverage = heldCoverage(
     ledger,
     own.map((series) => series.id),
   )
-  return own.flatMap((series): LostPart[] => {
+  return own.flatMap((series): Gone[] => {
     const there = left.get(keyOf(identityOf(series))) ?? { points: 0, windows: [] }
     const points = series.points - there.points
     if (points <= 0) return []
     const covered = (coverage.get(series.id) ?? []).filter(isPlain)
-    return [{ series: series.id, points, windows: minus(covered, there.windows) }]
+    const months = {
+      left: new Map((sums.get(keyOf(identityOf(series))) ?? []).map(({ month, sum }) => [month, sum])),
+      held: heldMonths(ledger, seriesNumber(ledger, series.id) ?? 0),
+    }
+    return [{ series: series.id, points, windows: minus(covered, there.windows), months }]
   })
 }
 
@@ -158,16 +179,48 @@ function keyOf(one: Identity): string {
   return JSON.stringify(identityColumns.map((name) => one[name]))
 }
 
-function progressOf(ledger: Ledger, parts: readonly LostPart[]): Progress[] {
+function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
   const held = heldSeries(ledger)
-  return parts.flatMap(({ series, points, windows }) => {
+  return parts.flatMap(({ series, points, windows, months }) => {
     const known = held.get(series)
     const first = windows[0]?.since ?? known?.first_t
     const last = windows.at(-1)?.until
     if (!known || first === undefined || first === null) return []
     const last_t = last === undefined ? (known.last_t ?? first) : step(last, storedInterval(known), -1)
-    return [{ series, points: -points, first_t: first, last_t }]
+    return [{ series, points: -points, first_t: first, last_t, ...asDigests(monthsBetween(months.held, months.left)) }]
   })
+}
+
+/**
+ * What went of each month. The digests speak of it where they count every point that the series had; else it is only
+ * known in which months points are missing.
+ */
+function forgottenOf({ series, windows, months }: Gone, known: HeldSeries | undefined): Forgotten[] {
+  const counted = [...months.held.values()].reduce((sum, { points }) => sum + points, 0) === known?.points
+  const gone = counted ? monthsBetween(months.left, months.held) : new Map<string, MonthDigest>()
+  const names = counted ? [...gone.keys()] : monthsOf(windows)
+  return names.map((month) => {
+    const begin = parseInstant(`${month}-01`) ?? 0
+    const whole = { since: begin, until: step(begin, '1month', 1) }
+    const parts = intersect([whole], windows)
+    const { points = null, digest = null } = gone.get(month) ?? {}
+    return {
+      series,
+      month,
+      since: parts[0]?.since ?? whole.since,
+      until: parts.at(-1)?.until ?? whole.until,
+      points,
+      digest,
+    }
+  })
+}
+
+function monthsOf(windows: readonly Window[]): string[] {
+  const names = new Set<string>()
+  for (const { since, until } of windows)
+    for (let at = floor(since, '1month'); at < until; at = step(at, '1month', 1))
+      names.add(new Date(at * 1000).toISOString().slice(0, 7))
+  return [...names]
 }
 
 function coverageOf(parts: readonly LostPart[], asked_at: number): CoverageRow[] {

@@ -6,11 +6,10 @@ import { type Damage, finding } from './damage.ts'
 import { makeFolder, realDisk, statOf } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
 import { listJournal } from '../ledger/journal.ts'
-import { inLake, places, ownFolders } from '../store/layout.ts'
+import { inLake, instantName, places, ownFolders } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker } from '../store/marker.ts'
-import { instantName } from '../ledger/job.ts'
 import type { Micros } from '../time.ts'
 
 /** Data files without the journal and the ledger that explain them. */

@@ -17,6 +17,7 @@ import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { inLake } from '../store/layout.ts'
 import { writeChanged, inSession, orderOf, rowsOf } from './merge.ts'
+import { digestShift } from '../points/month-sums.ts'
 import { statement } from './sql.ts'
 import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 
@@ -121,6 +122,7 @@ async function draftOf(
     run,
     provider: providerOf(ledger),
     ...(await valueTypesAnew(ledger, engine, { add, remove })),
+    progress: await digestShift(ledger, engine, { add, remove }),
     add: [...add, ...kept],
     remove,
     rules: rulesOf(catalogue),

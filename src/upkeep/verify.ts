@@ -3,6 +3,7 @@ import { type Damage, damageVerdict } from './damage.ts'
 import { liveFiles, summary as countsOf } from '../ledger/held.ts'
 import { roundOf } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { ObservedAgain } from '../ledger/lost.ts'
 import { partitionsOf } from '../points/files.ts'
 import { accessTo } from '../ledger/connection.ts'
 import { endedBy } from '../ledger/ended.ts'
@@ -37,6 +38,8 @@ export interface VerifySummary
   readonly provider: string | null
   readonly checked: { readonly files: number; readonly bytes: number; readonly series: number; readonly points: number }
   readonly damage: readonly Damage[]
+  /** Months of series that lost points with a file and did not get the very same again. */
+  readonly observed_again: readonly ObservedAgain[]
   /** Windows in which points are known to be missing. */
   readonly gaps: number
   readonly windows: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
@@ -58,8 +61,10 @@ const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'vie
  */
 export async function verify(input: VerifyInput, deps: IngestDeps): Promise<VerifySummary> {
   const { scope } = input
-  const url = scope === null ? '' : accessTo('metrics', input.settings).url
-  const { findings, checked, version } = await examine({ data: input.settings.data, thorough: true }, deps)
+  const { findings, checked, version, observed_again } = await examine(
+    { data: input.settings.data, thorough: true },
+    deps,
+  )
   const damage = findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
   const nothing: VerifySummary = {
     ok: false,
@@ -68,6 +73,7 @@ export async function verify(input: VerifyInput, deps: IngestDeps): Promise<Veri
     provider: null,
     checked: { files: checked.files, bytes: checked.bytes, series: 0, points: 0 },
     damage,
+    observed_again,
     gaps: 0,
     windows: { held: 0, chosen: 0, verified: 0, failed: 0, left: 0 },
     results: new Findings().results(),
@@ -83,6 +89,10 @@ export async function verify(input: VerifyInput, deps: IngestDeps): Promise<Veri
   }
   if (isUnreadable(nothing)) return nothing
   if (scope === null) return { ...nothing, ok: damage.length === 0 }
+  const { url: configured, key } = input.settings.metrics
+  // Damage is told also where nobody can be asked.
+  if (damage.length > 0 && (configured === null || key === null)) return nothing
+  const { url } = accessTo('metrics', input.settings)
   const compared = new Findings()
   const purpose = { name: 'verify' as const, budget: input.budget, onBatch: compared.add }
   return await withMetrics(

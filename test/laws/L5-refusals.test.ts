@@ -98,8 +98,13 @@ test.each([
     // It was asked for.
     expect(freshness).toMatchObject({ behind: 0, awaited: 1 })
     expect(reasons.map(({ word }) => word).filter((word) => word !== null)).toEqual(['look'])
-    expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0 }])
-    expect(reasons[0]?.text).toBe(`1 series that has points is refused since ${since}: ${words}`)
+    expect([trust, told]).toEqual(['look', { series: 1, windows: 1, since, words, withdrawn: 0, unaccepted: 0 }])
+    expect(reasons[0]).toMatchObject({
+      kind: 'refused',
+      count: 1,
+      since,
+      text: `1 series that has points is refused: ${words}`,
+    })
     const made = await versions(own)
     asked(own)
     // With each run for a day; the same refusal again is no news.
@@ -154,7 +159,13 @@ test(
         own.clock.now += day
         expect(verdict(await own.fetch(selection))).toBeNull()
       }
-      expect((await standing(own)).refused).toMatchObject({ series: 0, withdrawn: 1 })
+      expect(await standing(own)).toMatchObject({
+        trust: 'look',
+        refused: { series: 0, withdrawn: 1, unaccepted: 1 },
+        oldest: { withdrawn: '2026-02-15T02:00:00Z' },
+      })
+      await acceptRefused(own)
+      expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { withdrawn: 1, unaccepted: 0 } })
       expect(asked(own)).toEqual([])
       own.clock.now += day
       await own.fetch(selection)
@@ -272,11 +283,7 @@ test(
       refusing = true
       own.clock.now += day
       await own.fetch(selection)
-      const ledger = await Ledger.open(own.root)
-      const [one] = listViolations(ledger, { paths: null, assets: null })
-      const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
-      await acceptViolations(ledger, { ids: [one?.id ?? ''], why: 'the plan was changed' }, deps)
-      ledger.close()
+      await acceptRefused(own)
       expect(await coverage(own)).toEqual([
         '0..40 covered ',
         expect.stringMatching(/^40..41 unsupported withdrawn, refused since /),
@@ -297,6 +304,16 @@ test(
     }),
   60_000,
 )
+
+/** A person takes note of the one refusal that is listed. */
+async function acceptRefused(own: OwnProvider): Promise<void> {
+  using ledger = await Ledger.open(own.root)
+  const listed = listViolations(ledger, { paths: null, assets: null })
+  expect(listed.map(({ kind, accepted_at }) => [kind, accepted_at])).toEqual([['refused', null]])
+  const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
+  await acceptViolations(ledger, { ids: [listed[0]?.id ?? ''], why: 'the plan was changed' }, deps)
+  expect(listViolations(ledger, { paths: null, assets: null })[0]?.accepted_at).not.toBeNull()
+}
 
 /** What the view of gaps says, in days; status counts the same windows. */
 async function gaps(own: OwnProvider): Promise<string[]> {

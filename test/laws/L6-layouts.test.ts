@@ -143,4 +143,5 @@ describe('L6: a lake of layout', () => {
 test('lakes of every kind are kept of each layout', () => {
   const names = ['begun', 'plain', 'redated', 'registry', 'stamped', 'vacuumed']
   expect(keptLakes().filter((kept) => kept.startsWith('1/'))).toEqual(names.map((one) => `1/${one}`))
+  expect(keptLakes().filter((kept) => kept.startsWith('2/'))).toEqual(names.slice(1).map((one) => `2/${one}`))
 })

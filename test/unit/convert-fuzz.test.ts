@@ -156,12 +156,22 @@ function everyNumberIsFinite(value: unknown): boolean {
   return !nested(value) || Object.values(value as object).every(everyNumberIsFinite)
 }
 
+const lostText = Symbol('text of a number')
+
+/** Remembers beside a point the text of a `v` that is an integer which a double prints otherwise. */
+function remembering(this: object, key: string, value: unknown, { source = '' }: { source?: string } = {}): unknown {
+  const digits = (number: string): string => number.replaceAll(/^-|\.|e.*$/g, '').replace(/0+$/, '')
+  const whole = key === 'v' && /^-?\d+$/.test(source) && Math.abs(Number(source)) >= 2 ** 53
+  if (whole && digits(source) !== digits(Number(source).toExponential())) Reflect.set(this, lostText, Number(source))
+  return value
+}
+
 /** What a reader that parses each body with JSON.parse would store; undefined where JSON.parse cannot tell. */
 function oracle(text: string): Expected | undefined {
   const poison: Expected = { state: 'poison', rows: [] }
   let parsed: unknown
   try {
-    parsed = JSON.parse(text)
+    parsed = JSON.parse(text, remembering)
   } catch {
     return poison
   }
@@ -190,6 +200,8 @@ function oracle(text: string): Expected | undefined {
     if (valued ? !('v' in p) && !('o' in p) : others(p).length === 0) return poison
     const rest = Object.fromEntries(others(p).map((key) => [key, p[key]]))
     if (nested(v) && o !== null) rest['o'] = o
+    const beyond: unknown = Reflect.get(p, lostText)
+    if (beyond !== undefined) rest['v'] = beyond
     const bundle = Object.keys(rest).length === 0 ? null : rest
     const row = {
       t,

@@ -33,6 +33,8 @@ async function besides(content: string | Buffer): Promise<BodyResult> {
 const noise = Buffer.alloc(50_000_000, 'noise\u0000')
 
 const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
+  ['another asset', `[{"t":${t1},"v":1,"asset":"ETH"}]`, /a point of another asset: "ETH"/],
+  ['another metric', `[{"t":${t1},"v":1,"metric":"price"}]`, /a point of another metric: "price"/],
   ['an empty body', '', /empty body/],
   ['white space', ' \n', /empty body/],
   ['null', 'null', /null instead of an array/],

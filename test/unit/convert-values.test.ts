@@ -102,3 +102,37 @@ test('order does not matter', async () => {
   const { rows } = await made.values(`[{"t":${t1 + 2 * day},"v":3},{"t":${t1},"v":1},{"t":${t1 + day},"v":2}]`)
   expect(rows.map((row) => row['v'])).toEqual([1, 2, 3])
 })
+
+test('the text of an integer that a double does not hold goes to extra, and only of those', async () => {
+  const values: readonly (readonly [string, string | null])[] = [
+    ['9007199254740993', '9007199254740993'],
+    ['-9007199254740993', '-9007199254740993'],
+    ['18446744073709551615', '18446744073709551615'],
+    ['123456789012345678901234567890123456789012345', '123456789012345678901234567890123456789012345'],
+    ['9007199254740991', null],
+    ['9007199254740992', null],
+    ['9007199254740994', null],
+    ['10000000000000000000000', null],
+    ['612345678901234600000', null],
+    ['6.123456789012346e+20', null],
+    ['1e300', null],
+    ['9007199254740993.5', null],
+  ]
+  for (const [text, kept] of values) {
+    const { only, rows } = await made.values(`[{"t":${t1},"v":${text}},{"t":${t1 + day},"v":1.5}]`)
+    expect(only).toMatchObject({ state: 'ok', added: 2, beyond: kept === null ? 0 : 1 })
+    expect(rows.map(({ v }) => v)).toEqual([Number(text), 1.5])
+    expect(rows.map(({ extra }) => extra)).toEqual([kept === null ? null : `{"v":${kept}}`, null])
+  }
+  const { rows } = await made.values(`[{"t":${t1},"v":9007199254740993,"note":"x"}]`)
+  expect(rows[0]?.['extra']).toBe('{"note":"x","v":9007199254740993}')
+})
+
+test('a point that names the asset and metric that were asked keeps both in extra', async () => {
+  const named = `"asset":"btc","metric":"m"`
+  const { only, rows } = await made.values(`[{"t":${t1},"v":1,${named}}]`)
+  expect(only).toMatchObject({ state: 'ok', added: 1 })
+  expect(rows[0]?.['extra']).toBe(`{${named}}`)
+  const mapped = await made.values(`[{"t":${t1},"v":1,"metric":"real_name"}]`, { wireName: 'protocols/real_name' })
+  expect(mapped.only.state).toBe('ok')
+})

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { folded } from '../../src/query/folded.ts'
-import { panelSql, type PanelSpec } from '../../src/query/panel.ts'
+import { panelSql, type PanelSpec, specOf } from '../../src/query/panel.ts'
 import { argueFromPlan } from '../../src/query/proof/prove.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
@@ -41,13 +41,12 @@ test('a script of one statement is itself', () => {
   expect(folded('SELECT 1 AS a ;')).toEqual({ sql: 'SELECT 1 AS a', sets: [] })
 })
 
-const grid: PanelSpec = {
+const grid: PanelSpec = specOf({
   decisions: { kind: 'calendar', since: '2024-01-01', until: '2024-02-01', step: '1 day', assets: ['BTC', 'ETH'] },
   metrics: ['supply/current_pit', 'price_usd'],
   fields: ['v', 'age'],
-  interval: '24h',
-  latencySeconds: 900,
-}
+  latency: '15m',
+})
 
 async function proved(spec: PanelSpec, change = (sql: string): string => sql) {
   const { decisions, query } = panelSql(spec)
@@ -60,7 +59,10 @@ test('a panel is proved; one whose answers come from another instant is not', as
   const list = JSON.stringify([{ asset: 'BTC', ts: '2024-01-01T00:00:00Z' }])
   const given = { kind: 'list', text: list, types: { asset: 'VARCHAR', ts: 'VARCHAR' } } as const
   expect((await proved({ ...grid, decisions: given })).proved).toBe(true)
-  const many = { ...grid, metrics: [...catalogue.endpoints.keys()].slice(0, 17) }
+  const many = {
+    ...grid,
+    metrics: [...catalogue.endpoints.keys()].slice(0, 17).map((metric) => ({ name: metric, metric })),
+  }
   expect(await proved(many)).toMatchObject({ proved: true, unproved: null })
   const loose = (sql: string): string => sql.replace(' AND wide.ts IS NOT DISTINCT FROM own.ts', '')
   const late = (sql: string): string =>

@@ -103,6 +103,7 @@ test('bytes are counted at every length', async () => {
       commas: text.split(',').length - 1,
       literals: false,
       minus: false,
+      strangeSpace: false,
     })
   }
   expect(await countBytes(bodyOf('r-'), () => true)).toMatchObject({ literals: true, minus: true })
@@ -117,7 +118,7 @@ test.each([
   ['[0,-1]', false],
   ['[-10]', false],
 ])('%s holds a negative zero: %s', async (text, holds) => {
-  const bytes = { quotes: 4, commas: 1, literals: false, minus: true }
+  const bytes = { quotes: 4, commas: 1, literals: false, minus: true, strangeSpace: false }
   const read = { rows: 1, numbers: 1, told: 0, zeros: 1 }
   expect(await agrees(bytes, read, bodyOf(text))).toBe(!holds)
 })

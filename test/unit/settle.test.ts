@@ -34,6 +34,7 @@ function settled(body: Partial<BodyResult>, since: number | null): string[] {
     added: 4,
     addedFirst: at('2020-03-01'),
     addedLast: at('2020-03-04'),
+    beyond: 0,
     missing: since === null ? [] : [{ since, until: at('2020-03-01') }],
     ...body,
   }

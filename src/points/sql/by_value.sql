@@ -1,16 +1,21 @@
 -- by_value, filled from by_value_raw: the points in the lake's terms, with the first fault of each.
 -- columns: as in by_value.
 -- law: L7. A scalar goes to v, an object or array to o; keys beside them to extra; what fits nowhere is a fault.
+--   Of an integer that a double does not hold the text goes to extra, as v.
 INSERT INTO by_value
 WITH read AS (
   SELECT *, TRY_CAST(t AS DOUBLE) AS sent, TRY_CAST(TRY_CAST(t AS DOUBLE) AS BIGINT) AS mark, TRY_CAST(c AS DOUBLE) AS told,
     CASE WHEN left(v, 1) NOT IN ('{', '[') THEN TRY_CAST(v AS DOUBLE) END AS number,
-    coalesce(left(v, 1) IN ('{', '['), false) AS nested
+    coalesce(left(v, 1) IN ('{', '['), false) AS nested,
+    list_filter(coalesce(others, []), lambda e: left(e.value, 1) = '"' AND CASE e.key
+      WHEN 'asset' THEN lower(e.value ->> '$') <> lower(own_asset)
+      WHEN 'metric' THEN NOT contains(lower(own_metric), lower(e.value ->> '$')) ELSE false END) AS strangers
   FROM (SELECT *, rowid AS place FROM by_value_raw) JOIN shapes USING (body)
-    JOIN (SELECT body, "interval" FROM bodies) USING (body)
+    JOIN (SELECT body, "interval", own_asset, own_metric FROM bodies) USING (body)
 ), told AS (
   SELECT *, CASE
       WHEN doubled THEN 'a point with the same key twice'
+      WHEN len(strangers) > 0 THEN 'a point of another ' || strangers[1].key || ': ' || left(strangers[1].value, 40)
       WHEN NOT has_t THEN 't is missing'
       WHEN t IS NULL THEN 't is null'
       WHEN left(t, 1) = '"' THEN 't is a text: ' || left(t, 40)
@@ -29,7 +34,10 @@ WITH read AS (
       WHEN valued AND NOT has_v AND NOT has_o THEN 'a point with neither v nor o'
       WHEN NOT valued AND others IS NULL AND NOT has_v AND NOT has_o THEN 'a point without a value'
     END AS fault,
-    CASE WHEN nested AND o IS NOT NULL THEN list_append(coalesce(others, []), {'key': 'o', 'value': o}) ELSE others END AS rest
+    CASE WHEN nested AND o IS NOT NULL THEN list_append(coalesce(others, []), {'key': 'o', 'value': o})
+      WHEN abs(number) >= {{beyond_double}} AND regexp_full_match(v, '-?[0-9]+') 
+          AND rtrim(ltrim(v, '-'), '0') <> rtrim(replace(regexp_replace(split_part(CAST(abs(number) AS VARCHAR), 'e', 1), '\.0$', ''), '.', ''), '0')
+      THEN list_append(coalesce(others, []), {'key': 'v', 'value': v}) ELSE others END AS rest
   FROM read
 ), texts AS (
   SELECT *, CASE WHEN rest IS NOT NULL THEN '{' || array_to_string(list_transform(rest,

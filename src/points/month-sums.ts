@@ -1,0 +1,125 @@
+import { type Identity, identityColumns } from '../store/footers.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { inLake } from '../store/layout.ts'
+import { parquet } from '../store/parquet.ts'
+import type { FileEntry, Progress } from '../ledger/entry.ts'
+import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { StagedFile } from '../ledger/draft.ts'
+import { identityOf } from './order.ts'
+import { addDigests, asDigests, digestOfSum, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
+import { statement } from './sql.ts'
+
+/** SQL of what of a point makes its hash: instants in microseconds, `v` and `o` as they stand in files. */
+export interface Hashed {
+  readonly t: string
+  readonly available: string
+  readonly observed: string
+  readonly basis: string
+  readonly computed: string
+  readonly rule: string
+}
+
+/** SQL of the hash of a point: of its t, its value as text and its clocks; the same whichever program computes it. */
+export function hashSql({ t, available, observed, basis, computed, rule }: Hashed): string {
+  const optional = [computed, rule].map((one) => `coalesce(CAST(${one} AS VARCHAR), '')`)
+  const value = `CASE WHEN o IS NOT NULL THEN 'o' || o ELSE coalesce('v' || CAST(v AS VARCHAR), '') END`
+  const parts = [t, value, `coalesce(extra, '')`, basis, available, observed, ...optional]
+  return `md5_number_lower(concat_ws(chr(31), ${parts.join(', ')}))`
+}
+
+const micros = (column: string): string => `epoch_us(${column})`
+const stored: Hashed = {
+  t: micros('t'),
+  available: micros('available_at'),
+  observed: micros('observed_at'),
+  basis: 'basis',
+  computed: micros('computed_at'),
+  rule: micros('available_rule_at'),
+}
+
+/** SQL of the month of an instant in microseconds, `2024-06`. */
+export function monthSql(at: string): string {
+  return `strftime(make_timestamp(${at}), '%Y-%m')`
+}
+
+/** A month of a series of a partition. */
+export interface MonthSum extends Identity {
+  readonly metric: string
+  readonly interval: string
+  readonly month: string
+  readonly sum: MonthDigest
+}
+
+/** What a relation of points with metric and interval holds of each series and month. */
+export async function monthSums(engine: Engine, source: string): Promise<MonthSum[]> {
+  const rows = await engine.rows<Omit<MonthSum, 'sum'> & { points: bigint; digest: string }>(
+    statement('months', {
+      source,
+      identity: identityColumns.join(', '),
+      month: monthSql(stored.t),
+      hash: hashSql(stored),
+    }),
+  )
+  return rows.map(({ points, digest, ...own }) => ({
+    ...own,
+    sum: { points: Number(points), digest: digestOfSum(digest) },
+  }))
+}
+
+/** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */
+export function seriesKey(metric: string, interval: string, identity: Identity): string {
+  return JSON.stringify([metric, interval, ...identityColumns.map((name) => identity[name])])
+}
+
+/** A file that stands in the lake, or (`temporary`) waits for its commit. */
+type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval'> & { readonly temporary?: string | null }
+
+/** What those of these files that hold points hold of each month of each series that `find` gives the id of. */
+export async function monthsIn(
+  engine: Engine,
+  root: string,
+  files: readonly PointsFile[],
+  find: (key: string) => string | undefined,
+): Promise<Map<string, Map<string, MonthDigest>>> {
+  const found = new Map<string, Map<string, MonthDigest>>()
+  for (const { path, temporary, metric, interval } of files.filter(({ table }) => table === 'points')) {
+    const named =
+      metric === null || interval === null ? '' : `${quote(metric)} AS metric, ${quote(interval)} AS "interval", `
+    const source = `(SELECT ${named}* FROM ${parquet([inLake(root, temporary ?? path)])})`
+    for (const { month, sum, ...one } of await monthSums(engine, source)) {
+      const id = find(seriesKey(one.metric, one.interval, one))
+      if (id === undefined) continue
+      const months = found.get(id) ?? new Map<string, MonthDigest>()
+      found.set(id, months)
+      const before = months.get(month)
+      months.set(month, before === undefined ? sum : addDigests(before, sum))
+    }
+  }
+  return found
+}
+
+/** What it does to the digests of each series that files stand for others, whose rows bear other clocks. */
+export async function digestShift(
+  ledger: Ledger,
+  engine: Engine,
+  { add, remove }: { readonly add: readonly StagedFile[]; readonly remove: readonly string[] },
+): Promise<Progress[]> {
+  const held = heldSeries(ledger)
+  const named = new Map(
+    [...held.values()].map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]),
+  )
+  const gone = new Set(remove)
+  const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => gone.has(path))
+  const [before, after] = [
+    await monthsIn(engine, ledger.root, old, (key) => named.get(key)),
+    await monthsIn(engine, ledger.root, add, (key) => named.get(key)),
+  ]
+  return [...before].flatMap(([series, months]): Progress[] => {
+    const digests = asDigests(monthsBetween(months, after.get(series) ?? new Map<string, never>()))
+    const { first_t = null, last_t = null } = held.get(series) ?? {}
+    return first_t === null || last_t === null || digests.digests === undefined
+      ? []
+      : [{ series, points: 0, first_t, last_t, ...digests }]
+  })
+}

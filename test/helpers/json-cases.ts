@@ -1,0 +1,338 @@
+// What RFC 8259 says of JSON, case by case; what pitlake refuses beyond the RFC is marked.
+
+/** A fragment of JSON, or of what is none. */
+export type Case = readonly [name: string, fragment: string | Buffer, refused?: 'refused']
+
+const named = (kind: string, fragments: readonly string[]): Case[] =>
+  fragments.map((fragment): Case => [`${kind} ${JSON.stringify(fragment)}`, fragment])
+/** How Unicode calls a sign. */
+export const code = (point: number): string => `U+${point.toString(16).padStart(4, '0')}`
+
+const numbers = named('number', [
+  ...'0 -0 1 -1 9 10 123 1.0 0.5 -0.5 0.0 -0.0 1e5 1E5 1e+5 1E+5 1e-5 1E-5 0e0 0E0 0e+1 0E-1 -0e1 1.5e10'.split(' '),
+  ...'123.456e-7 1e308 -1e308 5e-324 1e-400 9007199254740993 123456789012345678901234567890 1.7976931348623157e308'.split(
+    ' ',
+  ),
+  ...'01 -01 00 -00 +1 +0 .5 -.5 1. -1. 0. 1.e5 1e 1E 1e+ 1e- 1.5e --1 -+1 +-1 - + . e5 -e5 0x10 0xFF 0b1 0o7 1_000'.split(
+    ' ',
+  ),
+  ...'1e5.5 1.2.3 1ee5 1e5e5 1f 1d 1L 1n 1- 1+ 0-1 NaN nan -NaN Infinity -Infinity +Infinity infinity inf -inf Inf INF'.split(
+    ' ',
+  ),
+  '1 2',
+  '- 1',
+  '1 .5',
+  '1. 5',
+  '1e 5',
+  '1 e5',
+  '1,5',
+  '１',
+  '٣',
+  '½',
+  '1e٣',
+  '−1',
+  '$1',
+  '1%',
+  '#1',
+  '(1)',
+  '1/2',
+])
+const beyond: readonly Case[] = ['1e309', '-1e309', '1e999', '9'.repeat(400)].map((text) => [
+  `beyond ${text.slice(0, 9)}`,
+  text,
+  'refused',
+])
+
+const literals = named('literal', [
+  ...'true false null True TRUE tRue False FALSE Null NULL nUll tru truee fals falsee nul nulll t f n yes no on off'.split(
+    ' ',
+  ),
+  ...'undefined none None nil void true1 1true null0 truefalse true,false nullnull'.split(' '),
+  'tr ue',
+  'nu\\u006cl',
+  '"true',
+  'true"',
+  "'true'",
+  '`null`',
+  '\\true',
+])
+
+const texts = named('text', [
+  '""',
+  '"a"',
+  '"\\""',
+  '"\\\\"',
+  '"\\/"',
+  '"/"',
+  '"\\b"',
+  '"\\f"',
+  '"\\n"',
+  '"\\r"',
+  '"\\t"',
+  '"\\u0041"',
+  '"\\u00e9"',
+
+  '"\\uD83D\\uDE00"',
+  '"\\uABCD"',
+  '"\\uabcd"',
+  '"\\u0000"',
+  '"é"',
+  '"€"',
+  '"😀"',
+  '"\u2028"',
+  '"\u2029"',
+  '"\u007f"',
+
+  '"\u0080"',
+  '"\u00a0"',
+  '"\ufeff"',
+  '"\uffff"',
+  '"{"',
+  '"]"',
+  '"a,b:c"',
+  '"//"',
+  '"/*"',
+  '"\\u005C"',
+  '"\\u0022"',
+
+  "''",
+  "'a'",
+  '"',
+  '"a',
+  'a"',
+  '"""',
+  '"a""b"',
+  '"\\"',
+  '"\\a"',
+  '"\\x41"',
+  '"\\\'"',
+  '"\\0"',
+  '"\\v"',
+  '"\\e"',
+  '"\\ "',
+
+  '"\\u"',
+  '"\\u1"',
+  '"\\u12"',
+  '"\\u123"',
+  '"\\u123G"',
+  '"\\u 041"',
+  '"\\U0041"',
+  '"\\u{41}"',
+  '"\\u+041"',
+  '"\\é"',
+  '"\\\n"',
+  'a',
+  'abc',
+  '“a”',
+  '«a»',
+  '`a`',
+  '"a"b',
+  '"a" "b"',
+  '"a"+"b"',
+  '\\"a\\"',
+])
+const controls: readonly Case[] = Array.from({ length: 32 }, (_, n) => [
+  `a text with ${code(n)}`,
+  `"a${String.fromCharCode(n)}b"`,
+])
+
+const arrays = named('array', [
+  '[]',
+  '[1]',
+  '[1,2]',
+  '[[]]',
+  '[[],[]]',
+  '[null]',
+  '[{}]',
+  '[ ]',
+  '[1 , 2]',
+  '[[[[1]]]]',
+  '[true,false,null,"a",1,{}]',
+
+  '[',
+  ']',
+  '[1',
+  '1]',
+  '[1,',
+  '[1,]',
+  '[,1]',
+  '[,]',
+  '[1,,2]',
+  '[1 2]',
+  '[1;2]',
+  '[1:2]',
+  '["a":1]',
+  '[}',
+  '{]',
+  '[1}',
+
+  '[[]',
+  '[]]',
+  '[1]]',
+  '[[1]',
+  '[x]',
+  '[1,x]',
+  '(1)',
+  '<1>',
+  '[1, // c\n2]',
+  '[1/* c */]',
+  '[#c\n1]',
+  '[1]1',
+  '[1],[2]',
+  '[...]',
+  '[1..2]',
+  '[1,2',
+  '["a]',
+  '["a"',
+  '[\\n]',
+  '[-]',
+  '[1,2,]',
+  '[a,b]',
+  "['a']",
+  '[,',
+  '[1]]]',
+])
+const objects = named('object', [
+  '{}',
+  '{"a":1}',
+  '{"a":1,"b":2}',
+  '{"a":{}}',
+  '{"":1}',
+  '{"a":[]}',
+  '{ "a" : 1 }',
+  '{"a":{"a":1}}',
+  '{"a b":1}',
+
+  '{"\\u0061":1}',
+  '{"é":1}',
+  '{"a":1,"A":2}',
+  '{"__proto__":1}',
+  '{"t":1,"v":2,"o":3}',
+  '{"a":null}',
+  '[{"a":1},{"a":2}]',
+
+  '{',
+  '}',
+  '{"a"',
+  '{"a":',
+  '{"a":1',
+  '{"a":1,',
+  '{"a":1,}',
+  '{,"a":1}',
+  '{"a":1,,"b":2}',
+  '{"a" 1}',
+  '{"a",1}',
+  '{"a"=1}',
+
+  '{"a":1 "b":2}',
+  '{"a":1;"b":2}',
+  '{a:1}',
+  "{'a':1}",
+  '{1:1}',
+  '{null:1}',
+  '{"a":}',
+  '{:1}',
+  '{"a"::1}',
+  '{"a":1:2}',
+
+  '{"a":1}}',
+  '{{"a":1}',
+  '{"a":x}',
+  '{[1]:1}',
+  '{"a":1}{"b":2}',
+  '{"a":1},{"b":2}',
+  '{"a":1/*c*/}',
+  '{//c\n"a":1}',
+
+  '{"a":1]',
+
+  '{"a":"b}',
+  '{a',
+  '{"a":1,"b"}',
+  '{"a","b"}',
+  '{"a":1,"b":}',
+  '{"a":=1}',
+  '{"a"-1}',
+  '{,}',
+  '{"a":1 ,}',
+])
+const doubled: readonly Case[] = [
+  '{"x":1,"x":2}',
+  '{"x":1,"x":1}',
+  '{"x":1,"y":2,"x":3}',
+  '{"x":1,"\\u0078":2}',
+  '{"\\u0078":1,"x":2}',
+  '{"":1,"":2}',
+  '{"é":1,"\\u00e9":2}',
+  '{"a":{"b":{"c":1,"c":2}}}',
+  '[[{"a":1,"a":2}]]',
+  '[{"a":1,"b":2},{"a":1,"b":2,"a":3}]',
+  '[{"a":1,"b":2},{"b":1,"b":2}]',
+  '[{"a":1},{"b":{"a":1,"a":1}}]',
+].map((text) => [`a key twice ${text}`, text, 'refused'])
+
+/** Signs that are white space somewhere. */
+export const spaces = [
+  0x20, 0x09, 0x0a, 0x0d, 0x0b, 0x0c, 0x00, 0x08, 0x1f, 0x85, 0xa0, 0x1680, 0x2003, 0x2028, 0x3000, 0xfeff,
+]
+const places = [
+  '@[1]',
+  '[@1]',
+  '[1@]',
+  '[1@,2]',
+  '[1,@2]',
+  '{@"a":1}',
+  '{"a"@:1}',
+  '{"a":@1}',
+  '{"a":1@}',
+  '{"a":1@,"b":2}',
+]
+const white = spaces.flatMap((point) =>
+  places.map((place): Case => [`${code(point)} in ${place}`, place.replace('@', String.fromCharCode(point))]),
+)
+
+const raw = (name: string, ...bytes: number[]): Case => [name, Buffer.from([0x22, ...bytes, 0x22])]
+const encodings: readonly Case[] = [
+  raw('a byte of a longer sign alone', 0x80),
+  raw('the first byte of two alone', 0xc3),
+  raw('the first byte of three alone', 0xe2, 0x82),
+  raw('the first byte of four alone', 0xf0, 0x9f, 0x98),
+  raw('an overlong slash', 0xc0, 0xaf),
+  raw('an overlong NUL', 0xe0, 0x80, 0x80),
+  raw('an overlong sign of four', 0xf0, 0x80, 0x80, 0xaf),
+  raw('a surrogate as bytes', 0xed, 0xa0, 0x80),
+  raw('beyond U+10FFFF', 0xf4, 0x90, 0x80, 0x80),
+  raw('a byte that is never one', 0xff),
+  raw('another byte that is never one', 0xfe),
+  raw('Latin 1', 0xe9),
+  raw('the last sign', 0xf4, 0x8f, 0xbf, 0xbf),
+  raw('two bytes', 0xc3, 0xa9),
+]
+
+const deep = (depth: number, open: string, close: string): string => `${open.repeat(depth)}1${close.repeat(depth)}`
+// The body has three levels around the fragment.
+const nesting: readonly Case[] = [
+  ['60 deep', deep(60, '[', ']')],
+  ['61 deep', deep(61, '[', ']')],
+  ['62 deep', deep(62, '[', ']'), 'refused'],
+  ['500 deep', deep(500, '[', ']'), 'refused'],
+  ['61 objects deep', deep(61, '{"a":', '}')],
+  ['62 objects deep', deep(62, '{"a":', '}'), 'refused'],
+  ['60 deep and not closed', '['.repeat(60)],
+]
+
+/** All of them. */
+export const cases = [
+  numbers,
+  beyond,
+  literals,
+  texts,
+  controls,
+  arrays,
+  objects,
+  doubled,
+  white,
+  encodings,
+  nesting,
+].flat()
