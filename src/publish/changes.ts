@@ -24,6 +24,8 @@ export interface Target {
   readonly table: PublishedTable
   readonly columns: readonly PublishedColumn[]
   readonly state: TableState
+  /** Files of it that are not there as they were brought: what stood in them is brought again. */
+  readonly lost: ReadonlySet<string>
 }
 
 /** Brings what a table lacks to the destination; undefined where it lacks nothing. */
@@ -65,7 +67,7 @@ async function grown(
     held,
     { since: last, until: now },
     fresh,
-    ({ add }) => mayHold(add, by, stale),
+    ({ add }) => target.lost.has(add.path) || mayHold(add, by, stale),
     portions,
   )
   const added: { readonly add: Add; readonly rows: number }[] = []
@@ -79,7 +81,7 @@ async function grown(
   for (const piece of pieces)
     for (const part of partsOf(piece, growth, portions))
       await write(folderOf(part, growth), portionOf(target, growth, part, portions), tagsOf(part))
-  const open = growth.open && fresh > 0
+  const open = growth.open && (fresh > 0 || files.some((file) => isOpen(file) && target.lost.has(file.path)))
   if (open) await write('', openPortion(target, growth), openTags)
   const gone = new Set([...leave.map(({ add }) => add), ...(open ? files.filter(isOpen) : [])])
   const add = added.map((one) => one.add)
@@ -150,13 +152,13 @@ function openPortion({ table, columns }: Target, { at }: Growth): Portion {
 }
 
 /** The table as it is now in one file, if it says anything else than the one that is there. */
-async function rewritten(writing: Writing, { table, columns, state }: Target): Promise<Change | undefined> {
+async function rewritten(writing: Writing, { table, columns, state, lost }: Target): Promise<Change | undefined> {
   const portion = { rows: table.rows(beginning), columns, where: [], order: table.order }
   const file = await writeRows(writing, table.name, portion)
   const held = [...state.files.values()]
   const digest = await digestOf(writing, file)
   const isSame = file.rows === 0 ? held.length === 0 : held.length === 1 && held[0]?.tags['digest'] === digest
-  if (isSame) return undefined
+  if (isSame && lost.size === 0) return undefined
   const add = file.rows === 0 ? [] : [await placeFile(writing, table.name, '0', file, { digest })]
   return { add, leave: held }
 }

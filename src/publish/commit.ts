@@ -6,6 +6,7 @@ import { type Action, ownProtocol, type TableState } from './actions.ts'
 import type { Change } from './changes.ts'
 import type { Destination } from './destination.ts'
 import { commitTable, lakeKey, type Logs } from './log.ts'
+import { requireThere } from './lost.ts'
 import type { Mark } from './ranges.ts'
 import { type PublishedColumn, schemaString } from './schema.ts'
 
@@ -81,6 +82,7 @@ export async function commitChange(
   change: Change,
   at: At,
 ): Promise<{ readonly state: TableState; readonly change: Change }> {
+  await requireThere(logs.to, name, change.add)
   const now = at.now()
   const schema = schemaString(columns)
   const isNew = state.metaData?.schemaString !== schema

@@ -9,15 +9,16 @@ import { Engine } from '../store/engine.ts'
 import { places } from '../store/layout.ts'
 import { buildViews } from '../views/build.ts'
 import { noTable, type TableState } from './actions.ts'
-import { type Change, changeOf } from './changes.ts'
+import { type Change, changeOf, type Target } from './changes.ts'
 import { type At, commitChange, lastMark, requireFit } from './commit.ts'
 import type { Destination } from './destination.ts'
 import { type Logs, readTable, requireFree, requireOwn } from './log.ts'
+import { lostOf } from './lost.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishLake } from './publish-lake.ts'
 import { publishing, type PublishingRun } from './publishing.ts'
 import { schemaString } from './schema.ts'
-import { type PublishedTable, publishedTables } from './tables.ts'
+import { publishedTables } from './tables.ts'
 import { publishVersions, versionsTable } from './versions.ts'
 import { columnsFor, type Writing } from './write.ts'
 import { readerTexts } from './readers/texts.ts'
@@ -31,6 +32,8 @@ export interface PublishInput {
   readonly portions?: Portions
   /** Whether journal, stamps and files are copied to `lake/`, too. */
   readonly withLake?: boolean
+  /** Whether the bytes of what is there are read and compared, too, not only names and sizes. */
+  readonly verify?: boolean
 }
 
 /** What a publish did; tables that were as they should be are not named. */
@@ -40,6 +43,8 @@ export interface PublishSummary {
   /** The lake version that the tables tell of now. */
   readonly version: number
   readonly tables: Readonly<Record<string, PublishedChange>>
+  /** Files that the tables named and that were gone, cut or changed there; they were brought again. */
+  readonly lost: { readonly missing: number; readonly changed: number }
   /** What travelled to `lake/`, where that was asked for. */
   readonly lake_copy?: { readonly version: number; readonly files: number; readonly bytes: number }
 }
@@ -66,13 +71,14 @@ export async function publish(
     const value = await published(input, deps, run)
     if (input.withLake !== true) return value
     const copy = { root, to, version: value.version, run: run.id, scratch: run.spool.file('lake') }
-    const { version, files, bytes } = await publishLake(copy, deps)
+    const thorough = input.verify === true
+    const { version, files, bytes } = await publishLake({ ...copy, thorough }, deps)
     return { ...value, lake_copy: { version, files, bytes } }
   })
 }
 
 async function published(
-  { root, catalogue, to, portions = usualPortions }: PublishInput,
+  { root, catalogue, to, portions = usualPortions, verify = false }: PublishInput,
   deps: CommitDeps & { readonly signal: AbortSignal },
   { ledger, begin, id, lake, spool }: PublishingRun,
 ): Promise<PublishSummary> {
@@ -99,20 +105,30 @@ async function published(
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
   const writing: Writing = { ...logs, mark, now: at.now, portions }
   const done: Record<string, PublishedChange> = {}
-  await begin({ version }, () => ({ version, tables: Object.keys(done).length }))
+  const count = { missing: 0, changed: 0 }
+  await begin({ version, destination: to.uri }, () => ({ version, tables: Object.keys(done).length, ...count }))
+  const lost = new Map<string, ReadonlySet<string>>()
+  for (const [name, state] of states) {
+    if (deps.signal.aborted) throw stopped(to)
+    const { missing, changed } = await lostOf(logs, name, state, verify)
+    count.missing += missing.size
+    count.changed += changed.size
+    lost.set(name, new Set([...missing, ...changed]))
+  }
   for (const table of tables) {
     if (deps.signal.aborted) throw stopped(to)
     const state = states.get(table.name) ?? noTable
-    if (table.follows !== undefined && isAsFar(state, states.get(table.follows))) continue
-    const next = await publishTable(writing, table, state, at, mended)
+    const own = lost.get(table.name) ?? new Set()
+    if (table.follows !== undefined && own.size === 0 && isAsFar(state, states.get(table.follows))) continue
+    const next = await publishTable(writing, { table, state, lost: own }, at, mended)
     if (!next) continue
     states.set(table.name, next.state)
     done[table.name] = publishedChange(next.state, next.change)
   }
-  const versionsChanged = await publishVersions(writing, states, at)
+  const versionsChanged = await publishVersions(writing, states, at, lost.get(versionsTable) ?? new Set())
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
   await publishTexts(to)
-  return { destination: to.uri, lake, version, tables: done }
+  return { destination: to.uri, lake, version, tables: done, lost: count }
 }
 
 /** Writes what other engines read the tables by; what is there already stays. */
@@ -139,8 +155,7 @@ async function readAll(logs: Logs, names: readonly string[], lake: string): Prom
 /** One table's change and commit; undefined where it is as it should be. */
 async function publishTable(
   writing: Writing,
-  table: PublishedTable,
-  state: TableState,
+  { table, state, lost }: Omit<Target, 'columns'>,
   at: At,
   mended: number,
 ): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
@@ -148,7 +163,7 @@ async function publishTable(
   const last = lastMark(state)
   const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at
   const step = { last: counts ? last : undefined, now: { version: at.version, at: at.at } satisfies Mark }
-  const change = await changeOf(writing, { table, columns, state }, step)
+  const change = await changeOf(writing, { table, columns, state, lost }, step)
   if (!change && state.version >= 0 && isSchema(state, columns)) return undefined
   return await commitChange(writing, { name: table.name, columns, state }, change ?? { add: [], leave: [] }, at)
 }

@@ -78,13 +78,20 @@ export function refusal(answer: Refused, settings: S3Settings, doing: string, no
       next: 'see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN or AWS_PROFILE',
     })
   const strange = answer.status === 200
-  if (strange || answer.status === 404 || answer.status === 301 || answer.status === 405)
+  const elsewhere = answer.status >= 300 && answer.status < 400
+  if (strange || elsewhere || answer.status === 404 || answer.status === 405)
     return usage(subject, {
       expected: `S3 at ${endpoint}`,
-      got: strange ? 'an answer of something else' : got,
-      next: 'set AWS_ENDPOINT_URL to the address of an S3',
+      got: strange ? 'an answer of something else' : elsewhere ? `a redirect${hostIn(answer)}` : got,
+      next: 'set AWS_ENDPOINT_URL to the address of an S3, or AWS_REGION to that of the bucket',
     })
   return new LakeError('incomplete', { subject, got, next: 'run the same command again' })
+}
+
+/** Where a redirect leads, without what its query may hold. */
+function hostIn({ headers }: Refused): string {
+  const to = header(headers, 'location')
+  return to !== null && URL.canParse(to) ? ` to ${new URL(to).origin}` : ''
 }
 
 /** What a person is told where no answer came, or none but errors of the server. */

@@ -1,4 +1,4 @@
-import { usage } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
 import type { Destination, Published, Web } from './destination.ts'
@@ -93,10 +93,14 @@ async function createOnce(asking: Asking, path: string, body: Buffer, bare = fal
   })
 }
 
-async function listBelow({ ask, refuse }: Asking, prefix: string, folder: string): Promise<Published[]> {
+async function listBelow({ ask, refuse, settings }: Asking, prefix: string, folder: string): Promise<Published[]> {
   const files: Published[] = []
   const below = folder === '' ? prefix : `${prefix}${folder}/`
+  const tokens = new Set<string>()
   for (let next: string | undefined, more = true; more; more = next !== undefined) {
+    if (next !== undefined && (tokens.has(next) || tokens.size === mostPages))
+      throw await endless(settings, tokens.size)
+    if (next !== undefined) tokens.add(next)
     const query = {
       'list-type': '2',
       prefix: below,
@@ -110,6 +114,18 @@ async function listBelow({ ask, refuse }: Asking, prefix: string, folder: string
     next = page.next
   }
   return files
+}
+
+/** A listing has no more pages than this: a hundred million objects. */
+const mostPages = 100_000
+
+async function endless(settings: Asking['settings'], pages: number): Promise<LakeError> {
+  return new LakeError('incomplete', {
+    subject: `listing s3://${(await settings()).bucket}`,
+    expected: 'a list that ends',
+    got: pages === mostPages ? `more than ${mostPages} pages` : `the same token again after ${pages} pages`,
+    next: 'nothing was written; that storage cannot be listed as S3 does it',
+  })
 }
 
 interface ListPage {

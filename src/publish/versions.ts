@@ -21,11 +21,12 @@ export async function publishVersions(
   writing: Writing,
   states: ReadonlyMap<string, TableState>,
   at: At,
+  lost: ReadonlySet<string>,
 ): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
   const state = states.get(versionsTable) ?? noTable
   const tables = [...states].filter(([name]) => name !== versionsTable)
   const known = [...state.files.values()]
-  const paths = known.map(({ path }) => path)
+  const paths = known.flatMap(({ path }) => (lost.has(path) ? [] : [path]))
   const before = await bring(writing, paths)
   const told = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
   const newest = `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version DESC) = 1)`
@@ -33,8 +34,8 @@ export async function publishVersions(
   const [row] = await writing.engine.rows<{ differ: bigint }>(
     `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,
   )
-  if (state.version >= 0 && row?.differ === 0n) return undefined
-  const rows = `${before} ${known.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
+  if (state.version >= 0 && lost.size === 0 && row?.differ === 0n) return undefined
+  const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
     UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${instantSql(at.at)} AS lake_committed_at, table_name,
       CAST(delta_version AS BIGINT) AS delta_version, ${instantSql(at.now() * 1000)} AS committed_at FROM ${current}`
   const columns = await columnsFor(writing.engine, empty)

@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { sha256File } from '../ledger/commit.ts'
 import { sizeOf } from '../store/files.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { columnsOf } from '../store/parquet.ts'
@@ -75,8 +76,16 @@ export async function placeFile(
   { local, stats }: Written,
   tags: Texts,
 ): Promise<Add> {
-  const size = await sizeOf(local)
+  const [size, sha256] = [await sizeOf(local), await sha256File(local)]
   const path = `${posix.dirname(name)}/${mark}-${posix.basename(name)}.parquet`.replace(/^\.\//, '')
   await to.put(`${table}/${path}`, local)
-  return { path, partitionValues: {}, size, modificationTime: now(), dataChange: true, stats, tags }
+  return {
+    path,
+    partitionValues: {},
+    size,
+    modificationTime: now(),
+    dataChange: true,
+    stats,
+    tags: { ...tags, sha256 },
+  }
 }

@@ -59,6 +59,7 @@ export interface Publishing {
   readonly nowMicros?: () => number
   readonly portions?: Portions
   readonly catalogue?: Catalogue
+  readonly verify?: boolean
   /** Puts something between the publish and its destination. */
   readonly through?: (to: Destination) => Destination
 }
@@ -72,10 +73,11 @@ export async function publishTo(root: string, folder: string, how: Publishing = 
     portions = usualPortions,
     through = (to) => to,
     catalogue = usual,
+    verify = false,
   } = how
   const deps = { ...commitDeps(nowMicros ? { nowMicros } : {}), signal: new AbortController().signal }
   const to = through(destinationOf(folder, { disk, mark }))
-  return await publish({ root, catalogue, to, portions }, deps)
+  return await publish({ root, catalogue, to, portions, verify }, deps)
 }
 
 /** The next whole millisecond of ISO text with microseconds, by arithmetic of the test's own; none for infinity. */

@@ -14,6 +14,8 @@ export type Fault =
   | 'cut-within'
   /** 200, and nothing that S3 would say. */
   | 'bare'
+  /** 200, and what came is not kept. */
+  | 'forgets'
 
 /** One request as the stand-in heard it. */
 export interface Heard {
@@ -39,6 +41,8 @@ export interface StandIn extends AsyncDisposable {
   createOnly: boolean
   /** Objects on a page of a list. */
   page: number
+  /** Whether each page of a list leads to the first one again. */
+  loops: boolean
 }
 
 /** Starts one with an empty bucket `lake`. */
@@ -50,6 +54,7 @@ export async function standIn(): Promise<StandIn> {
     fault: () => undefined,
     createOnly: true,
     page: 3,
+    loops: false,
   }
   const server = createServer((request, response) => void answer(state, request, response))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -101,6 +106,7 @@ async function answer(state: State, request: IncomingMessage, response: ServerRe
   state.heard.push(heard)
   const fault = state.fault(heard)
   if (fault === 'cut-before') return void request.socket.destroy()
+  if (fault === 'forgets') return void response.writeHead(200).end()
   if (fault === 'bare') return void response.writeHead(200).end('<html>Welcome</html>')
   const refused = typeof fault === 'object' ? fault : refusal(request, url, bucket, body)
   if (refused) {
@@ -180,8 +186,8 @@ function act(state: State, { method, key, query, headers }: Heard, body: Buffer)
   return { status: 200, headers: { 'content-length': String(there.length) }, text: there }
 }
 
-function listed({ objects, page }: State, query: Heard['query']): string {
-  const after = query['continuation-token'] ?? ''
+function listed({ objects, page, loops }: State, query: Heard['query']): string {
+  const after = loops ? '' : (query['continuation-token'] ?? '')
   const keys = [...objects.keys()].filter((key) => key.startsWith(query['prefix'] ?? '')).toSorted()
   const left = keys.filter((key) => key > after)
   const items = left.slice(0, page).map((key) => {

@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -167,5 +176,63 @@ test('a second publisher of the same lake waits for nobody: it is told who is at
     }),
   })
   expect(refused).toMatchObject({ kind: 'busy' })
+  expect(await unlike(root, out)).toEqual([])
+})
+
+/** Every file that the logs of the published tables name. */
+const namedFiles = (out: string): readonly string[] =>
+  readdirSync(out)
+    .filter((name) => isTable(join(out, name)))
+    .flatMap((name) => [...deltaFiles(join(out, name)).keys()])
+
+test('what the logs name and is gone, cut or changed there is brought again, each table as it was', async () => {
+  const out = join(home, 'out')
+  await publishTo(root, out)
+  await moreDays()
+  await publishTo(root, out, { mark: 'second', portions: { few: 1, large: 2 } })
+  expect(await publishTo(root, out, { mark: 'third' })).toMatchObject({ tables: {}, lost: { missing: 0, changed: 0 } })
+  const named = namedFiles(out)
+  expect(named.length).toBeGreaterThan(5)
+  for (const [n, file] of named.entries())
+    if (n % 3 === 0) rmSync(file)
+    else if (n % 3 === 1) truncateSync(file, 40)
+  const missing = named.filter((_, n) => n % 3 < 2).length
+  expect(await publishTo(root, out, { mark: 'mended' })).toMatchObject({ lost: { missing, changed: 0 } })
+  expect(await unlike(root, out)).toEqual([])
+  await expectReadable(out)
+  expect(namedFiles(out).filter((file) => !existsSync(file))).toEqual([])
+  expect((await publishTo(root, out, { mark: 'again' })).tables).toEqual({})
+})
+
+test('changed bytes are found by reading alone, and brought again', async () => {
+  const out = join(home, 'out')
+  await publishTo(root, out)
+  const [file = ''] = [...deltaFiles(join(out, 'points')).keys()]
+  const bytes = readFileSync(file)
+  bytes[20] = (bytes[20] ?? 0) ^ 1
+  writeFileSync(file, bytes)
+  expect((await publishTo(root, out, { mark: 'blind' })).tables).toEqual({})
+  const read = await publishTo(root, out, { mark: 'reading', verify: true })
+  expect(read).toMatchObject({
+    lost: { missing: 0, changed: 1 },
+    tables: { points: { files_added: 1, files_removed: 1 } },
+  })
+  expect(await unlike(root, out)).toEqual([])
+  expect((await publishTo(root, out, { mark: 'again', verify: true })).lost).toEqual({ missing: 0, changed: 0 })
+})
+
+test('a destination that takes files and does not keep them is refused before a reader is told of them', async () => {
+  const out = join(home, 'out')
+  await publishTo(root, out)
+  await moreDays()
+  const before = namedFiles(out)
+  let puts = 0
+  const lying = publishTo(root, out, {
+    mark: 'lying',
+    through: (to) => ({ ...to, put: async (path, file) => (puts++ === 0 ? undefined : await to.put(path, file)) }),
+  })
+  await expect(lying).rejects.toMatchObject({ kind: 'incomplete', message: expect.stringContaining('that it took') })
+  expect(namedFiles(out)).toEqual(before)
+  await publishTo(root, out, { mark: 'honest' })
   expect(await unlike(root, out)).toEqual([])
 })

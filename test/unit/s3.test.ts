@@ -250,3 +250,32 @@ test.each(badTexts)('%s is refused in one line', (text) => {
   expect(open).toThrow(/s3:\/\/bucket\/prefix/)
   expect(open).not.toThrow(new RegExp(s3Key.secret))
 })
+
+test('a list that leads to itself ends in words, and nothing is taken from it', async () => {
+  const to = opened()
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await to.replace(name, name)
+  there.loops = true
+  const error = await to.list('').catch((caught: unknown) => caught)
+  expect([exitCode(error), String(error)]).toEqual([
+    6,
+    expect.stringMatching(/listing s3:\/\/lake: expected a list that ends, got the same token again after 1 pages/),
+  ])
+})
+
+test('a redirect says where to, without what its address may hold, and not that it may go better', async () => {
+  const to = opened()
+  for (const status of [301, 302, 307, 308]) {
+    there.fault = () => ({
+      status,
+      code: 'TemporaryRedirect',
+      headers: { location: 'https://else.example/x?token=abc' },
+    })
+    for (const doing of [async () => to.read('a'), async () => to.replace('a', 'b'), async () => to.list('')]) {
+      const error = await doing().catch((caught: unknown) => caught)
+      expect([exitCode(error), String(error)]).toEqual([
+        2,
+        expect.stringMatching(/got a redirect to https:\/\/else\.example; set AWS_ENDPOINT_URL/),
+      ])
+    }
+  }
+})
