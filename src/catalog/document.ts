@@ -1,6 +1,7 @@
-import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDocument } from 'yaml'
+import { isUtf8 } from 'node:buffer'
+import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDocument, visit } from 'yaml'
 import { z } from 'zod'
-import type { Complaint } from '../errors.ts'
+import { type Complaint, usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
 
 type Key = string | number
@@ -24,17 +25,72 @@ export function readYaml(name: string, text: string): YamlText {
   // One slip of syntax drags others behind it: only the first says what to mend. Repeated keys stand for themselves.
   const syntax = document.errors.filter((error) => error.code !== 'DUPLICATE_KEY')
   const errors = syntax.length > 0 ? syntax.slice(0, 1) : document.errors
-  const complaints = errors.map((error) => ({
-    subject: `${name}:${lines.linePos(error.pos[0]).line}`,
+  const at = (offset: number) => `${name}:${lines.linePos(offset).line}`
+  const complaints: Complaint[] = errors.map(({ pos: [start], message }) => ({
+    subject: at(start),
     expected: 'valid YAML',
-    got: error.message,
+    got: message,
   }))
+  if (errors.length === 0)
+    complaints.push(...strangeNodes(document).map(({ offset, ...told }) => ({ subject: at(offset), ...told })))
+  const value = complaints.length > 0 ? undefined : valueOf(document, at, complaints)
   const where = (path: Path) => `${name}:${lineOf(document, lines, path)}`
   const written = (path: Path) => {
     const node = document.getIn(path, true)
     return isScalar(node) ? node.source : undefined
   }
-  return { name, value: complaints.length > 0 ? undefined : document.toJS(), complaints, where, written }
+  return { name, value, complaints, where, written }
+}
+
+/** The text of a file of the user's; bytes that are no UTF-8 are refused with their line. */
+export function utf8Text(name: string, bytes: Buffer): string {
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes)
+  let [line, start] = [1, 0]
+  for (let end = bytes.indexOf(10); end >= 0 && isUtf8(bytes.subarray(start, end)); end = bytes.indexOf(10, start)) {
+    line++
+    start = end + 1
+  }
+  throw usage(`${name}:${line}`, { expected: 'UTF-8', got: 'bytes that are none' })
+}
+
+/** What YAML allows and nobody means: an anchor that holds itself, and signs that a terminal or a header would act on. */
+function strangeNodes(document: Document): { offset: number; expected: string; got: string }[] {
+  const found: { offset: number; expected: string; got: string }[] = []
+  visit(document, {
+    Alias: (_, alias, parents) => {
+      const anchored = alias.resolve(document)
+      if (anchored !== undefined && parents.includes(anchored))
+        found.push({
+          offset: offsetOf(alias),
+          expected: 'a value',
+          got: `the anchor \`${alias.source}\` inside itself`,
+        })
+    },
+    Scalar: (_, scalar) => {
+      const sign = /[^\P{Cc}\n\t]/u.exec(String(scalar.value))?.[0]
+      const code = sign?.codePointAt(0)?.toString(16).padStart(4, '0')
+      if (code !== undefined)
+        found.push({ offset: offsetOf(scalar), expected: 'text', got: `the control sign \\u${code} in it` })
+    },
+  })
+  return found
+}
+
+/** What the document says; one whose aliases unfold without end says nothing. */
+function valueOf(document: Document, at: (offset: number) => string, complaints: Complaint[]): unknown {
+  try {
+    return document.toJS()
+  } catch (error) {
+    let last = 0
+    visit(document, { Alias: (_, alias) => void (last = offsetOf(alias)) })
+    const got = error instanceof Error ? error.message : String(error)
+    complaints.push({ subject: at(last), expected: 'aliases that can be followed', got })
+    return undefined
+  }
+}
+
+function offsetOf({ range }: Node): number {
+  return range?.[0] ?? 0
 }
 
 /** Every issue of a zod error as `file:line: path: expected …, got …`, unknown keys with a suggestion. */
@@ -134,7 +190,7 @@ function lineOf(document: Document, lines: LineCounter, path: Path): number {
       if (pair && isNode(pair.key) && pair.key.range) return lines.linePos(pair.key.range[0]).line
     }
     const node = document.getIn(path.slice(0, length), true)
-    if (isNode(node) && (node as Node).range) return lines.linePos((node as Node).range?.[0] ?? 0).line
+    if (isNode(node) && (node as Node).range) return lines.linePos(offsetOf(node)).line
   }
   return 1
 }

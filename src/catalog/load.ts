@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import { type Complaint, LakeError, unreadable } from '../errors.ts'
 import { assemble } from './assemble.ts'
 import type { Catalogue } from './catalogue.ts'
-import { describeIssues, readYaml } from './document.ts'
+import { describeIssues, readYaml, utf8Text } from './document.ts'
 import { readShipped } from './remembered.ts'
 import { catalogueFile, type SourceFile } from './schema.ts'
 import { wireOf } from './wire.ts'
@@ -83,9 +83,11 @@ function salvage(value: unknown, issues: readonly z.core.$ZodIssue[]): Omit<Sour
 }
 
 function readUserFile(file: string): string {
+  let bytes: Buffer
   try {
-    return readFileSync(file, 'utf8')
+    bytes = readFileSync(file)
   } catch (cause) {
     throw unreadable(file, 'a readable catalogue file', cause)
   }
+  return utf8Text(file, bytes)
 }

@@ -12,6 +12,8 @@ type Sql = string
 interface RuleKind {
   readonly at: (t: Instant, close: Instant, seconds: number) => Instant
   readonly sql: (t: Sql, close: Sql, seconds: Sql) => Sql
+  /** The first start of an interval that is not knowable yet at an instant; `start` and `ceil` give the grid. */
+  readonly undue: (at: Sql, seconds: Sql, start: (at: Sql) => Sql, ceil: (at: Sql) => Sql) => Sql
 }
 
 /** Every kind: whatever dates points, here or in SQL, is made from this table. */
@@ -19,10 +21,14 @@ export const ruleKinds: Readonly<Record<RuleTime['kind'], RuleKind>> = {
   lag: {
     at: (_, close, seconds) => close + seconds,
     sql: (_, close, seconds) => `(${close} + ${seconds})`,
+    undue: (at, seconds, start) => start(`(${at} - ${seconds})`),
   },
   clock: {
     at: (t, close, seconds) => Math.max(close, Math.floor(t / day) * day + seconds),
     sql: (t, close, seconds) => `greatest(${close}, ${t} - ((${t} % ${day}) + ${day}) % ${day} + ${seconds})`,
+    // Not due is what has not ended, and all from the first day on that is not.
+    undue: (at, seconds, start, ceil) =>
+      `least(${start(at)}, ${ceil(`(CAST(floor((${at} - ${seconds}) / ${day}) AS BIGINT) * ${day} + ${day})`)})`,
   },
 }
 

@@ -5,6 +5,7 @@ import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import type { QueryKey, Wire } from '../catalog/wire.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type PlacedRule, resolveRules } from '../catalog/rules.ts'
+import { utf8Text } from '../catalog/document.ts'
 import { isTimed, timeOf } from '../catalog/schema.ts'
 import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
@@ -279,14 +280,15 @@ function readConfig(
   cwd: string,
 ): (ReturnType<typeof parseConfig> & { path: string }) | undefined {
   const path = resolve(cwd, flag ?? 'pitlake.yaml')
-  let text: string
+  const name = flag ?? 'pitlake.yaml'
+  let bytes: Buffer
   try {
-    text = readFileSync(path, 'utf8')
+    bytes = readFileSync(path)
   } catch (cause) {
     if (flag === undefined && (cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw unreadable(flag ?? 'pitlake.yaml', 'a readable config file', cause)
+    throw unreadable(name, 'a readable config file', cause)
   }
-  return { ...parseConfig(flag ?? 'pitlake.yaml', text), path }
+  return { ...parseConfig(name, utf8Text(name, bytes)), path }
 }
 
 function checkUrl(name: string, url: string | null): string | null {

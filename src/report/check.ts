@@ -1,20 +1,28 @@
-import type { Standing } from './page/standing.ts'
+import type { Reason, Standing } from './page/standing.ts'
 import { percent, whole } from './page/words.ts'
+import { restsOn } from './trust.ts'
 
 const checkCodes = { integrity: 4, stale: 6, look: 6 } as const
+const gravest = ['integrity', 'stale', 'look'] as const
 
-/** The judgement in one line: the gravest reason with the command to type. */
-export function check({ reasons, version, coverage }: Standing): { readonly line: string; readonly code: number } {
-  for (const word of ['integrity', 'stale', 'look'] as const) {
-    const own = reasons.filter((reason) => reason.word === word)
-    const [first] = own
-    if (!first) continue
-    const others = reasons.filter((reason) => reason.word !== null).length - 1
-    const more = others === 0 ? '' : ` (and ${others} more)`
-    return { line: `${word}: ${first.text}${more}; ${first.next ?? 'pitlake status'}\n`, code: checkCodes[word] }
+/** What is judged: the reasons that are no mere remark, the gravest first. */
+export function judgedReasons(reasons: readonly Reason[]): readonly Reason[] {
+  return gravest.flatMap((word) => reasons.filter((reason) => reason.word === word))
+}
+
+/** The judgement: a line for each kind of reason, the gravest first, with the command to type; one where all is well. */
+export function check(standing: Standing): { readonly lines: readonly string[]; readonly code: number } {
+  const judged = judgedReasons(standing.reasons)
+  const [first] = judged
+  if (!first?.word) {
+    const { version, coverage } = standing
+    const share = percent(coverage.held, coverage.due)
+    const { against, looked } = restsOn(standing)
+    return { lines: [`trusted: version ${whole(version)}, ${share} of what is due; ${against}; ${looked}`], code: 0 }
   }
-  return {
-    line: `trusted: version ${whole(version)}, ${percent(coverage.held, coverage.due)} of what is due\n`,
-    code: 0,
-  }
+  const lines = judged.map(({ word, text, since, next }) => {
+    const oldest = since === null ? '' : ` (since ${since.slice(0, 16)}Z)`
+    return `${word}: ${text}${oldest}; ${next ?? 'pitlake status'}`
+  })
+  return { lines, code: checkCodes[first.word] }
 }

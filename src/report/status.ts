@@ -4,6 +4,7 @@ import {
   heldCoverage,
   heldSeries,
   heldStamps,
+  heldViolations,
   heldWeekStart,
   isOnDisk,
   liveFiles,
@@ -14,15 +15,19 @@ import {
   heldRuns,
   heldVerified,
   type HeldRun,
+  lastPublished,
   requestsByOutcome,
   requestTotals,
   verifiedTotals,
 } from '../ledger/held-runs.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
+import { proveLive } from '../ledger/live.ts'
+import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
 import { readRefusal } from '../ledger/refusals.ts'
+import { type Refused, refusals } from '../ledger/violations.ts'
 import type { CoverageCounts, RunCost, RunFact, Standing } from './page/standing.ts'
 import type { Settings } from '../config/settings.ts'
 import { day, floor, formatInstant, formatMillis, type Instant } from '../time.ts'
@@ -68,6 +73,7 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
 }
 
 async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: number): Promise<Judged> {
+  proveLive(ledger)
   const { settings, catalogue, now } = input
   const head = ledger.head()
   const counts = summary(ledger)
@@ -76,6 +82,7 @@ async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: nu
   const series = judgeSeries(heldSeries(ledger).values(), coverage, verified, catalogue, now, heldWeekStart(ledger))
   const arrivals = await arrivalsFor(ledger, input, counts.points)
   const findings = await findingsIfReadable(ledger)
+  const refused = refusals(ledger)
   const facts = {
     ...who(head),
     mirror_of: await mirrorOf(ledger.root),
@@ -84,7 +91,9 @@ async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: nu
     freshness: countFresh(series),
     verified: verifiedOf(ledger),
     schema_changes: countValueChanges(ledger),
-    refused: refusedOf(coverage),
+    refused: refusedOf(refused),
+    oldest: oldestOf(ledger, coverage, refused, findings),
+    published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
     requests: {
       ...requestTotals(ledger, now * 1_000_000),
       credits_today: creditsOf(ledger, now),
@@ -101,6 +110,7 @@ async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: nu
     rules: arrivals && rulesOf(arrivals),
     stamps: heldStamps(ledger).length,
     files_damaged,
+    observed_again: countAgain(observedAgain(ledger)),
     running: await runningJobs(ledger.root),
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
   }
@@ -182,22 +192,41 @@ export function countFresh(series: readonly SeriesStanding[]): Standing['freshne
 }
 
 /** The series that have points and are refused, and those that were withdrawn. */
-function refusedOf(coverage: ReadonlyMap<string, readonly CoverageRow[]>): Standing['refused'] {
-  const refused = [...coverage].flatMap(([series, rows]) =>
-    rows.flatMap(({ state, reason }) => {
-      const refusal = state === 'failed' || state === 'unsupported' ? readRefusal(reason) : null
-      return refusal === null || refusal.since === null ? [] : [{ ...refusal, since: refusal.since, series }]
-    }),
-  )
-  const now = refused.filter(({ withdrawn }) => !withdrawn)
+function refusedOf(all: readonly Refused[]): Standing['refused'] {
+  const now = all.filter(({ withdrawn }) => !withdrawn)
+  const gone = all.filter(({ withdrawn }) => withdrawn)
   const first = now.toSorted((a, b) => a.since - b.since)[0]
-  const count = (rows: readonly { readonly series: string }[]): number => new Set(rows.map(({ series }) => series)).size
+  const count = (some: readonly Refused[]): number => new Set(some.map(({ listed }) => listed.series)).size
   return {
     series: count(now),
-    windows: now.length,
+    windows: now.reduce((sum, { rows }) => sum + rows.length, 0),
     since: first === undefined ? null : formatInstant(first.since),
     words: first?.words ?? null,
-    withdrawn: count(refused.filter(({ withdrawn }) => withdrawn)),
+    withdrawn: count(gone),
+    unaccepted: count(gone.filter(isOpen)),
+  }
+}
+
+const isOpen = ({ listed }: Refused): boolean => listed.accepted_at === null
+
+function oldestOf(
+  ledger: Ledger,
+  coverage: ReadonlyMap<string, readonly CoverageRow[]>,
+  refused: readonly Refused[],
+  findings: readonly ListedFinding[] | null,
+): Standing['oldest'] {
+  const rows = [...coverage.values()].flat()
+  const failed = rows.filter(({ state, reason }) => state === 'failed' && readRefusal(reason)?.since === undefined)
+  const oldest = (instants: readonly Instant[]): string | null =>
+    instants.length === 0 ? null : formatInstant(instants.reduce((least, one) => Math.min(least, one)))
+  const open = (findings ?? []).filter(isOpenFinding)
+  const seen = heldViolations(ledger).filter(({ accepted_at }) => accepted_at === null)
+  return {
+    violations: oldest(seen.map(({ offered_at }) => Math.floor(offered_at / 1_000_000))),
+    findings: oldest(open.map(({ found_at }) => Math.floor(found_at / 1_000_000))),
+    withdrawn: oldest(refused.filter((one) => one.withdrawn && isOpen(one)).map(({ since }) => since)),
+    failed: oldest(failed.map(({ asked_at }) => asked_at)),
+    gaps: oldest(rows.filter(({ reason }) => reason === 'gap').map(({ since }) => since)),
   }
 }
 
@@ -223,6 +252,13 @@ function isHeld(root: string, api: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Of what was lost with files: how many months of series were observed again, and of how many points; `waiting`: not yet. */
+function countAgain(months: readonly ObservedAgain[]): Standing['observed_again'] {
+  const again = months.filter(({ at }) => at !== null)
+  const points = again.reduce((sum, one) => sum + (one.points ?? 0), 0)
+  return { months: again.length, points, waiting: months.length - again.length }
 }
 
 /** How many live files are not where they should be, or not as long; the bytes themselves are not read. */

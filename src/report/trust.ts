@@ -1,8 +1,8 @@
 import type { RegistryFacts } from '../registry/status.ts'
 import type { Reason, Standing } from './page/standing.ts'
 import type { Check } from '../config/health.ts'
-import { several } from './page/words.ts'
-import { day, formatDuration, hour, type Instant, instantOf, minute } from '../time.ts'
+import { percent, several } from './page/words.ts'
+import { day, formatDuration, formatInstant, hour, type Instant, instantOf, minute } from '../time.ts'
 
 type Facts = Omit<Standing, 'trust' | 'reasons'>
 
@@ -15,14 +15,23 @@ export interface Judging {
 /** Why the lake should not be trusted blindly now, the weightiest first. */
 export function reasonsOf(facts: Facts, now: Instant, { check, late }: Judging): Reason[] {
   if (facts.version === 0)
-    return [{ level: 'no', word: 'stale', text: 'nothing has been committed yet', next: 'pitlake fetch' }]
+    return [
+      {
+        ...reasonAbout('nothing', 0),
+        level: 'no',
+        word: 'stale',
+        text: 'nothing has been committed yet',
+        next: 'pitlake fetch',
+      },
+    ]
   const { maxFeedAge } = check
   const reasons = [
     ...damage(facts),
     ...upstream(facts, check),
-    ...freshness(late, check),
+    ...freshness(late, check, now),
     ...holes(facts, check),
     ...polled(facts, now, maxFeedAge),
+    ...kept(facts),
     ...remarks(facts),
   ]
   const { mirror_of: source } = facts
@@ -39,62 +48,107 @@ export function trustOf(reasons: readonly Reason[]): Standing['trust'] {
   return reasons.some((reason) => reason.level === 'look') ? 'look' : 'yes'
 }
 
+/** What speaks against what is held, and how far anybody looked: a good verdict rests on no more than that. */
+export function restsOn({
+  violations,
+  coverage,
+  rules,
+  gaps,
+}: Pick<Standing, 'violations' | 'coverage' | 'rules' | 'gaps'>): {
+  readonly against: string
+  readonly looked: string
+} {
+  const { disproved = 0 } = rules ?? {}
+  const looked = [
+    `${percent(coverage.verified, coverage.held)} was asked again`,
+    ...(rules === null ? ['the rules were not looked at'] : []),
+    ...(disproved > 0 ? [several(disproved, 'rule is disproved', 'rules are disproved')] : []),
+    ...(gaps > 0 ? [several(gaps, 'window has gaps', 'windows have gaps')] : []),
+  ]
+  const against = violations === 0 ? 'nothing contradicts it' : several(violations, 'tolerated difference')
+  return { against, looked: looked.join(', ') }
+}
+
+function reasonAbout(
+  kind: Reason['kind'],
+  count: number,
+  since: string | null = null,
+): Pick<Reason, 'kind' | 'count' | 'since'> {
+  return { kind, count, since }
+}
+
 function damage({ files_damaged }: Facts): Reason[] {
   if (files_damaged === 0) return []
   const text = `${several(files_damaged, 'file of the lake is', 'files of the lake are')} lost or cut`
-  return [{ level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
+  return [{ ...reasonAbout('damage', files_damaged), level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
 }
+
+type About = ReturnType<typeof reasonAbout>
 
 /** What wants a look; where it is within what is tolerated it is only said. */
-function look(word: NonNullable<Reason['word']>, text: string, next: string, tolerated = false): Reason {
-  return tolerated ? note(text, next) : { level: 'look', word, text, next }
+function look(about: About, word: NonNullable<Reason['word']>, text: string, next: string, tolerated = false): Reason {
+  return tolerated ? note(about, text, next) : { ...about, level: 'look', word, text, next }
 }
 
-function note(text: string, next: string | null): Reason {
-  return { level: 'note', word: null, text, next }
+function note(about: About, text: string, next: string | null): Reason {
+  return { ...about, level: 'note', word: null, text, next }
 }
+
+const list = 'pitlake violations list'
 
 function upstream(
-  { violations, windows, refused, registry }: Facts,
+  { violations, windows, refused, registry, oldest }: Facts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
   if (refused.series > 0) {
     const series = several(refused.series, 'series that has points is', 'series that have points are')
-    found.push(look('look', `${series} refused since ${refused.since}: ${refused.words}`, 'pitlake violations list'))
+    const about = reasonAbout('refused', refused.series, refused.since)
+    found.push(look(about, 'look', `${series} refused: ${refused.words}`, list))
+  }
+  if (refused.unaccepted > 0) {
+    const series = several(refused.unaccepted, 'series that has points was', 'series that have points were')
+    const text = `${series} withdrawn by the provider, and nobody took note`
+    found.push(look(reasonAbout('withdrawn', refused.unaccepted, oldest.withdrawn), 'look', text, list))
   }
   if (violations > 0) {
     const values = several(violations, 'stored value differs', 'stored values differ')
     const text = `${values} upstream; both are kept, the stored one holds`
-    found.push(look('integrity', text, 'pitlake violations list', violations <= maxViolations))
+    const about = reasonAbout('violations', violations, oldest.violations)
+    found.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
   const findings = registry.findings ?? 0
   if (findings > 0) {
     const records = several(findings, 'record of the registry contradicts', 'records of the registry contradict')
-    const next = "pitlake violations list --resources '*'"
-    found.push(look('integrity', `${records} what snapshot and feed gave`, next, findings <= maxFindings))
+    const text = `${records} what snapshot and feed gave`
+    const about = reasonAbout('findings', findings, oldest.findings)
+    found.push(look(about, 'integrity', text, `${list} --resources '*'`, findings <= maxFindings))
   }
   const failed = windows.failed - refused.windows
-  if (failed > 0) found.push(look('look', `${several(failed, 'window')} failed`, 'pitlake fetch', failed <= maxFailed))
+  if (failed > 0) {
+    const about = reasonAbout('failed', failed, oldest.failed)
+    found.push(look(about, 'look', `${several(failed, 'window')} failed`, 'pitlake fetch', failed <= maxFailed))
+  }
   return found
 }
 
-function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: Check): Reason[] {
+function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: Check, now: Instant): Reason[] {
   const found: Reason[] = []
   const why =
     maxLate.length === 0
       ? `${several(series, 'series has', 'series have')} points due that nobody asked for, for`
       : `${several(series, 'series lacks', 'series lack')} a point that was not to be so late: due for`
-  if (series > 0) found.push(look('stale', `${why} up to ${roughly(seconds)}`, 'pitlake fetch'))
+  const late = reasonAbout('late', series, formatInstant(Math.floor(now - seconds)))
+  if (series > 0) found.push(look(late, 'stale', `${why} up to ${roughly(seconds)}`, 'pitlake fetch'))
   const quiet = `${several(stopped, 'series has', 'series have')} had no new point for longer than tolerated`
-  if (stopped > 0) found.push(look('look', quiet, "pitlake sql 'FROM gaps'"))
+  if (stopped > 0) found.push(look(reasonAbout('stopped', stopped), 'look', quiet, "pitlake sql 'FROM gaps'"))
   return found
 }
 
-function holes({ gaps }: Facts, { maxGaps }: Check): Reason[] {
+function holes({ gaps, oldest }: Facts, { maxGaps }: Check): Reason[] {
   if (maxGaps === null || gaps <= maxGaps) return []
   const text = `points are missing for good in ${several(gaps, 'window')}, more than the ${maxGaps} that are tolerated`
-  return [look('look', text, "pitlake sql 'FROM gaps'")]
+  return [look(reasonAbout('gaps', gaps, oldest.gaps), 'look', text, "pitlake sql 'FROM gaps'")]
 }
 
 /** A registry that was followed once and is no longer. */
@@ -102,7 +156,21 @@ function polled(facts: Facts, now: Instant, maxFeedAge: number): Reason[] {
   const silent = silenceOf(facts.registry, now)
   if (silent <= Math.min(day, maxFeedAge)) return []
   const text = `the registry was last polled ${roughly(silent)} ago`
-  return [look('stale', text, 'pitlake registry sync', silent <= maxFeedAge)]
+  const about = reasonAbout('feed', 1, formatInstant(Math.floor(now - silent)))
+  return [look(about, 'stale', text, 'pitlake registry sync', silent <= maxFeedAge)]
+}
+
+/** Destinations that did not get, or did not keep, what was published there last. */
+function kept({ published }: Facts): Reason[] {
+  return published.flatMap(({ destination, at, exit_code, missing, changed }) => {
+    const lost = missing + changed
+    if (exit_code === 0 && lost === 0) return []
+    const text =
+      exit_code === 0
+        ? `${several(lost, 'published file was', 'published files were')} gone or changed at ${destination}, and brought again`
+        : `the last publish to ${destination} did not come to its end`
+    return [look(reasonAbout('published', lost, at), 'look', text, `pitlake publish --verify ${destination}`)]
+  })
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
@@ -116,20 +184,26 @@ export function silenceOf(
 
 function remarks(facts: Facts): Reason[] {
   const found: Reason[] = []
-  const say = (text: string, next: string | null) => found.push(note(text, next))
-  if (facts.synthetic) say('the data are synthetic: for trying out, not for research', null)
-  if (facts.running.length > 0) say(`a ${facts.running.join(' and a ')} job is at work`, null)
-  const { withdrawn } = facts.refused
-  if (withdrawn > 0)
-    say(`${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`, "pitlake sql 'FROM gaps'")
+  const say = (kind: Reason['kind'], count: number, text: string, next: string | null) =>
+    found.push(note(reasonAbout(kind, count), text, next))
+  if (facts.synthetic) say('synthetic', 1, 'the data are synthetic: for trying out, not for research', null)
+  const { length } = facts.running
+  if (length > 0) say('running', length, `a ${facts.running.join(' and a ')} job is at work`, null)
+  const withdrawn = facts.refused.withdrawn - facts.refused.unaccepted
+  const gone = `${several(withdrawn, 'series was', 'series were')} withdrawn by the provider`
+  if (withdrawn > 0) say('withdrawn', withdrawn, gone, "pitlake sql 'FROM gaps'")
+  const { months, points: again } = facts.observed_again
+  const anew = `${several(again, 'point')} of ${several(months, 'month')} of series, lost with a file, are known from when they were observed again`
+  if (months > 0) say('observed_again', months, anew, 'pitlake doctor')
   const { disproved = 0, imprecise = 0, imprecise_points: points = 0 } = facts.rules ?? {}
   const rules = (count: number): string => several(count, 'availability rule is', 'availability rules are')
-  if (disproved > 0) say(`${rules(disproved)} disproved`, 'pitlake audit availability')
+  if (disproved > 0) say('rules', disproved, `${rules(disproved)} disproved`, 'pitlake audit availability')
   // A point that tells computed_at has its own instant.
   const early =
     points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`
-  if (imprecise > 0) say(`${rules(imprecise)} imprecise${early}`, 'pitlake audit availability')
-  if (facts.coverage.held > 0 && facts.verified.windows === 0) say('nothing was verified yet', 'pitlake verify')
+  if (imprecise > 0) say('rules', imprecise, `${rules(imprecise)} imprecise${early}`, 'pitlake audit availability')
+  if (facts.coverage.held > 0 && facts.verified.windows === 0)
+    say('verified', 0, 'nothing was verified yet', 'pitlake verify')
   return found
 }
 

@@ -32,7 +32,9 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     newest: '2024-06-04T00:00:00Z',
     coverage: { due: 1210, held: 1200, verified: 600, share: 1200 / 1210, verified_share: 0.5 },
     freshness: { fresh: 2, awaited: 1, behind: 0, stopped: 0, overdue_seconds: 0 },
-    refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0 },
+    refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0, unaccepted: 0 },
+    oldest: { violations: null, findings: null, withdrawn: null, failed: null, gaps: null },
+    published: [],
     verified: { windows: 3, differing: 0, last_at: '2024-06-05T10:00:00.000Z' },
     requests: {
       total: 30,
@@ -57,6 +59,7 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     rules: { disproved: 0, imprecise: 0, imprecise_points: 0 },
     stamps: 0,
     files_damaged: 0,
+    observed_again: { months: 0, points: 0, waiting: 0 },
     running: [],
     last_run: null,
     trust: 'yes',
@@ -96,6 +99,9 @@ export function page(changes: Partial<Page> = {}): Page {
       provider: `https://example.test/${hostile}`,
       reasons: [
         {
+          kind: 'violations',
+          count: 2,
+          since: null,
           level: 'look',
           word: 'integrity',
           text: `2 stored values differ ${hostile}`,

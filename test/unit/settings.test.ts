@@ -281,3 +281,41 @@ test('the JSON schema for editors names every key', () => {
     'select',
   ])
 })
+
+test('what YAML allows and nobody means is one line with file and line', () => {
+  const bomb = ['a: &a [x, x, x, x, x, x, x, x, x, x]']
+  for (const [name, before] of [...'bcdef'].map((name, k) => [name, 'abcde'[k]] as const))
+    bomb.push(`${name}: &${name} [${Array.from({ length: 10 }, () => `*${before}`).join(', ')}]`)
+  const cases: readonly (readonly [string, string])[] = [
+    [bomb.join('\n'), 'pitlake.yaml:6: expected aliases that can be followed'],
+    [
+      'data: d\nmetrics: &m\n  paths:\n    real: *m',
+      'pitlake.yaml:4: expected a value, got the anchor `m` inside itself',
+    ],
+    ['data: d\nselect: &s [*s]', 'pitlake.yaml:2: expected a value, got the anchor `s` inside itself'],
+    ['data: *nowhere', 'pitlake.yaml:1: expected'],
+    ['data: d\nhooks:\n  on_done: "say \\e[2J"', 'pitlake.yaml:3: expected text, got the control sign \\u001b in it'],
+    ['data: d\u007f', 'pitlake.yaml:1: expected text, got the control sign \\u007f in it'],
+    ['data: d\nmetrics: { paths: { "a\\0": b } }', 'pitlake.yaml:2: expected text, got the control sign \\u0000 in it'],
+  ]
+  for (const [yaml, words] of cases)
+    expect(
+      refusal(() => settings(yaml)),
+      yaml,
+    ).toContain(words)
+  expect(
+    settings('data: &d here\nregistry: { url: "https://a.example" }\nhooks:\n  on_done: |\n    one\n    two').data,
+  ).toBe(join(folder, 'here'))
+})
+
+test('bytes that are no UTF-8 are refused with their line, in the config and in a catalogue', () => {
+  const bytes = Buffer.concat([
+    Buffer.from('data: d \u{fffd} é\r\n# more\nselect: [{ assets: [B'),
+    Buffer.from([0xc3, 0x28]),
+  ])
+  writeFileSync(join(folder, 'pitlake.yaml'), bytes)
+  expect(refusal(() => settings())).toContain('pitlake.yaml:3: expected UTF-8, got bytes that are none')
+  const file = join(folder, 'own.yaml')
+  writeFileSync(file, Buffer.from([0xff, 0xfe, 0x61]))
+  expect(refusal(() => loadCatalogue([file]))).toContain('own.yaml:1: expected UTF-8')
+})

@@ -12,12 +12,13 @@ const day = 86_400
 function judged(
   changes: Partial<Standing>,
   limits: Partial<Check> = {},
-): { line: string; code: number; trust: string } {
+): { line: string; lines: readonly string[]; code: number; trust: string } {
   const facts = { ...quiet, ...changes }
   const { behind, stopped, overdue_seconds: seconds } = facts.freshness
   const late = { series: behind, seconds, stopped }
   const reasons = reasonsOf(facts, now, { check: { ...usualCheck, ...limits }, late })
-  return { ...check({ ...facts, reasons }), trust: trustOf(reasons) }
+  const judgement = check({ ...facts, reasons })
+  return { ...judgement, line: judgement.lines[0] ?? '', trust: trustOf(reasons) }
 }
 
 const contradicted = (findings: number | null, known = 0): Partial<Standing> => ({
@@ -30,7 +31,9 @@ const polled = (days: number): Partial<Standing> => ({
 test('one line with the word, the reason and the command; the exit code judges', () => {
   const sound = judged({})
   expect(sound).toMatchObject({ code: 0, trust: 'yes' })
-  expect(sound.line).toMatch(/^trusted: version \d+, .*% of what is due\n$/)
+  expect(sound.lines).toEqual([
+    'trusted: version 12, 99.17 % of what is due; nothing contradicts it; 50.0 % was asked again, 2 windows have gaps',
+  ])
   const wrong: readonly (readonly [Partial<Standing>, string, number])[] = [
     [{ version: 0 }, 'stale: nothing has been committed yet; pitlake fetch', 6],
     [{ files_damaged: 1 }, 'integrity: 1 file of the lake is lost or cut; pitlake doctor', 4],
@@ -43,20 +46,61 @@ test('one line with the word, the reason and the command; the exit code judges',
     [{ windows: { ...quiet.windows, failed: 3 } }, 'look: 3 windows failed; pitlake fetch', 6],
     [{ freshness: { ...quiet.freshness, behind: 2, overdue_seconds: 7200 } }, 'stale: 2 series have points due', 6],
     [{ freshness: { ...quiet.freshness, stopped: 1 } }, 'look: 1 series has had no new point', 6],
-    [polled(41), 'stale: the registry was last polled 41 days ago; pitlake registry sync', 6],
+    [polled(41), 'stale: the registry was last polled 41 days ago (since 2024-04-25T12:00Z); pitlake registry sync', 6],
   ]
   for (const [changes, line, code] of wrong) {
     const said = judged(changes)
     expect(said.line).toContain(line)
-    expect(said.line.split('\n')).toHaveLength(2)
+    expect(said.lines).toHaveLength(1)
     expect([said.code, said.trust === 'yes']).toEqual([code, false])
   }
 })
 
-test('of several reasons the gravest speaks, and says how many more there are', () => {
-  const said = judged({ ...polled(41), violations: 1, windows: { ...quiet.windows, failed: 1 } })
+test('each kind of reason has a line of its own, the gravest first, with its count and the oldest', () => {
+  const oldest = { ...quiet.oldest, violations: '2024-06-01T10:20:30Z', failed: '2024-06-04T00:00:00Z' }
+  const refused = {
+    series: 1,
+    windows: 2,
+    since: '2024-05-01T00:00:00Z',
+    words: '403: no',
+    withdrawn: 3,
+    unaccepted: 2,
+  }
+  const published = [
+    { destination: '/a', at: '2024-06-05T00:00:00Z', exit_code: 0, missing: 0, changed: 0 },
+    { destination: '/b', at: '2024-06-05T00:00:00Z', exit_code: 0, missing: 13, changed: 1 },
+    { destination: '/c', at: '2024-06-04T00:00:00Z', exit_code: 6, missing: 0, changed: 0 },
+    { destination: '/d', at: '2024-06-04T00:00:00Z', exit_code: null, missing: 0, changed: 0 },
+  ]
+  const said = judged({
+    ...polled(41),
+    violations: 9,
+    windows: { ...quiet.windows, failed: 3 },
+    oldest,
+    refused,
+    published,
+  })
   expect(said.code).toBe(4)
-  expect(said.line).toMatch(/^integrity: .* \(and 2 more\); pitlake violations list\n$/)
+  expect(said.lines.map((line) => line.replace(/;[^;]*$/, ''))).toEqual([
+    'integrity: 9 stored values differ upstream; both are kept, the stored one holds (since 2024-06-01T10:20Z)',
+    'stale: the registry was last polled 41 days ago (since 2024-04-25T12:00Z)',
+    'look: 1 series that has points is refused: 403: no (since 2024-05-01T00:00Z)',
+    'look: 2 series that have points were withdrawn by the provider, and nobody took note',
+    'look: 1 window failed (since 2024-06-04T00:00Z)',
+    'look: 14 published files were gone or changed at /b, and brought again (since 2024-06-05T00:00Z)',
+    'look: the last publish to /c did not come to its end (since 2024-06-04T00:00Z)',
+    'look: the last publish to /d did not come to its end (since 2024-06-04T00:00Z)',
+  ])
+})
+
+test('a good verdict says how far anybody looked', () => {
+  const coverage = { ...quiet.coverage, verified: 0 }
+  const rules = { disproved: 3, imprecise: 0, imprecise_points: 0 }
+  expect(judged({ coverage, rules, gaps: 3304 }).line).toMatch(
+    /nothing contradicts it; 0 % was asked again, 3 rules are disproved, 3,304 windows have gaps$/,
+  )
+  expect(judged({ rules: null, gaps: 0 }).line).toMatch(/50.0 % was asked again, the rules were not looked at$/)
+  expect(judged({ violations: 2 }, { maxViolations: 2 }).line).toMatch(/; 2 tolerated differences; /)
 })
 
 test('accepted violations, windows that once differed and a poll of yesterday are no alarm', () => {
@@ -104,31 +148,42 @@ function told(changes: Partial<Standing>, limits: Partial<Check> = {}) {
 test('what is tolerated is a remark and no reason to look; what never was is none', () => {
   const quietly = quiet.verified.windows
   expect(quietly).toBeGreaterThan(0)
-  const note = { level: 'note', word: null }
-  const synthetic = { ...note, text: 'the data are synthetic: for trying out, not for research', next: null }
+  const note = { level: 'note', word: null, since: null }
+  const synthetic = {
+    ...note,
+    kind: 'synthetic',
+    count: 1,
+    text: 'the data are synthetic: for trying out, not for research',
+    next: null,
+  }
   expect(told({ violations: 2 }, { maxViolations: 2 })).toEqual([
     {
       ...note,
+      kind: 'violations',
+      count: 2,
       text: '2 stored values differ upstream; both are kept, the stored one holds',
       next: 'pitlake violations list',
     },
     synthetic,
   ])
   expect(told({ windows: { ...quiet.windows, failed: 1 } }, { maxFailed: 1 })).toEqual([
-    { ...note, text: '1 window failed', next: 'pitlake fetch' },
+    { ...note, kind: 'failed', count: 1, text: '1 window failed', next: 'pitlake fetch' },
     synthetic,
   ])
-  const rule = { ...note, next: 'pitlake audit availability' }
+  const rule = { ...note, kind: 'rules', next: 'pitlake audit availability' }
   expect(told({ rules: { disproved: 2, imprecise: 1, imprecise_points: 0 } })).toEqual([
     synthetic,
-    { ...rule, text: '2 availability rules are disproved' },
-    { ...rule, text: '1 availability rule is imprecise' },
+    { ...rule, count: 2, text: '2 availability rules are disproved' },
+    { ...rule, count: 1, text: '1 availability rule is imprecise' },
   ])
   expect(told({ rules: { disproved: 0, imprecise: 1, imprecise_points: 1 } }).at(-1)?.text).toBe(
     '1 availability rule is imprecise: 1 point without computed_at may count as known minutes too early',
   )
   const verified = { ...quiet.verified, windows: 0 }
-  expect(told({ verified })).toEqual([synthetic, { ...note, text: 'nothing was verified yet', next: 'pitlake verify' }])
+  expect(told({ verified })).toEqual([
+    synthetic,
+    { ...note, kind: 'verified', count: 0, text: 'nothing was verified yet', next: 'pitlake verify' },
+  ])
   expect(told({ verified, coverage: { ...quiet.coverage, held: 0 } })).toEqual([synthetic])
 })
 

@@ -66,6 +66,7 @@ test('after a fetch everything due is there; two days later it is behind, and sa
       gaps: counts.gaps,
       violations: 0,
       files_damaged: 0,
+      observed_again: { months: 0, points: 0, waiting: 0 },
       registry: { first_snapshot: null, epoch: 0, feed_at: null },
       requests: { per_minute: 600 },
     })

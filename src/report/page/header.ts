@@ -1,11 +1,11 @@
 import { instantOf } from '../../time.ts'
+import { restsOn } from '../trust.ts'
 import type { Page } from './facts.ts'
 import { type Html, html } from './html.ts'
 import type { Reason, Standing } from './standing.ts'
 import { brief, bytes, moment, percent, several, span, whole } from './words.ts'
 
-const verdicts: Readonly<Record<Standing['trust'], string>> = {
-  yes: 'It can be trusted today.',
+const verdicts: Readonly<Record<Exclude<Standing['trust'], 'yes'>, string>> = {
   look: 'Look at this before you trust it.',
   no: 'It cannot be trusted as it is.',
 }
@@ -13,6 +13,7 @@ const verdicts: Readonly<Record<Standing['trust'], string>> = {
 /** Who, which version, and whether to trust it. */
 export function masthead({ standing, madeAt, program }: Page): Html {
   const { committed_at } = standing
+  const { against, looked } = restsOn(standing)
   const since = committed_at === null ? null : madeAt - instantOf(committed_at)
   return html`<header>
   <div class="mark"><b>pitlake</b> ${standing.synthetic && html`<span class="chip">synthetic data</span>`}</div>
@@ -24,7 +25,7 @@ export function masthead({ standing, madeAt, program }: Page): Html {
   </dl>
 </header>
 <section class="verdict ${standing.trust}" aria-label="verdict">
-  <h1>${verdicts[standing.trust]}</h1>
+  <div><h1>${standing.trust === 'yes' ? `${against.charAt(0).toUpperCase()}${against.slice(1)}.` : verdicts[standing.trust]}</h1><p>${looked}</p></div>
   ${standing.reasons.length > 0 && html`<ul>${standing.reasons.map(reason)}</ul>`}
 </section>
 <section class="gauges" aria-label="figures">${gauges(standing)}</section>`

@@ -41,12 +41,49 @@ export interface RunFact {
   readonly actual: RunCost
 }
 
+/** What a reason not to trust the lake blindly is about. */
+export type ReasonKind =
+  | 'nothing'
+  | 'damage'
+  | 'violations'
+  | 'findings'
+  | 'refused'
+  | 'withdrawn'
+  | 'observed_again'
+  | 'failed'
+  | 'late'
+  | 'stopped'
+  | 'gaps'
+  | 'feed'
+  | 'published'
+  | 'synthetic'
+  | 'running'
+  | 'rules'
+  | 'verified'
+
+/** What came of the last publish to a destination. */
+export interface PublishedFact {
+  readonly destination: string
+  /** RFC 3339. */
+  readonly at: string
+  /** Null while it goes on, or where it was killed. */
+  readonly exit_code: number | null
+  /** Files that the tables named and that were gone, cut or changed there. */
+  readonly missing: number
+  readonly changed: number
+}
+
 /** One reason not to trust the lake blindly, and what to type. */
 export interface Reason {
+  /** What it is about; names are relied on by scripts. */
+  readonly kind: ReasonKind
   /** `no` forbids, `look` wants a look, `note` is only said. */
   readonly level: 'no' | 'look' | 'note'
   /** What `status --check` says of it; null for what is only said. */
   readonly word: 'integrity' | 'stale' | 'look' | null
+  /** How many of them there are, and since when there is the oldest (RFC 3339; null where nobody can say). */
+  readonly count: number
+  readonly since: string | null
   readonly text: string
   readonly next: string | null
 }
@@ -78,7 +115,13 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
     readonly since: string | null
     readonly words: string | null
     readonly withdrawn: number
+    /** Those of them of which nobody took note. */
+    readonly unaccepted: number
   }
+  /** Since when there is the oldest of what is counted: its `t` of gaps, else when it was seen. RFC 3339. */
+  readonly oldest: Readonly<Record<'violations' | 'findings' | 'withdrawn' | 'failed' | 'gaps', string | null>>
+  /** The last publish to each destination. */
+  readonly published: readonly PublishedFact[]
   /** `per_minute` is what the configuration allows; `credits_today` counts from midnight UTC. */
   readonly requests: RequestTotals & {
     readonly per_minute: number
@@ -103,6 +146,8 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
   readonly stamps: number
   /** Live files that are not there or have another size. */
   readonly files_damaged: number
+  /** Months of series whose points were lost with a file and observed again; `waiting`: those that did not come again. */
+  readonly observed_again: { readonly months: number; readonly points: number; readonly waiting: number }
   /** Jobs that are at work now. */
   readonly running: readonly string[]
   readonly last_run: RunFact | null
