@@ -8,6 +8,7 @@ import { heldWeekStart, liveFiles } from '../ledger/held.ts'
 import { resolve } from 'node:path'
 import { inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { proveLive } from '../ledger/live.ts'
 import { type Lock, waitForLock } from '../store/lock.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { earlierDatings } from '../ledger/datings.ts'
@@ -26,6 +27,7 @@ import { changedObjects, scriptText } from './script.ts'
  *
  *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
  *   {{unset NAME}}                 true while that variable is unset
+ *   {{ledger_as_of}} {{unset_ledger}}   the same of what tells of the lake's own work, which a door has stand at as_of
  *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
  *   {{registry_backfill}}          true while the variable of that name is
  *   {{variable NAME}}              getvariable('NAME')
@@ -33,6 +35,7 @@ import { changedObjects, scriptText } from './script.ts'
  *                                  dated states lead with `snapshot_date DATE`
  *   {{ledger NAME}}                an exported table for FROM: coverage, violations, clock_findings, value_types,
  *                                  accepted_findings, requests, runs, versions, endpoints, links
+ *   {{columns NAME}}               its columns, quoted: askers of a door see no other column of its files
  *   {{points}} {{points METRIC}}   the SELECT of the view `points` (of one metric: over its files only), in parentheses
  *                                  it is a relation
  *   {{view NAME}}                  the same of any view, wherever its file stands: `{{view history.products}}`
@@ -71,8 +74,7 @@ export interface ViewsBuilt {
 export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
   const { deps, into = ledger.root } = options
   await using _lock = await waitForViews(ledger.root, deps)
-  using stack = new DisposableStack()
-  const engine = openedOnce(stack)
+  using engine = openedOnce()
   try {
     const { mark, files, exported, statements } = await compiled(ledger, options, engine)
     const script = scriptText(statements)
@@ -105,19 +107,20 @@ export async function tellViews(
   options: Pick<ViewsOptions, 'catalogue' | 'deps'>,
 ): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForViews(ledger.root, options.deps)
-  using stack = new DisposableStack()
-  const { statements } = await compiled(ledger, options, openedOnce(stack))
+  using engine = openedOnce()
+  const { statements } = await compiled(ledger, options, engine)
   const script = scriptText(statements)
   return { script, manifest: manifestOf(statements, sha256(script), '') }
 }
 
-type OpenEngine = () => Promise<Engine>
+type OpenEngine = (() => Promise<Engine>) & Disposable
 
 /** An engine for exports and objects alike, opened by the first of them: often there is nothing to make. */
-function openedOnce(stack: DisposableStack): OpenEngine {
+function openedOnce(): OpenEngine {
   let engine: Promise<Engine> | undefined
-  const opened = async (): Promise<Engine> => stack.use(await Engine.open(':memory:', { threads: 1 }))
-  return async () => await (engine ??= opened())
+  let open: Engine | undefined
+  const opened = async (): Promise<Engine> => (open = await Engine.open(':memory:', { threads: 1 }))
+  return Object.assign(async () => await (engine ??= opened()), { [Symbol.dispose]: () => open?.close() })
 }
 
 /** The objects over what is committed by now; their exports are there, and what killed builders left is gone. */
@@ -138,6 +141,7 @@ async function compiledNow(
   engine: OpenEngine,
 ) {
   const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
+  proveLive(ledger)
   const files = liveFiles(ledger)
   const exported = await exportAll(ledger, { catalogue, deps, mark, engine })
   const statements = compile({

@@ -12,6 +12,7 @@ import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 import { tableOf } from './columns.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
+import { nearestPathSql, nearestSql, noteWordsSql } from './nearest.ts'
 import { type ObjectText, partOf, readObjects } from './objects.ts'
 import { datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
 import { backfillSql, type Fill, fillIn, instantSql, unsetSql } from './template.ts'
@@ -81,10 +82,12 @@ const seriesColumns: readonly Column[] = [
   ['network', 'VARCHAR', 'network; NULL where the endpoint takes none'],
 ]
 
-/** The session's instants and switches, and the clocks of a stored point: what depends on no lake. */
+/** The session's instants and switches, the clocks of a stored point, names that are near: what depends on no lake. */
 export const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   as_of: () => instantSql('as_of'),
   observed_as_of: () => instantSql('observed_as_of'),
+  ledger_as_of: () => `least(${instantSql('ledger_as_of')}, ${instantSql('observed_as_of')})`,
+  unset_ledger: () => `(${unsetSql('ledger_as_of')} AND ${unsetSql('observed_as_of')})`,
   unset: (variable) => unsetSql(variable),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
@@ -92,6 +95,9 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   proved: (at) => provedSql(at),
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
+  note_words: noteWordsSql,
+  nearest: (parts) => nearestSql(...(parts.split(' ') as [string, string])),
+  nearest_path: (parts) => nearestPathSql(...(parts.split(' ') as [string, string])),
 }
 
 /** Whether what arrived at an instant is there in a look-ahead proof. */
@@ -101,9 +107,23 @@ function provedSql(at: string): string {
     proof_edge < epoch_us(${at}))) % 2 = 0)`
 }
 
+/** What a lake tells of itself. */
+function factWords({ root, head }: Sources): Readonly<Record<string, (argument: string) => string>> {
+  return {
+    version: () => String(head.version),
+    committed_at: () => `make_timestamptz(${head.committed_at})`,
+    digest: () => literal(head.digest),
+    lake: () => literal(head.lake),
+    folder: () => quote(root),
+    pattern: (name) => quote(literalPath(inLake(root, name))),
+    provider: () => literal(head.provider?.metrics ?? head.provider?.registry),
+    synthetic: () => String(head.provider?.synthetic ?? false),
+  }
+}
+
 /** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
 function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): Fill {
-  const { root, head, catalogue, files, exports, earlier, weekStart } = sources
+  const { root, catalogue, files, earlier, weekStart } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
   const words: Readonly<Record<string, (argument: string) => string>> = {
@@ -114,6 +134,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       files: points,
       points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier)),
       price: () => body('price_usd'),
+      coverage: () => body('coverage'),
+      uncovered: () => fill('ledger', 'uncovered') ?? '',
     }),
     ...clockWords,
     files: (table) => {
@@ -124,22 +146,17 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     },
     ledger: (name) => {
       onRead(name)
-      if (exports === null) return emptySql(found(exportedTables(catalogue)[name], name).columns)
-      return ledgerSql(root, found(exports.get(name), name), tables.get(name) ?? [])
+      return exportedSql(sources, name, tables.get(name) ?? [])
     },
+    columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
     points: (metric) => pointsOf(metric),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
+    leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
+    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
     fields: (table) => columnList(fieldsOf(catalogue, table)),
     field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
-    version: () => String(head.version),
-    committed_at: () => `make_timestamptz(${head.committed_at})`,
-    digest: () => literal(head.digest),
-    lake: () => literal(head.lake),
-    folder: () => quote(root),
-    pattern: (name) => quote(literalPath(inLake(root, name))),
-    provider: () => literal(head.provider?.metrics ?? head.provider?.registry),
-    synthetic: () => String(head.provider?.synthetic ?? false),
+    ...factWords(sources),
   }
   const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
   const body = (name: string, own = fill): string => {
@@ -161,6 +178,18 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before))
   }
   return fill
+}
+
+/** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */
+function registryNames(texts: readonly ObjectText[]): readonly string[] {
+  const asks = texts.filter(({ text }) => /\{\{(?:registry_backfill|part universe_asked|view products)\}\}/.test(text))
+  return asks.map(({ name }) => name).filter((name) => name !== 'metric_assets' && name !== 'question_notes')
+}
+
+/** The relation over an exported table; without a lake it is empty. */
+function exportedSql({ root, catalogue, exports }: Sources, name: string, files: readonly HeldFile[]): string {
+  if (exports === null) return emptySql(found(exportedTables(catalogue)[name], name).columns)
+  return ledgerSql(root, found(exports.get(name), name), files)
 }
 
 function found<T>(value: T | undefined, name: string): T {

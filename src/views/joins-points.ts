@@ -2,6 +2,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { type Interval, intervals, type Weekday } from '../time.ts'
 import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
+import { beyondAsked, beyondMistake, ruleLines, unsettledText } from './joins-beyond.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './relations.ts'
 
@@ -17,6 +18,9 @@ export interface JoinSources {
   readonly points: (newest: string | undefined) => string
   /** The body of the view `price_usd`. */
   readonly price: () => string
+  /** The body of the view `coverage`, and the relation of series that it does not tell of. */
+  readonly coverage: () => string
+  readonly uncovered: () => string
 }
 
 /** An SQL expression. */
@@ -43,6 +47,8 @@ export interface Facts {
   readonly files: Sql
   /** `metric|interval` -> microseconds. */
   readonly lags: Sql
+  /** `metric|interval` -> its rules, by tab. */
+  readonly rules: Sql
 }
 
 /** The facts of these sources. */
@@ -53,10 +59,15 @@ export function factsOf({ catalogue, files }: JoinSources): Facts {
   const prices = lags.flatMap(([key, lag]): [string, string][] =>
     key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, lag]] : [],
   )
+  const rules = [...lags, ...prices].map(([key]): [string, string] => {
+    const [name, interval] = key.split('|') as [string, Interval]
+    return [key, ruleLines(catalogue, name === price ? priced : name, interval, name)]
+  })
   return {
     metrics: linesOf(metricsOf(catalogue, files)),
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
     lags: linesOf([...lags, ...prices]),
+    rules: linesOf(rules),
   }
 }
 
@@ -114,19 +125,40 @@ function intervalsOf(catalogue: Catalogue, files: readonly HeldFile[]): Map<stri
  * available_at, v, o`. The text of the query is put together while the macro is bound, so that only what is needed is
  * parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
  */
-export function pointsOf(sources: JoinSources, facts: Facts, names: string, interval: Sql): Sql {
+export function pointsOf(sources: JoinSources, facts: Facts, names: string, interval: Sql, alone = false): Sql {
   if (names === 'metric')
     return `query(list_transform(${factsFor(facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
       ELSE ${textOfOne(sources, facts, interval)} END)[1])`
-  const chosen = `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(CASE
+  const all = (one: Sql): Sql =>
+    `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
+  const chosen = all(`CASE
       ${mistakes(names, interval)}
-      ELSE ${filesOf(sources, facts, interval)} END, chr(9))))), chr(9))`
+      ${alone ? '' : beyondMistake}
+      ELSE ${filesOf(sources, facts, interval)} END`)
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
   const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
   const prices = `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = '${price}')) > 0 THEN ${said(` UNION ALL ${priceText(sources)}`, { interval })} ELSE '' END`
   return `query(list_transform([${factsFor(facts, names)}], lambda facts: CASE
-      WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty') ELSE concat(${text}, ${prices}) END)[1])`
+      WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty')
+      ELSE ${withHoles(sources, all(rulesOf(facts, interval)), interval, `${text}, ${prices}`, alone)} END)[1])`
+}
+
+function rulesOf(facts: Facts, interval: Sql): Sql {
+  return lookUp(facts.rules, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)
+}
+
+/** The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone. */
+function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, alone = false): Sql {
+  const { weekStart, coverage, uncovered } = sources
+  const [before, behind] = unsettledText(
+    { weekStart, coverage: coverage(), uncovered: uncovered() },
+    literal(`coalesce(${rules}, '')`),
+    literal(`CAST(${interval} AS VARCHAR)`),
+    alone,
+  )
+  if (alone) return `concat(${before}, ${text}, ${behind})`
+  return `concat(CASE WHEN ${beyondAsked} THEN ${before} END, ${text}, CASE WHEN ${beyondAsked} THEN ${behind} END)`
 }
 
 /** The text for the one metric that `fact` is about. */
@@ -151,18 +183,25 @@ export function seriesOf(
     quote(` AND known.${dimension} IS NOT DISTINCT FROM `),
     `coalesce(${literal(wantedOf(dimension, "fact['line']"))}, 'NULL')`,
   ])
-  const part = `${leaf('v', slot('pointer'))} AS v, ${leaf('o', slot('pointer'))} AS o`
+  const part = `${leaf('v', slot('pointer'))} AS v, ${marked(leaf('o', slot('pointer')))} AS o`
   const text = [
     quote('SELECT known.asset, known.t, known.available_at, '),
-    `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}), 'known.v, known.o')`,
+    `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}),
+      CASE WHEN ${beyondAsked} THEN ${quote(`known.v, ${marked('known.o')} AS o`)} ELSE 'known.v, known.o' END)`,
     quote(' FROM ('),
-    textOfOne(sources, facts, '"interval"'),
+    withHoles(sources, rulesOf(facts, '"interval"'), '"interval"', textOfOne(sources, facts, '"interval"')),
     quote(') AS known WHERE true'),
     ...wanted,
   ]
   return `query(list_transform(${factsFor(facts, 'metric')}, lambda fact: CASE
     ${mistakes('metric', '"interval"')}
+    ${beyondMistake}
     ELSE concat(${text.join(',\n      ')}) END)[1])`
+}
+
+/** What `o` of a point says; '', which is no JSON, where the row stands for a hole. */
+export function marked(o: Sql): Sql {
+  return `CASE WHEN known."interval" IS NULL THEN '' ELSE ${o} END`
 }
 
 /** The value of a dimension that a metric is joined on, NULL where it takes none. */

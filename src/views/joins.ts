@@ -12,6 +12,7 @@ import {
   seriesOf,
   wantedOf,
 } from './joins-points.ts'
+import { beyondAsked } from './joins-beyond.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'
 
 /** An SQL expression. */
@@ -23,6 +24,7 @@ type Sql = string
  * where no row is read.
  *
  *   {{points_of NAMES INTERVAL}}  the points of these metrics and of this interval, price_usd among them, for FROM
+ *   {{unsettled_of NAMES}}       where decisions about these metrics fall into holes of what is settled, for FROM
  *   {{series}}                   the points of `metric` under the options, for FROM: asset, t, available_at, v, o
  *   {{line NAME}}                what is known of a metric, see joins-points
  *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
@@ -32,7 +34,8 @@ type Sql = string
  *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
  *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
  *   {{before X}}                 the instant `latency` before X
- *   {{fresh}}                    whether a row is young enough for `max_age`
+ *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
+ *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
  *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
@@ -46,6 +49,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
   const { weekStart } = sources
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => pointsOf(sources, facts, names, interval),
+    unsettled_of: (names = '') => pointsOf(sources, facts, names, '"interval"', true),
     wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
@@ -55,6 +59,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
     pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
     utc: (x = '') => utcSql(x),
+    told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
     micros: (x = '') => microsSql(x),
     before: (x = '') => beforeSql(x),
     start: (t = '', interval = '') =>
@@ -65,7 +70,9 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
       countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
     fits: (part = '', whole = '') => fitsSql(part, whole),
     expected: (k = '', lag = '', n = '0') => expectedSql(k, lag, n, weekStart),
-    fresh: () => `(CAST(max_age AS INTERVAL) IS NULL OR _pit_age <= ${microsSql('max_age')})`,
+    fresh: () => `(CAST(max_age AS INTERVAL) IS NULL OR _pit_age <= ${microsSql('max_age')})
+      AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
+    beyond: () => beyondAsked,
     misses: (...keys) => missesSql(keys, weekStart),
   }
   return Object.fromEntries(
@@ -76,7 +83,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
 function lagSql(facts: Facts, metric: Sql): Sql {
   const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
-  return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} THEN 0 END)`
+  return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
 }
 
 /** A pointer that does not begin with a slash is found out while the files are chosen. */

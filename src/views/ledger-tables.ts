@@ -48,6 +48,14 @@ const coverage = table(
   },
 )
 
+/** Series with points of which no window tells: those of a lake that lost its journal. `until` is the start of the last point. */
+const uncovered = table(
+  `(SELECT * FROM series s WHERE s.points > 0 AND NOT EXISTS (SELECT 1 FROM coverage c WHERE c.series = s.n)) s`,
+  's.n',
+  `${dimensions}, since TIMESTAMPTZ, until TIMESTAMPTZ`,
+  { ...ofSeries, since: 's.first_t * 1000000', until: 's.last_t * 1000000' },
+)
+
 const violations = table(
   `violations v JOIN series s ON s.n = v.series JOIN versions added ON added.version = v.added_version
    LEFT JOIN accepted a ON ${acceptedToo}`,
@@ -118,6 +126,7 @@ const versions = table(
 export function exportedTables(catalogue: Catalogue): Readonly<Record<string, Exported>> {
   return {
     coverage,
+    uncovered,
     violations,
     clock_findings: findings,
     value_types: valueTypes,

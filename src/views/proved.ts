@@ -1,9 +1,9 @@
-import { readText } from '../store/files.ts'
+import { linkAbove, readText } from '../store/files.ts'
 import { jsonOf } from '../json.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Disk, statOf } from '../store/disk.ts'
+import { codeOf, type Disk, isReadable, statOf } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
 import { type Manifest, namedFiles } from './manifest.ts'
 
@@ -32,11 +32,20 @@ export function exportsOf(manifest: Manifest): Known[] {
 }
 
 /** What a file is by its name in the folder alone: another one, or one that was written to, is told apart without reading. */
-async function standing(root: string, path: string): Promise<{ readonly size: number; readonly told: string } | null> {
-  const facts = await statOf(inLake(root, path))
+async function standing(
+  root: string,
+  path: string,
+): Promise<{ readonly size: number; readonly told: string } | 'denied' | null> {
+  const facts = await statOf(inLake(root, path)).catch(deniedOnly)
   if (facts === undefined) return null
+  if (facts === 'denied' || !isReadable(inLake(root, path))) return 'denied'
   const { ino, size, mtimeMs, ctimeMs } = facts
   return { size, told: `${ino} ${size} ${mtimeMs} ${ctimeMs}` }
+}
+
+function deniedOnly(error: unknown): 'denied' {
+  if (codeOf(error) === 'EACCES') return 'denied'
+  throw error
 }
 
 /** Proves what of these files is new or was touched since, and writes down those that are as they should be. */
@@ -45,7 +54,8 @@ export async function noteProved(root: string, files: readonly Known[], disk: Di
   const standings = await Promise.all(files.map(async ({ path }) => standing(root, path)))
   const proved: Record<string, string> = {}
   for (const [i, file] of files.entries()) {
-    const told = standings[i]?.told
+    const now = standings[i]
+    const told = now === 'denied' ? undefined : now?.told
     if (told !== undefined && (before.get(file.path) === told || (await holds(root, file, told))))
       proved[file.path] = told
   }
@@ -58,7 +68,9 @@ export async function noteProved(root: string, files: readonly Known[], disk: Di
 
 /** Whether a file has its bytes, and nobody has touched it meanwhile. */
 async function holds(root: string, { path, checksum }: Known, told: string): Promise<boolean> {
-  return (await sha256File(inLake(root, path))).startsWith(checksum) && (await standing(root, path))?.told === told
+  if (!(await sha256File(inLake(root, path))).startsWith(checksum)) return false
+  const now = await standing(root, path)
+  return now !== 'denied' && now?.told === told
 }
 
 /** A file that is not what it should be. */
@@ -83,6 +95,9 @@ export async function firstChanged(root: string, files: readonly Known[], most: 
       expected: `the ${bytes} that were ${made}`,
       got,
     })
+    const link = linkAbove(root, file.path)
+    if (link !== undefined) return wrong('file itself, in the lake', `a link at ${link}`)
+    if (now === 'denied') return wrong('right to read the bytes', 'none')
     if (!now) {
       // Data that are not there are an error of whoever reads them.
       if (file.bytes === null) return wrong('bytes', 'no such file')

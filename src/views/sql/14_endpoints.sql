@@ -1,7 +1,7 @@
 -- endpoints: the catalogue as a table.
 -- law: obeys no clock: it is the catalogue with which the views were made, settings applied.
 CREATE OR REPLACE VIEW endpoints AS
-SELECT path AS metric, * EXCLUDE (path) FROM {{ledger endpoints}};
+SELECT * EXCLUDE (path) FROM (SELECT path AS metric, {{columns endpoints}} FROM {{ledger endpoints}});
 COMMENT ON VIEW endpoints IS 'The catalogue: every endpoint with its value sets, defaults and availability rule.';
 COMMENT ON COLUMN endpoints.metric IS 'path of the endpoint; the metric of points';
 COMMENT ON COLUMN endpoints.about IS 'what it reports';

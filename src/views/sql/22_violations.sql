@@ -1,11 +1,11 @@
 -- violations: upstream values that contradict stored ones.
--- law: L2, L6. Obeys only observed_as_of. One row per series, t, kind and offered value.
+-- law: L2, L6. Obeys only observed_as_of, and ledger_as_of at the doors. One row per series, t, kind and offered value.
 CREATE OR REPLACE VIEW violations AS
 SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request,
-  CASE WHEN {{unset observed_as_of}} OR accepted_at <= {{observed_as_of}} THEN accepted_at END AS accepted_at,
-  CASE WHEN {{unset observed_as_of}} OR accepted_at <= {{observed_as_of}} THEN why END AS why
+  CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN accepted_at END AS accepted_at,
+  CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN why END AS why
 FROM {{ledger violations}}
-WHERE {{unset observed_as_of}} OR added_at <= {{observed_as_of}};
+WHERE {{unset_ledger}} OR added_at <= {{ledger_as_of}};
 COMMENT ON VIEW violations IS 'Upstream values that differ from the stored ones, which stay as they are.';
 {{series_comments violations}}
 COMMENT ON COLUMN violations.t IS 'start of the interval';

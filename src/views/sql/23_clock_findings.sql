@@ -1,9 +1,9 @@
 -- clock_findings: what contradicts an availability rule or the timestamp convention.
--- law: L6. Obeys only observed_as_of. Never changes the exit code of a fetch; audit judges it.
+-- law: L6. Obeys only observed_as_of, and ledger_as_of at the doors. Never changes the exit code of a fetch; audit judges it.
 CREATE OR REPLACE VIEW clock_findings AS
 SELECT metric, asset, "interval", currency, exchange, network, t, kind, detail, found_at
 FROM {{ledger clock_findings}}
-WHERE {{unset observed_as_of}} OR added_at <= {{observed_as_of}};
+WHERE {{unset_ledger}} OR added_at <= {{ledger_as_of}};
 COMMENT ON VIEW clock_findings IS 'Contradictions of clocks: computed before the end, before a stated time, start or end of interval.';
 {{series_comments clock_findings}}
 COMMENT ON COLUMN clock_findings.t IS 'start of the interval; of a whole body its first';

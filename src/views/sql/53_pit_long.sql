@@ -4,7 +4,7 @@
 --   metric that answered tells what is left for the tail. Metrics whose first arrivals lie close together share an
 --   expected start: any lag that is not above the true one is exact.
 CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false) AS TABLE
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value') AS TABLE
 WITH _pit_names AS MATERIALIZED (
   SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
     {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
@@ -20,7 +20,8 @@ WITH _pit_names AS MATERIALIZED (
 _pit_p AS MATERIALIZED (
   SELECT p.* FROM (
     SELECT names.mi, names.lag, known.asset, known.t, known.available_at,
-      {{leaf v names.pointer}} AS v, {{leaf o names.pointer}} AS o
+      {{leaf v names.pointer}} AS v,
+      CASE WHEN {{beyond}} AND known."interval" IS NULL THEN '' ELSE {{leaf o names.pointer}} END AS o
     FROM {{points_of metrics}} AS known
     JOIN _pit_names AS names ON known.metric = names.path
       AND known.currency IS NOT DISTINCT FROM names.wanted_currency
@@ -80,4 +81,4 @@ SELECT * EXCLUDE (_pit_k, _pit_name, _pit_t, _pit_a, _pit_v, _pit_o, _pit_age), 
   CASE WHEN {{fresh}} THEN _pit_v END AS v, CASE WHEN {{fresh}} THEN _pit_o END AS o,
   CASE WHEN {{fresh}} THEN to_microseconds(_pit_age) END AS age
 FROM _pit_aged;
-COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls.';
+COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond.';

@@ -3,7 +3,7 @@
 -- law: L1. The points of a series are numbered by t. None above the last interval that can have been known matters, so
 --   the numbers right below are looked up; where too few of those were known yet, further ones are, at last all.
 CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false) AS TABLE
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value') AS TABLE
 WITH _pit_p AS MATERIALIZED (
   SELECT p.asset, p.t, p.available_at, p.v, p.o, row_number() OVER (PARTITION BY p.asset ORDER BY p.t) AS number
   FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
@@ -54,7 +54,8 @@ _pit_r AS (
 ),
 _pit_all AS NOT MATERIALIZED (
   SELECT q._pit_i, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o, r.place AS _pit_place,
-    epoch_us(q._pit_k) + {{micros latency}} - {{end p.t "interval"}} AS _pit_age
+    epoch_us(q._pit_k) + {{micros latency}} - {{end p.t "interval"}} AS _pit_age,
+    first_value(p.o) OVER (PARTITION BY q._pit_i ORDER BY r.place) AS _pit_newest
   FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number
   WHERE NOT EXISTS (
     SELECT t, available_at, v, o, age, place
@@ -64,5 +65,7 @@ _pit_all AS NOT MATERIALIZED (
 )
 SELECT x.* EXCLUDE (_pit_k, _pit_i), a._pit_t AS t, a._pit_a AS available_at, a._pit_v AS v, a._pit_o AS o,
   to_microseconds(a._pit_age) AS age, a._pit_place AS place
-FROM _pit_x AS x LEFT JOIN (SELECT * FROM _pit_all WHERE {{fresh}}) AS a ON a._pit_i = x._pit_i;
+FROM _pit_x AS x LEFT JOIN (
+  SELECT * FROM _pit_all WHERE {{fresh}} AND CASE WHEN {{beyond}} THEN _pit_newest IS DISTINCT FROM '' ELSE true END
+) AS a ON a._pit_i = x._pit_i;
 COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, and the last n points knowable at ts, a row each; place 1 is the newest. Give the decisions an id to group by. Options as pit_join.';

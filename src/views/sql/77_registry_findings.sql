@@ -1,10 +1,10 @@
 -- registry_findings: what the registry did against its own rules, and where two of its answers disagree.
--- law: L1. Recorded, never corrected: the newest observation is what history holds. Who took note obeys observed_as_of.
+-- law: L1. Recorded, never corrected: the newest observation is what history holds. Who took note obeys ledger_as_of.
 CREATE OR REPLACE VIEW registry_findings AS
 SELECT "at" AS found_at, kind, resource, id, detail, held, offered, notes.accepted_at, notes.why
 FROM {{files registry_findings}} AS found
 LEFT JOIN (
-  FROM {{ledger accepted_findings}} WHERE {{unset observed_as_of}} OR accepted_at <= {{observed_as_of}}
+  FROM {{ledger accepted_findings}} WHERE {{unset_ledger}} OR accepted_at <= {{ledger_as_of}}
 ) AS notes ON notes.finding = left(sha256(concat_ws(chr(10), kind, resource, id, detail, md5(held), md5(offered))), 12)
 WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}});
 COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment, what a verify found.';

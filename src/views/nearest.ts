@@ -1,0 +1,41 @@
+import { quote } from '../store/engine.ts'
+import { noteWords } from './note-words.ts'
+
+/** An SQL expression. */
+type Sql = string
+
+/** The known word nearest to a misspelt one, as a list of at most one: the same but for its case, else `suggestion`. */
+export function nearestSql(word: Sql, known: Sql): Sql {
+  const same = `list_filter(${known}, lambda near_name: lower(near_name) = lower(${word}))`
+  return `CASE WHEN len(${same}) > 0 THEN ${same}[:1] ELSE ${suggestedSql(word, known)} END`
+}
+
+function suggestedSql(word: Sql, known: Sql): Sql {
+  const scored = `list_transform(${known}, lambda near_name, near_place:
+    {'edits': damerau_levenshtein(lower(${word}), lower(near_name)), 'place': near_place, 'name': near_name})`
+  return `list_transform(list_filter(list_sort(${scored})[:1], lambda near_one: near_one.edits <= greatest(1, length(${word}) // 3)),
+    lambda near_one: near_one.name)`
+}
+
+/** Up to three paths that somebody may have meant, as `nearPaths` finds them: by their words, else by the whole name. */
+export function nearestPathSql(typed: Sql, paths: Sql): Sql {
+  const words = (text: Sql): Sql =>
+    `list_filter(regexp_split_to_array(lower(${text}), '[^a-z0-9]+'), lambda near_word: length(near_word) > 1 AND near_word <> 'pit')`
+  const slip = `length(near_word) >= 4 AND abs(length(near_word) - length(near_part)) <= 1 AND damerau_levenshtein(near_word, near_part) <= 1`
+  const fits = (how: Sql): Sql =>
+    `len(list_filter(near_typed, lambda near_word: len(list_filter(near_parts, lambda near_part: ${how})) > 0))`
+  const scored = `list_transform(${paths}, lambda near_path: list_transform([${words('near_path')}], lambda near_parts: {
+    'misses': len(near_typed) - ${fits('starts_with(near_part, near_word)')},
+    'lost': len(near_typed) - ${fits(`starts_with(near_part, near_word) OR (${slip})`)},
+    'length': length(near_path), 'name': near_path})[1])`
+  const best = `list_transform([${words(typed)}], lambda near_typed: CASE WHEN len(near_typed) = 0 THEN NULL
+    ELSE list_sort(list_filter(${scored}, lambda near_one: near_one.lost = 0))[:3] END)[1]`
+  return `list_transform([${best}], lambda near_best: CASE WHEN near_best IS NULL THEN CAST([] AS VARCHAR[])
+    WHEN len(near_best) > 0 THEN list_transform(near_best, lambda near_one: near_one.name) ELSE ${suggestedSql(typed, paths)} END)[1]`
+}
+
+/** The words of every note, for FROM: code, words. */
+export function noteWordsSql(): Sql {
+  const rows = Object.entries(noteWords).map(([code, words]) => `(${quote(code)}, ${quote(words)})`)
+  return `(VALUES ${rows.join(', ')}) AS words (code, words)`
+}

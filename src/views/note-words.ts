@@ -1,0 +1,33 @@
+/**
+ * The words of every note, the same for people, agents and programs. `{name}` is one of its figures or its `subject`;
+ * `{near}` what may have been meant, else what there is, `{such}` two of what there is; `{option a=b}` is spelt as whoever asked would type it.
+ */
+export const noteWords = {
+  'unknown-metric': "unknown metric '{subject}'{near}",
+  'nothing-held': "the lake holds nothing of '{subject}': fetch it first",
+  'no-interval': "'{subject}' is not held at {interval}{near}",
+  'no-asset': "nothing is held of '{subject}' for asset '{asset}'{near}",
+  'no-dimension': "nothing is held of '{subject}' with {dimension} '{value}'{near}",
+  'plain-numbers': "'{subject}' holds plain numbers: ask it without #{component}",
+  'whole-object': "'{subject}' holds objects or lists: ask for a part of them{such}",
+  'no-component': "'{subject}' has no part '{component}'{near}",
+  'price-view': '{subject} is a view of its own, not a metric of points: FROM {subject}',
+  'other-case': "'{subject}' is no asset{near}",
+  'no-member': 'no product met {option universe} at any of the instants: {subject}',
+  'before-registry': 'the registry knows nothing before its first snapshot, {start}',
+  'no-registry': 'the registry knows nothing before its first snapshot: there is none',
+  'registry-unknown':
+    'the registry is not known at this as_of: it is known since {start}; {option registry_backfill=true} lets its earliest state stand in',
+  'registry-empty':
+    'the registry is not known at this as_of: it holds no snapshot known by then; {option registry_backfill=true} lets its earliest state stand in',
+  'registry-assumed':
+    'the registry is known since {start}: what is told of it at this as_of is assumed from its earliest state',
+  'unknown-then': "nothing of '{subject}' was known at this as_of",
+  'before-first': "nothing of '{subject}' was known before {start}",
+  'held-between': "'{subject}' is held from {first} to {last}",
+  'beyond-settled':
+    "{decisions} decisions from {since} on are later than what is settled of '{subject}' and get its newest value; {option beyond=null} gives NULL",
+} as const satisfies Readonly<Record<string, string>>
+
+/** What kind of thing a note tells. */
+export type NoteCode = keyof typeof noteWords

@@ -1,0 +1,5 @@
+-- nearest: the known word nearest to a misspelt one, if any is near enough.
+-- columns: a scalar, VARCHAR[] of at most one.
+-- law: none; it reads nothing.
+CREATE OR REPLACE MACRO nearest(word, known) AS {{nearest word known}};
+COMMENT ON MACRO nearest IS 'nearest(word, known): the one of a list of names that may have been meant, as a list of at most one.';
