@@ -2,7 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Table } from 'apache-arrow'
-import { type Engine, quoteName } from './store/engine.ts'
+import { usage } from './errors.ts'
+import type { Engine } from './store/engine.ts'
 import type { Parameters } from './store/parameters.ts'
 import { loadCatalogue } from './catalog/load.ts'
 import { Ledger } from './ledger/ledger.ts'
@@ -16,19 +17,20 @@ import {
   historySql,
   type Join,
   joinSpec,
-  joinSql,
   metricsSql,
   statusSql,
   type Windowed,
 } from './query/joined.ts'
-import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './query/doubts.ts'
-import { type Empty, Filled } from './query/filled.ts'
-import { type Moment, openQuery, type QueryOptions, type Setting, versionOf } from './query/lake.ts'
+import { Filled } from './query/filled.ts'
+import { openQuery, type QueryOptions, type Setting, versionOf } from './query/lake.ts'
 import { clipped, type FunctionOptions, proveAnswering, type Rows } from './query/lookahead-function.ts'
-import { notesOn } from './query/notes.ts'
-import { checkDecisions, type Panel, type PanelSpec, type PanelSql, panelSql, specOf } from './query/panel.ts'
-import { pointsSql, type PointsFilter, standardsOf } from './query/points.ts'
-import { guarded, runScript, type RunDeps } from './query/run.ts'
+import { type Note, noteTexts } from './query/note.ts'
+import { knowledgeOptions, type Moment } from './query/options.ts'
+import { type Panel, specOf } from './query/panel.ts'
+import type { PointsFilter } from './query/points.ts'
+import { type Asked, judge } from './query/question.ts'
+import { readOptions } from './query/read-options.ts'
+import { guarded, type RunDeps } from './query/run.ts'
 import { stress as stressQuery, type Stressed } from './query/stress.ts'
 import { type Borne, quantiles, type SeenLags } from './query/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './query/stress-source.ts'
@@ -38,14 +40,17 @@ import { withAsOf } from './query/with-as-of.ts'
 import { seenLags } from './report/seen-lags.ts'
 
 export { LakeError } from './errors.ts'
+export { rows } from './query/rows.ts'
 export type { FunctionOptions, Given, Rows } from './query/lookahead-function.ts'
 export type { Parameters } from './store/parameters.ts'
 export type { Explained } from './query/explain-change.ts'
 export type { Calendar, Join, Windowed } from './query/joined.ts'
 export type { Proof } from './query/lookahead.ts'
 export type { Replayed, Stamped } from './query/stamp.ts'
-export type { Moment, QueryOptions, Setting } from './query/lake.ts'
-export type { Decision, Instant, Panel, PanelField } from './query/panel.ts'
+export type { QueryOptions, Setting } from './query/lake.ts'
+export type { Note } from './query/note.ts'
+export type { Decision, Instant, Moment } from './query/options.ts'
+export type { Panel } from './query/panel.ts'
 export type { PointsFilter } from './query/points.ts'
 export type { Stressed } from './query/stress.ts'
 
@@ -109,10 +114,19 @@ export interface LookaheadOptions {
  * Opens the lake in a folder, in the state of knowledge that the options name. It keeps the snapshot that it opened:
  * fetches and compactions that happen meanwhile do not change its answers.
  */
-export async function openLake(folder: string, options: QueryOptions = {}): Promise<Lake> {
+export async function openLake(folder: string, given: QueryOptions = {}): Promise<Lake> {
   const path = resolve(folder)
+  const { set, threads, memoryLimit, ...knowledge } = given
+  const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, options, engine, notes: [], waiting: ownNames(Object.keys(options.set ?? {})) })
+  return lakeOn({ path, options, engine, notes: [], waiting: ownNames(Object.keys(set ?? {})) })
+}
+
+const seats = new WeakMap<Lake, Seat>()
+
+/** What there is to note of the last answer of a lake, as data: what each is about, its figures, what may have been meant. */
+export function noted(lake: Lake): readonly Note[] {
+  return seats.get(lake)?.notes ?? []
 }
 
 /** The calls on an open session. */
@@ -121,20 +135,28 @@ function lakeOn(seat: Seat): Lake {
   const inTurn = turns()
   const call: Call = async (work, { signal } = {}) =>
     inTurn(async () => {
+      if (seat.closed === true)
+        throw usage('lake', { expected: 'an open one', got: 'a closed one', next: 'openLake opens it' })
       seat.notes = []
       return await work({ folder: path, signal, sleep: setTimeout })
     })
-  return {
+  const lake: Lake = {
     folder: path,
     get notes() {
-      return seat.notes
+      return noteTexts(seat.notes, 'typescript')
     },
     ...questions(seat, call),
     ...commands(seat),
     version: async () => call(async () => versionOf(seat.engine)),
     refresh: async () => call(async () => refreshed(seat)),
-    close: async () => inTurn(async () => seat.engine.close()),
+    close: async () =>
+      inTurn(async () => {
+        seat.closed = true
+        seat.engine.close()
+      }),
   }
+  seats.set(lake, seat)
+  return lake
 }
 
 /** Does one piece of work after those before it. */
@@ -142,17 +164,25 @@ type Call = <T>(work: (run: RunDeps) => Promise<T>, options?: CallOptions) => Pr
 
 /** What is answered on the session. */
 function questions(seat: Seat, call: Call) {
+  const asked = (what: () => Asked, own?: CallOptions, at?: Moment) =>
+    call(async (run) => {
+      const question = what()
+      return at === undefined
+        ? ask(seat, question, run)
+        : withAsOf(seat.engine, at, async () => ask(seat, question, run))
+    }, own)
+  const sql = (text: string): Asked => ({ sql: text, generated: true })
   return {
-    sql: async (query, parameters, own) => call(async (run) => askSql(seat, query, parameters, run), own),
-    points: async (filter, own) => call(async (run) => askPoints(seat, filter, run), own),
-    panel: async (panel, own) => call(async (run) => askPanel(seat, panel, run), own),
-    pitJoin: async (join, own) => call(async (run) => askJoin(seat, join, undefined, run), own),
-    window: async ({ n, ...join }, own) => call(async (run) => askJoin(seat, join, n, run), own),
-    calendar: async (grid, own) => call(async (run) => ask(seat, calendarSql(grid), undefined, run), own),
-    universe: async (at, own) => call(async (run) => askUniverse(seat, at, run), own),
-    history: async (resource, own) => call(async (run) => askSql(seat, historySql(resource), undefined, run), own),
-    metrics: async (own) => call(async (run) => askSql(seat, metricsSql, undefined, run), own),
-    status: async (own) => call(async (run) => ask(seat, statusSql, undefined, run), own),
+    sql: async (query, parameters, own) => asked(() => ({ sql: query, parameters }), own),
+    points: async (points, own) => asked(() => ({ points }), own),
+    panel: async (panel, own) => asked(() => ({ panel: specOf(panel) }), own),
+    pitJoin: async (join, own) => asked(() => ({ join: joinSpec(join), n: undefined }), own),
+    window: async ({ n, ...join }, own) => asked(() => ({ join: joinSpec(join), n }), own),
+    calendar: async (grid, own) => asked(() => sql(calendarSql(grid)), own),
+    universe: async (at, own) => asked(() => sql('SELECT * FROM universe ORDER BY product_id'), own, at),
+    history: async (resource, own) => asked(() => sql(historySql(resource)), own),
+    metrics: async (own) => asked(() => sql(metricsSql), own),
+    status: async (own) => asked(() => sql(statusSql), own),
   } satisfies Partial<Lake>
 }
 
@@ -177,6 +207,7 @@ function commands({ path, options }: Seat): Pick<Lake, 'stamp' | 'replay' | 'loo
         ts,
         ...(cutoffs === undefined ? [] : ['--cutoffs', String(cutoffs)]),
         ...(labels.length > 0 ? ['--labels', labels.join(',')] : []),
+        ...flagsOf({ ...options, asOf: undefined, observedAsOf: undefined }),
       ]
       return (await library()).askAbout<Proof>(['lookahead', ...own], query, asking(signal, 4, 6))
     },
@@ -264,105 +295,30 @@ interface Seat {
   readonly path: string
   readonly options: QueryOptions
   engine: Engine
-  notes: readonly string[]
+  notes: readonly Note[]
+  closed?: true
   /** Variables that were set and for which no query has asked yet. */
   waiting: readonly string[]
 }
 
-async function ask(seat: Seat, sql: string, parameters: Parameters | undefined, run: RunDeps): Promise<Table> {
+/** Judges a question, holds its answer as a table and keeps what there is to note. */
+async function ask(seat: Seat, asked: Asked, run: RunDeps): Promise<Table> {
   const { engine } = seat
-  seat.waiting = await unasked(engine, seat.waiting, sql)
+  seat.waiting = await unasked(engine, seat.waiting, 'sql' in asked ? asked.sql : '')
   refuseStrange(seat.waiting)
-  const ready = await runScript(engine, sql, run, parameters)
-  return guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
-}
-
-/** Which columns of an answer hold nothing. */
-function emptyIn(table: Table, by?: string): readonly Empty[] {
-  const filled = new Filled(
-    table.schema.fields.map(({ name }) => name),
-    by,
-  )
-  for (const batch of table.batches) look(filled, batch)
-  return filled.empty()
-}
-
-async function askSql(seat: Seat, sql: string, parameters: Parameters | undefined, run: RunDeps): Promise<Table> {
-  const table = await ask(seat, sql, parameters, run)
-  const { engine } = seat
-  seat.notes = await guarded(engine, sql, run, async () => [
-    ...(await notesOn(engine, sql)),
-    ...(table.numCols > 0 && isDoubtful(table.numRows, emptyIn(table)) ? await doubtsOfQuery(engine, sql) : []),
-  ])
-  return table
-}
-
-async function askPoints(seat: Seat, filter: PointsFilter, run: RunDeps): Promise<Table> {
-  const { engine } = seat
-  const sql = pointsSql(filter, await standardsOf(engine))
-  const table = await ask(seat, sql, undefined, { ...run, generated: true })
-  if (table.numRows === 0) seat.notes = await guarded(engine, sql, run, async () => doubtsOfFilter(engine, filter))
-  return table
-}
-
-async function askPanel(seat: Seat, panel: Panel, run: RunDeps): Promise<Table> {
-  const spec = specOf(panel)
-  await checkDecisions(seat.engine, spec, run)
-  const answer = await askDecided(seat, (table) => panelSql(spec, table), run)
-  await doubt(seat, spec, answer, run)
-  return answer
-}
-
-async function askJoin(seat: Seat, join: Join, n: number | undefined, run: RunDeps): Promise<Table> {
-  const spec = joinSpec(join)
-  const answer = await askDecided(seat, (table) => joinSql(spec, n, table), run)
-  const empty = emptyIn(answer, 'asset').filter(({ column }) => column === 't')
-  await doubt(
-    seat,
-    { ...spec, fields: ['v'] },
-    answer,
-    run,
-    empty.map((one) => ({ ...one, column: join.metric })),
-  )
-  return answer
-}
-
-/** Notes why metrics may have told nothing of some assets. */
-async function doubt(
-  seat: Seat,
-  spec: PanelSpec,
-  answer: Table,
-  run: RunDeps,
-  empty: readonly Empty[] = emptyIn(answer, 'asset'),
-): Promise<void> {
-  const { engine } = seat
-  seat.notes = await guarded(engine, '', run, async () => doubtsOfPanel(engine, spec, { rows: answer.numRows, empty }))
-}
-
-/** The table of the decisions has a name of its own and does not outlive the call. */
-async function askDecided(seat: Seat, sql: (table: string) => PanelSql, run: RunDeps): Promise<Table> {
-  const { engine } = seat
-  const table = await freeName(engine, '_pit_panel')
-  const { decisions, query } = sql(table)
+  const { ready, parameters, by, notes, doubts, drop } = await judge(asked, engine, run)
   try {
-    return await ask(seat, `${decisions};\n${query}`, undefined, { ...run, generated: true })
+    const table = await guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
+    const filled = new Filled(
+      table.schema.fields.map(({ name }) => name),
+      by,
+    )
+    for (const batch of table.batches) look(filled, batch)
+    seat.notes = [...notes, ...(await doubts({ rows: table.numRows, empty: filled.empty() }))]
+    return table
   } finally {
-    await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`)
+    await drop()
   }
-}
-
-/** A name that no table and no view of the session bears. */
-async function freeName(engine: Engine, stem: string): Promise<string> {
-  const rows = await engine.rows<{ name: string }>(
-    'SELECT table_name AS name FROM system.main.duckdb_tables() UNION ALL SELECT view_name FROM system.main.duckdb_views()',
-  )
-  const taken = new Set(rows.map(({ name }) => name.toLowerCase()))
-  for (let n = 0; ; n++) if (!taken.has(`${stem}${n}`)) return `${stem}${n}`
-}
-
-async function askUniverse(seat: Seat, at: Moment | undefined, run: RunDeps): Promise<Table> {
-  const asked = async (): Promise<Table> => askSql(seat, 'SELECT * FROM universe ORDER BY product_id', undefined, run)
-  return at === undefined ? asked() : withAsOf(seat.engine, at, asked)
 }
 
 /** Does one piece of work after the other: they share a connection. */

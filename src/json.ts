@@ -16,3 +16,18 @@ export function jsonOf(text: string): unknown {
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, (_, held: unknown) => (typeof held === 'bigint' ? String(held) : held))
 }
+
+/** A name that stands twice in one object of a JSON text, of which readers see the last only. */
+export function repeatedKey(text: string): string | undefined {
+  const seen: Set<string>[] = []
+  for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/g)) {
+    if (token === '{') seen.push(new Set())
+    else if (token === '}') seen.pop()
+    else if (name !== undefined) {
+      const key = String(JSON.parse(name))
+      if (seen.at(-1)?.has(key) === true) return key
+      seen.at(-1)?.add(key)
+    }
+  }
+  return undefined
+}

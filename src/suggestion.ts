@@ -1,5 +1,8 @@
-/** The known word nearest to a misspelt one, if any is near enough. */
+/** The known word nearest to a misspelt one, if any is near enough; of lengths of time the one that is as long: `24h` for `1d`. */
 export function suggestion(word: string, known: readonly string[]): string | undefined {
+  const long = lengthOf(word)
+  const same = long === undefined ? undefined : known.find((candidate) => lengthOf(candidate) === long)
+  if (same !== undefined) return same
   const scored = known.map((candidate) => ({
     candidate,
     distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
@@ -37,6 +40,21 @@ export function didYouMean(found: readonly string[], otherwise: string): string 
   if (found.length === 0) return otherwise
   const quoted = found.map((one) => `\`${one}\``)
   return `did you mean ${quoted.length === 1 ? quoted[0] : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`}?`
+}
+
+const units: readonly (readonly [spelt: RegExp, seconds: number])[] = [
+  [/^(?:M|mo|months?|monthly)$/, 31 * 86_400],
+  [/^(?:m|mins?|minutes?)$/i, 60],
+  [/^(?:h|hrs?|hours?|hourly)$/i, 3600],
+  [/^(?:d|days?|daily)$/i, 86_400],
+  [/^(?:w|weeks?|weekly)$/i, 7 * 86_400],
+]
+
+/** The seconds of a length of time, however its unit is spelt; months at their longest. */
+function lengthOf(word: string): number | undefined {
+  const [, count = '', unit = ''] = /^(\d*)\s*([a-z]+)$/i.exec(word) ?? []
+  const known = units.find(([spelt]) => spelt.test(unit))
+  return known && Number(count || 1) * known[1]
 }
 
 /** The words of a name; `pit` ends every path and tells nothing. */

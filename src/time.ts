@@ -124,7 +124,8 @@ function monthStart(index: number): Instant {
   return date.getTime() / 1000
 }
 
-const isoForm = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?)?\s*(?:Z|([+-]\d{2}):?(\d{2}))?)?$/i
+const isoForm =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?:(:\d{2})(?:\.(\d+))?)?\s*(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
 
 /** Whole seconds and the millionths beyond; undefined for what is no ISO text, or a day that the calendar does not have. */
 function readIso(text: string): { readonly seconds: Instant; readonly millionths: number } | undefined {
@@ -203,11 +204,11 @@ export function formatDate(at: Instant): string {
 
 const durationUnits: Readonly<Record<string, number>> = { s: 1, m: minute, h: hour, d: day, w: 7 * day }
 
-/** Reads `90s`, `20m`, `2h`, `3d`, `1w` or a whole number of seconds; undefined when it is none of them. */
+/** Reads `90s`, `20m`, `2h`, `3d` or `1w` in seconds; undefined for anything else, a number without a unit too, unless it is 0. */
 export function parseDuration(text: string): number | undefined {
-  const match = /^(\d+)\s*(s|m|h|d|w)?$/.exec(text.trim())
-  if (!match) return undefined
-  const seconds = Number(match[1]) * (durationUnits[match[2] ?? 's'] ?? Number.NaN)
+  const [, count, unit = 's'] = /^(?:(\d+)\s*(s|m|h|d|w)|0)$/.exec(text.trim()) ?? []
+  if (count === undefined) return text.trim() === '0' ? 0 : undefined
+  const seconds = Number(count) * (durationUnits[unit] ?? Number.NaN)
   return Number.isSafeInteger(seconds) ? seconds : undefined
 }
 

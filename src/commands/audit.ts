@@ -1,6 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { auditAvailability, type AuditReport, type AuditRow, type Change, isBroken } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
 import { table } from './print.ts'
 import { type CommandSpec, flagOption, listOption } from './spec.ts'
@@ -9,9 +10,8 @@ import { type CommandSpec, flagOption, listOption } from './spec.ts'
 export const audit: CommandSpec = {
   name: 'audit availability',
   ends: [4],
-  summary: 'Hold every availability rule against the arrivals that the lake has seen.',
   options: [
-    { flags: '--paths LIST', about: 'endpoints, by comma, `*` as a glob' },
+    { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'endpoints, by comma, `*` as a glob' },
     { flags: '--all', about: 'also list the rules that hold' },
   ],
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more

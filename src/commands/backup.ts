@@ -13,8 +13,6 @@ export const backupCommand: AnsweringSpec<BackedUp> = {
   name: 'backup',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
-  summary:
-    'Keep the newest version of the lake a second time, for restore; beside any job, only what is missing travels.',
   args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],
   options: [{ flags: '--thorough', about: 'read what stands there already, too, and bring anew what is damaged' }],
   details: `Writes journal, runs, stamps and the files of the newest version to DEST/lake, each file checked against the digest

@@ -9,8 +9,9 @@ import { usage } from '../errors.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { putOut } from '../store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
-import { formatDuration, formatInstant, type Interval, unshownInterval } from '../time.ts'
+import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
+import { kinds } from '../kinds.ts'
 import { checkedCatalogue, type Context, readContext } from './context.ts'
 import { json, table } from './print.ts'
 import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
@@ -19,12 +20,15 @@ import { type CommandSpec, flagOption, type Input, listOption, textOption } from
 export const list: CommandSpec = {
   name: 'catalog list',
   ends: [],
-  summary: 'List endpoints, filtered by path, interval, currency, exchange or network.',
   args: [{ name: 'glob', about: 'paths, `*` as a glob: `indicators/*`', many: true }],
   options: [
     { flags: '--group LIST', about: 'first part of the path, by comma' },
-    { flags: '--intervals LIST', about: 'those that take one of these intervals' },
-    { flags: '--currencies LIST', about: 'those that take one of these currencies' },
+    { flags: '--intervals LIST', kind: kinds.list(intervals), about: 'those that take one of these intervals' },
+    {
+      flags: '--currencies LIST',
+      kind: kinds.list(['native', 'usd']),
+      about: 'those that take one of these currencies',
+    },
     { flags: '--exchanges LIST', about: 'those that take one of these exchanges' },
     { flags: '--networks LIST', about: 'those that take one of these networks' },
   ],
@@ -45,7 +49,6 @@ export const list: CommandSpec = {
 export const show: CommandSpec = {
   name: 'catalog show',
   ends: [],
-  summary: 'Everything about one endpoint, with an example request, or about a registry resource.',
   args: [{ name: 'path', about: 'as in `catalog list`, or a resource: issuers, assets, products, …', required: true }],
   options: [],
   answer: async (input, deps) => {
@@ -63,7 +66,6 @@ export const show: CommandSpec = {
 export const exportAll: CommandSpec = {
   name: 'catalog export',
   ends: [6],
-  summary: 'Every endpoint in full, value sets spelled out, as one JSON array; or a dbt sources.yml of the views.',
   options: [
     { flags: '--json', about: 'the form without --dbt; accepted for symmetry' },
     { flags: '--dbt', about: 'a sources.yml for dbt 1.10 and later instead' },
@@ -97,7 +99,6 @@ async function dbtText({ settings, catalogue }: Context): Promise<string> {
 export const check: CommandSpec = {
   name: 'catalog check',
   ends: [],
-  summary: 'Validate the built-in catalogue, the user catalogues and the config; all problems at once.',
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
   options: [],
   answer: async (input, deps) => {

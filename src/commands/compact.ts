@@ -12,7 +12,6 @@ export const compactCommand: CommandSpec = {
   name: 'compact',
   ends: [4, 5, 6, 7],
   recorded: true,
-  summary: 'Merge small files into one a partition, in the encoding that suits its values best.',
   options: [
     { flags: '--report', about: 'then print bytes per point and column of every metric' },
     {

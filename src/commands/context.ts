@@ -5,19 +5,24 @@ import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { refuseClashes } from '../views/clashes.ts'
-import { intervals, parseDuration, parseInstant } from '../time.ts'
-import { type Deps, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
+import { kinds } from '../kinds.ts'
+import { formatInstant, intervals } from '../time.ts'
+import { type Deps, flagOption, type Input, listOption, numberOption, type OptionSpec, textOption } from './spec.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions: readonly OptionSpec[] = [
-  { flags: '--paths LIST', about: 'endpoints, by comma, `*` as a glob' },
-  { flags: '--assets LIST', about: 'asset ids, by comma' },
-  { flags: '--intervals LIST', about: `${intervals.join(', ')} or '*' (default: 24h, else the coarsest)` },
-  { flags: '--currencies LIST', about: "native, usd or '*' (default: native)" },
+  { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'endpoints, by comma, `*` as a glob' },
+  { flags: '--assets LIST', kind: kinds.list('assets'), about: 'asset ids, by comma' },
+  {
+    flags: '--intervals LIST',
+    kind: kinds.list(intervals),
+    about: `${intervals.join(', ')} or '*' (default: 24h, else the coarsest)`,
+  },
+  { flags: '--currencies LIST', kind: kinds.list(['native', 'usd']), about: "native, usd or '*' (default: native)" },
   { flags: '--exchanges LIST', about: "exchange ids or '*' (default: aggregated, else the first)" },
   { flags: '--networks LIST', about: "networks or '*' (default: eth)" },
-  { flags: '--since TIME', about: 'first t to bring, a date or an instant, UTC' },
-  { flags: '--until TIME', about: 'end of the range of t, exclusive' },
+  { flags: '--since TIME', kind: kinds.instant, about: 'first t to bring, a date or an instant, UTC' },
+  { flags: '--until TIME', kind: kinds.instant, about: 'end of the range of t, exclusive' },
   { flags: '--max-requests N', about: 'stop after so many requests' },
   { flags: '--gaps', about: 'ask only for known gaps' },
 ]
@@ -52,56 +57,27 @@ export function checkedCatalogue(files: readonly string[]): Catalogue {
   return catalogue
 }
 
-/** An instant given by an option; a mistake is one line. */
-export function instantOption(input: Input, name: string): number | undefined {
-  const text = textOption(input, name)
-  if (text === undefined) return undefined
-  const at = parseInstant(text)
-  if (at === undefined)
-    throw usage(`--${name}`, { expected: 'a date such as 2024-06-01 or an instant with Z', got: text })
-  return at
-}
-
 /** The range of t that `--since` and `--until` name. */
 export function rangeOption(input: Input): { readonly since: number | undefined; readonly until: number | undefined } {
-  const since = instantOption(input, 'since')
-  const until = instantOption(input, 'until')
+  const since = numberOption(input, 'since')
+  const until = numberOption(input, 'until')
   if (since === undefined || until === undefined || since < until) return { since, until }
-  const got = `${textOption(input, 'since')} and ${textOption(input, 'until')}`
+  const got = `${formatInstant(since)} and ${formatInstant(until)}`
   throw usage('--since', { expected: 'an instant before --until', got })
-}
-
-/** A whole number given by an option, above 0 unless said. */
-export function countOption(input: Input, name: string, least: 0 | 1 = 1): number | undefined {
-  const text = textOption(input, name)
-  if (text === undefined) return undefined
-  if (!/^(?:0|[1-9]\d{0,11})$/.test(text) || Number(text) < least)
-    throw usage(flagOf(name), { expected: least === 0 ? 'a whole number' : 'a whole number above 0', got: text })
-  return Number(text)
-}
-
-/** A time in seconds given by an option, such as these. */
-export function timeOption(input: Input, name: string, such = '15m or 2d'): number | undefined {
-  const text = textOption(input, name)
-  if (text === undefined) return undefined
-  const seconds = parseDuration(text)
-  if (seconds === undefined) throw usage(flagOf(name), { expected: `a time such as ${such}`, got: `"${text}"` })
-  return seconds
 }
 
 /** What ends a run: a signal, or `--timeout`, in seconds. */
 export function runOf(input: Input, { signal, sleep }: Deps): Pick<Deps, 'signal' | 'sleep'> {
-  const seconds = countOption(input, 'timeout') ?? longestRun
+  const seconds = numberOption(input, 'timeout') ?? longestRun
   return { signal: AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]), sleep }
 }
 
 const longestRun = 3600
 /** How long a command that runs stamped queries may take. */
-export const timeoutOption = { flags: '--timeout SECONDS', about: 'give up after so long', default: String(longestRun) }
-
-/** `maxAge` as it is typed: `--max-age`. */
-function flagOf(name: string): string {
-  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+export const timeoutOption: OptionSpec = {
+  flags: '--timeout SECONDS',
+  about: 'give up after so long',
+  default: String(longestRun),
 }
 
 /**

@@ -8,6 +8,7 @@ import { buildViews } from '../views/build.ts'
 import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
+import { day } from '../time.ts'
 import { type Context, readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { answerPlan } from './plan.ts'
@@ -40,14 +41,13 @@ interface Day {
 }
 
 /** Superseded files are kept for so long: whoever copies or reads an older version has that time. */
-const vacuumKeep = '30d'
+const vacuumKeep = 30 * day
 
 /** `daily`: what cron calls. */
 export const dailyCommand: CommandSpec = {
   name: 'daily',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
-  summary: 'What cron calls: fetch, registry sync, views, merge when due, a sample of verify, the status page.',
   asks: true,
   options: [
     { flags: '--dry-run', about: 'say what each step would do; asks nobody, writes nothing' },

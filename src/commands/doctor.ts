@@ -1,6 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { damageVerdict } from '../upkeep/damage.ts'
 import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
+import { againInWords, type ObservedAgain } from '../ledger/lost.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
 import { checkProvider, type JudgedRow, type Preflight } from '../preflight/check.ts'
@@ -16,7 +17,6 @@ import { number } from './print.ts'
 export const doctorCommand: CommandSpec = {
   name: 'doctor',
   ends: [3, 4, 5, 6, 7],
-  summary: 'Find what is wrong with a lake and say the remedy; mends what it is told to.',
   options: [
     { flags: '--rebuild-ledger', about: 'make the ledger anew from the journal' },
     { flags: '--repair', about: 'mend whatever can be mended without losing anything' },
@@ -109,7 +109,17 @@ function worldOf(deps: Deps, catalogue: Catalogue): DoctorDeps {
   }
 }
 
-function inWords({ version, checked, findings, mended, forgotten }: Diagnosis): string {
+const shown = 10
+
+/** What was lost and observed again, for people. */
+export function againLines(again: readonly ObservedAgain[]): string[] {
+  const lines = again.slice(0, shown).map((one) => `again     ${againInWords(one)}`)
+  return again.length <= shown
+    ? lines
+    : [...lines, `          and ${number(again.length - shown)} more months: see --json`]
+}
+
+function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
   const lines = mended.map((text) => `mended    ${text}`)
   if (forgotten && forgotten.files.length > 0) {
     const { files, points, series } = forgotten
@@ -120,6 +130,7 @@ function inWords({ version, checked, findings, mended, forgotten }: Diagnosis): 
   }
   for (const { severity, path, found, remedy } of findings)
     lines.push(`${severity.padEnd(9)} ${path}: ${found}`, `          remedy: ${remedy}`)
+  lines.push(...againLines(again))
   const how = checked.thorough ? 'every byte read' : 'sizes only'
   lines.push(`checked   version ${version}, ${checked.files} files, ${bytes(checked.bytes)}, ${how}`)
   if (findings.length === 0) lines.push('healthy   nothing is wrong')

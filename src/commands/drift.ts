@@ -11,7 +11,6 @@ import { besideWorld } from './world.ts'
 export const driftCommand: CommandSpec = {
   name: 'catalog drift',
   ends: [3, 4, 5, 6],
-  summary: 'Compare the catalogue with what the provider lists now: new, gone and changed endpoints.',
   options: [
     { flags: '--file FILE', about: 'a saved listing, instead of asking the provider' },
     { flags: '--path PATH', about: 'where below /v1/metrics/ the provider lists its endpoints', default: 'endpoints' },

@@ -3,9 +3,9 @@ import type { SeriesName } from '../catalog/series.ts'
 import { formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
-import { instantOption, readContext, selectionsOf } from './context.ts'
+import { readContext, selectionsOf } from './context.ts'
 import { seconds, wrapped } from './print.ts'
-import type { Answer, Deps, Input } from './spec.ts'
+import { type Answer, type Deps, type Input, numberOption } from './spec.ts'
 
 /** One series of the list, as scripts read it; instants are ISO text. */
 interface DueRow extends SeriesName {
@@ -33,7 +33,7 @@ export interface DueList {
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
 export async function answerDue(input: Input, deps: Deps): Promise<Answer<DueList>> {
   const { settings, catalogue } = readContext(input, deps)
-  const at = instantOption(input, 'at') ?? Math.floor(deps.now() / 1000)
+  const at = numberOption(input, 'at') ?? Math.floor(deps.now() / 1000)
   const selections = await selectionsOf(input, { settings, catalogue })
   const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)
   const learnt = await lagsNow(settings.data, catalogue, wanted)

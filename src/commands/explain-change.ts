@@ -1,16 +1,15 @@
 import { LakeError } from '../errors.ts'
 import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../query/explain-change.ts'
 import { formatInstant } from '../time.ts'
-import { countOption, readContext, runOf, timeoutOption } from './context.ts'
+import { readContext, runOf, timeoutOption } from './context.ts'
 import { stampedPath } from './given.ts'
-import { type CommandSpec, showLive } from './spec.ts'
+import { type CommandSpec, numberOption, showLive } from './spec.ts'
 import { programName } from './program.ts'
 
 /** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
 export const explainCommand: CommandSpec = {
   name: 'explain-change',
   ends: [4, 5, 6],
-  summary: 'Which commit changed a stamped result, and which points make its first row.',
   args: [
     { name: 'from', about: 'a Parquet file that pitlake stamp wrote', required: true },
     { name: 'to', about: 'another one of the same query; without it the query on the lake as it stands' },
@@ -30,7 +29,7 @@ that the lake holds says why. Exit 6: results of two different queries.`,
         root: settings.data,
         from: path(from),
         to: to === null ? null : path(to),
-        tries: countOption(input, 'tries') ?? 300,
+        tries: numberOption(input, 'tries') ?? 300,
         program: programName(),
         onRun: ({ runs, about }) => showLive(deps, `run ${runs}: ${about}`),
       },

@@ -9,7 +9,7 @@ import { diskError } from '../store/disk.ts'
  */
 export async function explained(thrown: unknown, command: string, data: string): Promise<unknown> {
   // What was told while a thing was closed hides nothing of why it had to be.
-  const error: unknown = thrown instanceof SuppressedError ? thrown.suppressed : thrown
+  const error: unknown = thrown instanceof Error && 'suppressed' in thrown ? thrown.suppressed : thrown
   const unforeseen = exitCode(error) === 1
   if (!unforeseen && !(error instanceof NotWhereNamed)) return error
   const damage = await damageBehind(data, error)

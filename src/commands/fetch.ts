@@ -1,9 +1,9 @@
 import { ingest } from '../metrics/fetch.ts'
 import type { IngestSummary } from '../metrics/tally.ts'
 import { verdict } from '../metrics/verdict.ts'
-import { countOption, isVerbose, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { isVerbose, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
-import { type AnsweringSpec, flagOption } from './spec.ts'
+import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
 import { askingWorld } from './world.ts'
 import { number } from './print.ts'
 
@@ -13,7 +13,6 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  summary: 'Bring the metrics up to date; resumable at any instant.',
   options: [
     ...selectionOptions,
     { flags: '--provider-moved', about: 'the provider has a new address: accept it for this lake' },
@@ -31,7 +30,7 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
         selections: await selectionsOf(input, { settings, catalogue }),
         gapsOnly: flagOption(input, 'gaps'),
         now: Math.floor(deps.now() / 1000),
-        maxRequests: countOption(input, 'maxRequests') ?? null,
+        maxRequests: numberOption(input, 'maxRequests') ?? null,
         providerMoved: flagOption(input, 'providerMoved'),
       },
       { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose },

@@ -3,6 +3,10 @@ import { type HookName, hookNames } from '../config/health.ts'
 import { exitCode, LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { type Alarms, alarmsOf, type Differing, newAlarms } from '../report/alarms.ts'
+import { judgedReasons } from '../report/check.ts'
+import { patience } from '../report/freshness.ts'
+import type { Reason } from '../report/page/standing.ts'
+import { readStanding } from '../report/status.ts'
 import { isBegun } from '../store/begin.ts'
 import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
@@ -106,10 +110,20 @@ async function tellNews(context: Context, deps: Deps, before: readonly Differing
   const news = await newsNow(context, deps, before)
   if (news === null) return
   const { alarms, violations, stale } = news
+  if (violations.length + stale.length === 0) return
+  const reasons = await reasonsNow(context, deps)
   const shown = violations.slice(0, mostTold).map(scripted)
   const open = alarms.violations.length
-  if (violations.length > 0) await call('on_violation', { new: violations.length, open, violations: shown })
-  if (stale.length > 0) await call('on_stale', { new: stale.length, open: alarms.stale.length, stale })
+  if (violations.length > 0) await call('on_violation', { new: violations.length, open, violations: shown, reasons })
+  if (stale.length > 0) await call('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })
+}
+
+/** Everything that `status --check` has to say now, the gravest first. */
+async function reasonsNow({ settings, catalogue }: Context, deps: Deps): Promise<readonly Reason[]> {
+  using ledger = await Ledger.openToRead(settings.data)
+  const now = Math.floor(deps.now() / 1000)
+  const { standing } = await readStanding(ledger, { settings, catalogue, now, arrivals: false, patience })
+  return judgedReasons(standing.reasons)
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */

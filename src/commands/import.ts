@@ -13,8 +13,6 @@ import { type CommandSpec, flagOption, textOption } from './spec.ts'
 export const importListing: CommandSpec = {
   name: 'catalog import',
   ends: [6],
-  summary:
-    "Add endpoints from a provider's own listing: a JSON list of paths or of objects with a path and parameters.",
   args: [{ name: 'file', about: 'the listing', required: true }],
   options: [
     { flags: '--out FILE', about: 'the user catalogue file to write', default: 'my-endpoints.yaml' },

@@ -10,7 +10,6 @@ import { type CommandSpec, flagOption } from './spec.ts'
 export const init: CommandSpec = {
   name: 'init',
   ends: [6],
-  summary: 'Write a commented pitlake.yaml and .env.example into the current folder.',
   options: [
     { flags: '--schema', about: 'print the JSON schema of pitlake.yaml for editors instead' },
     { flags: '--force', about: 'overwrite files that are there' },

@@ -1,5 +1,6 @@
 import { usage } from '../errors.ts'
 import { jsonText } from '../json.ts'
+import { givenThat } from '../query/assumption.ts'
 import { folded } from '../query/folded.ts'
 import type { TrialInput } from '../query/lookahead-runs.ts'
 import { openWorlds } from '../query/lookahead-world.ts'
@@ -8,17 +9,19 @@ import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import { noteOf } from '../query/stamp.ts'
 import type { StampNote } from '../query/stamped.ts'
 import type { Engine } from '../store/engine.ts'
-import { countOption, readContext } from './context.ts'
+import { kinds } from '../kinds.ts'
+import { readContext, runOf, timeoutOption } from './context.ts'
 import { judged } from './judged.ts'
 import { readGiven, stampedPath } from './given.ts'
 import { proveTold } from './lookahead-function.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, listOption, showLive, textOption } from './spec.ts'
+import { setOption } from './flags.ts'
+import { variablesOf } from './query.ts'
+import { type CommandSpec, type Deps, flagOption, listOption, numberOption, showLive, textOption } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookahead: CommandSpec = {
   name: 'lookahead',
   ends: [4, 5, 6],
-  summary: 'Prove or disprove that a query looks ahead.',
   args: [
     {
       name: 'file',
@@ -33,10 +36,16 @@ export const lookahead: CommandSpec = {
       flags: '--cutoffs N',
       about: 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
     },
-    { flags: '--tolerance X', about: 'relative difference of doubles that counts as none', default: '0' },
+    {
+      flags: '--tolerance X',
+      kind: kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1),
+      about: 'relative difference of doubles that counts as none',
+      default: '0',
+    },
     { flags: '--explain', about: 'tell every reason of a proof from the plan, however many' },
     { flags: '--function', about: 'FILE is the name of a function, whose program is on standard input and output' },
-    { flags: '--timeout SECONDS', about: 'give up after so long', default: '600' },
+    setOption,
+    { ...timeoutOption, default: '600' },
   ],
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
 must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
@@ -53,17 +62,17 @@ and lookahead in TypeScript do.`,
   answer: async (input, deps) => {
     const { settings } = readContext(input, deps)
     const file = input.args[0] ?? ''
-    const signal = AbortSignal.any([deps.signal, AbortSignal.timeout((countOption(input, 'timeout') ?? 600) * 1000)])
+    const { signal } = runOf(input, deps)
     const trial: TrialInput = {
       ts: textOption(input, 'ts') ?? 'ts',
       labels: listOption(input, 'labels') ?? [],
-      ...runsAsked(countOption(input, 'cutoffs')),
-      tolerance: toleranceOf(input),
+      ...runsAsked(numberOption(input, 'cutoffs')),
+      tolerance: numberOption(input, 'tolerance') ?? 0,
       onCutoff: (done, all) => showLive(deps, done === all ? '' : `${done} of ${all} cut-offs`),
     }
     const proof = flagOption(input, 'function')
       ? await proveTold(settings.data, trial, deps, signal)
-      : await proveFile(settings.data, await givenQuery(deps.cwd, file), trial, { ...deps, signal })
+      : await proveFile(settings.data, await givenQuery(deps.cwd, file, variablesOf(input)), trial, { ...deps, signal })
     return {
       document: proof,
       words: () => inWords(proof, file, flagOption(input, 'explain')),
@@ -114,10 +123,11 @@ interface Given {
 }
 
 /** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
-async function givenQuery(cwd: string, file: string): Promise<Given> {
-  if (!/\.(?:parquet|parq|pq)$/i.test(file)) return { text: readGiven(cwd, file, 'a file with a query'), set: {} }
-  const { query, variables } = await noteOf(stampedPath(cwd, file))
-  const set = Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of')
+async function givenQuery(cwd: string, file: string, asked: StampNote['variables']): Promise<Given> {
+  const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
+    ? await noteOf(stampedPath(cwd, file))
+    : { query: readGiven(cwd, file, 'a file with a query'), variables: {} }
+  const set = Object.entries({ ...variables, ...asked }).filter(([name]) => name.toLowerCase() !== 'as_of')
   return { text: query, set: Object.fromEntries(set) }
 }
 
@@ -144,13 +154,6 @@ async function singleQuery(
   throw usage('SQL', { expected: 'one SELECT', got: kind, next: 'a proof needs the rows of one query' })
 }
 
-function toleranceOf(input: Input): number {
-  const text = textOption(input, 'tolerance') ?? '0'
-  const value = Number(text)
-  if (!(value >= 0 && value < 1)) throw usage('--tolerance', { expected: 'a number from 0 to 1', got: text })
-  return value
-}
-
 /** So many reasons are told without being asked for. */
 const short = 6
 
@@ -168,7 +171,10 @@ const turns: Readonly<Record<Proof['depends_on'][number], string>> = {
 
 function inWords(proof: Proof, file: string, whole: boolean): string {
   const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved } = proof
-  const said = proved ? `${verdict}, proved for every lake and every instant` : verdict
+  const { assumes } = proof
+  const given = givenThat(assumes, rows)
+  const always = given === '' ? ' for every lake and every instant' : ''
+  const said = [proved ? `${verdict}, proved${always}` : verdict, given].filter((words) => words !== '').join(', ')
   const lines = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`]
   const others = changed === 0 ? '' : ` and ${changed} with another future`
   if (verdict !== 'undecided') lines.push(`${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`)

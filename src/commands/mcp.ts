@@ -12,7 +12,6 @@ import { untilStopped } from './world.ts'
 export const mcpCommand: CommandSpec = {
   name: 'mcp',
   ends: [4],
-  summary: 'Answer an agent by the Model Context Protocol, over standard input and output.',
   options: deskOptions('60s'),
   details: [
     'Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is',

@@ -1,8 +1,10 @@
 import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../errors.ts'
+import { kindOf } from '../kinds.ts'
 import { hint } from '../suggestion.ts'
 import { wrapped } from './print.ts'
-import { type ArgSpec, type CommandSpec, type Input, type OptionSpec, optionsOf } from './spec.ts'
+import { type ArgSpec, type Input, type OptionSpec, optionsOf } from './spec.ts'
+import type { Command as Told } from './table.ts'
 
 /** The options that every command has. */
 export const commonOptions: readonly OptionSpec[] = [
@@ -12,7 +14,7 @@ export const commonOptions: readonly OptionSpec[] = [
 ]
 
 /** Parses the arguments of one command by its option table. */
-export function parseCommand(spec: CommandSpec, argv: readonly string[]): Input {
+export function parseCommand(spec: Told, argv: readonly string[]): Input {
   const command = build(spec)
   try {
     command.parse([...argv], { from: 'user' })
@@ -24,7 +26,7 @@ export function parseCommand(spec: CommandSpec, argv: readonly string[]): Input 
 }
 
 /** What `--help` prints: the same table. */
-export function helpText(spec: CommandSpec): string {
+export function helpText(spec: Told): string {
   const details = spec.details === undefined ? '' : `\n${folded(spec.details.trim())}\n`
   const ends = [0, 1, 2, ...spec.ends].join(', ')
   return `${build(spec).helpInformation()}${details}\nExit codes: ${ends}; pitlake --help says what each means.\n`
@@ -41,7 +43,7 @@ function folded(text: string): string {
     .join('\n\n')
 }
 
-function build(spec: CommandSpec): Command {
+function build(spec: Told): Command {
   const command = new Command(`pitlake ${spec.name}`)
     .description(spec.summary)
     .exitOverride()
@@ -61,24 +63,31 @@ function argText(arg: ArgSpec): string {
 
 /** `--port N` takes a value, `--json` does not. */
 function optionOf(spec: OptionSpec): Option {
-  const flags = spec.flags.replace(/ ([A-Z][^\s]*)$/, ' <$1>')
-  const option = new Option(flags, spec.about)
-  if (spec.default !== undefined) option.default(spec.default)
-  if (spec.repeatable === true)
-    option.argParser((value: string, previous: readonly string[] | undefined) => [...(previous ?? []), value])
-  return option
+  const option = new Option(spec.flags.replace(/ ([A-Z][^\s]*)$/, ' <$1>'), spec.about)
+  const read = (value: string): unknown => (spec.kind ?? kindOf(spec.flags)).read(longOf(spec), value)
+  if (spec.default !== undefined) option.default(read(spec.default), JSON.stringify(spec.default))
+  if (!/[A-Z]/.test(spec.flags)) return option
+  return option.argParser((value: string, before: unknown) =>
+    spec.repeatable === true ? [before ?? [], read(value)].flat() : read(value),
+  )
 }
 
-function complaint(spec: CommandSpec, error: CommanderError): Error {
+/** The long name of an option: `--out`. */
+export function longOf({ flags }: OptionSpec): string {
+  return /--[a-z-]+/.exec(flags)?.[0] ?? flags
+}
+
+function complaint(spec: Told, error: CommanderError): Error {
   const subject = `pitlake ${spec.name}`
   const message = error.message.replace(/^error: /, '')
   if (error.code === 'commander.unknownOption') {
     // Without its value: it might be a key.
     const got = (/'([^']+)'/.exec(message)?.[1] ?? message).replace(/=.*$/s, '')
-    const known = [...optionsOf(spec), ...commonOptions].map(
-      (option) => /--[a-z-]+/.exec(option.flags)?.[0] ?? option.flags,
-    )
-    const next = hint(got, known) ?? `see \`pitlake ${spec.name} --help\``
+    const known = [...optionsOf(spec), ...commonOptions]
+    const word = known.find(({ kind }) => kind?.name === 'choice' && kind.words?.includes(got.slice(2)))
+    const next = word
+      ? `did you mean \`${longOf(word)} ${got.slice(2)}\`?`
+      : (hint(got, known.map(longOf)) ?? `see \`pitlake ${spec.name} --help\``)
     return usage(subject, { expected: 'a known option', got, next, cause: error })
   }
   return usage(`${subject}: ${message}`, { next: `see \`pitlake ${spec.name} --help\``, cause: error })

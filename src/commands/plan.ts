@@ -2,24 +2,24 @@ import { usage } from '../errors.ts'
 import { preparePlan } from '../metrics/prepare.ts'
 import type { Plan, Totals } from '../metrics/plan.ts'
 import { formatDate } from '../time.ts'
-import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { kinds } from '../kinds.ts'
+import { readContext, selectionOptions, selectionsOf } from './context.ts'
 import { answerDue } from './due.ts'
 import { bytes } from '../report/page/words.ts'
 import { number, seconds, table } from './print.ts'
-import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, numberOption } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 /** `plan`: what a fetch would ask. */
 export const planCommand: AnsweringSpec = {
   name: 'plan',
   ends: [4, 6, 7],
-  summary: 'What a fetch would ask: series, windows, requests, credits, points, bytes, duration at the known rate.',
   options: [
     ...selectionOptions,
     { flags: '--requests', about: 'list every request' },
     { flags: '--offline', about: "plan by the provider's metadata that the lake holds, and ask nobody" },
     { flags: '--due', about: 'instead, what comes next of each series, and when; asks nobody' },
-    { flags: '--at TIME', about: 'with --due: as seen at this instant instead of now' },
+    { flags: '--at TIME', kind: kinds.instant, about: 'with --due: as seen at this instant instead of now' },
   ],
   details:
     "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
@@ -46,7 +46,7 @@ function refuseBeside({ options }: Input): void {
 /** What a fetch would ask, as `plan` says it. */
 export async function answerPlan(input: Input, deps: Deps): Promise<Answer<Totals>> {
   const { settings, catalogue } = readContext(input, deps)
-  const most = countOption(input, 'maxRequests')
+  const most = numberOption(input, 'maxRequests')
   const selections = await selectionsOf(input, { settings, catalogue })
   const now = Math.floor(deps.now() / 1000)
   const offline = flagOption(input, 'offline')

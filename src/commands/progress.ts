@@ -37,6 +37,7 @@ export function fetchProgress(
   const onEvent = (event: IngestEvent): void => {
     count.add(event)
     if (event.kind === 'planned') for (const line of planned(event)) say(line)
+    if (event.kind === 'beyond') say(`note: ${beyond(event)}`)
     if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
     if (verbose) for (const line of detail(event)) say(line)
     const told = news(event)
@@ -139,6 +140,11 @@ function planned({ plan }: Extract<IngestEvent, { kind: 'planned' }>): string[] 
   const kept =
     blocked.length === 0 ? [] : [`note: ${number(blocked.length)} windows are not asked: ${reasons(blocked)}`]
   return [line, ...notes.map((note) => `note: ${note}`), ...kept]
+}
+
+function beyond({ series, points }: Extract<IngestEvent, { kind: 'beyond' }>): string {
+  const of = series.replaceAll('|', ' ').trim()
+  return `${number(points)} new points of ${of} are integers that a double does not hold; their text is in extra`
 }
 
 function reasons(blocked: readonly { readonly reason: string }[]): string {

@@ -5,9 +5,9 @@ import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
 import { bytes, several } from '../report/page/words.ts'
 import { realDisk } from '../store/disk.ts'
 import { day, formatDuration } from '../time.ts'
-import { readContext, timeOption } from './context.ts'
+import { readContext } from './context.ts'
 import { number, table } from './print.ts'
-import { type AnsweringSpec, flagOption } from './spec.ts'
+import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
 import { lakeWorld, openedLake, webOf } from './world.ts'
 
 /** `publish`: the lake as Delta tables, for engines on other machines. */
@@ -15,10 +15,10 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
   name: 'publish',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
-  summary: 'Write the lake as Delta tables for Spark, Trino, ClickHouse, polars and DuckDB; only what changed.',
   args: [{ name: 'dest', about: 'a folder, or s3://bucket/prefix', required: true }],
   options: [
     { flags: '--lake', about: 'also copy journal, stamps and files to DEST/lake, for pitlake pull' },
+    { flags: '--verify', about: 'also read what is there and compare its checksums, not only names and sizes' },
     { flags: '--vacuum', about: 'instead, say which published files no kept version of a table needs' },
     {
       flags: '--keep DURATION',
@@ -37,10 +37,13 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
     const what = { root: settings.data, catalogue, to }
     const world = lakeWorld(deps, 'publish')
     if (!flagOption(input, 'vacuum')) {
-      const summary = await publish({ ...what, withLake: flagOption(input, 'lake') }, world)
+      const summary = await publish(
+        { ...what, withLake: flagOption(input, 'lake'), verify: flagOption(input, 'verify') },
+        world,
+      )
       return { document: summary, words: () => inWords(summary) }
     }
-    const keepSeconds = timeOption(input, 'keep', '7d or 12h') ?? 7 * day
+    const keepSeconds = numberOption(input, 'keep') ?? 7 * day
     const freed = await vacuumPublished({ ...what, keepSeconds, really: flagOption(input, 'yes') }, world)
     return { document: freed, words: () => freedInWords(freed, keepSeconds) }
   },
@@ -49,7 +52,16 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
 function inWords(summary: PublishSummary): string {
   const { lake_copy: copy } = summary
   const files = copy && `${several(copy.files, 'file')}, ${bytes(copy.bytes)}`
-  return `${ofTables(summary)}${copy ? `version ${copy.version} is in lake/: ${files} came\n` : ''}`
+  const { missing, changed } = summary.lost
+  const found = [
+    missing > 0 ? `${several(missing, 'file')} missing or cut` : '',
+    changed > 0 ? `${several(changed, 'file')} changed` : '',
+  ]
+  const lost =
+    missing + changed === 0
+      ? ''
+      : `found there: ${found.filter((text) => text !== '').join(', ')}; all were brought again\n`
+  return `${lost}${ofTables(summary)}${copy ? `version ${copy.version} is in lake/: ${files} came\n` : ''}`
 }
 
 function ofTables({ destination, version, tables }: PublishSummary): string {

@@ -9,7 +9,6 @@ import { lakeWorld, webOf } from './world.ts'
 export const pullCommand: AnsweringSpec<Pulled> = {
   name: 'pull',
   ends: [3, 4, 5, 6, 7],
-  summary: 'Mirror a lake from where it was published, or from its folder: only what is missing travels.',
   args: [
     { name: 'source', about: 'what publish --lake wrote (a folder or s3://bucket/prefix), or a lake', required: true },
   ],
@@ -24,7 +23,6 @@ stamped where the lake is replay here. A mirror is read-only: every command that
 export const restoreCommand: AnsweringSpec<Pulled> = {
   name: 'restore',
   ends: [3, 4, 5, 6, 7],
-  summary: 'Make a lake from a backup, from what publish --lake wrote, or from another lake: every file is checked.',
   args: [
     {
       name: 'source',

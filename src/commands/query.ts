@@ -10,22 +10,40 @@ import { limited } from '../query/limited.ts'
 import type { RunDeps } from '../query/run.ts'
 import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
 import { visibleLines } from '../visible.ts'
-import { readSettings, timeOption } from './context.ts'
+import { kinds } from '../kinds.ts'
+import { readSettings } from './context.ts'
+import { knowledgeFlags, knowledgeOf } from './flags.ts'
 import { beforeLeaving, leave } from './leave.ts'
-import { type Deps, flagOption, type Input, manyOption, type OptionSpec, textOption } from './spec.ts'
+import {
+  type Deps,
+  flagOption,
+  type Input,
+  manyOption,
+  numberOption,
+  type OptionSpec,
+  textOption,
+  wordOption,
+} from './spec.ts'
 
 /** The options of every command that runs SQL on a lake. */
 export const queryOptions: readonly OptionSpec[] = [
-  { flags: '--format FORMAT', about: `${formats.join(', ')} (default: by the name of --out, else table)` },
+  {
+    flags: '--format FORMAT',
+    kind: kinds.choice(formats),
+    about: `${formats.join(', ')} (default: by the name of --out, else table)`,
+  },
   { flags: '--out FILE', about: 'write the result to a file; it appears whole or not at all' },
   { flags: '--compat', about: 'Parquet for small readers: plain pages and types' },
   { flags: '--safe-csv', about: "CSV for spreadsheets: ' before a text that one would run as a formula" },
-  { flags: '--as-of TIME', about: 'what was knowable then, a date or an instant, UTC' },
-  { flags: '--observed-as-of TIME', about: 'what this lake held then' },
-  { flags: '--set NAME=VALUE', about: 'a session variable: backfill=rule, registry_backfill=true', repeatable: true },
-  { flags: '--rows N', about: 'rows of a table to show; 0 shows all', default: '100' },
+  ...knowledgeFlags,
+  {
+    flags: '--rows N',
+    kind: kinds.count(0, 'a whole number, 0 for all'),
+    about: 'rows of a table to show; 0 shows all',
+    default: '100',
+  },
   { flags: '--width N', about: 'places on a line of a table (default: the terminal, else 80)' },
-  { flags: '--timeout TIME', about: 'cancel the query after 90s, 10m …' },
+  { flags: '--timeout TIME', kind: kinds.span('90s or 10m'), about: 'cancel the query after 90s, 10m …' },
   { flags: '--threads N', about: 'threads of DuckDB (default: all cores)' },
   { flags: '--memory SIZE', about: 'memory of DuckDB: 2GB (default: its own)' },
 ]
@@ -38,10 +56,9 @@ export function lakeFolder(input: Input, deps: Deps): string {
 /** The state of knowledge and the means that the options ask for. */
 export function sessionOptions(input: Input): SessionOptions {
   return {
-    asOf: textOption(input, 'asOf'),
-    observedAsOf: textOption(input, 'observedAsOf'),
+    ...knowledgeOf(input),
     set: variablesOf(input),
-    threads: threadsOption(input),
+    threads: numberOption(input, 'threads'),
     memoryLimit: textOption(input, 'memory'),
   }
 }
@@ -65,14 +82,6 @@ function settingOf(text: string): Setting {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
-/** The threads that DuckDB may use; undefined: as many as there are cores. */
-export function threadsOption(input: Input): number | undefined {
-  const text = textOption(input, 'threads')
-  if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw usage('--threads', { expected: 'a whole number above 0', got: `"${text}"` })
-  return Number(text)
-}
-
 /** How the result is to be written. */
 export interface Output extends WriteOptions {
   readonly out: string | undefined
@@ -81,9 +90,7 @@ export interface Output extends WriteOptions {
 /** Reads and checks the options of the output. */
 export function outputOf(input: Input, deps: Deps): Output {
   const out = textOption(input, 'out')
-  const named = textOption(input, 'format')
-  const format = formats.find((one) => one === named) ?? (named === undefined ? undefined : null)
-  if (format === null) throw usage('--format', { expected: formats.join(', '), got: `"${named ?? ''}"` })
+  const format = wordOption(input, 'format', formats)
   const compat = flagOption(input, 'compat')
   const safe = flagOption(input, 'safeCsv')
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
@@ -95,16 +102,14 @@ export function outputOf(input: Input, deps: Deps): Output {
   if (binary && out === undefined && process.stdout.isTTY) {
     throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
   }
-  const rows = textOption(input, 'rows') ?? '100'
-  if (!/^\d{1,9}$/.test(rows)) throw usage('--rows', { expected: 'a whole number, 0 for all', got: `"${rows}"` })
-  const width = Number(textOption(input, 'width') ?? process.stdout.columns ?? Number.NaN)
+  const width = numberOption(input, 'width') ?? process.stdout.columns
   return {
     format: chosen,
     compat,
     safe,
     out: out === undefined ? undefined : resolve(deps.cwd, out),
-    width: Number.isInteger(width) && width >= 20 ? width : 80,
-    rows: rows === '0' ? Infinity : Number(rows),
+    width: width >= 20 ? width : 80,
+    rows: numberOption(input, 'rows') || Infinity,
   }
 }
 
@@ -156,7 +161,7 @@ export async function withLimit<T>(
   folder: string,
   work: (run: RunDeps) => Promise<T>,
 ): Promise<T> {
-  const limit = timeOption(input, 'timeout', '90s or 10m')
+  const limit = numberOption(input, 'timeout')
   if (limit === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
   const told = textOption(input, 'timeout') ?? ''
   const means = { seconds: limit, told, next: 'raise --timeout', signal: deps.signal, sleep: deps.sleep }

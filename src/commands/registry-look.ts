@@ -35,7 +35,6 @@ export const getCommand: AnsweringSpec<Got> = {
   name: 'registry get',
   ends: [3, 4, 5, 6],
   asks: true,
-  summary: 'What the provider says of one record now, beside what the lake holds.',
   args: [
     { name: 'RESOURCE', about: 'issuers, assets, products, deployments, venues, derivatives', required: true },
     { name: 'ID', about: 'id of the record', required: true },
@@ -67,7 +66,6 @@ export const listCommand: AnsweringSpec<ListGot> = {
   name: 'registry list',
   ends: [3, 4, 5, 6],
   asks: true,
-  summary: 'What a list of the provider shows now, beside what the lake holds.',
   args: [{ name: 'RESOURCE', about: 'issuers, assets, products, deployments, venues, derivatives', required: true }],
   options: [{ flags: '--filter KEY=VALUE', about: 'only what fits; several must all fit', repeatable: true }],
   details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones

@@ -6,7 +6,7 @@ import { registryState } from '../registry/state.ts'
 import { type RegistrySummary, verdictOf } from '../registry/summary.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { countOption, isVerbose, readContext } from './context.ts'
+import { isVerbose, readContext } from './context.ts'
 import { seconds, table } from './print.ts'
 import {
   type Answer,
@@ -15,6 +15,7 @@ import {
   type Deps,
   flagOption,
   type Input,
+  numberOption,
   type OptionSpec,
 } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
@@ -31,7 +32,6 @@ export const snapshotCommand: CommandSpec = {
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  summary: 'Take a dated snapshot of the whole registry.',
   options: jobOptions,
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
@@ -44,7 +44,6 @@ export const syncCommand: AnsweringSpec<RegistrySummary> = {
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  summary: 'Follow the change feed of the registry to its tail.',
   options: jobOptions,
   details:
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
@@ -58,7 +57,6 @@ export const syncCommand: AnsweringSpec<RegistrySummary> = {
 export const statusCommand: AnsweringSpec = {
   name: 'registry status',
   ends: [4],
-  summary: 'Where the registry stands: snapshots, feed, records, events, limits.',
   options: [{ flags: '--offline', about: 'do not ask the provider how far its feed has gone' }],
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
   answer: async (input, deps) => {
@@ -75,7 +73,7 @@ function inputOf(input: Input, deps: Deps): RegistryInput {
   return {
     ...readContext(input, deps),
     acceptShrink: flagOption(input, 'acceptShrink'),
-    maxRequests: countOption(input, 'maxRequests') ?? null,
+    maxRequests: numberOption(input, 'maxRequests') ?? null,
     providerMoved: flagOption(input, 'providerMoved'),
   }
 }

@@ -10,17 +10,28 @@ import { defaultLimits, limitSyntax, parseLimit } from '../sandbox/limits.ts'
 import { createSandbox } from '../sandbox/sandbox.ts'
 import { serve } from '../sandbox/server.ts'
 import { formatInstant } from '../time.ts'
-import { instantOption } from './context.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, manyOption, textOption } from './spec.ts'
+import { kinds } from '../kinds.ts'
+import {
+  type CommandSpec,
+  type Deps,
+  flagOption,
+  type Input,
+  manyOption,
+  numberOption,
+  textOption,
+  wordOption,
+} from './spec.ts'
 import { untilStopped } from './world.ts'
 
 /** The keys that every sandbox accepts; they open nothing else. */
 const sandboxKeys = { metrics: 'sandbox-metrics-key', registry: 'sandbox-registry-key' } as const
 
+const scales = ['demo', 'full'] as const
+
 /** Which of its worlds a sandbox shows. */
 export interface World {
   readonly seed: number
-  readonly scale: 'demo' | 'full'
+  readonly scale: (typeof scales)[number]
 }
 
 /** Has a sandbox answer while the work lasts, which is told how to reach it. */
@@ -45,13 +56,32 @@ export async function withSandbox<T>(
 export const command: CommandSpec = {
   name: 'sandbox',
   ends: [],
-  summary: 'Serve the local provider: both APIs with synthetic data on 127.0.0.1.',
   options: [
-    { flags: '--port N', about: 'port to listen on; 0 takes a free one', default: '0' },
-    { flags: '--seed N', about: 'which world: the same seed gives the same data', default: '1' },
-    { flags: '--now TIME', about: 'start its clock at this instant instead of the real one' },
-    { flags: '--speed X', about: 'run its clock X times as fast; 0 stops it', default: '1' },
-    { flags: '--registry-scale SIZE', about: 'demo (about 400 products) or full (5,800)', default: 'demo' },
+    {
+      flags: '--port N',
+      kind: kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535),
+      about: 'port to listen on; 0 takes a free one',
+      default: '0',
+    },
+    {
+      flags: '--seed N',
+      kind: kinds.number('a whole number', (n) => Number.isSafeInteger(n) && n >= 0),
+      about: 'which world: the same seed gives the same data',
+      default: '1',
+    },
+    { flags: '--now TIME', kind: kinds.instant, about: 'start its clock at this instant instead of the real one' },
+    {
+      flags: '--speed X',
+      kind: kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0),
+      about: 'run its clock X times as fast; 0 stops it',
+      default: '1',
+    },
+    {
+      flags: '--registry-scale SIZE',
+      kind: kinds.choice(scales),
+      about: 'demo (about 400 products) or full (5,800)',
+      default: 'demo',
+    },
     { flags: '--no-computed-at', about: 'points without computed_at' },
     { flags: '--no-metadata', about: 'do not tell which assets and values each path takes' },
     { flags: '--unfinished', about: 'show points of unfinished intervals' },
@@ -81,14 +111,9 @@ export const command: CommandSpec = {
 }
 
 async function run(input: Input, deps: Deps): Promise<void> {
-  const port = number(input, 'port', 0, (n) => Number.isInteger(n) && n >= 0 && n <= 65_535, 'a port, 0 to 65535')
-  const seed = number(input, 'seed', 1, (n) => Number.isSafeInteger(n) && n >= 0, 'a whole number')
-  const speed = number(input, 'speed', 1, (n) => Number.isFinite(n) && n >= 0, 'a number, 0 or more')
-  const scale = textOption(input, 'registryScale') ?? 'demo'
-  if (scale !== 'demo' && scale !== 'full') {
-    throw usage('--registry-scale', { expected: 'demo or full', got: `"${scale}"` })
-  }
-  const start = instantOption(input, 'now') ?? null
+  const [port = 0, seed = 1, speed = 1] = ['port', 'seed', 'speed'].map((name) => numberOption(input, name))
+  const scale = wordOption(input, 'registryScale', scales) ?? 'demo'
+  const start = numberOption(input, 'now') ?? null
   const now = runningClock(deps.now, start, speed)
   const sandbox = createSandbox({
     catalogue: loadCatalogue(),
@@ -120,14 +145,6 @@ async function run(input: Input, deps: Deps): Promise<void> {
   deps.stdout(`${JSON.stringify(line)}\n`)
   await untilStopped(deps)
   await served.close()
-}
-
-function number(input: Input, name: string, otherwise: number, fits: (n: number) => boolean, expected: string): number {
-  const text = textOption(input, name)
-  if (text === undefined) return otherwise
-  const value = text.trim() === '' ? Number.NaN : Number(text)
-  if (!fits(value)) throw usage(`--${name}`, { expected, got: `"${text}"` })
-  return value
 }
 
 function faultsOfFile(input: Input, deps: Deps): readonly Fault[] {

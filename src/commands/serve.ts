@@ -12,7 +12,6 @@ import { untilStopped } from './world.ts'
 export const serveCommand: CommandSpec = {
   name: 'serve',
   ends: [4],
-  summary: 'Answer queries and panels over HTTP until stopped; only reads.',
   options: [
     {
       flags: '--listen ADDRESS',

@@ -1,6 +1,6 @@
 import { Ledger } from '../ledger/ledger.ts'
 import { patience } from '../report/freshness.ts'
-import { check } from '../report/check.ts'
+import { check, judgedReasons } from '../report/check.ts'
 import { metricsText } from '../report/metrics.ts'
 import { statusPage } from '../report/page/page.ts'
 import { readPage } from '../report/status-page.ts'
@@ -59,10 +59,12 @@ export function showsOf({ settings, catalogue, creditsPerDay }: ShowsInput, deps
     }),
     '/healthz': shared(least.check, async (ledger, input) => {
       const { standing } = await readStanding(ledger, { ...input, arrivals: false, patience })
-      const { line, code } = check(standing)
+      const { lines, code } = check(standing)
       const { version, committed_at, trust, synthetic } = standing
-      const [word = ''] = line.split(':')
-      const document = { ok: code === 0, word, text: line.trim(), version, committed_at, trust, synthetic }
+      const [text = ''] = lines
+      const [word = ''] = text.split(':')
+      const reasons = judgedReasons(standing.reasons)
+      const document = { ok: code === 0, word, text, version, committed_at, trust, synthetic, reasons }
       return { status: code === 0 ? 200 : 503, type: 'application/json', body: json(document) }
     }),
   }

@@ -1,4 +1,5 @@
 import type { ExitCode, LakeError } from '../errors.ts'
+import type { Kind } from '../kinds.ts'
 
 /** A positional argument of a command. */
 export interface ArgSpec {
@@ -6,6 +7,8 @@ export interface ArgSpec {
   readonly about: string
   readonly required?: boolean
   readonly many?: boolean
+  /** What it is, for a shell that completes it. */
+  readonly kind?: Kind
 }
 
 /** One option: the table drives `--help`, the parser and the command reference. */
@@ -13,7 +16,9 @@ export interface OptionSpec {
   /** As typed: `--port N`, `-v, --verbose`. */
   readonly flags: string
   readonly about: string
-  readonly default?: string | boolean
+  /** What it takes; without one a text, or nothing where the flags name nothing. */
+  readonly kind?: Kind
+  readonly default?: string
   readonly repeatable?: boolean
 }
 
@@ -43,7 +48,7 @@ export function showLive({ isTerminal, live }: Deps, line: string): void {
   if (isTerminal) live(line)
 }
 
-/** The parsed command line of one command; option names in camelCase. */
+/** The parsed command line of one command; option names in camelCase, each value as its kind reads it. */
 export interface Input {
   readonly args: readonly string[]
   readonly options: Readonly<Record<string, unknown>>
@@ -65,7 +70,6 @@ export type Tell = (document: unknown) => void
 /** What every command says of itself. */
 interface CommandHead {
   readonly name: string
-  readonly summary: string
   /** The exit codes that it may end with beside 0, 1 and 2. */
   readonly ends: readonly ExitCode[]
   readonly args?: readonly ArgSpec[]
@@ -102,23 +106,29 @@ export function textOption(input: Input, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** Reads an option that is one of these words. */
+export function wordOption<Word extends string>(input: Input, name: string, words: readonly Word[]): Word | undefined {
+  return words.find((word) => word === input.options[name])
+}
+
+/** Reads an option that holds a count, a number, seconds or an instant. */
+export function numberOption(input: Input, name: string): number | undefined {
+  const value = input.options[name]
+  return typeof value === 'number' ? value : undefined
+}
+
 /** Reads an option that is a switch. */
 export function flagOption(input: Input, name: string): boolean {
   return input.options[name] === true
 }
 
-/** Reads an option that may be repeated: its values as they were given, commas and all. */
-export function manyOption(input: Input, name: string): readonly string[] {
-  const given: readonly unknown[] = [input.options[name] ?? []].flat()
-  return given.filter((text) => typeof text === 'string')
+/** Reads an option that is a list of texts; undefined when absent. */
+export function listOption(input: Input, name: string): readonly string[] | undefined {
+  const given: unknown = input.options[name]
+  return Array.isArray(given) ? given : undefined
 }
 
-/** Reads a list given by comma, repeated or both; undefined when absent. */
-export function listOption(input: Input, name: string): readonly string[] | undefined {
-  const given = manyOption(input, name)
-  const list = given
-    .flatMap((text) => text.split(','))
-    .map((text) => text.trim())
-    .filter((text) => text.length > 0)
-  return given.length === 0 ? undefined : list
+/** Reads an option that may be repeated: its values as they were given, commas and all. */
+export function manyOption(input: Input, name: string): readonly string[] {
+  return listOption(input, name) ?? []
 }

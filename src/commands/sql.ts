@@ -2,12 +2,10 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { usage } from '../errors.ts'
-import type { Engine } from '../store/engine.ts'
 import type { OutFile } from '../store/output.ts'
-import { doubtsOfQuery, isDoubtful } from '../query/doubts.ts'
 import { openQuery } from '../query/lake.ts'
-import { notesOn } from '../query/notes.ts'
-import { guarded, runScript, type RunDeps } from '../query/run.ts'
+import { type Note, noteTexts } from '../query/note.ts'
+import { type Asked, judge } from '../query/question.ts'
 import { type Answer, sendFile, type Written, writeFile, writeTo } from '../query/write.ts'
 import {
   lakeFolder,
@@ -27,7 +25,6 @@ import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
 export const sqlCommand: CommandSpec = {
   name: 'sql',
   ends: [4, 5, 6],
-  summary: 'Run SQL on the lake: one query, a script, or a session at a prompt.',
   args: [{ name: 'query', about: 'the query; without it and -f a session, or the script on standard input' }],
   options: [
     { flags: '-f, --file FILE', about: 'a script; the result of its last statement is written' },
@@ -48,14 +45,7 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const folder = lakeFolder(input, deps)
   const sql = await scriptOf(input, deps)
   if (sql === undefined) return session(input, deps, folder)
-  await writeAnswer(input, deps, folder, sql, {
-    prepare: async (engine, run) => {
-      const ready = await runScript(engine, sql, run)
-      for (const note of await notesOn(engine, sql)) deps.stderr(`note: ${note}\n`)
-      return ready
-    },
-    doubts: async (engine, { rows, empty }) => (isDoubtful(rows, empty) ? doubtsOfQuery(engine, sql) : []),
-  })
+  await writeAnswer(input, deps, folder, { sql })
 }
 
 /** The text to run; undefined when a person sits there and gave none. */
@@ -71,46 +61,24 @@ async function scriptOf(input: Input, deps: Deps): Promise<string | undefined> {
   return readGiven(deps.cwd, file, 'a file that can be read', `-f ${file}`)
 }
 
-/** What a command that ends in a result does with its session. */
-interface ResultSteps {
-  /** Gives the statement whose rows are written. */
-  readonly prepare: (engine: Engine, run: RunDeps) => ReturnType<typeof runScript>
-  /** Brings tables along before. */
-  readonly prelude?: (engine: Engine, run: RunDeps) => Promise<void>
-  /** The column by which it is told what is missing. */
-  readonly by?: string
-  /** What may be wrong with an answer in which so much was not found. */
-  readonly doubts: (engine: Engine, written: Written) => Promise<readonly string[]>
-}
-
-/** Runs what gives a statement and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(
-  input: Input,
-  deps: Deps,
-  folder: string,
-  query: string,
-  steps: ResultSteps,
-): Promise<void> {
+/** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
+export async function writeAnswer(input: Input, deps: Deps, folder: string, asked: Asked): Promise<void> {
   const output = outputOf(input, deps)
+  const tell = (notes: readonly Note[]): void => {
+    for (const text of noteTexts(notes, 'terminal')) deps.stderr(`note: ${text}\n`)
+  }
   await withScratch(async (scratch) =>
     withLimit(input, deps, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
       using engine = await openQuery(folder, {
         ...sessionOptions(input),
-        query,
-        ...(steps.prelude && { prelude: async (own: Engine) => steps.prelude?.(own, run) }),
+        query: 'sql' in asked ? asked.sql : '',
       })
-      const ready = await steps.prepare(engine, run)
-      const written = await put(
-        { engine, ready, options: { ...output, by: steps.by }, deps: run },
-        output.out,
-        target,
-        deps,
-      )
-      if (ready.kind !== 'SELECT') return
-      const doubts = await guarded(engine, '', run, async () => steps.doubts(engine, written))
-      for (const doubt of doubts) deps.stderr(`note: ${doubt}\n`)
+      const { ready, by, notes, doubts } = await judge(asked, engine, run)
+      tell(notes)
+      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target, deps)
+      tell(await doubts(written))
     }),
   )
 }

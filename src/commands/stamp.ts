@@ -1,31 +1,26 @@
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
+import { givenThat } from '../query/assumption.ts'
 import { replay, type Replayed, stamp } from '../query/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../query/stamped.ts'
 import { readContext, runOf, timeoutOption } from './context.ts'
+import { knowledgeFlags, knowledgeOf } from './flags.ts'
 import { checkEnding, variablesOf } from './query.ts'
 import { readGiven, stampedPath } from './given.ts'
-import { type CommandSpec, type Input, type OptionSpec, textOption } from './spec.ts'
+import { type CommandSpec, type Input, textOption } from './spec.ts'
 import { programName } from './program.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
 /** How the names of stamped files end. */
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
-/** The state of knowledge in which a query is run to be kept. */
-export const knowledgeOptions: readonly OptionSpec[] = [
-  { flags: '--as-of TIME', about: 'what was knowable at this instant' },
-  { flags: '--observed-as-of TIME', about: 'what this lake held at this instant' },
-  { flags: '--set NAME=VALUE', about: 'a session variable; may be given more than once', repeatable: true },
-]
 
 /** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
 export const stampCommand: CommandSpec = {
   name: 'stamp',
   ends: [4, 5, 6, 7],
-  summary: 'Run a query and pin everything that its result was made from.',
   args: [{ name: 'file', about: 'the query; earlier statements of the file may set variables', required: true }],
-  options: [{ flags: '--out FILE', about: 'the Parquet file to write' }, ...knowledgeOptions, timeoutOption],
+  options: [{ flags: '--out FILE', about: 'the Parquet file to write' }, ...knowledgeFlags, timeoutOption],
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
@@ -48,10 +43,10 @@ that sums repeat bit for bit.`,
       runOf(input, deps),
       lakeWorld(deps, 'stamp'),
     )
-    const { rows, version, digest } = stamped
+    const { version, digest } = stamped
     return {
       document: stamped,
-      words: () => `${rows} rows of version ${version} stamped into ${out} (SHA-256 ${digest})\n`,
+      words: () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`,
     }
   },
 }
@@ -60,7 +55,6 @@ that sums repeat bit for bit.`,
 export const replayCommand: CommandSpec = {
   name: 'replay',
   ends: [4, 5],
-  summary: 'Run a stamped result again and compare it bit for bit.',
   args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
   options: [timeoutOption],
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
@@ -69,11 +63,18 @@ export const replayCommand: CommandSpec = {
     const file = input.args[0] ?? ''
     const path = stampedPath(deps.cwd, file)
     const done = await replay(settings.data, path, runOf(input, deps), programName())
-    const { same, rows, version, notes } = done
+    const { same, version, notes } = done
     for (const note of notes) deps.stderr(`note: ${note}\n`)
-    const words = () => `${same ? `${rows} rows of version ${version}, the same bit for bit` : 'the result differs'}\n`
+    const words = () =>
+      `${same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'}\n`
     return { document: done, words, error: same ? null : differs(done, file) }
   },
+}
+
+/** How many rows there are, and what they rest on. */
+function rowsOf({ rows, assumes = [] }: StampNote): string {
+  const given = givenThat(assumes, rows)
+  return given === '' ? `${rows} rows` : `${rows} rows (${given})`
 }
 
 function differs({ difference }: Replayed, file: string): LakeError {
@@ -88,8 +89,7 @@ function differs({ difference }: Replayed, file: string): LakeError {
 
 /** The session variables that the options name, `as_of` and `observed_as_of` among them. */
 export function allVariables(input: Input): StampNote['variables'] {
-  const asOf = textOption(input, 'asOf')
-  const observedAsOf = textOption(input, 'observedAsOf')
+  const { asOf, observedAsOf } = knowledgeOf(input)
   return {
     ...variablesOf(input),
     ...(asOf !== undefined && { as_of: asOf }),

@@ -3,6 +3,7 @@ import { instantOf } from '../time.ts'
 import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../config/health.ts'
 import { check } from '../report/check.ts'
+import { restsOn } from '../report/trust.ts'
 import { type Judged, readStanding, type StatusInput } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readPage } from '../report/status-page.ts'
@@ -12,11 +13,12 @@ import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import type { Standing } from '../report/page/standing.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
-import { type Context, countOption, readContext, timeOption } from './context.ts'
+import { kinds } from '../kinds.ts'
+import { type Context, readContext } from './context.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { wrapped } from './print.ts'
 import { showsOf } from './shows.ts'
-import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
+import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, numberOption, textOption } from './spec.ts'
 import { programName } from './program.ts'
 import { untilStopped } from './world.ts'
 
@@ -24,18 +26,21 @@ import { untilStopped } from './world.ts'
 export const statusCommand: AnsweringSpec<Standing> = {
   name: 'status',
   ends: [4, 6],
-  summary: 'Whether the lake can be trusted today: coverage, freshness, gaps, violations, requests, registry.',
   options: [
     { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
     { flags: '--metrics FILE', about: 'also write the numbers as text for Prometheus' },
-    { flags: '--check', about: 'one line, and an exit code that judges: 0, 4 or 6' },
+    { flags: '--check', about: 'a line for each kind of reason, and an exit code that judges: 0, 4 or 6' },
     { flags: '--listen ADDRESS', about: 'show page, /metrics and /healthz over HTTP until stopped' },
-    { flags: '--max-late TIME', about: 'how long a point may have been due' },
-    { flags: '--max-feed-age TIME', about: 'how long ago the registry may have been polled (3d)' },
-    { flags: '--max-violations N', about: 'how many stored values may differ upstream (0)' },
-    { flags: '--max-findings N', about: 'how many records of the registry may contradict (0)' },
-    { flags: '--max-failed N', about: 'how many windows may have failed (0)' },
-    { flags: '--max-gaps N', about: 'in how many windows points may be missing for good' },
+    { flags: '--max-late TIME', kind: kinds.span('30m or 2h'), about: 'how long a point may have been due' },
+    {
+      flags: '--max-feed-age TIME',
+      kind: kinds.span('6h or 3d'),
+      about: 'how long ago the registry may have been polled (3d)',
+    },
+    { flags: '--max-violations N', kind: kinds.count(0), about: 'how many stored values may differ upstream (0)' },
+    { flags: '--max-findings N', kind: kinds.count(0), about: 'how many records of the registry may contradict (0)' },
+    { flags: '--max-failed N', kind: kinds.count(0), about: 'how many windows may have failed (0)' },
+    { flags: '--max-gaps N', kind: kinds.count(0), about: 'in how many windows points may be missing for good' },
   ],
   details:
     'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
@@ -60,7 +65,7 @@ export const statusCommand: AnsweringSpec<Standing> = {
       await putOut(resolve(deps.cwd, metrics), metricsText(judged, asked.now), settings.data, '--metrics')
     if (file !== undefined) deps.stderr(`page written to ${file}\n`)
     const checked = flagOption(input, 'check') ? check(judged.standing) : null
-    const words = () => checked?.line ?? inWords(judged.standing, settings.data)
+    const words = () => (checked === null ? inWords(judged.standing, settings.data) : `${checked.lines.join('\n')}\n`)
     return { document: judged.standing, words, code: checked?.code ?? 0 }
   },
 }
@@ -90,15 +95,14 @@ async function readNow(root: string, asked: StatusInput): Promise<Judged> {
 
 /** What is still well: flags win over the config file. */
 function checkOf(input: Input, check: Check): Check {
-  const late = timeOption(input, 'maxLate', '30m or 2h')
-  return {
-    maxLate: late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }],
-    maxFeedAge: timeOption(input, 'maxFeedAge', '6h or 3d') ?? check.maxFeedAge,
-    maxViolations: countOption(input, 'maxViolations', 0) ?? check.maxViolations,
-    maxFindings: countOption(input, 'maxFindings', 0) ?? check.maxFindings,
-    maxFailed: countOption(input, 'maxFailed', 0) ?? check.maxFailed,
-    maxGaps: countOption(input, 'maxGaps', 0) ?? check.maxGaps,
-  }
+  const late = numberOption(input, 'maxLate')
+  const names = ['maxFeedAge', 'maxViolations', 'maxFindings', 'maxFailed', 'maxGaps'] as const
+  const given = names.flatMap((name) => {
+    const value = numberOption(input, name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const maxLate = late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }]
+  return { ...check, maxLate, ...Object.fromEntries(given) }
 }
 
 /** The address of the notes of stamped results, as a page in that file names it. */
@@ -107,17 +111,14 @@ function stampsFrom(page: string, data: string): string {
   return folder.split(sep).map(encodeURIComponent).join('/')
 }
 
-const verdicts: Readonly<Record<Standing['trust'], string>> = {
-  yes: 'yes',
-  look: 'look first',
-  no: 'NO',
-}
+const verdicts = { look: 'look first', no: 'NO' } as const
 
 const labelled = 13
 
 /** The status for people, at most 80 columns wide. */
 export function inWords(standing: Standing, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at } = standing
+  const { against, looked } = restsOn(standing)
   const version =
     committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
   const lines: (readonly [string, string])[] = [
@@ -125,7 +126,7 @@ export function inWords(standing: Standing, data: string): string {
     ...(standing.mirror_of === null ? [] : [['mirror of', standing.mirror_of] as const]),
     ['provider', standing.provider ?? 'none yet'],
     ['version', version],
-    ['trust', verdicts[standing.trust]],
+    ['trust', standing.trust === 'yes' ? `yes: ${against}; ${looked}` : verdicts[standing.trust]],
     ...standing.reasons.map(({ text, next }) => ['', `- ${text}${next === null ? '' : `: ${next}`}`] as const),
     ['coverage', `${percent(coverage.held, coverage.due)} of ${whole(coverage.due)} due points`],
     [

@@ -11,20 +11,21 @@ import { stress, type Stressed, type StressInput, type StressSource } from '../q
 import { type Quantile, quantiles } from '../query/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../query/stress-source.ts'
 import { withVintages } from '../query/vintages.ts'
-import { countOption, readContext, runOf, timeoutOption } from './context.ts'
+import { kinds } from '../kinds.ts'
+import { readContext, runOf, timeoutOption } from './context.ts'
 import { judged } from './judged.ts'
 import { readGiven, stampedPath } from './given.ts'
 import { checkEnding } from './query.ts'
-import { allVariables, knowledgeOptions, stampEndings } from './stamp.ts'
+import { knowledgeFlags } from './flags.ts'
+import { allVariables, stampEndings } from './stamp.ts'
 import { inWords } from './stress-words.ts'
-import { type CommandSpec, type Deps, type Input, listOption, showLive, textOption } from './spec.ts'
+import { type CommandSpec, type Deps, type Input, numberOption, showLive, textOption } from './spec.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
 /** `stress Q.sql|R.parquet`: how far a figure moves when points are known later, and which metric moves it. */
 export const stressCommand: CommandSpec = {
   name: 'stress',
   ends: [4, 5, 6, 7],
-  summary: 'Run a query again under longer lags, more latency and at earlier versions: how far a figure moves.',
   args: [
     {
       name: 'file',
@@ -36,13 +37,28 @@ export const stressCommand: CommandSpec = {
     { flags: '--figure SQL', about: 'one number over the rows, which are the table result: avg(r) / stddev(r)' },
     {
       flags: '--lag LIST',
+      kind: kinds.listOf({ name: 'span', read: lagOf }),
       about: `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`,
       default: `${quantiles.join(',')},30m,1h`,
     },
-    { flags: '--latency LIST', about: 'how much more time is needed to act: 15m,1h' },
-    { flags: '--vintages N', about: 'how many earlier versions of the lake to try', default: '3' },
-    { flags: '--within SHARE', about: 'the part of itself by which the figure may move', default: '0.5' },
-    ...knowledgeOptions,
+    {
+      flags: '--latency LIST',
+      kind: kinds.listOf({ name: 'span', read: timeOf }),
+      about: 'how much more time is needed to act: 15m,1h',
+    },
+    {
+      flags: '--vintages N',
+      kind: kinds.count(0),
+      about: 'how many earlier versions of the lake to try',
+      default: '3',
+    },
+    {
+      flags: '--within SHARE',
+      kind: kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000),
+      about: 'the part of itself by which the figure may move',
+      default: '0.5',
+    },
+    ...knowledgeFlags,
     { flags: '--out FILE', about: 'also stamp the outcome into a Parquet file, which pitlake replay tries again' },
     { flags: '--plot FILE', about: 'also draw the figures, as SVG' },
     timeoutOption,
@@ -111,7 +127,7 @@ async function stamped(
 }
 
 function vintagesOption(input: Input): number {
-  return countOption(input, 'vintages', 0) ?? 3
+  return numberOption(input, 'vintages') ?? 3
 }
 
 function isStamped(file: string): boolean {
@@ -143,14 +159,14 @@ function inputOf(input: Input): Omit<StressInput, 'seen'> {
     })
   return {
     figure,
-    lags: (listOption(input, 'lag') ?? []).map(lagOf),
-    latencies: (listOption(input, 'latency') ?? []).map((text) => timeOf('--latency', text)),
-    within: withinOf(input),
+    lags: (input.options['lag'] ?? []) as StressInput['lags'],
+    latencies: (input.options['latency'] ?? []) as StressInput['latencies'],
+    within: numberOption(input, 'within') ?? 0.5,
   }
 }
 
-function lagOf(text: string): number | Quantile {
-  return quantiles.find((one) => one === text) ?? timeOf('--lag', text, `, or ${quantiles.join(', ')}`)
+function lagOf(flag: string, text: string): number | Quantile {
+  return quantiles.find((one) => one === text) ?? timeOf(flag, text, `, or ${quantiles.join(', ')}`)
 }
 
 const longest = 366 * 86_400
@@ -159,12 +175,4 @@ function timeOf(flag: string, text: string, beside = ''): number {
   const seconds = parseDuration(text)
   if (seconds !== undefined && seconds <= longest) return seconds
   throw usage(flag, { expected: `times such as 30m or ${formatDuration(86_400)}${beside}`, got: `"${text}"` })
-}
-
-function withinOf(input: Input): number {
-  const text = textOption(input, 'within') ?? '0.5'
-  const value = Number(text)
-  if (text.trim() === '' || !(value >= 0 && value < 1000))
-    throw usage('--within', { expected: 'a number such as 0.5', got: text })
-  return value
 }

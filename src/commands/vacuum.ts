@@ -1,17 +1,16 @@
 import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../upkeep/vacuum.ts'
 import { buildViews } from '../views/build.ts'
 import { day, formatDuration } from '../time.ts'
-import { readContext, timeOption } from './context.ts'
+import { readContext } from './context.ts'
 import { openedLake, viewingWorld } from './world.ts'
 import { bytes } from '../report/page/words.ts'
-import { type AnsweringSpec, flagOption } from './spec.ts'
+import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
 import { number } from './print.ts'
 
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
 export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
   name: 'vacuum',
   ends: [4, 6, 7],
-  summary: 'Remove superseded files that no kept version needs; a dry run without --yes.',
   options: [
     {
       flags: '--keep DURATION',
@@ -30,8 +29,8 @@ export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     await openedLake(deps, settings.data)
-    const keepSeconds = timeOption(input, 'keep', '7d or 12h') ?? 7 * day
-    const keepRequestsSeconds = timeOption(input, 'keepRequests', '7d or 12h') ?? 400 * day
+    const keepSeconds = numberOption(input, 'keep') ?? 7 * day
+    const keepRequestsSeconds = numberOption(input, 'keepRequests') ?? 400 * day
     const really = flagOption(input, 'yes')
     const world: VacuumDeps = {
       ...viewingWorld(deps, 'vacuum', catalogue),

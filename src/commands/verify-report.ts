@@ -1,6 +1,7 @@
 import type { Difference } from '../metrics/verify-findings.ts'
 import type { RegistryVerified } from '../registry/verified.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
+import { againLines } from './doctor.ts'
 import { bytes } from '../report/page/words.ts'
 import { number, wrapped } from './print.ts'
 
@@ -24,6 +25,7 @@ export function toldOf(summary: VerifySummary): string {
   for (const difference of differences.slice(0, shown)) lines.push('', ...differenceLines(difference))
   for (const { series, reason } of failures.slice(0, shown))
     lines.push('', ...wrapped(`failed     ${series}: ${reason}`))
+  lines.push(...againLines(summary.observed_again).flatMap((line) => ['', ...wrapped(line)]))
   const { registry } = summary
   if (registry !== null) lines.push('', ...registryLines(registry))
   const more = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []].reduce(

@@ -6,10 +6,11 @@ import type { VerifyScope } from '../metrics/verify-plan.ts'
 import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
-import { type Context, countOption, isVerbose, rangeOption, readContext } from './context.ts'
+import { kinds } from '../kinds.ts'
+import { type Context, isVerbose, rangeOption, readContext } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { registryProgress } from './registry.ts'
-import { type AnsweringSpec, type Deps, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { type AnsweringSpec, type Deps, flagOption, type Input, listOption, numberOption, textOption } from './spec.ts'
 import { reportOf, toldOf } from './verify-report.ts'
 import { askingWorld, providersOf, requireLake } from './world.ts'
 
@@ -24,17 +25,16 @@ export const verifyCommand: AnsweringSpec<VerifySummary> = {
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  summary: 'Ask again for history that the lake holds, compare bit for bit, and prove every file.',
   options: [
     { flags: '--all', about: 'everything that the lake holds, whatever it costs' },
     {
       flags: '--budget N',
       about: `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
     },
-    { flags: '--paths LIST', about: 'only these endpoints, by comma, `*` as a glob' },
-    { flags: '--assets LIST', about: 'only these assets, by comma, `*` as a glob' },
-    { flags: '--since TIME', about: 'first t to compare, a date or an instant, UTC' },
-    { flags: '--until TIME', about: 'end of the range of t, exclusive' },
+    { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
+    { flags: '--assets LIST', kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
+    { flags: '--since TIME', kind: kinds.instant, about: 'first t to compare, a date or an instant, UTC' },
+    { flags: '--until TIME', kind: kinds.instant, about: 'end of the range of t, exclusive' },
     { flags: '--resources LIST', about: "only the registry: these resources, by comma, or '*'" },
     { flags: '--max-requests N', about: 'stop after so many requests' },
     { flags: '--report FILE', about: 'write a report for the provider, as Markdown' },
@@ -46,14 +46,14 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
-    const given = countOption(input, 'budget')
+    const given = numberOption(input, 'budget')
     const all = flagOption(input, 'all')
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const wanted = wantedOf(input, deps, { settings, catalogue })
     const report = textOption(input, 'report')
     // Said before anything is asked, not after it was paid for.
     if (report !== undefined) outFile(resolve(deps.cwd, report), settings.data, '--report').discard()
-    const maxRequests = countOption(input, 'maxRequests') ?? null
+    const maxRequests = numberOption(input, 'maxRequests') ?? null
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
     deps.stderr('reading every file of the lake\n')

@@ -10,7 +10,6 @@ import type { CommandSpec } from './spec.ts'
 export const versionsCommand: CommandSpec = {
   name: 'versions',
   ends: [4],
-  summary: 'What every version of the lake added, replaced and removed.',
   options: [],
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',

@@ -11,7 +11,6 @@ import { number } from './print.ts'
 export const viewsCommand: CommandSpec = {
   name: 'views',
   ends: [4, 6],
-  summary: 'Make lake.duckdb and lake.sql anew from the ledger; also after a lake was moved or copied.',
   options: [],
   details:
     'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',

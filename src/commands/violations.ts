@@ -7,6 +7,7 @@ import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepte
 import type { Differing } from '../report/alarms.ts'
 import { formatInstant, formatMillis } from '../time.ts'
 import { buildViews } from '../views/build.ts'
+import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
 import { number, table } from './print.ts'
 import { type CommandSpec, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
@@ -15,15 +16,14 @@ import { lakeWorld, requireLake } from './world.ts'
 
 const filterOptions: readonly OptionSpec[] = [
   { flags: '--resources LIST', about: "only what the registry contradicts: these resources, by comma, or '*'" },
-  { flags: '--paths LIST', about: 'only these endpoints, by comma, `*` as a glob' },
-  { flags: '--assets LIST', about: 'only these assets, by comma, `*` as a glob' },
+  { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
+  { flags: '--assets LIST', kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
 ]
 
 /** `violations list`: what differs upstream. */
 export const listCommand: CommandSpec = {
   name: 'violations list',
   ends: [4],
-  summary: 'List stored values and records that differ upstream, and series with points that are refused.',
   options: [
     { flags: '--all', about: 'also those that were accepted, and those that a snapshot has settled' },
     ...filterOptions,
@@ -50,7 +50,6 @@ export const listCommand: CommandSpec = {
 export const acceptCommand: CommandSpec = {
   name: 'violations accept',
   ends: [4, 6, 7],
-  summary: 'Take note of what differs upstream, with the reason: a dated version that changes no data.',
   args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
   options: [{ flags: '--why TEXT', about: 'the reason, for whoever asks later' }, ...filterOptions],
   details:

@@ -12,11 +12,11 @@ import { hour, minute } from '../time.ts'
 import { jobsOn, type JobsInput } from '../watch/jobs.ts'
 import type { NextPoint } from '../watch/due.ts'
 import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
-import { countOption, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { readContext, selectionOptions, selectionsOf } from './context.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { showsOf } from './shows.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, textOption } from './spec.ts'
+import { type CommandSpec, type Deps, flagOption, type Input, numberOption, textOption } from './spec.ts'
 import { jsonLines, lines, plainly } from './watch-words.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap, webOf } from './world.ts'
 
@@ -26,7 +26,6 @@ const otherwiseTold: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'
 export const watchCommand: CommandSpec = {
   name: 'watch',
   ends: [3, 4, 6, 7],
-  summary: 'Keep the lake fresh: ask each series when its next point is due, the registry hourly, until stopped.',
   asks: true,
   options: [
     ...selectionOptions.filter(({ flags }) => !otherwiseTold.has(flags)),
@@ -100,8 +99,8 @@ function hooked(world: WatchDeps, hooks: OpenHooks, version: number): WatchDeps 
 }
 
 function budgetOf(input: Input): number | null {
-  const credits = countOption(input, 'creditsPerDay') ?? null
-  const reserve = countOption(input, 'reserve') ?? 0
+  const credits = numberOption(input, 'creditsPerDay') ?? null
+  const reserve = numberOption(input, 'reserve') ?? 0
   if (reserve > 0 && credits === null) throw usage('--reserve', { expected: '--credits-per-day with it', got: 'none' })
   if (credits !== null && reserve >= credits)
     throw usage('--reserve', { expected: `less than the ${credits} credits of a day`, got: String(reserve) })

@@ -1,14 +1,12 @@
 import pLimit from 'p-limit'
 import { LakeError } from '../errors.ts'
-import { openQuery, type QueryOptions, setVariables, strangeViews } from '../query/lake.ts'
+import { openQuery, setMoment, setVariables, strangeViews } from '../query/lake.ts'
 import { limited } from '../query/limited.ts'
+import type { Knowledge } from '../query/question.ts'
 import type { RunDeps } from '../query/run.ts'
 import { statOf } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { inLake, places } from '../store/layout.ts'
-
-/** The state of knowledge in which something is asked. */
-export type Knowledge = Pick<QueryOptions, 'asOf' | 'observedAsOf' | 'backfill' | 'registryBackfill'>
 
 /** Which lake answered, and where it stood: equal digests are equal lakes. */
 export interface LakeFacts {
@@ -33,6 +31,8 @@ export interface DeskMeans {
   /** How much all of them together may spill to the disk. */
   readonly spill: string
   readonly threads?: number | undefined
+  /** Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at `as_of`. */
+  readonly ledgerNow: boolean
   /** How long one answer may take, and how that was said. */
   readonly seconds: number
   readonly told: string
@@ -44,6 +44,8 @@ export interface DeskDeps {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Called when a cancelled query did not end: nothing but the end of the process frees what it holds. */
   readonly stuck: () => void
+  /** A name that nobody guesses. */
+  readonly draw: () => string
 }
 
 /** So many questions are answered at once, each on all cores; one thread of the system's pool is left for files. */
@@ -67,6 +69,8 @@ interface Opened {
 export class Desk implements AsyncDisposable {
   readonly means: DeskMeans
   readonly #deps: DeskDeps
+  /** What the views bear in every session of this desk. */
+  readonly #mark: string
   readonly #turns = pLimit(atOnce)
   #last: Promise<unknown> = Promise.resolve()
   readonly #atWork = new Set<Promise<unknown>>()
@@ -75,6 +79,7 @@ export class Desk implements AsyncDisposable {
   constructor(means: DeskMeans, deps: DeskDeps) {
     this.means = means
     this.#deps = deps
+    this.#mark = `mark_${deps.draw()}${deps.draw()}`.replaceAll('-', '')
   }
 
   /** Takes a seat on the newest version, in a state of knowledge. */
@@ -95,6 +100,7 @@ export class Desk implements AsyncDisposable {
     try {
       engine = await opened.engine.session()
       await setVariables(engine, knowledge)
+      if (!this.means.ledgerNow) await setMoment(engine, 'ledger_as_of', knowledge.asOf)
       return { engine, facts: opened.facts, [Symbol.dispose]: leave }
     } catch (error) {
       leave()
@@ -122,7 +128,7 @@ export class Desk implements AsyncDisposable {
           limit.addEventListener('abort', () => void wait(), { once: true })
         })
         try {
-          return await Promise.race([this.#known(work({ folder, reach: 'views', signal: limit, sleep })), late])
+          return await Promise.race([this.#known(work({ folder, mark: this.#mark, signal: limit, sleep })), late])
         } finally {
           ended.abort()
         }
@@ -145,11 +151,17 @@ export class Desk implements AsyncDisposable {
     }
   }
 
+  /** An engine of its own on the newest version. */
+  async open(threads = this.means.threads): Promise<Engine> {
+    const { folder, memory, spill } = this.means
+    return await openQuery(folder, { memoryLimit: memory, spillLimit: spill, threads, mark: this.#mark })
+  }
+
   async #newest(): Promise<Opened> {
-    const { folder, memory, spill, threads } = this.means
+    const { folder } = this.means
     const stamp = await stampOf(folder)
     if (this.#held?.stamp !== stamp) {
-      const engine = await openQuery(folder, { memoryLimit: memory, spillLimit: spill, threads })
+      const engine = await this.open()
       const opened = { engine, facts: await factsOf(engine, folder), stamp, users: 0, left: false }
       this.#leave()
       this.#held = opened

@@ -156,6 +156,9 @@ function allows({ headers }: IncomingMessage, url: URL | null, token: string | n
 const isOwnName = (host: string): boolean => URL.canParse(`http://${host}`) && isLoopback(`http://${host}`)
 const isOwnOrigin = (origin: string): boolean => URL.canParse(origin) && isLoopback(origin)
 
+/** Where a browser may say that a question comes from; the page of the lake is all that other sites may link to. */
+const ownSites: readonly unknown[] = ['same-origin', 'none']
+
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 interface Asking {
@@ -174,6 +177,8 @@ async function answerTo(request: IncomingMessage, asking: Asking, shows: Shows):
   if (!allow.split(', ').includes(method))
     return { ...plain(405, `${allow.replace(',', ' and')} only`), headers: { allow } }
   const path = url?.pathname ?? null
+  if (path !== '/' && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
+    return plain(403, 'refused: a page of another site asks (Sec-Fetch-Site)')
   const show = path !== null && Object.hasOwn(shows, path) ? shows[path] : undefined
   if (show === undefined) return plain(404, `nothing here; ${Object.keys(shows).join(', ')}`)
   try {

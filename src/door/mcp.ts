@@ -5,6 +5,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import { redact } from '../secrets/secrets.ts'
 import { namesIn } from '../store/disk.ts'
 import { readText } from '../store/files.ts'
+import { schemaOf } from './schema.ts'
 import type { Tool } from './tools.ts'
 
 /** What an agent finds behind the door. */
@@ -46,14 +47,18 @@ function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocPage
   const server = new McpServer({ name: 'pitlake', version }, { instructions })
   for (const { name, about, input, call } of tools) {
     const annotations = { readOnlyHint: true, openWorldHint: false }
-    server.registerTool(name, { description: about, inputSchema: input, annotations }, async (args, { mcpReq }) => {
-      const text = (words: string) => ({ type: 'text' as const, text: redact(words, secrets) })
-      try {
-        return { content: (await call(args, mcpReq.signal)).map(text) }
-      } catch (error) {
-        return { isError: true, content: [text(error instanceof Error ? error.message : String(error))] }
-      }
-    })
+    server.registerTool(
+      name,
+      { description: about, inputSchema: schemaOf(input), annotations },
+      async (args, { mcpReq }) => {
+        const text = (words: string) => ({ type: 'text' as const, text: redact(words, secrets) })
+        try {
+          return { content: (await call(args, mcpReq.signal)).map(text) }
+        } catch (error) {
+          return { isError: true, content: [text(error instanceof Error ? error.message : String(error))] }
+        }
+      },
+    )
   }
   for (const { name, title, path } of pages) {
     const about = { title, mimeType: 'text/markdown' }

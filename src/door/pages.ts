@@ -4,8 +4,9 @@ import type { Ready } from '../query/gate.ts'
 import { jsonLines, type Lines } from '../query/json-lines.ts'
 import { typesOf } from '../query/projection.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
+import type { Note } from '../query/note.ts'
+import { judge, type Judged, type Question } from '../query/question.ts'
 import type { Desk, LakeFacts, Seat } from './desk.ts'
-import { type Prepared, prepare, type Question } from './question.ts'
 
 /** How much of an answer is told at once. */
 export interface PageLimits {
@@ -22,7 +23,7 @@ export interface Page {
   readonly rows: readonly string[]
   /** Asks for what follows, of the same version; null at the end. */
   readonly cursor: string | null
-  readonly notes: readonly string[]
+  readonly notes: readonly Note[]
 }
 
 /** Bytes that the values of one row may have: the engine hands over two thousand rows at a time. */
@@ -34,7 +35,7 @@ const patience = 600_000
 /** An answer of which a part was told. */
 interface Open {
   readonly question: string
-  readonly prepared: Prepared
+  readonly judged: Judged
   readonly seat: Seat
   readonly answer: Lines
   /** Rows that were read and not told yet. */
@@ -110,8 +111,8 @@ export class Pages implements Disposable {
   }
 
   async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<Page> {
-    const { seat, prepared, answer } = open
-    const { sql, ready } = prepared
+    const { seat, judged, answer } = open
+    const { sql, ready } = judged
     const rows = await guarded(seat.engine, sql, run, async () => await take(open, limits))
     const columns = ready.columns.map(({ type }, k) => ({
       name: answer.names[k] ?? '',
@@ -119,9 +120,9 @@ export class Pages implements Disposable {
     }))
     const first = open.told === 0
     open.told += rows.length
-    const page = { facts: seat.facts, sql, columns, rows, notes: first ? prepared.notes : [] }
+    const page = { facts: seat.facts, sql, columns, rows, notes: first ? judged.notes : [] }
     if (open.waiting.length > 0) return { ...page, cursor: this.#keep(open) }
-    const doubts = await prepared.doubts({ rows: answer.filled.rows, empty: answer.filled.empty() })
+    const doubts = await judged.doubts({ rows: answer.filled.rows, empty: answer.filled.empty() })
     seat[Symbol.dispose]()
     return { ...page, cursor: null, notes: [...page.notes, ...doubts] }
   }
@@ -150,12 +151,12 @@ export class Pages implements Disposable {
 }
 
 async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open> {
-  const prepared = await prepare(question, seat, run)
-  const { ready } = prepared
-  const answer = await guarded(seat.engine, prepared.sql, run, async () =>
-    jsonLines(seat.engine, boundedRows(ready), ready.columns, prepared.by),
+  const judged = await judge(question, seat.engine, run)
+  const { ready } = judged
+  const answer = await guarded(seat.engine, judged.sql, run, async () =>
+    jsonLines(seat.engine, boundedRows(ready), ready.columns, judged.by),
   )
-  return { question: JSON.stringify(question), prepared, seat, answer, waiting: [], told: 0, page: 1, used: 0 }
+  return { question: JSON.stringify(question), judged, seat, answer, waiting: [], told: 0, page: 1, used: 0 }
 }
 
 /** As many rows as may be told at once; at least one. What is left waits, so that it is known whether there is more. */

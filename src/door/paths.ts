@@ -1,8 +1,11 @@
 import { join } from 'node:path'
-import { z } from 'zod'
 import { LakeError, usage } from '../errors.ts'
-import { isObject } from '../json.ts'
-import { panelSql, specOf } from '../query/panel.ts'
+import { isObject, jsonOf, jsonText, repeatedKey } from '../json.ts'
+import { noteTexts, type Note } from '../query/note.ts'
+import { knowledgeOptions, type Options } from '../query/options.ts'
+import { panelSpec, panelSql, panelTable } from '../query/panel.ts'
+import { judge, type Question } from '../query/question.ts'
+import { apart, readOptions, saysSame } from '../query/read-options.ts'
 import { isTooLarge } from '../query/refusal.ts'
 import { type Format, writeFile } from '../query/write.ts'
 import { realDisk } from '../store/disk.ts'
@@ -10,8 +13,6 @@ import { sizeOf } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import type { Desk, LakeFacts } from './desk.ts'
 import type { Asked, SentFile, Shown, Shows } from './listen.ts'
-import { prepare, type Question } from './question.ts'
-import { knowledgeOf, knowledgeShape, panelOf, panelShape, readAsked } from './shapes.ts'
 
 /** What the paths answer from. */
 export interface PathsInput {
@@ -37,9 +38,19 @@ const forms = {
 type Form = keyof typeof forms
 const formNames = Object.keys(forms) as readonly Form[]
 
-const format = z.enum(['jsonl', 'arrow', 'parquet', 'csv', 'json']).optional()
-const queryShape = z.strictObject({ sql: z.string().min(1), ...knowledgeShape, format })
-const askedPanel = z.strictObject({ ...panelShape, ...knowledgeShape, format, explain: z.boolean().optional() })
+const formatOption = {
+  format: { kind: 'choice', choices: formNames, about: 'of the answer; by Accept where none is named' },
+} as const satisfies Options
+const queryOptions = {
+  ...knowledgeOptions,
+  ...formatOption,
+  sql: { kind: 'text', about: 'one SELECT', required: true },
+} as const
+const besidePanel = {
+  ...knowledgeOptions,
+  ...formatOption,
+  explain: { kind: 'switch', about: 'tells the SQL instead of running it' },
+} as const satisfies Options
 
 /** Queries, panels and the catalogue's metrics over HTTP; an answer begins when it is whole, so that no half one is sent. */
 export function pathsOf(input: PathsInput): Shows {
@@ -47,57 +58,58 @@ export function pathsOf(input: PathsInput): Shows {
     await answer(asked).catch((error: unknown) => refusalOf(error))
   return {
     '/query': orRefusal(async (asked) => {
-      const { sql, format, ...rest } = readAsked(queryShape, await given(asked))
-      return await shown(input, { knowledge: knowledgeOf(rest), sql }, formOf(asked, format), asked.gone)
+      const { sql, format, ...knowledge } = readOptions(queryOptions, await given(asked, queryOptions), 'fields')
+      return await shown(input, { knowledge, sql }, formOf(asked, format), asked.gone)
     }),
     '/panel': orRefusal(async (asked) => {
-      const read = readAsked(askedPanel, await given(asked))
-      const { format, explain, as_of, observed_as_of, backfill, registry_backfill, ...rest } = read
-      const panel = panelOf(rest)
+      const { own, rest } = apart(besidePanel, await given(asked, { ...panelTable, ...besidePanel }))
+      const { format, explain, ...knowledge } = readOptions(besidePanel, own, 'fields')
+      const panel = panelSpec(rest, 'fields')
       if (explain === true) {
-        const { decisions, query } = panelSql(specOf(panel))
+        const { decisions, query } = panelSql(panel)
         return { status: 200, type: 'text/plain', body: `${decisions};\n${query};\n` }
       }
-      const knowledge = knowledgeOf({ as_of, observed_as_of, backfill, registry_backfill })
       return await shown(input, { knowledge, panel }, formOf(asked, format), asked.gone)
     }),
     '/metrics': orRefusal(async (asked) => {
-      const { format: named } = readAsked(z.strictObject({ format }), Object.fromEntries(asked.query))
+      const { format } = readOptions(formatOption, fromAddress(asked.query), 'fields')
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
-      return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, named), asked.gone)
+      return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked.gone)
     }),
   }
 }
 
 /** What was asked as one record: the address, and a body that is a JSON object, or SQL. */
-async function given(asked: Asked): Promise<unknown> {
+async function given(asked: Asked, table: Options): Promise<Readonly<Record<string, unknown>>> {
   const named = fromAddress(asked.query)
   if (asked.method !== 'POST') return named
   const body = await asked.body()
-  if (!/^application\/json\b/i.test(asked.headers['content-type'] ?? '')) return { ...named, sql: body }
-  try {
-    const parsed: unknown = JSON.parse(body)
-    return isObject(parsed) ? { ...named, ...parsed } : parsed
-  } catch (cause) {
-    throw usage('the body', { expected: 'a JSON object', got: 'a text that is none', cause })
-  }
+  if (!/^application\/json\b/i.test(asked.headers['content-type'] ?? '')) return both(table, named, { sql: body })
+  const parsed = jsonOf(body)
+  if (!isObject(parsed)) throw usage('the body', { expected: 'a JSON object', got: 'none' })
+  once(repeatedKey(body))
+  return both(table, named, parsed)
 }
 
-const lists: ReadonlySet<string> = new Set(['assets', 'metrics', 'fields'])
-const switches: ReadonlySet<string> = new Set(['registry_backfill', 'skip_nulls', 'explain'])
+/** Which of two values was meant nobody knows. */
+function once(name: string | undefined): void {
+  if (name !== undefined) throw usage(name, { expected: 'one value', got: 'several' })
+}
 
-/** The parts of an address: lists by comma, a calendar as `SINCE,UNTIL,STEP`. */
+/** What stands in the address and what in the body; in both only where it is the same. */
+function both(
+  table: Options,
+  named: Readonly<Record<string, unknown>>,
+  body: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  once(Object.keys(named).find((name) => Object.hasOwn(body, name) && !saysSame(table, name, named[name], body[name])))
+  return { ...named, ...body }
+}
+
+/** The parts of an address. */
 function fromAddress(query: URLSearchParams): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    [...query].map(([name, text]): [string, unknown] => {
-      const parts = text.split(',').map((part) => part.trim())
-      if (lists.has(name)) return [name, parts]
-      if (switches.has(name) && (text === 'true' || text === 'false')) return [name, text === 'true']
-      if (name !== 'calendar') return [name, text]
-      const [since, until, step] = parts
-      return [name, parts.length === 3 ? { since, until, step } : text]
-    }),
-  )
+  once([...query.keys()].find((name) => query.getAll(name).length > 1))
+  return Object.fromEntries(query)
 }
 
 /** The form that is named, else the one that is liked best of those that there are. */
@@ -135,7 +147,7 @@ async function shown(
   try {
     const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
       using seat = await desk.sit(question.knowledge)
-      const { sql, ready, by, notes, doubts } = await prepare(question, seat, run)
+      const { sql, ready, by, notes, doubts } = await judge(question, seat.engine, run)
       const options = { format: form, width: 80, rows: Infinity, by, memory: writerMemory.told }
       const written = await writeFile({ engine: seat.engine, ready, options, deps: run }, outFile(path, null), path)
       return { facts: seat.facts, sql, rows: written.rows, notes: [...notes, ...(await doubts(written))] }
@@ -151,7 +163,7 @@ async function shown(
 /** Bytes of SQL and notes that a head has room for. */
 const roomy = 4000
 
-function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly string[]): Record<string, string> {
+function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly Note[]): Record<string, string> {
   const fitting = (name: string, text: string): Record<string, string> =>
     text === '' || text.length > roomy ? {} : { [name]: text }
   return {
@@ -161,7 +173,8 @@ function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly 
     'pitlake-synthetic': String(facts.synthetic),
     'pitlake-rows': String(rows),
     ...fitting('pitlake-sql', encodeURIComponent(sql)),
-    ...fitting('pitlake-notes', notes.map((note) => encodeURIComponent(note)).join(' ')),
+    ...fitting('pitlake-notes', noteTexts(notes, 'fields').map(encodeURIComponent).join(' ')),
+    ...fitting('pitlake-noted', encodeURIComponent(jsonText(notes))),
   }
 }
 

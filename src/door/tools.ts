@@ -1,22 +1,23 @@
-import { z } from 'zod'
 import { usage } from '../errors.ts'
-import { jsonText } from '../json.ts'
-import { openQuery } from '../query/lake.ts'
+import { isObject, jsonText } from '../json.ts'
 import { proveNoLookahead } from '../query/lookahead.ts'
+import { noteTexts } from '../query/note.ts'
+import { knowledgeOptions, type Options, type ReadOptions } from '../query/options.ts'
+import { panelSpec, panelTable } from '../query/panel.ts'
 import { metricsOf } from '../query/points.ts'
+import { judge, type Question } from '../query/question.ts'
+import { apart, readOptions } from '../query/read-options.ts'
 import { guarded } from '../query/run.ts'
 import { quote } from '../store/engine.ts'
 import { didYouMean, nearPaths } from '../suggestion.ts'
 import type { Desk } from './desk.ts'
 import type { Page, Pages } from './pages.ts'
-import { prepare, type Question } from './question.ts'
-import { besideAsOf, instant, knowledgeOf, knowledgeShape, panelOf, panelShape, readAsked } from './shapes.ts'
 
 /** One tool for agents. */
 export interface Tool {
   readonly name: string
   readonly about: string
-  readonly input: z.ZodObject
+  readonly input: Options
   /** Documents as JSON text; `gone` is aborted when nobody waits any more. */
   readonly call: (args: unknown, gone: AbortSignal) => Promise<readonly string[]>
 }
@@ -34,13 +35,15 @@ export const pageRows = { usual: 200, most: 2000 }
 const pageBytes = 200_000
 
 const paging = {
-  rows: z.int().min(1).max(pageRows.most).optional().describe(`rows of a page, ${pageRows.usual} unless said`),
-  cursor: z
-    .string()
-    .optional()
-    .describe('that of the page before, with the same arguments: goes on in the same version of the lake'),
-}
-const asOf = instant.describe('required: the answer holds only what was knowable at this instant')
+  rows: { kind: 'count', most: pageRows.most, about: `rows of a page, ${pageRows.usual} unless said` },
+  cursor: {
+    kind: 'text',
+    about: 'that of the page before, with the same arguments: goes on in the same version of the lake',
+  },
+} as const satisfies Options
+/** Where an instant is mandatory, the answer holds only what was knowable at it. */
+const timedOptions = { ...knowledgeOptions, as_of: { ...knowledgeOptions.as_of, required: true } } as const
+const sqlOption = { sql: { kind: 'text', about: 'one SELECT', required: true } } as const satisfies Options
 
 /** Asks for a page of an answer and gives its document. */
 type AskPage = (question: Question, paged: Paged, gone: AbortSignal) => Promise<string>
@@ -74,7 +77,7 @@ function metricsTool(page: AskPage): Tool {
   return tool(
     'metrics',
     'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
-    { match: z.string().optional().describe('only paths and meanings with this text'), ...paging },
+    { match: { kind: 'text', about: 'only paths and meanings with this text' }, ...paging },
     async ({ match, ...paged }, gone) => [
       await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
     ],
@@ -86,12 +89,16 @@ function describeTool(page: AskPage, desk: Desk): Tool {
     'describe',
     'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
     {
-      name: z.string().min(1).describe('a metric, or a view such as points or history.products, or a macro'),
-      as_of: asOf,
+      name: {
+        kind: 'text',
+        about: 'a metric, or a view such as points or history.products, or a macro',
+        required: true,
+      },
+      as_of: timedOptions.as_of,
     },
-    async ({ name, as_of }, gone) => {
+    async ({ name, asOf }, gone) => {
       const ask = async (sql: string): Promise<string> =>
-        page({ knowledge: { asOf: as_of }, sql, generated: true }, { rows: pageRows.most }, gone)
+        page({ knowledge: { asOf }, sql, generated: true }, { rows: pageRows.most }, gone)
       const endpoint = `SELECT * FROM endpoints WHERE metric = ${quote(name)}`
       const series = `SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`
       if (await isKnown(desk, endpoint, gone)) return [await ask(endpoint), await ask(series)]
@@ -105,30 +112,35 @@ function queryTool(page: AskPage): Tool {
   return tool(
     'query',
     'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
-    { sql: z.string().min(1), as_of: asOf, ...besideAsOf, ...paging },
-    async ({ sql, rows, cursor, ...rest }, gone) => [
-      await page({ knowledge: knowledgeOf(rest), sql }, { rows, cursor }, gone),
-    ],
+    { ...sqlOption, ...timedOptions, ...paging },
+    async ({ sql, rows, cursor, ...knowledge }, gone) => [await page({ knowledge, sql }, { rows, cursor }, gone)],
   )
 }
 
 function panelTool(page: AskPage): Tool {
-  return tool(
-    'panel',
-    'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
-    { ...panelShape, ...knowledgeShape, ...paging },
-    async ({ rows, cursor, as_of, observed_as_of, backfill, registry_backfill, ...asked }, gone) => {
-      const knowledge = knowledgeOf({ as_of, observed_as_of, backfill, registry_backfill })
-      return [await page({ knowledge, panel: panelOf(asked) }, { rows, cursor }, gone)]
-    },
-  )
+  const beside = { ...knowledgeOptions, ...paging }
+  const answer = async (args: unknown, gone: AbortSignal): Promise<readonly string[]> => {
+    const { own, rest } = apart(beside, recordOf(args))
+    const { rows, cursor, ...knowledge } = readOptions(beside, own, 'fields')
+    return [await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor }, gone)]
+  }
+  return {
+    name: 'panel',
+    about: 'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
+    input: { ...panelTable, ...beside },
+    call: answer,
+  }
 }
 
 function universeTool(page: AskPage): Tool {
   return tool(
     'universe',
     'The tokenized products with issuer, asset and status, as known at ts; retired ones included.',
-    { ts: instant, condition: z.string().min(1).optional().describe("on its columns: status = 'active'"), ...paging },
+    {
+      ts: { ...knowledgeOptions.as_of, required: true },
+      condition: { kind: 'text', about: "on its columns: status = 'active'" },
+      ...paging,
+    },
     async ({ ts, condition, ...paged }, gone) => {
       const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
       const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
@@ -137,36 +149,55 @@ function universeTool(page: AskPage): Tool {
   )
 }
 
-const lookaheadShape = {
-  sql: z.string().min(1).describe('one SELECT'),
-  ts: z.string().min(1).default('ts').describe('the column with the instant of each row'),
-  labels: z.array(z.string().min(1)).default([]).describe('columns that may look ahead: what a model is to learn'),
-  cutoffs: z.int().min(1).max(200).default(20).describe('how many times it runs without a part of the future'),
-}
+const lookaheadOptions = {
+  ...sqlOption,
+  ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
+  labels: { kind: 'list', about: 'columns that may look ahead: what a model is to learn' },
+  cutoffs: { kind: 'count', most: 200, about: 'how many times it runs without a part of the future (20)' },
+} as const satisfies Options
 
 function lookaheadTool(desk: Desk): Tool {
   return tool(
     'lookahead',
     'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
-    lookaheadShape,
+    lookaheadOptions,
     async (asked, gone) => [await lookahead(desk, asked, gone)],
   )
 }
 
-function tool<Shape extends z.ZodRawShape>(
+function tool<const Table extends Options>(
   name: string,
   about: string,
-  shape: Shape,
-  answer: (args: z.output<z.ZodObject<Shape, z.core.$strict>>, gone: AbortSignal) => Promise<readonly string[]>,
+  input: Table,
+  answer: (args: ReadOptions<Table>, gone: AbortSignal) => Promise<readonly string[]>,
 ): Tool {
-  const input = z.strictObject(shape)
-  return { name, about, input, call: async (args, gone) => await answer(readAsked(input, args), gone) }
+  return {
+    name,
+    about,
+    input,
+    call: async (args, gone) => await answer(readOptions(input, recordOf(args), 'fields'), gone),
+  }
+}
+
+function recordOf(args: unknown): Readonly<Record<string, unknown>> {
+  return isObject(args) ? args : {}
 }
 
 /** A page as one JSON document; its rows stand at the end, a line each. */
 function documentOf({ knowledge }: Question, { facts, sql, columns, rows, cursor, notes }: Page): string {
   const { asOf: as_of = null, observedAsOf: observed_as_of = null, ...settings } = knowledge
-  const head = { lake: facts, as_of, observed_as_of, ...settings, sql, columns, notes, row_count: rows.length, cursor }
+  const head = {
+    lake: facts,
+    as_of,
+    observed_as_of,
+    ...settings,
+    sql,
+    columns,
+    notes: noteTexts(notes, 'fields'),
+    noted: notes,
+    row_count: rows.length,
+    cursor,
+  }
   return `${JSON.stringify(head).slice(0, -1)},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
 }
 
@@ -203,20 +234,17 @@ async function unknown(desk: Desk, name: string) {
   })
 }
 
-type LookaheadAsked = z.output<z.ZodObject<typeof lookaheadShape>>
+type LookaheadAsked = ReadOptions<typeof lookaheadOptions>
 
 async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): Promise<string> {
-  const { folder, memory, spill } = desk.means
   return await desk.turn(gone, async (run) => {
     using seat = await desk.sit({})
-    const { sql } = await prepare({ knowledge: {}, sql: asked.sql }, seat, run)
+    const { ts = 'ts', labels = [], cutoffs = 20 } = asked
+    const { sql } = await judge({ sql: asked.sql }, seat.engine, run)
     const proof = await proveNoLookahead(
       // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
-      async (threads) =>
-        threads === undefined
-          ? await seat.engine.session()
-          : await openQuery(folder, { memoryLimit: memory, spillLimit: spill, threads }),
-      { ...asked, sql, tolerance: 0 },
+      async (threads) => (threads === undefined ? await seat.engine.session() : await desk.open(threads)),
+      { sql, ts, labels, cutoffs, tolerance: 0 },
       run,
     )
     return jsonText({ lake: seat.facts, sql, ...proof })

@@ -1,4 +1,5 @@
 import { LakeError } from '../errors.ts'
+import { bytesProblem } from '../ledger/commit.ts'
 import { filesOnDisk } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isThere } from '../store/files.ts'
@@ -15,10 +16,15 @@ export async function damageBehind(folder: string, cause: unknown): Promise<Lake
   if (ledger === undefined) return null
   const files = filesOnDisk(ledger).map(({ path, bytes, sha256 }) => ({ path, bytes, checksum: sha256 }))
   const gone = files.find(({ path }) => !isThere(inLake(folder, path)))
+  const closed = gone && (await bytesProblem(folder, { ...gone, sha256: gone.checksum }, false))
   const wrong =
     gone === undefined
       ? await firstChanged(folder, files, mostRead)
-      : { path: gone.path, expected: `the ${gone.bytes} bytes that were committed`, got: 'no such file' }
+      : {
+          path: closed?.path ?? gone.path,
+          expected: `the ${gone.bytes} bytes that were committed`,
+          got: closed?.kind === 'file_denied' ? closed.found : 'no such file',
+        }
   if (wrong === undefined) return null
   const { path, expected, got } = wrong
   const next = 'run pitlake doctor to see what is damaged and what helps'

@@ -2,7 +2,8 @@ import type { SeriesName } from '../catalog/series.ts'
 import { type Engine, quote, type Row } from '../store/engine.ts'
 import { nearPaths, suggestion } from '../suggestion.ts'
 import type { Empty } from './filled.ts'
-import type { PanelSpec } from './panel.ts'
+import type { Note } from './note.ts'
+import { type PanelSpec, usualInterval } from './panel.ts'
 import { type PointsFilter, price, priced, type Standard, standardsOf } from './points.ts'
 import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
@@ -39,8 +40,8 @@ export function isDoubtful(rows: number, empty: readonly Empty[]): boolean {
   return rows === 0 || empty.some(({ column, everywhere }) => everywhere && !oftenNull.has(column.toLowerCase()))
 }
 
-/** What may be wrong with a query that found nothing, by the texts in it: one line each. */
-export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readonly string[]> {
+/** What may be wrong with a query that found nothing, by the texts in it. */
+export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readonly Note[]> {
   if (!(await isWholeLake(engine))) return []
   const trees: unknown[] = []
   for (const { text } of statementsOf(sql)) {
@@ -49,7 +50,7 @@ export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readon
   }
   return withAsOf(engine, undefined, async () => {
     const known = await knownTo(engine)
-    const found = [
+    return [
       ...doubtsOfPoints(trees),
       ...(await doubtsOfJoins(engine, trees, known)),
       ...doubtsOfPaths(trees, known),
@@ -57,7 +58,6 @@ export async function doubtsOfQuery(engine: Engine, sql: string): Promise<readon
       ...(await doubtsOfRegistry(engine, trees)),
       ...(await doubtsOfCase(engine, trees)),
     ]
-    return [...new Set(found)]
   })
 }
 
@@ -66,14 +66,13 @@ export async function doubtsOfPanel(
   engine: Engine,
   spec: PanelSpec,
   { rows, empty }: { readonly rows: number; readonly empty: readonly Empty[] },
-): Promise<readonly string[]> {
-  if (rows === 0 && spec.universe !== undefined)
-    return [`no product met --universe at any of the instants: ${spec.universe}`]
+): Promise<readonly Note[]> {
+  if (rows === 0 && spec.universe !== undefined) return [{ code: 'no-member', subject: spec.universe }]
   const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
   if (field === undefined || empty.length === 0 || !(await isWholeLake(engine))) return []
-  const { currency, exchange, network, component, interval } = spec
-  const asked = spec.metrics.flatMap((name): Asked[] => {
-    const lost = empty.find(({ column }) => column === (field === 'v' ? name : `${name}.${field}`))
+  const { currency, exchange, network, component, interval = usualInterval } = spec
+  const asked = spec.metrics.flatMap(({ name: own, metric: name }): Asked[] => {
+    const lost = empty.find(({ column }) => column === (field === 'v' ? own : `${own}.${field}`))
     if (lost === undefined) return []
     const { everywhere } = lost
     const assets = lost.assets.filter((asset) => asset !== '')
@@ -83,7 +82,7 @@ export async function doubtsOfPanel(
 }
 
 /** What may be wrong with a filter of points that found none. */
-export async function doubtsOfFilter(engine: Engine, filter: PointsFilter): Promise<readonly string[]> {
+export async function doubtsOfFilter(engine: Engine, filter: PointsFilter): Promise<readonly Note[]> {
   if (!(await isWholeLake(engine))) return []
   const { currency, exchange, network } = filter
   const [metrics, assets] = [[filter.metrics ?? []].flat(), [filter.assets ?? []].flat()]
@@ -108,12 +107,12 @@ async function isWholeLake(engine: Engine): Promise<boolean> {
   return views.length === 3
 }
 
-function doubtsOfPoints(trees: readonly unknown[]): string[] {
+function doubtsOfPoints(trees: readonly unknown[]): Note[] {
   const asked = comparedTexts(trees, 'metric').includes(price) && tablesIn(trees).includes('points')
-  return asked ? ['price_usd is a view of its own, not a metric of points: FROM price_usd'] : []
+  return asked ? [{ code: 'price-view', subject: price }] : []
 }
 
-async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: Known): Promise<string[]> {
+async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: Known): Promise<Note[]> {
   const calls = [...callsIn(trees)].filter(({ name }) => joins.has(name))
   const asked = calls.flatMap((call): Asked[] => {
     const { places, named } = argumentsOf(call)
@@ -126,28 +125,28 @@ async function doubtsOfJoins(engine: Engine, trees: readonly unknown[], known: K
 }
 
 /** Why each of these may have told nothing, as far as anything can be said. */
-async function reasons(engine: Engine, asked: readonly Asked[], known: Known): Promise<string[]> {
-  const found = new Set<string>()
+async function reasons(engine: Engine, asked: readonly Asked[], known: Known): Promise<Note[]> {
+  const found: Note[] = []
   for (const one of asked) {
     const why = await whyEmpty(engine, one, known)
-    if (why !== undefined) found.add(why)
+    if (why !== undefined) found.push(why)
   }
-  return [...found]
+  return found
 }
 
 /** Texts that look like a path and are none. */
-function doubtsOfPaths(trees: readonly unknown[], known: Known): string[] {
+function doubtsOfPaths(trees: readonly unknown[], known: Known): Note[] {
   return textsIn(trees).flatMap((text) => {
     const [path = ''] = text.split('#')
     const strange = /^[a-z0-9_]+\/[a-z0-9_]+$/i.test(path) && !known.has(path)
-    return strange ? [`unknown metric ${said(path)}${nearMetric(path, [...known.keys()])}`] : []
+    return strange ? [unknownMetric(path, known)] : []
   })
 }
 
 /** What a WHERE compares the columns of `points` with. */
-async function doubtsOfFilters(engine: Engine, trees: readonly unknown[], known: Known): Promise<string[]> {
+async function doubtsOfFilters(engine: Engine, trees: readonly unknown[], known: Known): Promise<Note[]> {
   const metrics = comparedTexts(trees, 'metric').filter((metric) => metric !== price && known.has(metric))
-  const found: string[] = []
+  const found: Note[] = []
   for (const name of metrics) {
     const held = await heldOf(engine, name)
     if (held.length === 0) found.push(nothingOf(name))
@@ -156,26 +155,27 @@ async function doubtsOfFilters(engine: Engine, trees: readonly unknown[], known:
         const there = distinct(held.map((row) => row[column]))
         const lost = comparedTexts(trees, column).find((value) => !there.includes(value))
         if (lost === undefined) continue
-        found.push(
-          `nothing is held of ${said(name)} ${column === 'asset' ? 'for' : 'with'} ${column} ${said(lost)}${near(lost, there)}`,
-        )
+        found.push(notHeld(name, column, lost, there))
         break
       }
   }
   return found
 }
 
-async function doubtsOfRegistry(engine: Engine, trees: readonly unknown[]): Promise<string[]> {
+async function doubtsOfRegistry(engine: Engine, trees: readonly unknown[]): Promise<Note[]> {
   if (!(await readsRegistry(engine, trees))) return []
   const [row] = await engine.rows('SELECT CAST(min(known_since) AS VARCHAR) AS start FROM registry_start')
   const start = row?.['start']
+  const subject = 'registry'
   return [
-    `the registry knows nothing before its first snapshot${typeof start === 'string' ? `, ${start}` : ': there is none'}`,
+    typeof start === 'string'
+      ? { code: 'before-registry', subject, figures: { start } }
+      : { code: 'no-registry', subject },
   ]
 }
 
 /** Texts that are the name of an asset but for their case. */
-async function doubtsOfCase(engine: Engine, trees: readonly unknown[]): Promise<string[]> {
+async function doubtsOfCase(engine: Engine, trees: readonly unknown[]): Promise<Note[]> {
   const texts = textsIn(trees)
   if (texts.length === 0) return []
   const rows = await engine.rows<{ asset: string }>(
@@ -184,46 +184,51 @@ async function doubtsOfCase(engine: Engine, trees: readonly unknown[]): Promise<
   const assets = rows.map(({ asset }) => asset)
   return texts.flatMap((text) => {
     const same = assets.some((asset) => asset.toLowerCase() === text.toLowerCase())
-    return same && !assets.includes(text) ? [`${said(text)} is no asset${near(text, assets)}`] : []
+    return same && !assets.includes(text) ? [{ code: 'other-case', subject: text, ...near(text, assets) }] : []
   })
 }
 
 /** Why a metric may have told nothing of these assets; undefined where the lake just had nothing to tell. */
-async function whyEmpty(engine: Engine, asked: Asked, known: Known): Promise<string | undefined> {
+async function whyEmpty(engine: Engine, asked: Asked, known: Known): Promise<Note | undefined> {
   const [path = '', named] = asked.name.split('#', 2)
   const pointer = named ?? asked.component
-  if (!known.has(path)) return `unknown metric ${said(path)}${nearMetric(path, [...known.keys()])}`
+  if (!known.has(path)) return unknownMetric(path, known)
   const all = await heldOf(engine, path === price ? priced : path)
   if (all.length === 0) return nothingOf(path)
   const any = asked.interval === undefined || asked.interval === '*'
   const held = all.filter(({ interval }) => any || interval === asked.interval)
+  const { interval = '' } = asked
   if (held.length === 0)
-    return `${said(path)} is not held at ${asked.interval ?? ''}${near(asked.interval ?? '', distinct(all.map(({ interval }) => interval)))}`
+    return {
+      code: 'no-interval',
+      subject: path,
+      figures: { interval },
+      ...near(interval, distinct(all.map((one) => one.interval))),
+    }
   const own = distinct(held.map(({ asset }) => asset))
   const lost = asked.assets.find((asset) => !own.includes(asset))
-  if (lost !== undefined) return `nothing is held of ${said(path)} for asset ${said(lost)}${near(lost, own)}`
+  if (lost !== undefined) return notHeld(path, 'asset', lost, own)
   for (const dimension of path === price ? [] : dimensions) {
     const wanted = asked.dimensions[dimension] ?? known.get(path)?.[dimension] ?? undefined
     const there = distinct(held.map((row) => row[dimension]))
     if (there.length > 0 && wanted !== undefined && wanted !== '*' && !there.includes(wanted))
-      return `nothing is held of ${said(path)} with ${dimension} ${said(wanted)}${near(wanted, there)}`
+      return notHeld(path, dimension, wanted, there)
   }
   return asked.everywhere && path !== price ? whyNull(engine, path, pointer) : undefined
 }
 
 /** Whether a metric of objects was asked without a part of them, or for one that there is not. */
-async function whyNull(engine: Engine, path: string, pointer: string | undefined): Promise<string | undefined> {
+async function whyNull(engine: Engine, path: string, pointer: string | undefined): Promise<Note | undefined> {
   const rows = await engine.rows<{ component: string }>(
     `SELECT DISTINCT component FROM (SELECT component FROM components WHERE metric = ${quote(path)} LIMIT 5000) ORDER BY 1`,
   )
   const known = rows.map(({ component }) => component)
   if (known.length === 0)
-    return pointer === undefined ? undefined : `${said(path)} holds plain numbers: ask it without #${pointer}`
-  if (pointer === undefined) {
-    const parts = known.slice(0, 2).map((part) => said(`${path}#${part}`))
-    return `${said(path)} holds objects or lists: ask for a part of them, such as ${parts.join(' or ')}`
-  }
-  return known.includes(pointer) ? undefined : `${said(path)} has no part ${said(pointer)}${near(pointer, known)}`
+    return pointer === undefined ? undefined : { code: 'plain-numbers', subject: path, figures: { component: pointer } }
+  if (pointer === undefined)
+    return { code: 'whole-object', subject: path, there: known.slice(0, 2).map((part) => `${path}#${part}`) }
+  if (known.includes(pointer)) return undefined
+  return { code: 'no-component', subject: path, figures: { component: pointer }, ...near(pointer, known) }
 }
 
 type Held = Omit<SeriesName, 'metric'>
@@ -234,29 +239,34 @@ async function heldOf(engine: Engine, metric: string): Promise<readonly Held[]> 
   )
 }
 
-function nothingOf(path: string): string {
-  return `the lake holds nothing of ${said(path)}: fetch it first`
+function nothingOf(subject: string): Note {
+  return { code: 'nothing-held', subject }
 }
 
-/** What may have been meant, as the end of a sentence. */
-function near(word: string, known: readonly string[]): string {
+function unknownMetric(subject: string, known: Known): Note {
+  const meant = nearPaths(subject, [...known.keys()])
+  return { code: 'unknown-metric', subject, ...(meant.length > 0 && { near: meant }) }
+}
+
+/** A metric that is there, but not of that asset, or with that interval or dimension. */
+function notHeld(
+  subject: string,
+  column: 'asset' | 'interval' | (typeof dimensions)[number],
+  value: string,
+  there: readonly string[],
+): Note {
+  const meant = near(value, there)
+  if (column === 'asset') return { code: 'no-asset', subject, figures: { asset: value }, ...meant }
+  return { code: 'no-dimension', subject, figures: { dimension: column, value }, ...meant }
+}
+
+/** What may have been meant, else some of what there is. */
+function near(word: string, known: readonly string[]): Pick<Note, 'near' | 'there'> {
   const meant = known.find((name) => name.toLowerCase() === word.toLowerCase()) ?? suggestion(word, known)
-  if (meant !== undefined) return `; did you mean ${said(meant)}?`
-  return known.length === 0
-    ? ''
-    : `; there ${known.length === 1 ? 'is' : 'are'} ${known.slice(0, 6).map(said).join(', ')}`
-}
-
-/** The same for the path of a metric. */
-function nearMetric(word: string, known: readonly string[]): string {
-  const meant = nearPaths(word, known)
-  return meant.length === 0 ? '' : `; did you mean ${meant.map(said).join(' or ')}?`
+  if (meant !== undefined) return { near: [meant] }
+  return known.length === 0 ? {} : { there: known.slice(0, 6) }
 }
 
 function distinct(values: readonly (string | null | undefined)[]): readonly string[] {
   return [...new Set(values.filter((value) => typeof value === 'string'))].toSorted()
-}
-
-function said(text: string): string {
-  return `'${text}'`
 }

@@ -43,6 +43,31 @@ export const computingSteps: ReadonlySet<string> = words(`
   create_table_as batch_create_table_as set_variable
 `)
 
+/** The table functions that read neither files nor the engine's catalogue, and tables of the session. */
+export const computingFunctions: ReadonlySet<string> = words(`
+  range generate_series unnest repeat repeat_row summary seq_scan json_each json_tree histogram histogram_values
+  icu_calendar_names pg_timezone_names
+`)
+
+/** What of the catalogue is told to askers who see views and macros alone, but for the columns that tell their texts. */
+export const hiddenColumns: Readonly<Record<string, readonly string[]>> = {
+  duckdb_tables: ['sql'],
+  duckdb_views: ['sql'],
+  duckdb_columns: ['column_default'],
+  duckdb_functions: ['macro_definition'],
+}
+
+/** The steps of a bound plan that compute. */
+export const boundSteps: ReadonlySet<string> = new Set(
+  [
+    ...words(`
+  projection filter aggregate_and_group_by window unnest limit order_by top_n distinct sample pivot get chunk_get
+  delim_get expression_get dummy_scan empty_result cte_ref join delim_join comparison_join any_join cross_product
+  positional_join asof_join dependent_join union except intersect recursive_cte materialized_cte
+`),
+  ].map((name) => `LOGICAL_${name.toUpperCase()}`),
+)
+
 /** The words of a list that is written as one text. */
 export function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/))

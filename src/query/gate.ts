@@ -5,8 +5,19 @@ import type { Parameters } from '../store/parameters.ts'
 import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
-import { opening, openingWords } from './statements.ts'
-import { type Call, callsIn, comparedOptions, constantText, fileRead, filesNamed, nodesOf, parsed } from './tree.ts'
+import { opening, openingWords, writesInside } from './statements.ts'
+import { judgeScans } from './gate-plan.ts'
+import {
+  type Call,
+  callsIn,
+  comparedOptions,
+  computedArgument,
+  constantText,
+  fileRead,
+  filesNamed,
+  nodesOf,
+  parsed,
+} from './tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
 export interface Ready {
@@ -15,29 +26,28 @@ export interface Ready {
   readonly columns: Prepared['columns']
 }
 
-/** What the words of a statement may name: the files of the lake, too, or its views and nothing past them. */
-export type Reach = 'lake' | 'views'
-
 /**
  * Lets one statement pass that only reads the lake, or makes temporary things of the session; everything else is refused.
  * First the engine's parser shows which functions the words call, and nothing is bound until these are known to read;
- * then its plan shows what views and macros made of them. What neither shows is refused.
+ * then its plan shows what views and macros made of them. What neither shows is refused. With a mark it reads the views and
+ * macros that bear it (`markedViews`) and nothing past them.
  */
-export async function admit(
-  engine: Engine,
-  statement: string,
-  parameters?: Parameters,
-  reach: Reach = 'lake',
-): Promise<Ready> {
+export async function admit(engine: Engine, statement: string, parameters?: Parameters, mark?: string): Promise<Ready> {
   if (statement.includes('\0')) throw refused('a NUL sign')
   const text = statement.slice(opening(statement) ?? 0)
   const explains = explainHead.exec(text)
-  if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters, reach)
+  // A plan that is shown tells files and marks.
+  if (explains && mark !== undefined) throw refused('EXPLAIN', pastViews)
+  if (writesInside(text)) throw refused('a statement that writes, in a WITH')
+  if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters)
   const form = formOf(text)
-  for (const probe of form.probes) await judgeWords(engine, statement, probe, reach)
+  const macro = /^CREATE\b.*?\b(?:MACRO|FUNCTION)\b/i.test(openingWords(text, 5).join(' '))
+  for (const probe of form.probes) await judgeWords(engine, statement, probe, { mark, macro })
   const prepared = await engine.prepared(statement)
   if (!form.kinds.includes(prepared.kind)) throw refused(openingWords(text, 1)[0] ?? prepared.kind)
-  if (form.planned) await judgePlan(engine, statement, parameters)
+  if (mark !== undefined)
+    for (const probe of form.probes) await judgeScans(engine, probe, mark, (what) => refused(what, pastViews))
+  else if (form.planned) await judgePlan(engine, statement, parameters)
   return { text: statement, kind: prepared.kind, columns: prepared.columns }
 }
 
@@ -50,16 +60,20 @@ async function explanation(
   whole: string,
   inner: string,
   parameters: Parameters | undefined,
-  reach: Reach,
 ): Promise<Ready> {
-  if (opening(inner) !== undefined) await admit(engine, inner, parameters, reach)
+  if (opening(inner) !== undefined) await admit(engine, inner, parameters)
   const { kind, columns } = await engine.prepared(whole)
   if (kind !== 'EXPLAIN') throw refused('EXPLAIN')
   return { text: whole, kind, columns }
 }
 
 /** The statement's words as the engine's parser takes them: one SELECT, and functions that read. */
-async function judgeWords(engine: Engine, statement: string, probe: string, reach: Reach): Promise<void> {
+async function judgeWords(
+  engine: Engine,
+  statement: string,
+  probe: string,
+  { mark, macro }: { readonly mark: string | undefined; readonly macro: boolean },
+): Promise<void> {
   const tree = await parsed(engine, probe)
   if ('error' in tree) {
     const whole = probe === statement ? tree : await parsed(engine, statement)
@@ -73,9 +87,11 @@ async function judgeWords(engine: Engine, statement: string, probe: string, reac
     if (timeMacros.has(call.name)) judgeOptions(call)
     if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
   }
-  const past = reach === 'views' ? await fileRead(engine, tree.statements) : undefined
+  const past = mark === undefined ? undefined : await fileRead(engine, tree.statements)
   if (past !== undefined) throw refused(past, pastViews)
-  const { names, computed } = filesNamed(tree.statements)
+  const made = mark === undefined ? undefined : computedArgument(tree.statements)
+  if (made !== undefined) throw refused(`a computed argument of ${made}`, 'write it as it is')
+  const { names, computed } = filesNamed(tree.statements, macro)
   if (computed) throw refused('a computed name of a file')
   const { spill } = engine
   if (spill !== undefined && names.some((name) => name.includes('/') && liesIn(spill, name)))
@@ -92,6 +108,7 @@ const macroOptions: ReadonlySet<string> = new Set([
   'max_age',
   'latency',
   'skip_nulls',
+  'beyond',
   'agg',
   'min_parts',
   'step',

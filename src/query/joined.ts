@@ -1,18 +1,27 @@
 import { usage } from '../errors.ts'
 import { quote, quoteList, quoteName } from '../store/engine.ts'
-import { intervals, isInterval } from '../time.ts'
-import { key, optionsSql, type Panel, type PanelSpec, type PanelSql, refuseAdded, specOf, tableSql } from './panel.ts'
+import type { GivenOptions, joinOptions } from './options.ts'
+import {
+  key,
+  optionsSql,
+  type Panel,
+  type PanelSpec,
+  type PanelSql,
+  refuseAdded,
+  specOf,
+  tableSql,
+  usualInterval,
+} from './panel.ts'
 
-/** One metric beside each decision, with the instants behind it; the options are those of a panel. */
-export interface Join extends Omit<Panel, 'metrics' | 'fields' | 'universe'> {
-  /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
-  readonly metric: string
-}
+/** One metric beside each decision, with the instants behind it. */
+export type Join = GivenOptions<typeof joinOptions> &
+  Pick<Panel, 'decisions'> & {
+    /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
+    readonly metric: string
+  }
 
 /** The last `n` points of a metric beside each decision, a row each. */
-export interface Windowed extends Join {
-  readonly n: number
-}
+export type Windowed = Join & { readonly n: number }
 
 /** A grid of decisions; without assets of instants alone. */
 export interface Calendar {
@@ -33,14 +42,13 @@ export function joinSpec({ metric, ...rest }: Join): PanelSpec {
 
 /** The SQL of `pit_join`, or of `pit_window` where it is said how many points, over a table of that name. */
 export function joinSql(spec: PanelSpec, n: number | undefined, table: string): PanelSql {
-  const { metrics, interval, decisions } = spec
-  if (!isInterval(interval)) throw usage('interval', { expected: intervals.join(', '), got: JSON.stringify(interval) })
+  const { metrics, interval = usualInterval, decisions } = spec
   if (n !== undefined && (!Number.isInteger(n) || n < 1))
     throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })
   const added = n === undefined ? joinedColumns : [...joinedColumns, 'place']
   if (decisions.kind === 'list') refuseAdded('decisions', Object.keys(decisions.types), added)
   const numbers = n === undefined ? [] : [String(n)]
-  const given = ['asked', quote(metrics[0] ?? ''), quote(interval), ...numbers, ...optionsSql(spec)].join(', ')
+  const given = ['asked', quote(metrics[0]?.metric ?? ''), quote(interval), ...numbers, ...optionsSql(spec)].join(', ')
   const query = [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${quoteName(table)}),`,
     `told AS (SELECT ${key}, ${added.join(', ')} FROM ${n === undefined ? 'pit_join' : 'pit_window'}(${given}))`,

@@ -5,30 +5,21 @@ import { Engine, quote, quoteList } from '../store/engine.ts'
 import { isWritable } from '../store/disk.ts'
 import { inLake, places } from '../store/layout.ts'
 import { readManifest } from '../views/manifest.ts'
+import { markedViews } from '../views/marks.ts'
 import { literalPath, plainPath } from '../views/relations.ts'
 import { utcSql } from '../views/template.ts'
 import { admit, refused } from './gate.ts'
+import type { GivenOptions, knowledgeOptions, Moment } from './options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed.ts'
 import { openingWords, statementsOf } from './statements.ts'
 import { ownNames, refuseSlips, refuseStrange, unasked } from './variables.ts'
 
-/** A moment for `as_of`: an ISO date or date-time (zone-less means UTC), or a Date. */
-export type Moment = string | Date
-
 /** The value of a session variable. */
 export type Setting = string | number | boolean | null
 
 /** The state of knowledge in which a lake is opened, and what its session may use. */
-export interface QueryOptions {
-  /** What was knowable at this instant. */
-  readonly asOf?: Moment | undefined
-  /** What this lake held at this instant. */
-  readonly observedAsOf?: Moment | undefined
-  /** `rule` lets the availability rule stand in for backfilled points. */
-  readonly backfill?: 'rule' | undefined
-  /** Lets the earliest known registry state stand in for the time before it, flagged `assumed`. */
-  readonly registryBackfill?: boolean | undefined
+export interface QueryOptions extends GivenOptions<typeof knowledgeOptions> {
   /** Further session variables. */
   readonly set?: Readonly<Record<string, Setting>> | undefined
   readonly threads?: number | undefined
@@ -42,6 +33,8 @@ export interface SessionOptions extends QueryOptions {
   readonly spillLimit?: string | undefined
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
+  /** A word that nobody guesses, for askers that are not trusted: the views are made anew with it (`markedViews`). */
+  readonly mark?: string | undefined
   /** Whether the comments of that text are made whatever the query: they cost as much as the views, and few ask for them. */
   readonly commented?: boolean
   /** The file of the database in which those views are made, for others to open; in memory without it. */
@@ -52,8 +45,6 @@ export interface SessionOptions extends QueryOptions {
   readonly query?: string | undefined
   /** Whether any variable may be set: those of a result that was stamped before. */
   readonly anyVariable?: boolean
-  /** Brings tables along: rows that the program read itself, by no SQL of this session. */
-  readonly prelude?: (engine: Engine) => Promise<void>
 }
 
 /**
@@ -70,6 +61,11 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
   return closing(engine, async () => {
     const built = await builtFolder(engine, folder)
     if (built !== undefined && options.script === undefined) await refuseChanged(engine, folder)
+    if (options.mark !== undefined && options.script === undefined) {
+      engine.close()
+      const text = (await textOf(inLake(folder, places.script))) ?? ''
+      return openQuery(folder, { ...options, script: renamed(text, built ?? folder, folder), commented: true })
+    }
     if (built === undefined || known.has(built)) return prepared(engine, options)
     // The same folder by another name: its views name the files by that one.
     engine.close()
@@ -95,7 +91,6 @@ async function prepared(engine: Engine, options: SessionOptions): Promise<Engine
     else refuseStrange(await unasked(engine, names, options.query))
   }
   await setVariables(engine, options)
-  await options.prelude?.(engine)
   return engine
 }
 
@@ -108,9 +103,19 @@ async function openLocked(folder: string, seen: ReadonlySet<string>, options: Se
     await refuseShadows(engine, folder)
     await options.before?.(engine)
     const commented = options.commented === true || /comment/i.test(options.query ?? '')
-    if (options.script !== undefined) await runViews(engine, options.script, commented)
+    const { script, mark } = options
+    if (script !== undefined) await runViews(engine, mark === undefined ? script : markedViews(script, mark), commented)
+    if (mark !== undefined) await refuseShown(engine, folder, mark)
     return engine
   })
+}
+
+/** A view that shows its file column would tell the mark. */
+async function refuseShown(engine: Engine, folder: string, mark: string): Promise<void> {
+  const shown = await engine.rows(
+    `SELECT 1 AS found FROM system.main.duckdb_columns() AS c WHERE c.column_name = ${quote(mark)}`,
+  )
+  if (shown.length > 0) throw strangeViews(folder, 'views of this program', 'older ones')
 }
 
 /** A lake whose views are not such as this program makes; made anew they are. */
@@ -135,7 +140,7 @@ export function literal(value: Setting): string {
 /** Sets `as_of` or `observed_as_of`, or clears it with undefined; a text that names no instant is refused. */
 export async function setMoment(
   engine: Engine,
-  name: 'as_of' | 'observed_as_of',
+  name: 'as_of' | 'observed_as_of' | 'ledger_as_of',
   moment: Moment | undefined,
 ): Promise<void> {
   if (moment === undefined) {
@@ -166,7 +171,12 @@ export async function movedScript(folder: string): Promise<string | undefined> {
   // No manifest can be made anew here; what a script was made for stands in its first line, too.
   const built = manifest?.folder ?? /^-- The lake in (.*) as of version \d+:/.exec(text)?.[1]
   if (built === undefined || (built === folder && isThere(inLake(folder, places.database)))) return undefined
-  return text.replaceAll(built.replaceAll("'", "''"), () => folder.replaceAll("'", "''"))
+  return renamed(text, built, folder)
+}
+
+/** The text of views over the same files in another folder. */
+function renamed(text: string, from: string, to: string): string {
+  return text.replaceAll(from.replaceAll("'", "''"), () => to.replaceAll("'", "''"))
 }
 
 /** The folder's `lake.duckdb`; in clear words when there is none. */

@@ -28,6 +28,8 @@ export function likelyCause(sql: string, ts: string, stories: readonly CutStory[
     return 'survivors only: the registry as it is now, applied to earlier dates (use pit_universe)'
   if (changed === 0 && stories.every((story) => story.extra === 0) && !ownGrid.test(text))
     return 'the rows themselves come from the future: the grid is taken from points (use calendar)'
+  if (stories.every((story) => story.extra > 0 && story.extra === story.differing))
+    return 'rows are left out because of what came later: keep what is not known yet out of the join or subquery (available_at <= ts in ON), not out of its rows'
   if (/\bfollowing\b|\blead\s*\(/i.test(text))
     return 'a window that reaches ahead of its row (FOLLOWING or lead: centred window)'
   if (/\basset\s+in\s*\(\s*(?:select|from)\b[^()]*\b(?:points|components|series)\b|\bsemi\s+join\b/i.test(text))

@@ -3,7 +3,7 @@ import { LakeError } from '../errors.ts'
 import { jsonText } from '../json.ts'
 import { formatMicros, microsOf, parseMicros } from '../time.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
-import type { Moment } from './lake.ts'
+import type { Moment } from './options.ts'
 import type { Proof } from './lookahead.ts'
 import type { TrialInput } from './lookahead-runs.ts'
 import { tryFutures, undecided } from './lookahead-trial.ts'
@@ -49,6 +49,7 @@ export async function proveFunction(session: Engine, text: string, input: TrialI
     proved: false,
     chain: [],
     unproved: { what: 'the function', why: 'it has no plan that could be read', line: null, column: null },
+    assumes: [],
   }
   try {
     const tested = await tryFutures(subject, input, [], { alone: true, isProved: async () => false })

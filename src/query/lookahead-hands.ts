@@ -35,14 +35,18 @@ export async function handsOf(session: Engine): Promise<Hands> {
       `SET VARIABLE ${quoteName(name)} = CAST(${value === null ? 'NULL' : quote(value)} AS ${type})`,
   )
   const sessions: Engine[] = []
-  using opened = new DisposableStack()
-  for (let n = 0; n < count; n++) {
-    const own = opened.use(await session.session())
-    sessions.push(own)
-    for (const set of sets) await own.run(set)
+  const hands: Hands = { sessions, [Symbol.dispose]: () => sessions.forEach((one) => one.close()) }
+  try {
+    for (let n = 0; n < count; n++) {
+      const own = await session.session()
+      sessions.push(own)
+      for (const set of sets) await own.run(set)
+    }
+    return hands
+  } catch (error) {
+    hands[Symbol.dispose]()
+    throw error
   }
-  const all = opened.move()
-  return { sessions, [Symbol.dispose]: () => all.dispose() }
 }
 
 /**

@@ -29,7 +29,9 @@ export interface Probe {
 /** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
 export async function prepareHoles({ subject: { session }, columns, at }: Probe): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
-  await session.run('CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT)')
+  await session.run(
+    'CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT); CREATE OR REPLACE TEMP TABLE proof_stray (instant TIMESTAMPTZ)',
+  )
 }
 
 /** The digest of the rows of a table that are compared, as SQL; the same for the same rows in any order. */
@@ -73,6 +75,15 @@ export async function runHoles(
      FROM proof_sums AS whole LEFT JOIN (${sumsSql('proof_cut', columns, at)}) AS holed USING (instant) JOIN proof_state USING (instant)
      WHERE (whole.rows, whole.digest) IS DISTINCT FROM (holed.rows, holed.digest)`,
   )
+  await session.run(
+    `INSERT INTO proof_stray SELECT DISTINCT ${at} FROM proof_cut WHERE ${at} NOT IN (SELECT instant FROM proof_sums)`,
+  )
+}
+
+/** Instants of rows that are there only when something is hidden, ISO text, in the order of time: that may have been later, or earlier. */
+export async function strayInstants(session: Engine): Promise<readonly string[]> {
+  const rows = await session.rows<{ instant: string }>('SELECT DISTINCT instant FROM proof_stray ORDER BY instant')
+  return rows.map(({ instant }) => instant)
 }
 
 /**

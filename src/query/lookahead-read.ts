@@ -30,11 +30,15 @@ export async function pollsOf({ session, text, kind }: Subject): Promise<string 
   return all(named.length > 0 ? named : tables)
 }
 
+const namesPoints = /\b(?:points|components|series|price_usd|resample|pit_(?!universe)\w+|query_table)\b/i
+
 /** The FROM and WHERE of the points that are read, as far as the text and the plan tell: at least all that are. */
 export async function pointsRead(subject: Subject): Promise<string> {
   const metrics = await namedMetrics(subject.session, subject.text)
+  const { kind, text } = subject
+  if (kind === 'SQL' && metrics.length === 0 && !namesPoints.test(text)) return 'FROM points WHERE false'
   const all = `FROM points WHERE ${metrics.length > 0 ? `metric IN (SELECT unnest(${quoteList(metrics)}))` : 'true'}`
-  const series = subject.kind === 'SQL' ? await seriesRead(subject) : undefined
+  const series = kind === 'SQL' ? await seriesRead(subject) : undefined
   return series === undefined ? all : `${all} AND (${series})`
 }
 

@@ -54,6 +54,8 @@ export interface Trial extends Probe {
   readonly complaints: string[]
   runs: number
   changed: number
+  /** States of knowledge at which the result has no row: how many were tried, how many there are. */
+  rowless: { readonly tried: number; readonly all: number }
 }
 
 /** Runs in a world that is the whole lake up to a cut-off, and notes what differs up to there. */

@@ -2,8 +2,13 @@ import type { Engine } from '../store/engine.ts'
 import { emptyArrivals, lateArrivals, pointsRead, pollsOf } from './lookahead-read.ts'
 import type { Subject } from './lookahead-world.ts'
 
-/** The temporary table of the states: `instant` (each of the result), `n`, and `last` (the last instant of its state). */
+/**
+ * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right before
+ * something of what the query reads arrives. A row that this takes away would stand up to there.
+ */
 const states = 'proof_state'
+/** That of the instants at which something arrives of what the query reads. */
+const moments = 'proof_moment'
 
 /**
  * The instants of a result by what was known at them: between two instants of one state nothing arrived of what the
@@ -23,13 +28,17 @@ export async function numberStates(subject: Subject, at: string): Promise<States
   const known = await pointsRead(subject)
   const polls = await pollsOf(subject)
   const own = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
-  const numbered =
-    polls === null
-      ? `SELECT own.instant, dense_rank() OVER (ORDER BY arrived NULLS FIRST) - 1 AS n
-       FROM ${own} ASOF LEFT JOIN (SELECT DISTINCT available_at AS arrived ${known}) AS news ON own.instant >= arrived`
-      : `SELECT own.instant, dense_rank() OVER (ORDER BY own.instant) - 1 AS n FROM ${own}`
   await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${states} AS SELECT *, max(instant) OVER (PARTITION BY n) AS last FROM (${numbered})`,
+    `CREATE OR REPLACE TEMP TABLE ${moments} AS SELECT available_at AS moment ${known}${polls === null || polls === '' ? '' : ` UNION ${polls}`}`,
+  )
+  // The registry has more clocks than its polls: there each instant is a state of its own.
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${states} AS
+     SELECT instant, n, max(coalesce(least(following, next.moment) - INTERVAL 1 MICROSECOND, instant)) OVER (PARTITION BY n) AS last
+     FROM (SELECT own.instant, lead(own.instant) OVER (ORDER BY own.instant) AS following,
+         dense_rank() OVER (ORDER BY ${polls === null ? 'news.moment NULLS FIRST' : 'own.instant'}) - 1 AS n
+       FROM ${own} ASOF LEFT JOIN ${moments} AS news ON own.instant >= news.moment) AS numbered
+     ASOF LEFT JOIN ${moments} AS next ON numbered.instant < next.moment`,
   )
   const [row] = await session.rows<{ n: bigint }>(`SELECT max(n) + 1 AS n FROM ${states}`)
   return { count: Number(row?.n ?? 0), polls, known }
@@ -92,25 +101,18 @@ export async function instantsOf(session: Engine, chosen: readonly number[]): Pr
 }
 
 /**
- * Instants right before an arrival at whose knowledge the result has no row, although half the time went by that lies
- * between two arrivals: one that would be there, had nothing come, is met there alone. Up to `most`, evenly over time, ISO text.
+ * Instants right before an arrival, ISO text, at whose knowledge the result has no row, although half the time went by that
+ * lies between two arrivals: a row that would be there, had nothing come, is met there alone.
  */
-export async function rowlessInstants(
-  session: Engine,
-  { known, polls }: States,
-  most: number,
-): Promise<readonly string[]> {
-  if (polls !== null || most < 1) return []
-  const rows = await session.rows<{ moment: string }>(
-    `SELECT arrived - INTERVAL 1 MICROSECOND AS moment FROM (
-       SELECT arrived, lag(arrived) OVER (ORDER BY arrived) AS before,
-         (max(arrived) OVER () - min(arrived) OVER ()) / greatest(1, 2 * count(*) OVER ()) AS least
-       FROM (SELECT DISTINCT available_at AS arrived ${known}))
-     ASOF JOIN (SELECT DISTINCT instant FROM ${states}) AS own ON own.instant < arrived
-     WHERE own.instant < before AND arrived - before >= least AND arrived <= (SELECT max(instant) FROM ${states}) ORDER BY moment`,
+export async function rowlessInstants(session: Engine): Promise<readonly string[]> {
+  const rows = await session.rows<{ last: string }>(
+    `SELECT until - INTERVAL 1 MICROSECOND AS last FROM (
+       SELECT moment AS until, lag(moment) OVER (ORDER BY moment) AS since,
+         (max(moment) OVER () - min(moment) OVER ()) / greatest(1, 2 * count(*) OVER ()) AS least FROM (SELECT DISTINCT moment FROM ${moments}))
+     ASOF LEFT JOIN (SELECT DISTINCT instant FROM ${states}) AS own ON own.instant < until
+     WHERE (own.instant IS NULL OR own.instant < since) AND (since IS NULL OR until - since >= least) ORDER BY last`,
   )
-  const moments = rows.map(({ moment }) => moment)
-  return spread(moments, most)
+  return rows.map(({ last }) => last)
 }
 
 /** States in an order that has no rhythm but goes through the days of the month, its end being one, time and again. */

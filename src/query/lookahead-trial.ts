@@ -3,7 +3,15 @@ import { type Engine, quoteName } from '../store/engine.ts'
 import { likelyCause } from './lookahead-cause.ts'
 import { type Dependence, dependsOn, tryChanges } from './lookahead-changes.ts'
 import { otherRuns } from './lookahead-hands.ts'
-import { measureMemory, type Probe, prepareHoles, runHoles, suspectStates, unmovedStates } from './lookahead-holes.ts'
+import {
+  measureMemory,
+  type Probe,
+  prepareHoles,
+  runHoles,
+  strayInstants,
+  suspectStates,
+  unmovedStates,
+} from './lookahead-holes.ts'
 import { bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
 import { type Difference, fetched, runAt, type Trial, type TrialInput, whereItRuns } from './lookahead-runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './lookahead-states.ts'
@@ -56,11 +64,19 @@ export async function tryFutures(
   const lists = { differences: [], stories: [], tried: new Set<number>(), complaints: [] }
   const proved = await isProved()
   const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
-  const trial: Trial = { ...probe, ...lists, input: { ...input, cutoffs }, runs: 0, changed: 0 }
+  const trial: Trial = {
+    ...probe,
+    ...lists,
+    input: { ...input, cutoffs },
+    runs: 0,
+    changed: 0,
+    rowless: { tried: 0, all: 0 },
+  }
   const states = await numberStates(subject, trial.at)
   const safe = cutoffs < input.cutoffs ? await cutEvenly(trial, states) : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
-  const chance = cutoffs < input.cutoffs ? [] : [odds(trial.tried.union(safe).size, states.count, safe.size > 0)]
+  const chance =
+    cutoffs < input.cutoffs ? [] : [odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)]
   return await judge(trial, rows, notes, chance)
 }
 
@@ -113,7 +129,9 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   const every = await holesFor(trial, states)
   const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
   const kept = Math.floor(input.cutoffs / 16)
-  const rowless = await rowlessInstants(session, states, Math.max(kept, input.cutoffs - states.count))
+  const all = await rowlessInstants(session)
+  const rowless = spread(all, Math.max(kept, input.cutoffs - states.count))
+  trial.rowless = { tried: rowless.length, all: all.length }
   const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(kept, rowless.length))
   await cutAt(trial, await chooseStates(session, states, exact, every === 0 ? 'days' : 'even'))
   if (trial.stories.length === 0) await cutAtInstants(trial, rowless)
@@ -124,6 +142,8 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   }
   for (const suspect of await suspectStates(session, states.count, Math.max(0, input.cutoffs - trial.runs)))
     if (trial.stories.length === 0) await cutAt(trial, [suspect])
+  const stray = await strayInstants(session)
+  if (trial.stories.length === 0) await cutAtInstants(trial, spread(stray, Math.max(0, input.cutoffs - trial.runs)))
   return await unmovedStates(session, states.count)
 }
 
@@ -192,9 +212,10 @@ async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<
 }
 
 /** How rare a leak may be that touches one decision, by what the next step brings. */
-function odds(tried: number, states: number, holes: boolean): string {
+function odds(tried: number, states: number, rowless: Trial['rowless'], holes: boolean): string {
   const how = holes ? ', some as of themselves, the others without what came right after them' : ''
-  const said = `${tried} of ${states} states of knowledge were tried${how}`
+  const empty = rowless.all === 0 ? '' : `, and ${rowless.tried} of ${rowless.all} at which there is no row`
+  const said = `${tried} of ${states} states of knowledge were tried${how}${empty}`
   if (tried >= states) return `${said}: a leak of one row would have been met`
   const rare = Math.max(1, Math.floor(1 / (1 - 0.05 ** (1 / tried))))
   return `${said}: a leak in one of ${rare} would have been met with 95 %, a rarer one perhaps not (--cutoffs)`

@@ -1,4 +1,6 @@
 import type { Engine } from '../store/engine.ts'
+import { assumedBy } from './assumed.ts'
+import type { Assumed } from './assumption.ts'
 import type { TrialInput } from './lookahead-runs.ts'
 import { handsOf } from './lookahead-hands.ts'
 import { guarded, type RunDeps } from './run.ts'
@@ -24,6 +26,8 @@ export interface Proof extends Tested {
   readonly chain: readonly string[]
   /** What stands in the way of a proof from the plan: the expression, and why; its place, counted from 1, where it is known. */
   readonly unproved: Unproved | null
+  /** What its rows rest on beside what was known, whatever the verdict. */
+  readonly assumes: readonly Assumed[]
 }
 
 /** An expression that stands in the way of a proof. */
@@ -67,7 +71,7 @@ export async function proveNoLookahead(
   const alone = await prove(1, ['two runs on several threads differ, so everything ran on one thread'])
   if (alone !== 'unsteady') return alone
   const tested = undecided('the query is not deterministic: two runs on the same lake differ', 0, [])
-  return { ...tested, ...whyUndecided(input, undefined, tested.reason) }
+  return { ...tested, ...whyUndecided(input, undefined, tested.reason), assumes: [] }
 }
 
 /** A query that differs from itself on several threads is unsteady. */
@@ -88,12 +92,13 @@ async function proveWith(
       ? await tryFutures(querySubject(session, input.sql, hands.sessions), input, notes, { alone, isProved })
       : undecided(past, 0, notes)
   if (tested === 'unsteady') return tested
-  if (tested.verdict === 'undecided') return { ...tested, ...whyUndecided(input, tree, tested.reason) }
+  const assumes = tested.rows === 0 ? [] : await assumedBy(session, input.sql, 'proof_full')
+  if (tested.verdict === 'undecided') return { ...tested, ...whyUndecided(input, tree, tested.reason), assumes }
   const found = await argued()
-  if (tested.verdict === 'clean' || !found.proved) return { ...tested, ...found }
+  if (tested.verdict === 'clean' || !found.proved) return { ...tested, ...found, assumes }
   const broken =
     'the plan says that it looks nowhere ahead: one of the two is a mistake of this program, please report it'
-  return { ...tested, ...found, proved: false, notes: [...tested.notes, broken] }
+  return { ...tested, ...found, assumes, proved: false, notes: [...tested.notes, broken] }
 }
 
 /** What the query reads that `as_of` does not cut, in words. */

@@ -1,22 +1,22 @@
 import type { Engine } from '../store/engine.ts'
 import { instantSql } from '../views/template.ts'
+import type { Note } from './note.ts'
 import { readsRegistry } from './registry-objects.ts'
 import { statementsOf } from './statements.ts'
 import { parsed } from './tree.ts'
 import { withAsOf } from './with-as-of.ts'
 
-/** What a reader of the answer should know although the query did not ask: one line each. */
-export async function notesOn(engine: Engine, sql: string): Promise<readonly string[]> {
+/** What a reader of the answer should know although the query did not ask. */
+export async function notesOn(engine: Engine, sql: string): Promise<readonly Note[]> {
   const asOf = await asOfMicros(engine)
   if (asOf === undefined) return []
   const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
   if ('error' in tree || !(await readsRegistry(engine, tree.statements))) return []
   const start = await registryStart(engine)
   if (start !== undefined && asOf >= start.micros) return []
-  const since = start === undefined ? 'it holds no snapshot known by then' : `it is known since ${start.text}`
-  return [
-    `the registry is not known at this as_of: ${since}; \`--set registry_backfill=true\` lets its earliest state stand in`,
-  ]
+  const subject = 'registry'
+  if (start === undefined) return [{ code: 'registry-empty', subject }]
+  return [{ code: 'registry-unknown', subject, figures: { start: start.text } }]
 }
 
 async function asOfMicros(engine: Engine): Promise<bigint | undefined> {

@@ -1,15 +1,20 @@
 import { usage } from '../errors.ts'
 import { parseDuration, parseInstant } from '../time.ts'
-import type { Decisions } from './panel.ts'
+
+/** A grid of decisions, `until` exclusive. */
+export interface Grid {
+  readonly kind: 'calendar'
+  readonly since: string
+  readonly until: string
+  /** As DuckDB spells an interval: `1 day`, `1 month`, `15 minutes`. */
+  readonly step: string
+}
 
 /** A grid of decisions as a person types it: two instants, and a step such as `15m`, `1h`, `1d`, `1w` or `3months`. */
-export function calendarOf(
-  subject: string,
-  given: readonly string[],
-): Omit<Extract<Decisions, { kind: 'calendar' }>, 'assets'> {
-  const [since = '', until = '', step = ''] = given
+export function calendarOf(subject: string, given: readonly string[]): Grid {
+  const [since = '', until = '', step = '', ...more] = given.map((part) => part.trim())
   const [from, to] = [parseInstant(since), parseInstant(until)]
-  if (from === undefined || to === undefined || from >= to)
+  if (from === undefined || to === undefined || from >= to || more.length > 0)
     throw usage(subject, {
       expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d',
       got: `"${given.join(',')}"`,

@@ -1,13 +1,24 @@
 import { columnsOf } from '../store/parquet.ts'
 import { usage } from '../errors.ts'
-import { intervals, isInterval, parseDuration } from '../time.ts'
 import { Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
 import { utcSql } from '../views/template.ts'
 import { carry } from './carry.ts'
-import type { Moment } from './lake.ts'
+import { type Door, optionAt } from './note.ts'
+import {
+  type Decision,
+  decisionOptions,
+  type GivenOptions,
+  gridOptions,
+  type Instant,
+  type joinOptions,
+  panelOptions,
+  type ReadOptions,
+} from './options.ts'
+import type { Grid } from './panel-calendar.ts'
 import { checkMembers, memberColumns, membersSql } from './panel-members.ts'
 import { type Cell, wideSql } from './panel-wide.ts'
+import { readOptions } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 
@@ -16,65 +27,22 @@ export type Decisions =
   | { readonly kind: 'file'; readonly path: string }
   /** A JSON array of objects, and the SQL type of each of their fields. */
   | { readonly kind: 'list'; readonly text: string; readonly types: Readonly<Record<string, string>> }
-  | {
-      readonly kind: 'calendar'
-      readonly since: string
-      readonly until: string
-      /** As DuckDB spells an interval: `1 day`, `1 month`, `15 minutes`. */
-      readonly step: string
-      /** Left out where a universe says of which assets there are decisions. */
-      readonly assets?: readonly string[]
-    }
+  /** Without assets where a universe says of which there are decisions. */
+  | (Grid & { readonly assets?: readonly string[] })
 
-/** An instant at which something is decided; its further fields come back beside the answer. */
-export interface Instant {
-  readonly ts: Moment | null
-  readonly [field: string]: string | number | boolean | null | Date
-}
-
-/** One decision: at `ts` something about `asset` is decided. */
-export interface Decision extends Instant {
-  readonly asset: string | null
-}
-
-/** What the caller of a program asks for; `decisions` may also be a calendar, or instants where there is a universe. */
-export interface Panel extends Omit<PanelSpec, 'decisions' | 'interval'> {
+/** What the caller of a program asks for; `decisions` are instants where there is a universe. */
+export type Panel = GivenOptions<typeof panelOptions> & {
   readonly decisions: readonly Decision[] | readonly Instant[] | Extract<Decisions, { kind: 'calendar' }>
-  /** Of the metrics; 24h where none is named. */
-  readonly interval?: string | undefined
-  /** The time needed to act: `15m`, `1d`. */
-  readonly latency?: string | undefined
-  /** Answers older than this become null: `3d`. */
-  readonly maxAge?: string | undefined
-}
-
-/** What stands in a panel: a column for each metric and field. */
-export interface PanelSpec {
-  readonly decisions: Decisions
-  /** A condition on the columns of the view `universe`: each instant is decided about the products that met it then. */
-  readonly universe?: string | undefined
-  /** Paths, each with a JSON pointer behind `#` where one leaf of an object is meant. */
-  readonly metrics: readonly string[]
-  readonly interval: string
-  /** Of each metric; `v` alone is named like the metric, the others `metric.field`. */
-  readonly fields?: readonly PanelField[] | undefined
+  /** The same as `latency` and `maxAge`, in seconds. */
   readonly latencySeconds?: number | undefined
   readonly maxAgeSeconds?: number | undefined
-  readonly currency?: string | undefined
-  readonly exchange?: string | undefined
-  readonly network?: string | undefined
-  /** JSON pointer into object values, for the metrics that name none of their own. */
-  readonly component?: string | undefined
-  /** Points whose value is null do not count; otherwise a null is the latest knowledge. */
-  readonly skipNulls?: boolean | undefined
 }
 
-/** What can be told of the point behind a cell of a panel. */
-export const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
-export type PanelField = (typeof panelFields)[number]
+/** A panel as it is asked, whoever asks. */
+export type PanelSpec = ReadOptions<typeof panelOptions> & { readonly decisions: Decisions }
 
-/** The options of the joins. */
-export type JoinOptions = Omit<PanelSpec, 'decisions' | 'universe' | 'metrics' | 'interval' | 'fields'>
+/** The interval of metrics where none is named. */
+export const usualInterval = '24h'
 
 /** The statements behind a panel: the first makes the table of decisions, the second is the query. */
 export interface PanelSql {
@@ -87,14 +55,9 @@ export const key = '_pit_decision'
 
 /** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
 export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
-  const { metrics } = spec
-  if (metrics.length === 0) throw usage('--metrics', { expected: 'paths of metrics, by comma', got: 'nothing' })
-  const twice = metrics.find((metric, i) => metrics.indexOf(metric) !== i)
-  if (twice !== undefined) throw usage('--metrics', { expected: 'each metric once', got: twice })
-  if (!isInterval(spec.interval))
-    throw usage('interval', { expected: intervals.join(', '), got: JSON.stringify(spec.interval) })
+  const metrics = [...new Set(spec.metrics.map(({ metric }) => metric))]
   if (spec.decisions.kind === 'list') checkNames('panel', Object.keys(spec.decisions.types), spec)
-  const given = ['asked', quoteList(metrics), quote(spec.interval), ...optionsSql(spec)].join(', ')
+  const given = ['asked', quoteList(metrics), quote(spec.interval ?? usualInterval), ...optionsSql(spec)].join(', ')
   const decisions = quoteName(table)
   const query = [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${decisions}),`,
@@ -112,12 +75,12 @@ export function tableSql(spec: Pick<PanelSpec, 'decisions' | 'universe'>, table:
 }
 
 /** What is said to a join beside metric and interval. */
-export function optionsSql(spec: JoinOptions): readonly string[] {
-  const named = ['currency', 'exchange', 'network', 'component'] as const
+export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly string[] {
+  const named = ['currency', 'exchange', 'network', 'component', 'beyond'] as const
   return [
     ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
-    ...(spec.maxAgeSeconds === undefined ? [] : [`max_age := ${seconds(spec.maxAgeSeconds)}`]),
-    ...(spec.latencySeconds === undefined ? [] : [`latency := ${seconds(spec.latencySeconds)}`]),
+    ...(spec.maxAge === undefined ? [] : [`max_age := to_seconds(${spec.maxAge})`]),
+    ...(spec.latency === undefined ? [] : [`latency := to_seconds(${spec.latency})`]),
     ...(spec.skipNulls === true ? ['skip_nulls := true'] : []),
   ]
 }
@@ -129,8 +92,8 @@ function decidedSql({ universe }: Pick<PanelSpec, 'universe'>, moments: string):
 
 /** The columns that a panel adds. */
 function cellsOf({ metrics, fields = ['v'] }: PanelSpec): Cell[] {
-  return metrics.flatMap((metric) =>
-    fields.map((field) => ({ metric, field, name: field === 'v' ? metric : `${metric}.${field}` })),
+  return metrics.flatMap(({ name, metric }) =>
+    fields.map((field) => ({ metric, field, name: field === 'v' ? name : `${name}.${field}` })),
   )
 }
 
@@ -147,10 +110,6 @@ export function refuseAdded(where: string, names: readonly string[], columns: re
   if (clash === undefined) return
   const expected = `decisions without a column that the ${where === 'panel' || where.startsWith('--') ? 'panel' : 'join'} adds`
   throw usage(where, { expected, got: clash, next: 'rename it' })
-}
-
-function seconds(count: number): string {
-  return `to_seconds(${count})`
 }
 
 /** The decisions as they were given; where there is a universe they name no assets. */
@@ -182,28 +141,51 @@ function keysOf(universe: string | undefined): readonly string[] {
   return universe === undefined ? ['asset', 'ts'] : ['ts']
 }
 
-/** A panel that a program asks for, as the command line would say it. */
-export function specOf({ latency, maxAge, decisions, interval = '24h', ...rest }: Panel): PanelSpec {
-  return {
-    ...rest,
-    interval,
-    decisions: isList(decisions) ? decisionsFromList(decisions, keysOf(rest.universe)) : decisions,
-    latencySeconds: timeOf('latency', latency) ?? rest.latencySeconds,
-    maxAgeSeconds: timeOf('maxAge', maxAge) ?? rest.maxAgeSeconds,
+/** All that may be said of a panel. */
+export const panelTable = { ...gridOptions, ...decisionOptions, ...panelOptions }
+
+/**
+ * The panel that somebody asks for, in the names of a door. Its decisions are records or a grid among what was given, or
+ * `source`: what a program or a command line names in its own way.
+ */
+export function panelSpec(given: Readonly<Record<string, unknown>>, door: Door, source?: Decisions): PanelSpec {
+  const { calendar, assets, decisions, ...rest } = readOptions(panelTable, given, door)
+  const found = [source, calendar, decisions].filter((one) => one !== undefined)
+  if (found.length !== 1)
+    throw usage('panel', { expected: 'calendar or decisions', got: found.length === 0 ? 'neither' : 'both' })
+  const { universe } = rest
+  if (calendar === undefined) {
+    if (assets !== undefined)
+      throw usage(optionAt(door, 'assets'), {
+        expected: 'a calendar beside it',
+        got: 'decisions, which name their own',
+      })
+    if (universe === undefined && decisions?.some(({ asset }) => asset === undefined) === true)
+      throw usage(optionAt(door, 'decisions'), { expected: 'an asset in each, or a universe', got: 'one without' })
+    return { ...rest, decisions: source ?? decisionsFromList(decisions ?? [], universe) }
   }
+  if ((assets === undefined) === (universe === undefined)) {
+    const beside = `${optionAt(door, 'assets')} or ${optionAt(door, 'universe')} beside it`
+    throw usage(optionAt(door, 'calendar'), { expected: beside, got: assets === undefined ? 'neither' : 'both' })
+  }
+  return { ...rest, decisions: { ...calendar, ...(assets && { assets }) } }
 }
 
-function timeOf(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const seconds = parseDuration(text)
-  if (seconds === undefined) throw usage(name, { expected: 'a time such as 15m or 2d', got: JSON.stringify(text) })
-  return seconds
+/** The panel that a program asks for. */
+export function specOf({ decisions, latencySeconds, maxAgeSeconds, ...rest }: Panel): PanelSpec {
+  const given = {
+    ...rest,
+    ...(latencySeconds !== undefined && { latency: `${latencySeconds}s` }),
+    ...(maxAgeSeconds !== undefined && { maxAge: `${maxAgeSeconds}s` }),
+  }
+  const isGrid = typeof decisions === 'object' && 'kind' in decisions
+  return isGrid ? panelSpec(given, 'typescript', decisions) : panelSpec({ ...given, decisions }, 'typescript')
 }
 
 /** Decisions given as records, each field with one type for all of them. */
-function decisionsFromList(given: readonly Instant[], keys: readonly string[]): Decisions {
+function decisionsFromList(given: readonly Instant[], universe: string | undefined): Decisions {
   const types = Object.create(null) as Record<string, string>
-  for (const name of keys) types[name] = 'VARCHAR'
+  for (const name of keysOf(universe)) types[name] = 'VARCHAR'
   for (const one of given) {
     for (const [name, value] of Object.entries(one)) {
       const seen = typeOf(name, value)
@@ -213,10 +195,6 @@ function decisionsFromList(given: readonly Instant[], keys: readonly string[]): 
   // What is null in all of them.
   for (const name of given.flatMap((one) => Object.keys(one))) types[name] ??= 'VARCHAR'
   return { kind: 'list', text: JSON.stringify(given), types }
-}
-
-function isList(given: Panel['decisions']): given is readonly Instant[] {
-  return Array.isArray(given)
 }
 
 function typeOf(name: string, value: Decision[string]): string | undefined {
@@ -234,39 +212,28 @@ function reader(path: string, texts: readonly string[] = []): string {
     : `read_csv(${file}, header = true${types && `, types = {${types}}`})`
 }
 
-/** Makes the table of decisions in a session; a file is read by an engine that runs nothing else. Says what it lacks. */
-export async function bringDecisions(engine: Engine, spec: PanelSpec, deps: RunDeps): Promise<void> {
-  const { decisions } = spec
-  if (decisions.kind === 'file') await bringFile(engine, decisions.path, spec, deps)
-  await checkDecisions(engine, spec, deps)
-  const made = decidedSql(spec, broughtSql(spec))
-  if (decisions.kind === 'file' && spec.universe === undefined) return
-  const { text } = await runScript(engine, `CREATE OR REPLACE TEMP TABLE decisions AS\n${made}`, {
-    ...deps,
-    generated: true,
-  })
+/**
+ * Makes the table of decisions in a session; a file is read by an engine that runs nothing else. Refuses what a universe
+ * cannot answer.
+ */
+export async function bringDecisions(engine: Engine, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {
+  const { decisions, universe } = spec
+  const isFile = decisions.kind === 'file'
+  if (isFile) await bringFile(engine, decisions.path, spec, table, deps)
+  const given = isFile ? `FROM ${quoteName(table)}` : source(spec)
+  if (universe !== undefined) await checkMembers(engine, given, universe, deps)
+  else if (isFile) return
+  const sql = `CREATE OR REPLACE TEMP TABLE ${quoteName(table)} AS\n${decidedSql(spec, given)}`
+  const { text } = await runScript(engine, sql, { ...deps, generated: true })
   await guarded(engine, text, deps, async () => engine.run(text))
 }
 
-/** Refuses what a universe cannot answer; needs a file's rows to be there. */
-export async function checkDecisions(engine: Engine, spec: PanelSpec, deps: RunDeps): Promise<void> {
-  if (spec.universe !== undefined) await checkMembers(engine, broughtSql(spec), spec.universe, deps)
-}
-
-/** The table in which the rows of a file stand. */
-const brought = 'decisions'
-
-/** The decisions as they were given, where this session sees them. */
-function broughtSql(spec: PanelSpec): string {
-  return spec.decisions.kind === 'file' ? `FROM ${brought}` : source(spec)
-}
-
-async function bringFile(engine: Engine, path: string, spec: PanelSpec, deps: RunDeps): Promise<void> {
+async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {
   const sql = source(spec)
   using own = await Engine.open(':memory:', { privateSpill: true })
   try {
     await checkFile(own, path, spec)
-    await carry(own, sql, engine, brought)
+    await carry(own, sql, engine, table)
   } catch (cause) {
     throw refusal(cause, { statement: sql, script: sql, offset: 0, folder: deps.folder })
   }

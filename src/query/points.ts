@@ -2,7 +2,7 @@ import type { Defaults } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
 import { type Engine, quote, type Row } from '../store/engine.ts'
 import { utcSql } from '../views/template.ts'
-import type { Moment } from './lake.ts'
+import type { Moment } from './options.ts'
 
 /**
  * Which points. Metrics, assets and times that are left out are not restricted; an interval or dimension that is left out is

@@ -38,6 +38,21 @@ export function refusal(cause: unknown, failure: Failure): Error {
   )
 }
 
+/** The same complaint for askers to whom no path of the lake is told, and none of these words. */
+export function hushed(error: Error, words: readonly string[]): Error {
+  const hush = (text: string | undefined): string | undefined =>
+    words.reduce((left, word) => (word === '' ? left : left?.replaceAll(`${word}/`, '').replaceAll(word, '…')), text)
+  if (!(error instanceof LakeError)) return new Error(hush(error.message), { cause: error })
+  const complaints = error.complaints.map(({ subject, expected, got, next, cause }) => ({
+    subject: hush(subject) ?? '',
+    expected: hush(expected),
+    got: hush(got),
+    next: hush(next),
+    cause,
+  }))
+  return new LakeError(error.kind as 'usage', complaints)
+}
+
 /** `Parser Error: syntax error at …` → its kind and its first paragraph in one line. */
 function headline(message: string): { kind: string; text: string } {
   const match = /^(?:TransactionContext Error: )?([A-Z][\w -]*?) Error: ([\s\S]*)$/.exec(message)
@@ -70,6 +85,14 @@ function moved(message: string, failure: Failure, cause: Error): LakeError | und
     /No files found that match the pattern "([^"]+)"|Cannot (?:open|access) file "([^"]+)"/.exec(message) ?? undefined
   const file = missing?.[1] ?? missing?.[2]
   if (file === undefined || failure.script.includes(file)) return undefined
+  if (/Permission denied/.test(message))
+    return new LakeError('integrity', {
+      subject: file,
+      expected: 'the right to read it',
+      got: 'permission denied',
+      next: 'give this user the right to read it: nothing is lost',
+      cause,
+    })
   return new NotWhereNamed('usage', {
     subject: `lake ${failure.folder}`,
     expected: 'views over the files of this folder',

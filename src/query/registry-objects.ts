@@ -1,4 +1,4 @@
-import type { Engine } from '../store/engine.ts'
+import { type Engine, quote } from '../store/engine.ts'
 import { callsIn, tablesIn } from './tree.ts'
 
 /**
@@ -6,11 +6,15 @@ import { callsIn, tablesIn } from './tree.ts'
  * `registry_backfill`, and all of the same names. The listing of assets begins with itself.
  */
 export async function readsRegistry(engine: Engine, trees: unknown): Promise<boolean> {
+  return await asksFor(engine, trees, 'registry_backfill', 'metric_assets')
+}
+
+/** Whether statements name a view or macro, another than `but`, that asks for a session variable. */
+export async function asksFor(engine: Engine, trees: unknown, variable: string, but = ''): Promise<boolean> {
+  const asked = quote(`getvariable('${variable}')`)
   const rows = await engine.rows<{ name: string }>(
-    `SELECT view_name AS name FROM system.main.duckdb_views() AS v
-     WHERE contains(sql, 'registry_backfill') AND view_name <> 'metric_assets'
-     UNION SELECT function_name FROM system.main.duckdb_functions() AS f
-     WHERE contains(macro_definition, 'registry_backfill')`,
+    `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE contains(sql, ${asked}) AND view_name <> ${quote(but)}
+     UNION SELECT function_name FROM system.main.duckdb_functions() AS f WHERE contains(macro_definition, ${asked})`,
   )
   const names = new Set(rows.map(({ name }) => name))
   return tablesIn(trees).some((name) => names.has(name)) || [...callsIn(trees)].some(({ name }) => names.has(name))

@@ -1,9 +1,9 @@
 import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
-import { admit, type Reach, type Ready } from './gate.ts'
+import { admit, type Ready } from './gate.ts'
 import { metricsOf } from './points.ts'
-import { refusal, unknownMetricIn } from './refusal.ts'
+import { hushed, refusal, unknownMetricIn } from './refusal.ts'
 import { type Statement, statementsOf } from './statements.ts'
 
 /** What a script is run with. */
@@ -11,8 +11,8 @@ export interface RunDeps {
   readonly folder: string
   /** Whether the program wrote the SQL: places in it tell a person nothing. */
   readonly generated?: boolean
-  /** What the words may name; with `views` a script is one statement. */
-  readonly reach?: Reach
+  /** What the views and macros of the session bear where nothing else may be read; a script is then one statement. */
+  readonly mark?: string | undefined
   /** How many lines of the program's own stand above those that a person wrote. */
   readonly above?: number
   /** Cancels the statement that runs. */
@@ -28,7 +28,7 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   const statements = statementsOf(sql)
   const last = statements.at(-1)
   if (last === undefined) throw usage('SQL', { expected: 'a statement', got: 'nothing' })
-  if (deps.reach === 'views' && statements.length > 1)
+  if (deps.mark !== undefined && statements.length > 1)
     throw usage('SQL', { expected: 'one SELECT', got: 'several statements' })
   for (const statement of statements.slice(0, -1)) {
     const ready = await checked(engine, statement, sql, deps)
@@ -62,7 +62,8 @@ export async function guarded<T>(
     const script = origin?.script ?? text
     const failure = { statement: text, script, offset: origin?.statement.offset ?? 0, folder: deps.folder }
     const metrics = unknownMetricIn(cause) === undefined ? [] : await metricsOf(engine)
-    throw refusal(cause, { ...failure, generated: deps.generated ?? false, above: deps.above ?? 0, metrics })
+    const told = refusal(cause, { ...failure, generated: deps.generated ?? false, above: deps.above ?? 0, metrics })
+    throw deps.mark === undefined ? told : hushed(told, [deps.mark, deps.folder, engine.spill ?? ''])
   } finally {
     busy = false
     signal?.removeEventListener('abort', cancel)
@@ -81,5 +82,5 @@ async function checked(
   parameters?: Parameters,
 ): Promise<Ready> {
   const { text } = statement
-  return guarded(engine, text, deps, async () => admit(engine, text, parameters, deps.reach), { script, statement })
+  return guarded(engine, text, deps, async () => admit(engine, text, parameters, deps.mark), { script, statement })
 }

@@ -9,9 +9,9 @@ import type { Ready } from './gate.ts'
 import { visibleLines } from '../visible.ts'
 import { heldMoment, runDot, type SessionState } from './session-commands.ts'
 import { pages } from './session-view.ts'
-import { doubtsOfQuery, isDoubtful } from './doubts.ts'
-import { notesOn } from './notes.ts'
-import { guarded, runScript, type RunDeps } from './run.ts'
+import { type Note, noteTexts } from './note.ts'
+import { type Extent, judge } from './question.ts'
+import type { RunDeps } from './run.ts'
 import { cutScript, isOpen } from './statements.ts'
 import { formatOf, givesRows, type Sink, writeFile, writeTo } from './write.ts'
 
@@ -106,9 +106,9 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
   const begun = deps.now()
   const run: RunDeps = { folder: state.folder, signal: desk.working(), sleep: deps.sleep }
   try {
-    const ready = await runScript(state.engine, sql, run)
-    for (const note of await notesOn(state.engine, sql)) desk.say(`note: ${note}\n`)
-    const { told, doubtful } =
+    const { ready, notes, doubts } = await judge({ sql }, state.engine, run)
+    tell(desk, notes)
+    const { told, extent } =
       state.out !== undefined
         ? await toFile(state, ready, run)
         : state.format === 'table'
@@ -116,18 +116,20 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
           : await asText(state, desk, ready, run)
     const took = state.timer ? `${told === '' ? '' : ', '}${elapsed(deps.now() - begun)}` : ''
     if (told + took !== '') desk.say(`(${told}${took})\n`)
-    if (!doubtful || ready.kind !== 'SELECT') return
-    const doubts = await guarded(state.engine, sql, run, async () => doubtsOfQuery(state.engine, sql))
-    for (const doubt of doubts) desk.say(`note: ${doubt}\n`)
+    if (extent !== undefined) tell(desk, await doubts(extent))
   } finally {
     desk.idle()
   }
 }
 
-/** What came of an answer, in words, and whether it is one to wonder about. */
+function tell(desk: Desk, notes: readonly Note[]): void {
+  for (const text of noteTexts(notes, 'terminal')) desk.say(`note: ${text}\n`)
+}
+
+/** What came of an answer, in words, and how much it told, unless somebody stopped it. */
 interface Ended {
   readonly told: string
-  readonly doubtful: boolean
+  readonly extent: Extent | undefined
 }
 
 async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<Ended> {
@@ -135,8 +137,8 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<
   state.out = undefined
   const target = outFile(name, state.folder)
   const options = { format: formatOf(name) ?? state.format, width: 1000, rows: Infinity }
-  const { rows, empty } = await writeFile({ engine: state.engine, ready, options, deps: run }, target, name)
-  return { told: `${counted(rows)} to ${name}`, doubtful: isDoubtful(rows, empty) }
+  const extent = await writeFile({ engine: state.engine, ready, options, deps: run }, target, name)
+  return { told: `${counted(extent.rows)} to ${name}`, extent }
 }
 
 async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Ended> {
@@ -145,8 +147,8 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
   }
   const sink: Sink = async (data) => desk.write(data)
   const options = { format: state.format, width: 80, rows: Infinity }
-  const { rows, empty } = await writeTo({ engine: state.engine, ready, options, deps: run }, sink)
-  return { told: counted(rows), doubtful: isDoubtful(rows, empty) }
+  const extent = await writeTo({ engine: state.engine, ready, options, deps: run }, sink)
+  return { told: counted(extent.rows), extent }
 }
 
 /** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
@@ -158,22 +160,23 @@ async function toScreen(
   run: RunDeps,
 ): Promise<Ended> {
   let rows = 0
-  let doubtful = false
+  let extent: Extent | undefined
   let room = deps.size().height - 1
   for await (const page of pages(state.engine, ready, deps.size().width, run)) {
     for (const line of page.lines) {
       if (deps.terminal && room <= 0) {
-        if (!(await desk.wantsMore())) return { told: `stopped, ${counted(rows + page.rows)} fetched`, doubtful: false }
+        if (!(await desk.wantsMore()))
+          return { told: `stopped, ${counted(rows + page.rows)} fetched`, extent: undefined }
         room = deps.size().height - 1
       }
       await desk.write(`${line}\n`)
       room--
     }
     rows += page.rows
-    doubtful = isDoubtful(rows, page.filled.empty())
-    if (state.rows > 0 && rows >= state.rows) return { told: `first ${counted(rows)}`, doubtful }
+    extent = { rows, empty: page.filled.empty() }
+    if (state.rows > 0 && rows >= state.rows) return { told: `first ${counted(rows)}`, extent }
   }
-  return { told: givesRows(ready) ? counted(rows) : 'done', doubtful }
+  return { told: givesRows(ready) ? counted(rows) : 'done', extent }
 }
 
 function counted(rows: number): string {

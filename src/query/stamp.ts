@@ -9,6 +9,7 @@ import { diskError, exists, makeFolder, realDisk, statOf } from '../store/disk.t
 import { heldRules, heldStamps, liveFiles } from '../ledger/held.ts'
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { observedAgain } from '../ledger/lost.ts'
 import { lockCommit } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { pin } from '../store/pin.ts'
@@ -16,10 +17,12 @@ import { readStamp, type StampFile, stampSchema, writeStamp } from '../ledger/st
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { tellViews } from '../views/build.ts'
 import { exportsOf } from '../views/proved.ts'
+import { assumedBy } from './assumed.ts'
+import type { Assumed } from './assumption.ts'
+import { folded } from './folded.ts'
 import { openQuery } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import { argueFromPlan } from './proof/prove.ts'
-import { statementsOf } from './statements.ts'
 import { type PinnedQuery, pinnedOptions } from './pinned.ts'
 import type { Stressed } from './stress.ts'
 import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
@@ -29,6 +32,7 @@ import {
   engineVersion,
   firstDifference,
   type FirstDifference,
+  keptRows,
   readNote,
   runStamped,
   sameRows,
@@ -60,6 +64,7 @@ export interface StampVerdict {
 /** A stamped result. */
 export interface Stamped extends StampNote {
   readonly verdict: StampVerdict
+  readonly assumes: readonly Assumed[]
   /** The outcome of which the rows are told, where a figure was stamped. */
   readonly outcome: Stressed | null
   readonly id: string
@@ -99,12 +104,20 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const own = { ...run, folder: root }
     const tried = input.stress && (await tryFigure(ledger, source, input.stress, own))
     const made = await runStamped(session, tried?.rows ?? query, own)
+    const single = folded(query)?.sql
+    const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
-    const note: StampNote = { ...pinned.note, ...made, ...facts, ...(tried && { stress: tried.again }) }
+    const note: StampNote = {
+      ...pinned.note,
+      ...made,
+      ...facts,
+      ...(tried && { stress: tried.again }),
+      ...(assumes.length > 0 && { assumes }),
+    }
     const verdict: StampVerdict = tried
       ? { kind: 'stress', verdict: tried.outcome.verdict }
-      : { kind: 'lookahead', verdict: (await isProved(session, query)) ? 'proved' : 'not proved' }
-    const said = { verdict, outcome: tried?.outcome ?? null }
+      : { kind: 'lookahead', verdict: (await isProved(session, single)) ? 'proved' : 'not proved' }
+    const said = { verdict, assumes, outcome: tried?.outcome ?? null }
     await writeStamped(session, temporary, note)
     await disk.sync(temporary)
     const digest = await sha256File(temporary)
@@ -123,11 +136,9 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
   }
 }
 
-/** A script of one SELECT alone has a plan to ask; its rows are decided at `ts`. */
-async function isProved(session: Engine, query: string): Promise<boolean> {
-  const [statement, ...more] = statementsOf(query)
-  if (statement === undefined || more.length > 0) return false
-  return (await argueFromPlan(session, { sql: statement.text, ts: 'ts', labels: [] })).proved
+/** A script that amounts to one SELECT has a plan to ask; its rows are decided at `ts`. */
+async function isProved(session: Engine, sql: string | undefined): Promise<boolean> {
+  return sql !== undefined && (await argueFromPlan(session, { sql, ts: 'ts', labels: [] })).proved
 }
 
 interface Pinned {
@@ -209,6 +220,7 @@ async function record(
     return { path, bytes: (await statOf(full))?.size ?? 0, sha256: await sha256File(full) }
   })
   const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
+  const again = observedAgain(ledger)
   const stampFile: StampFile = {
     schema_version: stampSchema,
     lake: note.lake,
@@ -226,6 +238,8 @@ async function record(
       rows: note.rows,
       variables: note.variables,
       verdict: { ...note.verdict },
+      ...(note.assumes.length > 0 && { assumes: note.assumes.map((one) => ({ ...one })) }),
+      ...(again.length > 0 && { observed_again: again.map((one) => ({ ...one })) }),
     },
     files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],
   }

@@ -5,6 +5,7 @@ import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
 import { carry, carryFile } from './carry.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
+import type { Assumed } from './assumption.ts'
 import type { StressAgain } from './stress-delays.ts'
 import { parsed } from './tree.ts'
 
@@ -28,6 +29,8 @@ const noteShape = z.object({
 export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
   /** Where the rows are not those of the query: what was tried with a figure over them. */
   readonly stress?: StressAgain
+  /** What its rows rest on beside what was known; missing where that is nothing. */
+  readonly assumes?: readonly Assumed[]
 }
 
 /** The footer's key. */

@@ -49,6 +49,21 @@ export function openingWords(sql: string, count: number): readonly string[] {
   return words
 }
 
+const writing =
+  /^(?:COPY|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|CREATE|DROP|ALTER|EXPORT|IMPORT|ATTACH|DETACH|CALL|EXECUTE)$/i
+
+/** Whether a part of a WITH is a statement that writes: later engines run it within a SELECT. */
+export function writesInside(sql: string): boolean {
+  let [before, last, word] = ['', '', '']
+  for (const { text } of tokens(sql)) {
+    // A word that names a column or a window is followed by a sign; a statement goes on with a word, a name or a list.
+    if (writing.test(word) && last === '(' && /^(?:AS|MATERIALIZED)$/i.test(before) && /^[\p{L}\p{N}_"'$(]/u.test(text))
+      return true
+    ;[before, last, word] = [last, word, text]
+  }
+  return false
+}
+
 /** Where the first word of a text begins, comments left out; undefined where there is none. */
 export function opening(sql: string): number | undefined {
   for (const { start } of tokens(sql)) return start

@@ -27,6 +27,39 @@ export async function parsed(engine: Engine, sql: string): Promise<Parsed> {
   return { statements: tree.statements as readonly Node[] }
 }
 
+/** The bound plan of a SELECT as the engine tells it, views and macros resolved, or why it does not. */
+export async function boundPlan(
+  engine: Engine,
+  sql: string,
+): Promise<{ readonly plan: Node } | { readonly why: string }> {
+  const [row] = await engine.rows<{ plan: string }>(
+    `SELECT CAST(system.main.json_serialize_plan(${quote(sql)}, optimize := false) AS VARCHAR) AS plan`,
+  )
+  const told = JSON.parse(row?.plan ?? '{}') as Node
+  const plans = told['plans']
+  if (told['error'] === false && Array.isArray(plans) && plans.length === 1) return { plan: plans[0] as Node }
+  return { why: typeof told['error_message'] === 'string' ? told['error_message'] : 'it is not told' }
+}
+
+/** The SELECTs that a statement describes. */
+export async function describedIn(engine: Engine, sql: string): Promise<readonly string[]> {
+  const tree = await parsed(engine, sql)
+  const shown = 'error' in tree ? [] : [...nodesOf(tree.statements)].filter(({ type }) => type === 'SHOW_REF')
+  const texts: string[] = []
+  for (const { query: node } of shown) {
+    // Places without one are numbers that lose their last digits here.
+    const whole = JSON.stringify(
+      { error: false, statements: [{ node, named_param_map: [] }] },
+      (name, value: unknown) => (name === 'query_location' ? 0 : value),
+    )
+    const [row] = await engine.rows<{ sql: string }>(
+      `SELECT system.main.json_deserialize_sql(CAST(${quote(whole)} AS JSON)) AS sql`,
+    )
+    texts.push(row?.sql ?? '')
+  }
+  return texts
+}
+
 /** Every node of a tree, the outer before the inner. */
 export function* nodesOf(root: unknown): Generator<Node> {
   const waiting: unknown[] = [root]
@@ -70,7 +103,7 @@ export function ctesIn(root: unknown): readonly string[] {
 }
 
 const fileReader = /^(?:read_|parquet_|sniff_|glob$)/
-/** Macros and functions whose first argument names a table. */
+/** Macros and functions of which an argument names a relation. */
 const namesTable = /^(?:pit_\w+|query_table)$/
 
 /**
@@ -80,17 +113,50 @@ const namesTable = /^(?:pit_\w+|query_table)$/
 export async function fileRead(engine: Engine, root: unknown): Promise<string | undefined> {
   const calls = [...callsIn(root)]
   const reader = calls.find(
-    ({ name, arguments: [first] }) => fileReader.test(name) || (namesTable.test(name) && !named(first)),
+    (call) => fileReader.test(call.name) || (namesTable.test(call.name) && !named(relationOf(call))),
   )
   if (reader !== undefined) return reader.name
-  const tables = calls.flatMap(({ name, arguments: [first] }) => (namesTable.test(name) ? (named(first) ?? []) : []))
+  const tables = calls.flatMap((call) => (namesTable.test(call.name) ? (named(relationOf(call)) ?? []) : []))
   const rows = await engine.rows<{ name: string }>(
-    `SELECT lower(v.view_name) AS name FROM system.main.duckdb_views() AS v
-     UNION SELECT lower(t.table_name) FROM system.main.duckdb_tables() AS t`,
+    `SELECT DISTINCT lower(unnest([name, schema || '.' || name, db || '.' || name, db || '.' || schema || '.' || name])) AS name
+     FROM (SELECT v.view_name AS name, v.schema_name AS schema, v.database_name AS db FROM system.main.duckdb_views() AS v
+       UNION SELECT t.table_name, t.schema_name, t.database_name FROM system.main.duckdb_tables() AS t)`,
   )
   const own = ctesIn(root).filter((name) => !/[./\\]/.test(name))
   const known = new Set([...rows.map(({ name }) => name), ...own])
-  return [...tablesIn(root), ...tables].find((name) => !known.has(name))
+  return [...wholeNames(root).map((name) => name.toLowerCase()), ...tables].find((name) => !known.has(name))
+}
+
+/** The tables that stand in FROM with what is written before their names: all of it may be one path. */
+function wholeNames(root: unknown): readonly string[] {
+  return [...nodesOf(root)].flatMap(({ type, catalog_name: catalog, schema_name: schema, table_name: name }) =>
+    type === 'BASE_TABLE'
+      ? [[catalog, schema, name].filter((part) => typeof part === 'string' && part !== '').join('.')]
+      : [],
+  )
+}
+
+/** The argument that names a relation, as the engine binds it: by name in any place, else the first. */
+function relationOf({ arguments: given }: Call): unknown {
+  return given.find((node) => aliasOf(node) === 'decisions') ?? given.find((node) => aliasOf(node) === '')
+}
+
+/** A macro of the lake with an argument that is computed, where its text would be taken up; a condition asks nothing else. */
+export function computedArgument(root: unknown): string | undefined {
+  const asks = (node: unknown): boolean => [...nodesOf(node)].some(({ type }) => type === 'SUBQUERY')
+  const isCondition = (name: string, node: unknown, at: number): boolean =>
+    name === 'pit_universe' && (aliasOf(node) === 'members' || (at === 1 && aliasOf(node) === ''))
+  const computed = ({ name, arguments: given }: Call): boolean =>
+    given.some((node, at) => (isCondition(name, node, at) ? asks(node) : !isPlain(node)))
+  return [...callsIn(root)].find((call) => /^(?:pit_\w+|resample)$/.test(call.name) && computed(call))?.name
+}
+
+/** Whether a value stands there as it is: a constant, a name, a list of some, a length of time. */
+function isPlain(node: unknown): boolean {
+  const { class: kind, function_name: name, children, child } = (node ?? {}) as Node
+  if (kind === 'CONSTANT' || kind === 'COLUMN_REF') return true
+  if (kind === 'CAST') return isPlain(child)
+  return /^(?:list_value|to_\w+|-)$/.test(String(name)) && Array.isArray(children) && children.every(isPlain)
 }
 
 /** The tables that an argument names, in small letters: a text, a list of some, a name without quotes; undefined for others. */
@@ -104,15 +170,18 @@ function named(node: unknown): readonly string[] | undefined {
   return text === undefined ? undefined : [text]
 }
 
-/** What a statement names of files of its own: texts anywhere, tables by name, and the function that computes a name. */
-export function filesNamed(root: unknown): { readonly names: readonly string[]; readonly computed: boolean } {
-  const tables = [...nodesOf(root)].flatMap(({ type, table_name: name }) =>
-    type === 'BASE_TABLE' && typeof name === 'string' ? [name] : [],
-  )
-  const computed = [...callsIn(root)].some(
-    ({ name, arguments: [first] }) => (fileReader.test(name) || name === 'query_table') && !isWritten(first),
-  )
-  return { names: [...tables, ...textsIn(root)], computed }
+/** What a statement, or the body of a macro, names of files of its own: texts anywhere, tables by name, and the function that computes a name. */
+export function filesNamed(
+  root: unknown,
+  macro: boolean,
+): { readonly names: readonly string[]; readonly computed: boolean } {
+  const computed = [...callsIn(root)].some((call) => {
+    if (call.name === 'query_table' || fileReader.test(call.name)) return !isWritten(call.arguments[0])
+    if (!namesTable.test(call.name)) return false
+    // In a macro a name may stand for what its caller gives.
+    return macro ? !isWritten(relationOf(call)) : !named(relationOf(call))
+  })
+  return { names: [...wholeNames(root), ...textsIn(root)], computed }
 }
 
 /** Whether a name of a file, or a list of some, stands there as it is. */
@@ -168,14 +237,18 @@ export function argumentsOf({ arguments: given }: Call): {
   readonly places: readonly (readonly string[])[]
   readonly named: Readonly<Record<string, readonly string[]>>
 } {
-  const alias = (node: unknown): string => {
-    const { alias: held } = (node ?? {}) as Node
-    return typeof held === 'string' ? held.toLowerCase() : ''
-  }
   return {
-    places: given.filter((node) => alias(node) === '').map(textsIn),
-    named: Object.fromEntries(given.filter((node) => alias(node) !== '').map((node) => [alias(node), textsIn(node)])),
+    places: given.filter((node) => aliasOf(node) === '').map(textsIn),
+    named: Object.fromEntries(
+      given.filter((node) => aliasOf(node) !== '').map((node) => [aliasOf(node), textsIn(node)]),
+    ),
   }
+}
+
+/** The name by which an argument is given, in small letters; '' where it is given by its place. */
+function aliasOf(node: unknown): string {
+  const { alias } = (node ?? {}) as Node
+  return typeof alias === 'string' ? alias.toLowerCase() : ''
 }
 
 /** The options that a call of a join names with `=`, which compares, instead of `:=`. */

@@ -1,5 +1,6 @@
 import type { Engine } from '../store/engine.ts'
-import { type Moment, setMoment } from './lake.ts'
+import { setMoment } from './lake.ts'
+import type { Moment } from './options.ts'
 
 /** Does work on a session as if `as_of` were another instant, or none, and sets it again. */
 export async function withAsOf<T>(engine: Engine, at: Moment | undefined, work: () => Promise<T>): Promise<T> {

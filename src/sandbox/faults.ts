@@ -206,7 +206,7 @@ function read(name: string, kind: ParamKind, given: unknown): string | number | 
     kind === 'instant'
       ? parseInstant(text)
       : kind === 'duration'
-        ? parseDuration(text)
+        ? parseDuration(/^\d+$/.test(text) ? `${text}s` : text)
         : text.trim() === ''
           ? Number.NaN
           : Number(text)

@@ -62,8 +62,15 @@ async function refused(argv: readonly string[], env: Env = {}, run = pitlake): P
 test('--help lists exactly the command table, and every command has a page', async () => {
   const overview = await spawned(['--help'])
   expect(overview.code).toBe(0)
-  const lines = overview.out.split('Commands:\n')[1]?.split('\n\n')[0]?.split('\n') ?? []
-  expect(lines.map((line) => line.trim().split(/ {2,}/))).toEqual(commandTable.map((c) => [c.name, c.summary]))
+  const [, ...groups] = overview.out.split(/\n\n(?=To [a-z ]+:\n {2})/)
+  const told = groups.flatMap((group) => group.split('\n\n')[0]?.split('\n').slice(1) ?? [])
+  expect(told.map((line) => line.trim().split(/ {2,}/)[0])).toEqual(commandTable.map(({ name }) => name))
+  for (const [i, { summary }] of commandTable.entries()) {
+    const words = told[i]?.trim().split(/ {2,}/)[1] ?? ''
+    expect(words.length).toBeGreaterThan(9)
+    expect(summary.startsWith(words)).toBe(true)
+  }
+  expect(groups.length).toBeGreaterThan(4)
   expect((await pitlake([])).out).toBe(overview.out)
   const tooWide = (text: string): string[] => text.split('\n').filter((line) => line.length > 80)
   expect(tooWide(overview.out)).toEqual([])

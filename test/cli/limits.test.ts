@@ -26,7 +26,10 @@ test('status --check judges by the limits that flags give: up to them it is trus
   withLake(async (look) => {
     const check = async (flags = '') => {
       const { code, out } = await look(`status --check${flags}`)
-      return `${code} ${out.split(';')[0]?.split(',')[0]?.trim()}`
+      return `${code} ${out
+        .split(';')[0]
+        ?.split(/,| \(since/)[0]
+        ?.trim()}`
     }
     expect(await check()).toBe('6 stale: 1 series has points due that nobody asked for')
     expect(await check(' --max-late 12h')).toBe('0 trusted: version 1')

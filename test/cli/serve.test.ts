@@ -199,6 +199,57 @@ describe('what is not', () => {
   })
 })
 
+describe('what is named twice', () => {
+  const one = 'sql=SELECT+count(*)+AS+n+FROM+points&as_of=2024-03-01'
+  const other = '2024-01-11'
+  const post = async (address: string, body: string, type = 'application/json'): Promise<readonly unknown[]> => {
+    const answer = await fetch(`${door.url}${address}`, { method: 'POST', headers: { 'content-type': type }, body })
+    return [answer.status, await answer.text()]
+  }
+  const several = (name: string) => [400, `${name}: expected one value, got several\n`]
+
+  test('is refused in the address, the same value too; in a JSON object at any depth', async () => {
+    const get = async (path: string): Promise<readonly unknown[]> => {
+      const answer = await fetch(`${door.url}${path}`)
+      return [answer.status, await answer.text()]
+    }
+    expect(await get(`/query?${one}`)).toEqual([200, '{"n":236}\n'])
+    expect(await get(`/query?${one}&as_of=${other}`)).toEqual(several('as_of'))
+    expect(await get(`/query?${one}&as_of=2024-03-01`)).toEqual(several('as_of'))
+    expect(await get(`/query?${one}&as%5Fof=${other}`)).toEqual(several('as_of'))
+    expect(await get('/metrics?format=csv&format=json')).toEqual(several('format'))
+    const panel = '/panel?calendar=2024-01-02,2024-01-09,12h&metrics=supply/current_pit&assets=BTC'
+    expect(await get(`${panel}&assets=ETH`)).toEqual(several('assets'))
+    expect(await post('/query', `{"sql": "SELECT 1", "as_of": "${other}", "as_of": "2024-03-01"}`)).toEqual(
+      several('as_of'),
+    )
+    expect(await post('/query', `{"sql": "SELECT 1", "as_of": "${other}", "as\\u005fof": "x"}`)).toEqual(
+      several('as_of'),
+    )
+    const decision = `{"ts": "2024-01-05", "asset": "BTC", "ts": "2024-02-05"}`
+    expect(await post('/panel', `{"metrics": ["supply/current_pit"], "decisions": [${decision}]}`)).toEqual(
+      several('ts'),
+    )
+  })
+
+  test('in the address and otherwise in the body is refused, the same in both is one', async () => {
+    const sql = 'SELECT count(*) AS n FROM points'
+    const body = JSON.stringify({ sql, as_of: '2024-03-01' })
+    expect(await post(`/query?as_of=${other}`, body)).toEqual(several('as_of'))
+    expect(await post('/query?as_of=2024-03-01', body)).toEqual([200, '{"n":236}\n'])
+    expect(await post(`/query?${one}`, 'SELECT 1', 'text/plain')).toEqual(several('sql'))
+    expect(await post(`/query?${one}`, sql, 'text/plain')).toEqual([200, '{"n":236}\n'])
+    const asked = { metrics: ['supply/current_pit'], decisions: [{ ts: '2024-01-05', asset: 'BTC' }] }
+    const panel = JSON.stringify({ ...asked, skip_nulls: true })
+    expect(await post('/panel?metrics=supply/current_pit,indicators/one', panel)).toEqual(several('metrics'))
+    expect(await post('/panel?skip_nulls=false', panel)).toEqual(several('skip_nulls'))
+    expect((await post('/panel?skip_nulls=true&metrics=supply/current_pit', panel))[0]).toBe(200)
+    // Texts with the signs of an object, and equal names in objects beside each other, are nothing twice.
+    const two = [1, 2].map((n) => ({ ts: '2024-01-05', asset: 'BTC', note: `{"ts":"${n}"},"ts":` }))
+    expect((await post('/panel', JSON.stringify({ ...asked, decisions: two })))[0]).toBe(200)
+  })
+})
+
 /** The status of an answer to a request that bears this head. */
 async function statusWith(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const request = httpRequest(url, { headers })
@@ -215,7 +266,18 @@ test('who may ask: with a token who knows it; without one this machine by its na
   expect(await statusWith(`${door.url}${path}`, { host: `rebound.example:${port}` })).toBe(401)
   expect(await statusWith(`${door.url}${path}`, { origin: 'https://elsewhere.example' })).toBe(401)
   expect(await statusWith(`${door.url}${path}`, { origin: 'null' })).toBe(401)
+  for (const [site, answered] of [
+    ['same-origin', 200],
+    ['none', 200],
+    ['same-site', 403],
+    ['cross-site', 403],
+    ['', 403],
+  ] as const)
+    for (const each of [path, '/metrics'])
+      expect(await statusWith(`${door.url}${each}`, { 'sec-fetch-site': site }), site).toBe(answered)
   const guarded = await serve({ PITLAKE_TOKEN: token })
+  const known = { authorization: `Bearer ${token}`, 'sec-fetch-site': 'cross-site' }
+  expect(await statusWith(`${guarded.url}${path}`, known)).toBe(403)
   const status = async (url: string, authorization?: string): Promise<number> =>
     (await fetch(`${guarded.url}${url}`, authorization === undefined ? {} : { headers: { authorization } })).status
   for (const each of ['/query?sql=SELECT+1', '/panel', '/metrics', '/healthz', '/else']) {

@@ -202,7 +202,7 @@ test.each([
   ],
   [['--figure', 'avg(r)', '--latency', 'p95'], /^--latency: expected times such as 30m or 1d, got "p95"$/],
   [['--figure', 'avg(r)', '--lag', '500d'], /^--lag: expected /],
-  [['--figure', 'avg(r)', '--within', 'half'], /^--within: expected a number such as 0\.5, got half$/],
+  [['--figure', 'avg(r)', '--within', 'half'], /^--within: expected a number such as 0\.5, got "half"$/],
   [['--figure', 'avg(r)', '--set', 'strange=1'], /strange/],
 ])('%j is refused', async (options, words) => {
   const { code, message } = await stressed('SELECT unnest([1, 2]) AS r', ...options)

@@ -221,7 +221,7 @@ test('status, audit, vacuum and doctor say how the lake stands, line by line', a
       lake         LAKE   SYNTHETIC DATA
       provider     sandbox:7
       version      2 of 2026-03-04 12:01 UTC
-      trust        yes${synthetic}
+      trust        yes: nothing contradicts it; 0 % was asked again${synthetic}
                    - nothing was verified yet: pitlake verify
       coverage     100 % of 12 due points
       fresh        1 series, 0 awaited, 0 behind, 0 stopped
@@ -261,7 +261,13 @@ test('status, audit, vacuum and doctor say how the lake stands, line by line', a
       stored       12 points, 1 series, 1 file, SIZE`),
     )
     const differs = 'integrity: 1 stored value differs upstream; both are kept, the stored one holds'
-    expect(await run('status --check')).toEqual(said(`${differs} (and 1 more); pitlake violations list`, { code: 4 }))
+    expect(await run('status --check')).toEqual(
+      said(
+        `${differs} (since 2026-03-05T12:03Z); pitlake violations list
+stale: 1 series has points due that nobody asked for, for up to 12 h (since 2026-03-05T00:30Z); pitlake fetch`,
+        { code: 4 },
+      ),
+    )
     expect((await run('vacuum --keep 0s')).out.slice(0, 2)).toEqual(
       text(`
       superseded data files   0 files, 0 B

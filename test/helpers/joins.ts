@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Engine, quote } from '../../src/store/engine.ts'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { HeldFile } from '../../src/ledger/held.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
 import { compile, type Compiled } from '../../src/views/compile.ts'
@@ -19,15 +20,32 @@ const columns = `asset: 'VARCHAR', currency: 'VARCHAR', exchange: 'VARCHAR', net
   available_at: 'TIMESTAMPTZ', observed_at: 'TIMESTAMPTZ', v: 'DOUBLE', o: 'VARCHAR', basis: 'VARCHAR', extra: 'VARCHAR',
   computed_at: 'TIMESTAMPTZ', available_rule_at: 'TIMESTAMPTZ', params: 'VARCHAR'`
 
+/** A window that was asked for, as the ledger's export has it; instants as ISO text. */
+export type AskedWindow = Readonly<Record<string, string | null>>
+
+/** What else a lake of the joins is made of. */
+interface Rest {
+  readonly coverage?: readonly AskedWindow[]
+  readonly uncovered?: readonly AskedWindow[]
+  readonly catalogue?: Catalogue
+}
+
 /** An engine with the macros of the joins over these points, in their order, without journal and ledger. */
-export async function withJoins<T>(points: readonly HeldPoint[], work: (engine: Engine) => Promise<T>): Promise<T> {
+export async function withJoins<T>(
+  points: readonly HeldPoint[],
+  work: (engine: Engine) => Promise<T>,
+  rest: Rest = {},
+): Promise<T> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-joins-'))
   const engine = await Engine.open(':memory:', { threads: 2 })
   try {
     const files: HeldFile[] = []
     for (const rows of Map.groupBy(points, ({ metric, interval }) => `${metric} ${interval}`).values())
       files.push(await write(engine, root, rows))
-    for (const { sql } of joinObjects(root, files)) await engine.run(sql)
+    const exports = new Map<string, string>()
+    for (const table of ['coverage', 'uncovered'] as const)
+      if (rest[table]) exports.set(table, await writeLedger(engine, root, table, rest[table]))
+    for (const { sql } of joinObjects(root, files, { ...rest, exports })) await engine.run(sql)
     return await work(engine)
   } finally {
     engine.close()
@@ -35,17 +53,31 @@ export async function withJoins<T>(points: readonly HeldPoint[], work: (engine: 
   }
 }
 
-const own = new Set(['calendar', 'resample', 'pit_join', 'pit_long', 'pit_window'])
+const own = new Set(['calendar', 'resample', 'pit_join', 'pit_long', 'pit_window', 'unsettled'])
+
+async function writeLedger(engine: Engine, root: string, table: string, rows: readonly AskedWindow[]): Promise<string> {
+  const out = join(root, `${table}.parquet`)
+  writeFileSync(`${out}.jsonl`, rows.map((row) => JSON.stringify(row)).join('\n'))
+  const types = exportedTables(catalogue)[table]?.columns.map(([name, type]) => `${quote(name)}: ${quote(type)}`) ?? []
+  await engine.run(
+    `COPY (FROM read_json(${quote(`${out}.jsonl`)}, format = 'newline_delimited', columns = {${types.join(', ')}})) TO ${quote(out)} (FORMAT parquet)`,
+  )
+  return out
+}
 
 /** The statements of the macros over these files. */
 export function joinObjects(
   root: string,
   files: readonly HeldFile[],
-  weekStart: Weekday = 'monday',
+  {
+    weekStart = 'monday',
+    catalogue: known = catalogue,
+    exports: told = new Map(),
+  }: { weekStart?: Weekday; catalogue?: Catalogue; exports?: ReadonlyMap<string, string> } = {},
 ): readonly Compiled[] {
-  const exports = new Map(Object.keys(exportedTables(catalogue)).map((table) => [table, '/nothing']))
+  const exports = new Map(Object.keys(exportedTables(known)).map((table) => [table, told.get(table) ?? '/nothing']))
   const head = { version: 1, committed_at: 0, lake: 'test', digest: null, provider: { synthetic: true } } as never
-  return compile({ root, head, catalogue, files, earlier: [], exports, weekStart }).objects.filter(({ name }) =>
+  return compile({ root, head, catalogue: known, files, earlier: [], exports, weekStart }).objects.filter(({ name }) =>
     own.has(name),
   )
 }

@@ -61,6 +61,8 @@ export type Leak = readonly [what: string, sql: string, turns: readonly Turns[]]
 const days75 = `SELECT ts, 'BTC' AS asset FROM calendar('2024-01-05', '2024-03-12', '1 day')`
 const daily = `(SELECT * FROM points WHERE metric = '${metric}' AND asset = 'BTC')`
 const d = `WITH d AS (${days75})`
+const q = d.replace("'1 day'", "'6 hours'")
+const most = `(FROM ${daily} WHERE dayofmonth(t) % 10 <> 1)`
 const supply = `(SELECT * FROM points WHERE metric = '${priced}' AND currency = 'native')`
 /** What was known last, a row a day, and the rising supply; plainly, since most of the time goes into the joins. */
 const j = `${d}, j AS (SELECT d.ts, d.asset, p.v FROM d ASOF LEFT JOIN ${daily} p ON p.available_at <= d.ts)`
@@ -210,6 +212,55 @@ const ofExistence: readonly (readonly [what: string, sql: string])[] = [
   ],
 ]
 
+/** What is not there yet lets a row stand, apart or as it is: once it comes the row is gone, or one with others. */
+const ofAbsence: readonly (readonly [what: string, sql: string])[] = [
+  [
+    'a condition on what is not known yet, behind a LEFT JOIN',
+    `${q} SELECT d.ts, p.v FROM d LEFT JOIN ${daily} p ON p.t = date_trunc('day', d.ts) - INTERVAL 1 DAY
+      WHERE p.available_at IS NULL OR p.available_at <= d.ts`,
+  ],
+  [
+    'NOT EXISTS of the next point',
+    `${d} SELECT ts, 1 AS one FROM d WHERE NOT EXISTS (FROM ${most} p WHERE p.t = d.ts)`,
+  ],
+  ['NOT IN the days of points', `${d} SELECT ts, 1 AS one FROM d WHERE ts NOT IN (SELECT t FROM ${most})`],
+  [
+    'LEFT JOIN without a match',
+    `${d} SELECT d.ts, 1 AS one FROM d LEFT JOIN ${most} p ON p.t = d.ts WHERE p.t IS NULL`,
+  ],
+  [
+    'COALESCE with when it will be known',
+    `${q} SELECT d.ts, coalesce(p.available_at, d.ts) AS since FROM d LEFT JOIN ${daily} p ON p.t = date_trunc('day', d.ts)`,
+  ],
+  [
+    'GREATEST of the row and what comes',
+    `${q} SELECT greatest(d.ts, p.available_at) AS ts, count(*) AS n FROM d LEFT JOIN ${daily} p ON p.t = date_trunc('day', d.ts) GROUP BY 1`,
+  ],
+  [
+    'DISTINCT instants, moved to what comes',
+    `${q} SELECT DISTINCT coalesce(p.available_at, d.ts) AS ts, 1 AS one FROM d
+      LEFT JOIN ${daily} p ON p.available_at > d.ts AND p.available_at <= d.ts + INTERVAL 1 DAY`,
+  ],
+  [
+    'LIMIT of days without a point',
+    `${d} SELECT ts, 1 AS one FROM d ANTI JOIN ${most} p ON p.t = d.ts ORDER BY ts LIMIT 3`,
+  ],
+  [
+    'FULL JOIN on the day',
+    `${d} SELECT coalesce(d.ts, p.t) AS ts, p.t IS NULL AS alone FROM d FULL JOIN ${daily} p ON p.t = d.ts`,
+  ],
+  [
+    'GROUP BY the next arrival',
+    `${q} SELECT min(ts) AS ts, count(*) AS n FROM (SELECT ts, (SELECT min(available_at) FROM ${daily} p WHERE p.available_at > d.ts) AS next FROM d) GROUP BY next`,
+  ],
+  [
+    'a group without what a FILTER counts',
+    `${q} SELECT d.ts, 1 AS one FROM d LEFT JOIN ${daily} p ON p.available_at <= d.ts + INTERVAL 12 HOUR GROUP BY d.ts
+      HAVING count(*) FILTER (p.available_at > d.ts) = 0`,
+  ],
+  ['EXCEPT the days of points', `${d} SELECT ts, 1 AS one FROM d EXCEPT SELECT t, 1 FROM ${most}`],
+]
+
 const ofRegistry: readonly (readonly [what: string, sql: string])[] = [
   [
     'products that are there today',
@@ -222,10 +273,31 @@ const ofRegistry: readonly (readonly [what: string, sql: string])[] = [
   ],
 ]
 
+/** Honest queries that leave rows out, or put them together, by what was known. */
+const byKnown: readonly (readonly [what: string, sql: string])[] = [
+  [
+    'a LEFT JOIN that holds back what is not known',
+    `${q} SELECT d.ts, p.v FROM d LEFT JOIN ${daily} p ON p.t = date_trunc('day', d.ts) - INTERVAL 1 DAY AND p.available_at <= d.ts`,
+  ],
+  [
+    'days after which nothing new is known',
+    `${q} SELECT ts, 1 AS one FROM d WHERE NOT EXISTS (FROM ${daily} p WHERE p.available_at <= d.ts AND p.available_at > d.ts - INTERVAL 6 HOUR)`,
+  ],
+  [
+    'the first decision after each arrival',
+    `${q} SELECT min(ts) AS ts, known FROM (SELECT ts, (SELECT max(available_at) FROM ${daily} p WHERE p.available_at <= d.ts) AS known FROM d) GROUP BY known`,
+  ],
+  [
+    'EXCEPT what was known to be without a value',
+    `${q} SELECT ts, 1 AS one FROM d EXCEPT SELECT d.ts, 1 FROM d JOIN ${daily} p ON p.available_at <= d.ts AND p.v IS NULL AND p.t > d.ts - INTERVAL 3 DAY`,
+  ],
+]
+
 /** All leaks. */
 export const leaks: readonly Leak[] = [
   ...ofValues.map(([what, sql]): Leak => [what, sql, ['values']]),
   ...ofExistence.map(([what, sql]): Leak => [what, sql, ['existence']]),
+  ...ofAbsence.map(([what, sql]): Leak => [what, sql, ['existence']]),
   ...ofRegistry.map(([what, sql]): Leak => [what, sql, ['registry']]),
 ]
 
@@ -260,4 +332,5 @@ export const honest: readonly (readonly [what: string, sql: string])[] = [
     'the universe of each day',
     `WITH d AS (SELECT ts FROM calendar('2024-02-01', '2024-08-01', '3 days')) SELECT ts, count(*) AS n FROM pit_universe('d') GROUP BY ts`,
   ],
+  ...byKnown,
 ]

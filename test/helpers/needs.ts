@@ -22,6 +22,12 @@ function mounts(): string | undefined {
   return process.platform === 'linux' && status === 0 && stderr === '' ? 'mount' : undefined
 }
 
+/** Whether this process may be somebody without rights who can run the program. */
+function nobody(): string | undefined {
+  const { status } = spawnSync(process.execPath, ['--version'], { uid: 65_534, cwd: '/' })
+  return process.getuid?.() === 0 && status === 0 ? 'nobody' : undefined
+}
+
 /** The Python of a recipe, where its turn has come. */
 const recipe = (name: string): string | undefined =>
   (process.env['PITLAKE_RECIPES'] ?? '').split(' ').includes(name) ? python(name) : undefined
@@ -45,6 +51,7 @@ const needs = {
   systemd: [() => program('/usr/bin/systemd-analyze'), 'no systemd-analyze (apt-get install systemd)'],
   chromium: [() => program(...browsers), 'no chromium (apt-get install chromium)'],
   mount: [mounts, 'no right to mount a file system'],
+  nobody: [nobody, 'no right to be another user'],
   linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
 } as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>
 

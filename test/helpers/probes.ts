@@ -21,7 +21,7 @@ export interface Probe {
 export const ledgerViews: readonly string[] = 'coverage gaps violations clock_findings requests runs versions'.split(
   ' ',
 )
-const timeless = ['lake_info', 'endpoints', 'calendar', 'lake_version', 'lake_digest']
+const timeless = ['lake_info', 'endpoints', 'calendar', 'lake_version', 'lake_digest', 'nearest', 'nearest_paths']
 
 const { everyInterval, supply, nested, plain, exchanges } = metrics
 const intervals = ['10m', '1h', '24h', '1w', '1month'] as const
@@ -44,6 +44,8 @@ const joined: readonly string[] = [
   `'${plain}', '24h', ${late.sql}`,
   `'${everyInterval}', '10m', ${late.sql}, max_age := INTERVAL '1 hour'`,
   `'price_usd', '24h', ${late.sql}, skip_nulls := true`,
+  `'${plain}', '24h', beyond := 'null'`,
+  `'price_usd', '24h', beyond := 'null'`,
 ]
 const lists = [
   `['${everyInterval}', '${supply}', 'price_usd'], '24h'`,
@@ -52,6 +54,7 @@ const lists = [
   `['${nested}', '${nested}#/a/x~1y/0'], '24h', component := '/c/0/d'`,
   `['${everyInterval}', '${exchanges}'], '24h', network := 'sol', exchange := 'exchange_1'`,
   `['${plain}', '${supply}'], '24h', skip_nulls := true, ${late.sql}`,
+  `['${plain}', 'price_usd'], '24h', beyond := 'null'`,
 ]
 const aggregates = ['sum', 'mean', 'avg', 'min', 'max', 'median', 'first', 'last']
 const coarser = intervals.flatMap((from, n) => intervals.slice(n + 1).map((to) => [from, to] as const))
@@ -70,6 +73,17 @@ const resampled: readonly string[] = [
   `'price_usd', '24h', '1w', 'max', skip_nulls := true, min_parts := 1`,
 ]
 
+const everything = { interval: ['24h'], currency: [], exchange: [], network: [], defaults: true, everywhere: true }
+const wondered = [everyInterval, supply, nested, plain, 'price_usd', 'supply/curent_pit'].flatMap((name) => [
+  { name, ...everything, asset: [], since: '2100-01-01T00:00:00Z' },
+  { name, ...everything, asset: ['btc'], component: '/a/x' },
+])
+const notes = [
+  { metrics: wondered, texts: ['btc', 'BTC', 'no/path'] },
+  { tables: ['products'], empty: true },
+  { tables: ['pit_universe'], as_of: '2024-03-01T00:00:00Z' },
+]
+
 /** What is asked of each macro, its name to the arguments; `{d}` is the relation of the decisions. */
 const macros: Readonly<Record<string, readonly string[]>> = {
   pit_join: joined.map((options) => `'{d}', ${options}`),
@@ -77,6 +91,8 @@ const macros: Readonly<Record<string, readonly string[]>> = {
   pit_window: joined.map((options) => `'{d}', ${options.replace(/^('[^']*', '[^']*')/, '$1, 4')}`),
   pit_universe: [`'{d}'`, `'{d}', issuer_status = 'active' AND len(deployments) < 3`],
   resample: resampled,
+  unsettled: [`['${plain}', '${supply}', 'price_usd'], '24h'`],
+  question_notes: notes.map((asked) => `'${JSON.stringify(asked)}'`),
 }
 
 /** Everything that is asked of the database of an open lake, by the instant of knowledge. */
@@ -107,7 +123,7 @@ export async function probesOf(engine: Engine, left: readonly string[]): Promise
       .flatMap((name) => {
         const asked = macros[name]
         if (asked === undefined) throw new Error(`nobody asks ${name}: test/helpers/probes.ts`)
-        const answers = name === 'pit_universe' ? '*' : name === 'resample' ? 'r.v' : 'r.t'
+        const answers = name === 'resample' ? 'r.v' : name.startsWith('pit_') && name !== 'pit_universe' ? 'r.t' : '*'
         return asked.map((options) => ({
           ...probe(`${name}(${options})`, `FROM ${name}(${options})`, answers),
           turn: 24,

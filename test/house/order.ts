@@ -16,6 +16,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/secrets/': 1,
   'src/windows.ts': 1,
   'src/intervals-sql.ts': 1,
+  'src/kinds.ts': 1,
   'src/catalog/': 2,
   'src/config/': 3,
   'src/store/': 4,

@@ -7,10 +7,17 @@ import {
   prepareHoles,
   type Probe,
   runHoles,
+  strayInstants,
   suspectStates,
   unmovedStates,
 } from '../../src/query/lookahead-holes.ts'
-import { chooseStates, instantsOf, numberStates, type States } from '../../src/query/lookahead-states.ts'
+import {
+  chooseStates,
+  instantsOf,
+  numberStates,
+  rowlessInstants,
+  type States,
+} from '../../src/query/lookahead-states.ts'
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/query/lookahead-world.ts'
 import { Engine } from '../../src/store/engine.ts'
 
@@ -61,6 +68,8 @@ async function decide(instants: readonly (string | null)[]): Promise<void> {
     SELECT CAST(ts AS TIMESTAMPTZ) AS ts FROM (VALUES ${rows.join(', ')}) AS d (ts)`)
 }
 
+const exactly = (h: number): string => hour(h).replace('Z', '.000000Z')
+const before = (h: number): string => hour(h - 1).replace(':00:00Z', ':59:59.999999Z')
 const hour = (h: number): string => `2024-03-01T${String(h).padStart(2, '0')}:00:00Z`
 
 describe('states', () => {
@@ -73,22 +82,30 @@ describe('states', () => {
     })
     const rows = await session.rows('SELECT instant, n, last FROM proof_state ORDER BY instant')
     const states = [
-      [9, 0, 9],
-      [10, 1, 11],
-      [11, 1, 11],
-      [12, 2, 14],
-      [14, 2, 14],
-      [15, 3, 16],
-      [16, 3, 16],
+      [9, 0, before(10)],
+      [10, 1, before(12)],
+      [11, 1, before(12)],
+      [12, 2, before(15)],
+      [14, 2, before(15)],
+      [15, 3, exactly(16)],
+      [16, 3, exactly(16)],
     ] as const
+    // A row that the next arrival takes away would stand up to right before it.
     expect(rows.map(({ instant, n, last }) => [instant, Number(n), last])).toEqual(
-      states.map(([at, n, last]) =>
-        [hour(at), n, hour(last)].map((one) => (typeof one === 'string' ? one.replace('Z', '.000000Z') : one)),
-      ),
+      states.map(([at, n, last]) => [exactly(at), n, last]),
     )
-    expect(await instantsOf(session, [2, 1])).toEqual([hour(11), hour(14)].map((at) => at.replace('Z', '.000000Z')))
+    expect(await instantsOf(session, [2, 1])).toEqual([before(12), before(15)])
     // Where no metric is named, all are.
     expect(await numberStates(querySubject(session, 'FROM points'), 'ts')).toMatchObject({ count: 5, polls: null })
+  })
+
+  test('where no row stands the end of what is known there is tried alone, before the first arrival and behind the last row, too', async () => {
+    await store([2, 4, 6, 8, 10, 12].map((h) => ({ available: hour(h) })))
+    await store([{ available: '2024-03-01T06:00:01Z' }])
+    await decide([hour(3), hour(8), hour(9)])
+    await numberStates(querySubject(session, 'FROM points'), 'ts')
+    // A second between two arrivals is not worth a run.
+    expect(await rowlessInstants(session)).toEqual([2, 6, 8, 12].map(before))
   })
 
   test('arrivals of an interval that no scan lets pass are none', async () => {
@@ -127,8 +144,10 @@ describe('states', () => {
       'SELECT valid_from AS moment FROM history."issuers" UNION SELECT valid_from AS moment FROM history."products"'
     for (const sql of ['FROM universe', `FROM pit_universe(1)`])
       expect(await numberStates(querySubject(session, sql), 'ts')).toMatchObject({ count: 4, polls: every })
-    const rows = await session.rows('SELECT instant, n FROM proof_state ORDER BY instant')
+    const rows = await session.rows('SELECT instant, n, last FROM proof_state ORDER BY instant')
     expect(rows.map(({ n }) => Number(n))).toEqual([0, 1, 2, 3])
+    // No point is read: the polls at 11 and 13, and the next decision, end what is known at one.
+    expect(rows.map(({ last }) => last)).toEqual([before(10), before(11), before(13), exactly(15)])
     expect(await numberStates(querySubject(session, 'FROM history.products'), 'ts')).toMatchObject({
       polls: 'SELECT valid_from AS moment FROM history."products"',
     })
@@ -272,6 +291,19 @@ describe('holes', () => {
     expect((await moved()).filter(([, , p]) => p === 0)).toEqual([[4, 14, 0]])
     expect([...(await unmovedStates(session, 16))]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15])
     expect(await suspectStates(session, 40, 5)).toEqual([14])
+  })
+
+  test('rows that are there only while something is hidden are told, whatever state they stand in', async () => {
+    const probe = await forty('max(p.v)')
+    const sql = `${probe.subject.text} WHERE NOT EXISTS (FROM points AS p WHERE p.available_at = d.ts + INTERVAL 1 HOUR)`
+    await session.run(`CREATE OR REPLACE TEMP TABLE proof_full AS ${sql}`)
+    const other = { ...probe, subject: querySubject(session, sql) }
+    await numberStates(other.subject, 'ts')
+    await prepareHoles(other)
+    await runHoles(other, { every: 2, run: 1, world: hiddenWorld })
+    expect(await strayInstants(session)).toEqual([])
+    await runHoles(other, { every: 2, run: 0, world: () => ({ proof_hidden: `[${Date.UTC(2024, 2, 1, 5) * 1000}]` }) })
+    expect((await strayInstants(session))[0]).toBe(exactly(5))
   })
 
   test('suspects: right before a hole first, then the rarest, then those farthest behind; what most do is no reason', async () => {

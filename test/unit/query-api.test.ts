@@ -178,7 +178,7 @@ describe('panel, points, universe', () => {
 
   test('mistakes are told', async () => {
     await expect(lake.panel({ decisions: [], metrics: [], interval: '24h' })).rejects.toThrow(
-      /--metrics: expected paths/,
+      /^metrics: expected paths/,
     )
     await expect(lake.panel({ decisions: [], metrics: ['a', 'a'], interval: '24h' })).rejects.toThrow(
       /each metric once/,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { openQuery, type SessionOptions } from '../../src/query/lake.ts'
+import { noteTexts } from '../../src/query/note.ts'
 import { notesOn } from '../../src/query/notes.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
@@ -237,7 +238,7 @@ describe('notes on the registry', () => {
     const note = /the registry is not known at this as_of: it is known since 2024-02-01T00:00:00.000000Z/
     await session({ asOf: '2024-01-15' }, async (engine) => {
       const notes = await notesOn(engine, sql)
-      expect(notes).toEqual(noted ? [expect.stringMatching(note)] : [])
+      expect(noteTexts(notes, 'terminal')).toEqual(noted ? [expect.stringMatching(note)] : [])
       expect(await run(engine, `SELECT getvariable('as_of') AS a`)).toEqual([{ a: '2024-01-15' }])
     })
     await session({ asOf: '2024-02-15' }, async (engine) => expect(await notesOn(engine, sql)).toEqual([]))

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { didYouMean, nearPaths } from '../../src/suggestion.ts'
+import { didYouMean, nearPaths, suggestion } from '../../src/suggestion.ts'
+import { intervals } from '../../src/time.ts'
 
 const paths = [...loadCatalogue().endpoints.keys()]
 
@@ -26,4 +27,19 @@ test('the advice in words', () => {
   expect(didYouMean(['a'], 'see the list')).toBe('did you mean `a`?')
   expect(didYouMean(['a', 'b', 'c'], 'see the list')).toBe('did you mean `a`, `b` or `c`?')
   expect(didYouMean([], 'see the list')).toBe('see the list')
+})
+
+test.each([
+  ['1d', '24h'],
+  ['day', '24h'],
+  ['daily', '24h'],
+  ['60m', '1h'],
+  ['60min', '1h'],
+  ['7d', '1w'],
+  ['1M', '1month'],
+  ['1m', '10m'],
+  ['24', '24h'],
+  ['soon', undefined],
+])('an interval of the same length is meant: %s → %s', (typed, meant) => {
+  expect(suggestion(typed, intervals)).toBe(meant)
 })

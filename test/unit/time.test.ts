@@ -195,8 +195,17 @@ test.each([
   expect(formatDuration(seconds)).toBe(text)
 })
 
-test('durations are read with or without a unit, weeks too, and never rounded', () => {
-  expect(['90', ' 90s ', '2 m', '1h', '3d', '1w'].map(parseDuration)).toEqual([90, 90, 120, 3600, 3 * day, 7 * day])
+test('durations are read with their unit, weeks too, and never rounded; 0 needs none', () => {
+  expect([' 90s ', '2 m', '1h', '3d', '1w', '0', '0s'].map(parseDuration)).toEqual([
+    90,
+    120,
+    3600,
+    3 * day,
+    7 * day,
+    0,
+    0,
+  ])
+  for (const text of ['90', '15 ', '00', '', 's']) expect(parseDuration(text), text).toBeUndefined()
   expect(parseDuration('9007199254740993')).toBeUndefined()
   expect(parseDuration('5m or so')).toBeUndefined()
 })

@@ -16,6 +16,7 @@ const summary: VerifySummary = {
   words: null,
   checked: { files: 3, bytes: 2048, series: 2, points: 1500 },
   damage: [],
+  observed_again: [],
   gaps: 1,
   windows: { held: 4, chosen: 3, verified: 2, failed: 0, left: 0 },
   results: { changed: 0, vanished: 0, 'null filled': 0, 'computed_at changed': 0, appended: 0, identical: 0 },

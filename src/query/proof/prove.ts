@@ -1,7 +1,8 @@
-import { type Engine, quote } from '../../store/engine.ts'
-import { callsIn, parsed } from '../tree.ts'
+import type { Engine } from '../../store/engine.ts'
+import { type Setting, settingsIn } from '../assumption.ts'
+import { boundPlan, callsIn, parsed } from '../tree.ts'
 import { isPure } from './functions.ts'
-import { type Node, parts, word } from './nodes.ts'
+import type { Node } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
 import { boundOf, named, nameOf, type Reading } from './relations.ts'
@@ -28,6 +29,8 @@ interface Claim {
   readonly sql: string
   readonly ts: string
   readonly labels: readonly string[]
+  /** What the views and macros are told to assume: nothing unless said. */
+  readonly settings?: ReadonlySet<Setting>
 }
 
 /** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
@@ -43,10 +46,11 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
   const strange = [...callsIn(statements)].find(({ name }) => !isPure(name))
   if (strange !== undefined)
     return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
-  const shadow = await openShadow(session)
+  const settings = await settingsIn(session)
+  const shadow = await openShadow(session, settings)
   try {
     const plan = await planOf(shadow, claim.sql)
-    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, claim)
+    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, { ...claim, settings })
   } catch (error) {
     const [line = ''] = error instanceof Error ? error.message.split('\n') : []
     return stopped({ what: 'the plan of the query', why: line })
@@ -60,15 +64,10 @@ export async function planOf(
   shadow: Engine,
   sql: string,
 ): Promise<{ plan: Node; names: readonly string[] } | Obstacle> {
-  const [row] = await shadow.rows<{ plan: string }>(
-    `SELECT CAST(json_serialize_plan(${quote(sql)}, optimize := false) AS VARCHAR) AS plan`,
-  )
-  const told = JSON.parse(row?.plan ?? '{}') as Node
-  const [plan, other] = parts(told, 'plans')
-  if (told['error'] !== false || plan === undefined || other !== undefined)
-    return { what: 'the plan of the query', why: word(told, 'error_message') || 'it is not told' }
+  const told = await boundPlan(shadow, sql)
+  if ('why' in told) return { what: 'the plan of the query', ...told }
   const { columns } = await shadow.prepared(sql)
-  return { plan, names: columns.map(({ name }) => name) }
+  return { plan: told.plan, names: columns.map(({ name }) => name) }
 }
 
 function stopped(unproved: Obstacle): Argument {
@@ -76,8 +75,13 @@ function stopped(unproved: Obstacle): Argument {
 }
 
 /** Whether the rows of a plan, and all of their columns but the labels, are known at their instant. */
-export function argue(plan: Node, names: readonly string[], { ts, labels }: Omit<Claim, 'sql'>): Argument {
+export function argue(
+  plan: Node,
+  names: readonly string[],
+  { ts, labels, settings = new Set() }: Omit<Claim, 'sql'>,
+): Argument {
   const reading: Reading = {
+    settings,
     values: noValues(),
     ctes: new Map(),
     reasons: new Set(),

@@ -26,7 +26,7 @@ export const tableLabels: Readonly<Record<string, TableLabel>> = {
   price_usd: ofPoints,
   proof_points: ofPoints,
   proof_calendar: { clock: null, present: ['ts'] },
-  proof_versions: { clock: 'valid_from', until: ['valid_to'], present: ['valid_from', 'valid_to'] },
+  proof_versions: { clock: '_pit_since', until: ['_pit_ended'], present: ['valid_from', '_pit_since', '_pit_ended'] },
   proof_coarse: { ...ofPoints, guard: 'complete' },
   endpoints: { clock: null },
   registry_start: { clock: 'known_since' },
@@ -97,7 +97,7 @@ function dated(
     names.map((name, at) => {
       const told: Obstacle = { what: `${table}.${name}`, why: 'it is told when the next version comes' }
       const bound = until.includes(name) || later.includes(name) ? told : always
-      return [name, addValue(reading.values, name, types[at] ?? '', bound, { until: until.includes(name) })]
+      return [name, addValue(reading.values, shownClock(name), types[at] ?? '', bound, { until: until.includes(name) })]
     }),
   )
   const idOf = (name: string | undefined): number =>
@@ -107,7 +107,7 @@ function dated(
   const known = { ...steady(columns), present: new Set(present.flatMap((name) => ids.get(name) ?? [])) }
   if (clock !== null)
     reading.reasons.add(
-      `${shownAs(table)}: a row is known at its ${clock}${guard === undefined ? '' : ` where ${guard}`}`,
+      `${shownAs(table)}: a row is known at its ${shownClock(clock)}${guard === undefined ? '' : ` where ${guard}`}${standIn(reading, table, clock)}`,
     )
   if (guard === undefined) return { ...known, rows }
   const open: Obstacle = {
@@ -115,6 +115,20 @@ function dated(
     why: `a row that lacks parts changes when they come; keep those that are ${guard}`,
   }
   return { ...known, rows: open, guard: { id: idOf(guard), rows } }
+}
+
+/** A state of a product is known as soon as the version that made it. */
+function shownClock(name: string): string {
+  return name === '_pit_since' ? 'valid_from' : name
+}
+
+/** What counts as known earlier by a setting. */
+function standIn({ settings }: Reading, table: string, clock: string): string {
+  if (table === 'proof_versions' && settings.has('registry_backfill'))
+    return ', before the first snapshot assumed to be what that says'
+  return clock === 'available_at' && settings.has('backfill')
+    ? ', where it was backfilled assumed to be by its rule'
+    : ''
 }
 
 const shownNames: Readonly<Record<string, string>> = {

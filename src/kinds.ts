@@ -1,0 +1,108 @@
+import { usage } from './errors.ts'
+import { hint } from './suggestion.ts'
+import { parseDuration, parseInstant } from './time.ts'
+
+/** What an option takes: how its text is read, and what may be offered for it. */
+export interface Kind<T = unknown> {
+  readonly name: 'text' | 'count' | 'number' | 'span' | 'instant' | 'choice' | 'list' | 'file' | 'folder'
+  /** The value of a text; a mistake is one line about the subject, such as `--max-age`. */
+  readonly read: (subject: string, text: string) => T
+  /** What it may be: these words, or names that a catalogue or a lake knows. */
+  readonly words?: readonly string[] | 'metrics' | 'assets'
+}
+
+const asItIs = (_: string, text: string): string => text
+
+const text: Kind<string> = { name: 'text', read: asItIs }
+const file: Kind<string> = { name: 'file', read: asItIs }
+const folder: Kind<string> = { name: 'folder', read: asItIs }
+
+/** A whole number from `least` on. */
+function count(least: 0 | 1 = 1, expected = least === 0 ? 'a whole number' : 'a whole number above 0'): Kind<number> {
+  const read = (subject: string, given: string): number => {
+    if (/^(?:0|[1-9]\d{0,11})$/.test(given) && Number(given) >= least) return Number(given)
+    throw usage(subject, { expected, got: given })
+  }
+  return { name: 'count', read }
+}
+
+/** A number that fits, as `expected` tells. */
+function number(expected: string, fits: (value: number) => boolean): Kind<number> {
+  const read = (subject: string, given: string): number => {
+    const value = given.trim() === '' ? Number.NaN : Number(given)
+    if (fits(value)) return value
+    throw usage(subject, { expected, got: `"${given}"` })
+  }
+  return { name: 'number', read }
+}
+
+/** A length of time with its unit, in seconds; such as these. */
+function span(such = '15m or 2d'): Kind<number> {
+  const read = (subject: string, given: string): number => {
+    const seconds = parseDuration(given)
+    if (seconds === undefined) throw usage(subject, { expected: `a time such as ${such}`, got: `"${given}"` })
+    return seconds
+  }
+  return { name: 'span', read }
+}
+
+/** An instant in Unix seconds. */
+const instant: Kind<number> = {
+  name: 'instant',
+  read: (subject, given) => {
+    const at = parseInstant(given)
+    if (at !== undefined) return at
+    throw usage(subject, { expected: 'a date such as 2024-06-01 or an instant with Z', got: given })
+  },
+}
+
+/** One of these words. */
+function choice<Word extends string>(words: readonly Word[]): Kind<Word> {
+  const read = (subject: string, given: string): Word => {
+    const found = words.find((word) => word === given)
+    if (found !== undefined) return found
+    throw usage(subject, { expected: words.join(', '), got: `"${given}"`, next: hint(given, words) })
+  }
+  return { name: 'choice', read, words }
+}
+
+/** Several by comma, each of that kind; `words` are those that are offered. */
+function listOf<T>(each: Kind<T>, words = each.words): Kind<readonly T[]> {
+  const read = (subject: string, given: string): readonly T[] => {
+    const parts = given.split(',').map((one) => one.trim())
+    return parts.filter((one) => one.length > 0).map((one) => each.read(subject, one))
+  }
+  return { name: 'list', read, ...(words && { words }) }
+}
+
+/** Several texts by comma. */
+const list = (words?: Kind['words']): Kind<readonly string[]> => listOf(text, words)
+
+/** Every kind. */
+export const kinds = {
+  text,
+  file,
+  folder,
+  count,
+  number,
+  span,
+  instant,
+  choice,
+  list,
+  listOf,
+} as const
+
+const named: Readonly<Record<string, Kind>> = {
+  FILE: file,
+  DIR: folder,
+  DEST: folder,
+  N: count(),
+  SECONDS: count(),
+  DURATION: span('7d or 12h'),
+  LIST: list(),
+}
+
+/** The kind that flags such as `--out FILE` name themselves; a text where they name another. */
+export function kindOf(flags: string): Kind {
+  return named[/ ([A-Z]+)$/.exec(flags)?.[1] ?? ''] ?? text
+}

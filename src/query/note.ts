@@ -1,0 +1,80 @@
+import { noteWords, type NoteCode } from '../views/note-words.ts'
+import { camel, knowledgeOptions, type OptionFact } from './options.ts'
+
+/** What a reader of an answer should know although nobody asked: the same data at every door, in words of that door. */
+export interface Note {
+  readonly code: NoteCode
+  /** What it is about: a metric, an asset, a condition. */
+  readonly subject: string
+  /** The figures and names that its words tell; instants as UTC texts. */
+  readonly figures?: Readonly<Record<string, string | number>>
+  /** Names that may have been meant, the nearest first. */
+  readonly near?: readonly string[]
+  /** Where nothing is near, or a part has to be named: what there is. */
+  readonly there?: readonly string[]
+}
+
+/** Who asks: each spells an option in its own way. */
+export type Door = keyof typeof spelling
+
+const spelling = {
+  /** A command line. */
+  terminal: (name: string, value?: string) =>
+    value === undefined || !isSet(name)
+      ? [`--${name.replaceAll('_', '-')}`, ...(value === undefined ? [] : [value])].join(' ')
+      : `--set ${name}=${value}`,
+  /** The fields of a request over HTTP, or of an agent's. */
+  fields: (name: string, value?: string) => field(name, value, '"'),
+  typescript: (name: string, value?: string) => field(camel(name), value, "'"),
+} as const
+
+/** What a command line knows as a session variable only. */
+const isSet = (name: string): boolean =>
+  Object.entries<OptionFact>(knowledgeOptions).some(([known, { set }]) => known === name && set === true)
+
+function field(name: string, value: string | undefined, mark: string): string {
+  if (value === undefined) return name
+  return `${name}: ${/^(?:true|false|\d+)$/.test(value) ? value : `${mark}${value}${mark}`}`
+}
+
+/** An option, with the value that it is to have, as whoever asks at a door would type it. */
+export function optionAt(door: Door, name: string, value?: string): string {
+  const typed = spelling[door](name, value)
+  return value === undefined ? typed : `\`${typed}\``
+}
+
+/** A note in words, for whoever asks at a door. */
+export function noteText(note: Note, door: Door): string {
+  const { code, subject, figures = {} } = note
+  return noteWords[code].replaceAll(/\{(?:option (\w+)(?:=(\w+))?|(\w+))\}/g, (_, option, value, name: string) => {
+    if (typeof option === 'string') return optionAt(door, option, value as string | undefined)
+    if (name === 'near') return nearText(note)
+    if (name === 'such') return suchText(note)
+    return String(name === 'subject' ? subject : (figures[name] ?? ''))
+  })
+}
+
+/** Notes in the words of a door. */
+export function noteTexts(notes: readonly Note[], door: Door): readonly string[] {
+  return notes.map((note) => noteText(note, door))
+}
+
+/** Notes each once, the first of those that tell the same. */
+export function distinctNotes(notes: readonly Note[]): readonly Note[] {
+  return [...new Map(notes.map((note) => [JSON.stringify(note), note])).values()]
+}
+
+function nearText({ near = [], there = [] }: Note): string {
+  if (near.length > 0) return `; did you mean ${quoted(near).join(' or ')}?`
+  return there.length === 0
+    ? ''
+    : `; there ${there.length === 1 ? 'is' : 'are'} ${quoted(there).slice(0, 6).join(', ')}`
+}
+
+function suchText({ there = [] }: Note): string {
+  return there.length === 0 ? '' : `, such as ${quoted(there).slice(0, 2).join(' or ')}`
+}
+
+function quoted(names: readonly string[]): readonly string[] {
+  return names.map((name) => `'${name}'`)
+}

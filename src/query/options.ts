@@ -1,0 +1,179 @@
+import { intervals } from '../time.ts'
+import type { Grid } from './panel-calendar.ts'
+
+/** A moment: an ISO date or date-time (zone-less means UTC), or a Date. */
+export type Moment = string | Date
+
+/** What a caller may give for each kind of option. */
+interface Given<Choice extends string> {
+  readonly instant: Moment
+  /** A length of time with its unit; 0 needs none. */
+  readonly span: string | 0
+  readonly text: string
+  readonly list: string | readonly string[]
+  readonly switch: boolean
+  readonly choice: Choice
+  readonly choices: readonly Choice[]
+  /** Paths, or columns with the metric that each is to hold. */
+  readonly metrics: readonly string[] | Readonly<Record<string, string>>
+  readonly count: number
+  readonly grid: { readonly since: string; readonly until: string; readonly step: string }
+  readonly records: readonly Instant[]
+}
+
+/** What is made of it: instants are texts, spans seconds, metrics pairs of a column and its metric. */
+interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 'span' | 'list' | 'metrics' | 'grid'> {
+  readonly instant: string
+  readonly span: number
+  readonly list: readonly string[]
+  readonly metrics: readonly Column[]
+  readonly grid: Grid
+}
+
+/** An instant at which something is decided; its further fields come back beside the answer. */
+export interface Instant {
+  readonly ts: Moment | null
+  readonly [field: string]: string | number | boolean | null | Date
+}
+
+/** One decision: at `ts` something about `asset` is decided. */
+export interface Decision extends Instant {
+  readonly asset: string | null
+}
+
+/** A column of a panel, and the metric that it holds. */
+export interface Column {
+  readonly name: string
+  /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
+  readonly metric: string
+}
+
+/** One thing that may be said with a question. */
+export interface OptionFact {
+  readonly kind: keyof Given<string>
+  readonly about: string
+  /** The words that a choice lets through. */
+  readonly choices?: readonly string[]
+  /** How a command line calls the value; without one it is a switch there. */
+  readonly flag?: string
+  /** A command line names it as a session variable, with `--set`. */
+  readonly set?: true
+  readonly required?: true
+  readonly most?: number
+}
+
+/** Options by their names in snake case: their flags, fields, schemas and types all come from such a table. */
+export type Options = Readonly<Record<string, OptionFact>>
+
+/** A state of knowledge. */
+export const knowledgeOptions = {
+  as_of: { kind: 'instant', flag: 'TIME', about: 'only what was knowable at this instant' },
+  observed_as_of: { kind: 'instant', flag: 'TIME', about: 'only what this lake held at this instant' },
+  backfill: {
+    kind: 'choice',
+    choices: ['rule'],
+    set: true,
+    about: 'lets the availability rule stand in for backfilled points',
+  },
+  registry_backfill: {
+    kind: 'switch',
+    set: true,
+    about: 'lets the earliest known state of the registry stand in for the time before it',
+  },
+} as const satisfies Options
+
+/** What can be told of the point behind a cell of a panel. */
+export const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
+
+const intervalNames: readonly string[] = intervals
+
+/** Which series, and how old: said with panels and joins. */
+export const joinOptions = {
+  interval: {
+    kind: 'choice',
+    choices: intervalNames,
+    flag: 'NAME',
+    about: 'interval of the metrics; 24h where none is named',
+  },
+  latency: { kind: 'span', flag: 'TIME', about: 'time needed to act: 15m' },
+  max_age: { kind: 'span', flag: 'TIME', about: 'older points give NULL: 3d' },
+  currency: { kind: 'text', flag: 'NAME', about: 'native or usd (default: the catalogue’s)' },
+  exchange: { kind: 'text', flag: 'NAME', about: 'likewise' },
+  network: { kind: 'text', flag: 'NAME', about: 'likewise' },
+  component: {
+    kind: 'text',
+    flag: 'POINTER',
+    about: 'JSON pointer into objects, for metrics without a #/pointer of their own',
+  },
+  skip_nulls: { kind: 'switch', about: 'points whose value is null do not count' },
+  beyond: {
+    kind: 'choice',
+    choices: ['value', 'null'],
+    flag: 'WORD',
+    about: 'null: NULL where a newer point should be known by its rule, and is not settled',
+  },
+} as const satisfies Options
+
+/** Decisions × metrics; where decisions come from each door says in its own way beside. */
+export const panelOptions = {
+  universe: {
+    kind: 'text',
+    flag: 'CONDITION',
+    about: "instead of assets the products known at each ts: asset_class = 'treasury' AND status = 'active'",
+  },
+  metrics: {
+    kind: 'metrics',
+    flag: 'LIST',
+    about: 'paths, or column=path; path#/pointer takes one leaf of an object',
+    required: true,
+  },
+  fields: {
+    kind: 'choices',
+    choices: panelFields,
+    flag: 'LIST',
+    about: `what is told of each point: ${panelFields.join(', ')} (default: v)`,
+  },
+  ...joinOptions,
+} as const satisfies Options
+
+/** A grid of decisions. */
+export const gridOptions = {
+  calendar: {
+    kind: 'grid',
+    flag: 'SINCE,UNTIL,STEP',
+    about: 'a grid of decisions: 2024-01-01,2025-01-01,1d (or 15m, 1w, 1month); needs assets or a universe',
+  },
+  assets: { kind: 'list', flag: 'LIST', about: 'assets of the grid' },
+} as const satisfies Options
+
+/** Instants and what is decided at them, as records. */
+export const decisionOptions = {
+  decisions: { kind: 'records', about: 'instead of a calendar: ts and asset of each; further fields come back' },
+} as const satisfies Options
+
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Rest}`
+  ? `${Head}${Capitalize<Camel<Rest>>}`
+  : Name
+type ChoiceOf<Fact> = Fact extends { readonly choices: readonly (infer Choice extends string)[] } ? Choice : string
+type RequiredIn<Table extends Options> = {
+  [Name in keyof Table]: Table[Name] extends { readonly required: true } ? Name : never
+}[keyof Table]
+
+/** The options of a table as a caller of the library names them. */
+export type GivenOptions<Table extends Options> = {
+  readonly [Name in keyof Table & string as Camel<Name>]?: Given<ChoiceOf<Table[Name]>>[Table[Name]['kind']] | undefined
+} & {
+  readonly [Name in RequiredIn<Table> & string as Camel<Name>]: Given<ChoiceOf<Table[Name]>>[Table[Name]['kind']]
+}
+
+/** The same once they were read. */
+export type ReadOptions<Table extends Options> = {
+  readonly [Name in keyof Table & string as Camel<Name>]?: Read<ChoiceOf<Table[Name]>>[Table[Name]['kind']] | undefined
+} & {
+  readonly [Name in RequiredIn<Table> & string as Camel<Name>]: Read<ChoiceOf<Table[Name]>>[Table[Name]['kind']]
+}
+
+/** An option's name as programs in TypeScript write it. */
+export function camel<Name extends string>(name: Name): Camel<Name> {
+  return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) as Camel<Name>
+}

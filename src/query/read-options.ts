@@ -1,0 +1,166 @@
+import { isDeepStrictEqual } from 'node:util'
+import { usage } from '../errors.ts'
+import { didYouMean, suggestion } from '../suggestion.ts'
+import { isObject } from '../json.ts'
+import { parseDuration, parseMicros } from '../time.ts'
+import { type Door, optionAt } from './note.ts'
+import { camel, type Column, type OptionFact, type Options, type ReadOptions } from './options.ts'
+import { calendarOf } from './panel-calendar.ts'
+
+/**
+ * What was said with a question, read by the table that describes it; the same words are refused at every door, where the
+ * option is named as it is typed there. A text stands for a list, a switch or a grid, too, as addresses and flags write them.
+ */
+export function readOptions<Table extends Options>(
+  table: Table,
+  given: Readonly<Record<string, unknown>>,
+  door: Door,
+): ReadOptions<Table> {
+  const key = (name: string): string => (door === 'fields' ? name : camel(name))
+  const known = Object.keys(table).map(key)
+  const strange = Object.keys(given).find((name) => given[name] !== undefined && !known.includes(name))
+  if (strange !== undefined) {
+    const near = suggestion(strange, known)
+    throw usage(strange, {
+      expected: 'a known option',
+      next: didYouMean(near === undefined ? [] : [near], known.join(', ')),
+    })
+  }
+  const read = Object.entries(table).flatMap(([name, fact]): [string, unknown][] => {
+    const value = given[key(name)]
+    const subject = optionAt(door, name)
+    if (value !== undefined) return [[camel(name), readers[fact.kind](subject, value, fact, door)]]
+    if (fact.required === true) throw usage(subject, { expected: expectedOf[fact.kind](fact), got: 'nothing' })
+    return []
+  })
+  return Object.fromEntries(read) as ReadOptions<Table>
+}
+
+/** Whether two values of an option say the same. */
+export function saysSame(table: Options, name: string, one: unknown, other: unknown): boolean {
+  const fact = Object.hasOwn(table, name) ? table[name] : undefined
+  const read = (value: unknown): unknown =>
+    fact === undefined ? value : readers[fact.kind](name, value, fact, 'fields')
+  return isDeepStrictEqual(read(one), read(other))
+}
+
+/** Parts what was given, in snake case: what a table describes, and the rest. */
+export function apart(table: Options, given: Readonly<Record<string, unknown>>) {
+  const [own, rest] = [true, false].map((mine) =>
+    Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(table, name) === mine)),
+  )
+  return { own: own ?? {}, rest: rest ?? {} }
+}
+
+/** What each kind wants, in words. */
+const expectedOf: Readonly<Record<OptionFact['kind'], (fact: OptionFact) => string>> = {
+  instant: () => 'an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC',
+  span: () => 'a time such as 15m or 2d',
+  text: () => 'a text',
+  list: () => 'names, at least one',
+  switch: () => 'true or false',
+  choice: ({ choices = [] }) => choices.join(', '),
+  choices: ({ choices = [] }) => choices.join(', '),
+  metrics: () => 'paths of metrics, each metric once',
+  count: ({ most }) => `a whole number from 1${most === undefined ? ' on' : ` to ${most}`}`,
+  grid: () => 'a grid such as 2024-01-01,2025-01-01,1d',
+  records: () => 'records, each with an instant as its ts',
+}
+
+type Reader = (subject: string, value: unknown, fact: OptionFact, door: Door) => unknown
+
+/** A value that fits nothing is told as it was given. */
+function refuse(subject: string, value: unknown, fact: OptionFact, got = said(value)): never {
+  throw usage(subject, { expected: expectedOf[fact.kind](fact), got })
+}
+
+function said(value: unknown): string {
+  return JSON.stringify(value) ?? String(value)
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
+
+const readers: Readonly<Record<OptionFact['kind'], Reader>> = {
+  instant: (subject, value, fact) => {
+    if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString()
+    return isText(value) && isInstant(value) ? value.trim() : refuse(subject, value, fact)
+  },
+  span: (subject, value, fact) =>
+    (value === 0 ? 0 : isText(value) ? parseDuration(value) : undefined) ?? refuse(subject, value, fact),
+  text: (subject, value, fact) => (isText(value) ? value : refuse(subject, value, fact)),
+  list: (subject, value, fact) => {
+    const list = parts(value)
+    return list !== undefined && list.length > 0 ? list : refuse(subject, value, fact)
+  },
+  switch: (subject, value, fact) =>
+    value === true || value === 'true'
+      ? true
+      : value === false || value === 'false'
+        ? false
+        : refuse(subject, value, fact),
+  choice: (subject, value, fact) => chosen(subject, value, fact),
+  choices: (subject, value, fact) => {
+    const list = parts(value)
+    return list !== undefined && list.length > 0
+      ? list.map((one) => chosen(subject, one, fact))
+      : refuse(subject, value, fact)
+  },
+  metrics: readMetrics,
+  count: (subject, value, fact) => {
+    const { most = Number.MAX_SAFE_INTEGER } = fact
+    return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most ? value : refuse(subject, value, fact)
+  },
+  grid: (subject, value) => {
+    const { since, until, step } = isObject(value) ? value : {}
+    return calendarOf(
+      subject,
+      typeof value === 'string'
+        ? value.split(',')
+        : [since, until, step].map((part) => (typeof part === 'string' ? part : '')),
+    )
+  },
+  records: (subject, value, fact, door) => {
+    if (!Array.isArray(value) || (value.length === 0 && door === 'fields')) return refuse(subject, value, fact)
+    for (const [n, one] of value.entries()) {
+      const at: unknown = isObject(one) ? one['ts'] : undefined
+      // A program may hold a decision whose instant it does not know: nothing was knowable at it.
+      const good = at === null ? door === 'typescript' : at instanceof Date || (isText(at) && isInstant(at))
+      if (!good) return refuse(`${subject}.${n}.ts`, at, instantFact)
+    }
+    return value as readonly unknown[]
+  },
+}
+
+const instantFact = { kind: 'instant', about: '' } as const
+
+/** An instant begins with its year: a number of seconds tells none. */
+function isInstant(text: string): boolean {
+  return /^\s*\d{4}-/.test(text) && parseMicros(text) !== undefined
+}
+
+/** The names of a list, which a text gives by comma. */
+function parts(value: unknown): readonly string[] | undefined {
+  const list: readonly unknown[] | undefined =
+    typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : undefined
+  return list?.every(isText) ? list.map((one) => one.trim()) : undefined
+}
+
+function chosen(subject: string, value: unknown, fact: OptionFact): string {
+  return fact.choices?.find((one) => one === value) ?? refuse(subject, value, fact)
+}
+
+function readMetrics(subject: string, value: unknown, fact: OptionFact): readonly Column[] {
+  const mapping = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const columns = mapping
+    ? Object.entries(value).map(([name, metric]) => (isText(metric) ? { name, metric } : refuse(subject, value, fact)))
+    : parts(value)?.map(columnOf)
+  if (columns === undefined || columns.length === 0) return refuse(subject, value, fact, 'nothing')
+  const twice = columns.find(({ name }, n) => columns.findIndex((other) => other.name === name) !== n)
+  return twice === undefined ? columns : refuse(subject, value, fact, twice.name)
+}
+
+/** `price=price_usd` names the column; a pointer may hold such a sign, too, but stands behind a path. */
+function columnOf(text: string): Column {
+  const [, name = text, metric = text] = /^([A-Za-z_]\w*)=(.+)$/.exec(text) ?? []
+  return { name, metric }
+}

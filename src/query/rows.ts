@@ -1,0 +1,62 @@
+import { DataType, type Field, type Struct, type Table, type Vector } from 'apache-arrow'
+
+/**
+ * The rows of an answer as plain objects of the type that the caller says they have: instants and days are `Date` (an open
+ * end is null), whole numbers of 64 bits and more `bigint`, decimals exact texts, lists arrays, structs and maps objects.
+ */
+export function rows<T = Record<string, unknown>>(table: Table): T[] {
+  const fields: readonly Field<DataType>[] = table.schema.fields
+  const columns = fields.map(({ name, type }, k) => [name, reader(type, table.getChildAt(k))] as const)
+  return Array.from(
+    { length: table.numRows },
+    (_, n) => Object.fromEntries(columns.map(([name, read]) => [name, read(n)])) as T,
+  )
+}
+
+/** Reads a column place by place. Arrow itself fails at an instant that no number of milliseconds tells, as infinity is. */
+function reader(type: DataType, column: Vector | null): (n: number) => unknown {
+  if (!DataType.isTimestamp(type)) return (n) => plain(type, column?.get(n))
+  const raw = column?.toArray() as BigInt64Array
+  return (n) => (column?.isValid(n) ? dated(Number(raw[n]) * 1000 ** (1 - type.unit)) : null)
+}
+
+/** A value of Arrow's as a program holds it. */
+function plain(type: DataType, value: unknown): unknown {
+  if (value === null || value === undefined) return null
+  if (DataType.isTimestamp(type) || DataType.isDate(type)) return dated(Number(value))
+  if (DataType.isDecimal(type)) return decimal(value as Uint32Array, type.scale)
+  if (DataType.isList(type) || DataType.isFixedSizeList(type)) {
+    const [item] = type.children as readonly Field<DataType>[]
+    return item && [...(value as Vector)].map((one) => plain(item.type, one))
+  }
+  if (DataType.isStruct(type)) return members(type, value as Iterable<readonly [string, unknown]>)
+  if (DataType.isMap(type)) {
+    const held = type.children[0]?.type.children[1] as Field<DataType>
+    return Object.fromEntries(
+      [...(value as Iterable<readonly [string, unknown]>)].map(([key, one]) => [key, plain(held.type, one)]),
+    )
+  }
+  return value
+}
+
+function members({ children }: Struct, value: Iterable<readonly [string, unknown]>): object {
+  const types = new Map(children.map(({ name, type }) => [name, type]))
+  return Object.fromEntries([...value].map(([name, one]) => [name, plain(types.get(name) as DataType, one)]))
+}
+
+/** DuckDB's infinity lies beyond the calendar. */
+function dated(milliseconds: number): Date | null {
+  const date = new Date(milliseconds)
+  return Number.isNaN(date.getTime()) ? null : date
+}
+
+/** 128 bits, the lowest first, in two's complement. */
+function decimal(words: Uint32Array, scale: number): bigint | string {
+  const whole = BigInt.asIntN(
+    128,
+    words.reduceRight((sum, word) => (sum << 32n) | BigInt(word), 0n),
+  )
+  if (scale === 0) return whole
+  const digits = String(whole < 0n ? -whole : whole).padStart(scale + 1, '0')
+  return `${whole < 0n ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}

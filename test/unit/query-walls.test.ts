@@ -1,0 +1,162 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LakeError } from '../../src/errors.ts'
+import { refused } from '../../src/query/gate.ts'
+import { judgeScans } from '../../src/query/gate-plan.ts'
+import { openQuery } from '../../src/query/lake.ts'
+import { guarded, runScript } from '../../src/query/run.ts'
+import { fileRead, parsed } from '../../src/query/tree.ts'
+import type { Engine } from '../../src/store/engine.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+
+/* A door's session stands at the beginning of 2024-01-05; the lake holds a hundred days. Each attack gets at what came later, or at the texts. */
+
+const mark = 'mark_0f1e2d3c4b5a69788796a5b4c3d2e1f0'
+const asOf = '2024-01-05'
+let folder = ''
+let remove = async (): Promise<void> => undefined
+let [door, plain]: Engine[] = []
+let file = ''
+let columns = ''
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+  door = await openQuery(folder, { mark, asOf })
+  plain = await openQuery(folder, { asOf })
+  const names = await readdir(join(folder, 'points'), { recursive: true })
+  file = join(folder, 'points', names.find((name) => name.endsWith('.parquet')) ?? '')
+  const told = await plain.rows<{ column_name: string; column_type: string }>(`DESCRIBE FROM '${file}'`)
+  // A relation that the file can be put below: its instants of arrival stand where a decision has its own.
+  columns = told
+    .map(({ column_name: name, column_type: type }) => {
+      const given: Readonly<Record<string, string>> = { available_at: 'ts', asset: 'asset', v: 'secret' }
+      return `CAST(NULL AS ${type}) AS ${given[name] ?? `x_${name}`}`
+    })
+    .join(', ')
+})
+afterAll(async () => {
+  door?.close()
+  plain?.close()
+  await remove()
+})
+
+const d = `WITH d AS (SELECT @columns), "24h" AS (FROM d), points_too AS (FROM d) SELECT * FROM`
+const metric = `'supply/current_pit'`
+
+/** What the engine itself answers, unless the walls are there. */
+const attacks: readonly (readonly [what: string, sql: string])[] = [
+  ['a file behind names', `${d} pit_join("interval" := '24h', metric := ${metric}, decisions := ['d', '@@'])`],
+  ['the same in capitals', `${d} PIT_JOIN("INTERVAL" := '24h', METRIC := ${metric}, DECISIONS := ['d', '@@'])`],
+  ['with quoted names', `${d} pit_join("decisions" := ['d', '@@'], "metric" := ${metric}, "interval" := '24h')`],
+  ['with arrows', `${d} pit_join(metric => ${metric}, "interval" => '24h', decisions => ['d', '@@'])`],
+  ['by place, in a list', `${d} pit_join(['d', '@@'], ${metric}, '24h')`],
+  [
+    'a view named first',
+    `${d} pit_join(component := NULL, max_age := NULL, metric := ${metric}, "interval" := '24h', decisions := ['d', '@@'])`,
+  ],
+  [
+    'a number of points first',
+    `${d} pit_window(n := 3, metric := ${metric}, "interval" := '24h', decisions := ['d', '@@'])`,
+  ],
+  ['members first', `${d} pit_universe(members := true, decisions := ['d', '@@'])`],
+  ['metrics first', `${d} pit_long(metrics := [${metric}], "interval" := '24h', decisions := ['d', '@@'])`],
+  ['a name over the whole path', `WITH parquet AS (SELECT 1) SELECT * FROM "@stem".parquet`],
+  ['a file', `SELECT * FROM '@@'`],
+  ['a function over it', `SELECT * FROM read_parquet('@@')`],
+  ['one with a file column of its own', `SELECT * FROM read_parquet('@@', filename = 'mark_0')`],
+  ['one under a cut of its own', `SELECT * FROM (SELECT * FROM read_parquet('@@') WHERE '${mark}' <> '')`],
+  ['the same by the name of the mark', `SELECT * FROM "@@" AS ${mark}`],
+  ['a subquery', `SELECT (SELECT max(v) FROM '@@') AS v`],
+  ['a part of a WITH that is not asked', `WITH x AS (FROM '@@') SELECT 1 AS a, (SELECT count(*) FROM x) AS n`],
+  ['a description', `SELECT * FROM (DESCRIBE FROM '@@')`],
+  ['a summary', `SUMMARIZE FROM '@@'`],
+  ['the identity of the lake', `SELECT * FROM read_json('@lake/lake.json')`],
+  ['the journal', `SELECT * FROM read_json_auto('@lake/journal/*.json', union_by_name = true)`],
+  ['the journal as a table', `SELECT * FROM '@lake/journal/*.json'`],
+  ['what was asked', `SELECT * FROM read_text('@lake/runs/*')`],
+  ['names of files', `SELECT * FROM glob('@lake/**')`],
+  ['footers', `SELECT * FROM parquet_metadata('@@')`],
+  ['texts of views', `SELECT sql FROM duckdb_views()`],
+  ['the same through a view of the engine', `SELECT * FROM duckdb_views`],
+  ['and another', `SELECT view_definition FROM information_schema.views`],
+  ['texts of macros', `SELECT macro_definition FROM duckdb_functions()`],
+  ['texts by number', `SELECT pg_get_viewdef(view_oid) FROM (SELECT 1 AS view_oid)`],
+  ['databases, which name their files', `SELECT * FROM duckdb_databases()`],
+]
+const filled = (sql: string): string =>
+  sql
+    .replaceAll('@columns', columns)
+    .replaceAll('@stem', file.replace(/\.parquet$/, ''))
+    .replaceAll('@@', file)
+    .replaceAll('@lake', folder)
+
+const session = (): Engine => door as Engine
+const ask = async (sql: string): Promise<unknown> => {
+  const run = { folder, sleep: setTimeout, mark }
+  const { text } = await runScript(session(), sql, run)
+  return guarded(session(), text, run, async () => session().rows(text))
+}
+
+describe('what gets past as_of', () => {
+  test.each(attacks)('%s', async (_, attack) => {
+    const text = filled(attack)
+    // The engine would do it, in a session without views of its own making, too.
+    expect(await (plain as Engine).rows(text)).toBeInstanceOf(Array)
+    expect(await session().rows(text)).toBeInstanceOf(Array)
+    // Both walls, and the second one alone.
+    for (const refusing of [ask, async (sql: string) => judgeScans(session(), sql, mark, refused)]) {
+      const error: unknown = await refusing(text).catch((caught: unknown) => caught)
+      expect(error).toBeInstanceOf(LakeError)
+      expect((error as LakeError).message).toMatch(/^SQL: expected a query that only reads, got /)
+      expect((error as LakeError).message).not.toMatch(new RegExp(`${mark}|${folder}`))
+    }
+  })
+
+  test('the first wall alone sees every file that a statement names, as look-ahead proofs ask it', async () => {
+    for (const [what, sql] of attacks.slice(0, 25)) {
+      const tree = await parsed(plain as Engine, filled(sql))
+      expect(await fileRead(plain as Engine, tree), what).toBeTypeOf('string')
+    }
+  })
+})
+
+describe('where only the views may be read', () => {
+  test.each([
+    ['a file', `FROM '@@'`],
+    ['one that is quoted as a name', `SELECT * FROM "@@" LIMIT 1`],
+    ['one that is summarized', `SUMMARIZE '@@'`],
+    ['one that is described', `SELECT * FROM (DESCRIBE '@@')`],
+    ['one in a list of tables', `FROM query_table(['@@'])`],
+    ['one among views in a list', `SELECT t FROM query_table(['points', '@@'])`],
+    ['one that a join is given', `FROM pit_join('@@', 'supply/current_pit', '24h')`],
+    ['one whose name is computed', `FROM pit_join('@@' || '', 'supply/current_pit', '24h')`],
+    ['one whose name is a variable', `FROM pit_window(getvariable('x'), 'supply/current_pit', '24h', 3)`],
+    [
+      'one behind a CTE of its name',
+      `SELECT * FROM '@@' WHERE 1 = (WITH "@@" AS (SELECT 1) SELECT count(*) FROM "@@")`,
+    ],
+    ['a function over files', `FROM read_parquet('@@')`],
+    ['a function in a condition', `FROM points WHERE EXISTS (FROM read_blob('@@'))`],
+    ['footers', `FROM parquet_kv_metadata('@@')`],
+    ['names of files', `FROM glob('@@')`],
+    ['two statements', `SELECT 1; SELECT 2`],
+    ['a file in an EXPLAIN', `EXPLAIN ANALYZE SELECT * FROM '@@'`],
+  ])('%s is refused', async (_, sql) => {
+    const error: unknown = await ask(sql.replaceAll('@@', file)).catch((caught: unknown) => caught)
+    expect(error, sql).toBeInstanceOf(LakeError)
+    expect((error as LakeError).message, sql).toMatch(/^SQL: expected (?:a query that only reads|one SELECT), got /)
+  })
+
+  test('views, macros, CTEs and lists are read', async () => {
+    for (const sql of [
+      `SELECT count(*) FROM points`,
+      `FROM history.products LIMIT 1`,
+      `DESCRIBE points`,
+      `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-02', '2024-01-03', '6h')) FROM pit_join('d', 'supply/current_pit', '24h')`,
+      `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-01-02', '2024-01-03', '6h')) FROM pit_join(d, 'supply/current_pit', '24h')`,
+      `SELECT * FROM range(3), unnest([1, 2])`,
+    ])
+      expect(await ask(sql), sql).toBeInstanceOf(Array)
+  })
+})
