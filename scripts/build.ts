@@ -26,8 +26,8 @@ if (import.meta.main) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   emit()
   copyAssets()
-  // What the package starts: on an old Node the pinned one takes over before any module of the program is linked.
-  for (const name of ['launch.cjs', 'pinned.cjs', 'imports.cjs'])
+  // What the package starts: an old Node is told, or the pinned one takes over, before any module of it is linked.
+  for (const name of ['launch.cjs', 'library.cjs', 'pinned.cjs', 'imports.cjs'])
     copyFileSync(join(root, 'scripts', name), join(root, 'dist', name))
   chmodSync(join(root, 'dist/launch.cjs'), 0o755)
 }

@@ -71,4 +71,55 @@ createInterface({ input: program.stdout }).on('line', (line) => {
 program.on('close', (code) => (process.exitCode = code))
 JS
 expect '^{"n":10}' node agent.cjs
+
+# The library on the oldest Node that it runs on, which npm fetches once, and on one that is too old for it.
+cat >library.mjs <<'JS'
+import { explainChange, LakeError, lookahead, openLake, rows, stress } from 'pitlake'
+const lake = await openLake('lake')
+const decisions = [{ asset: 'BTC', ts: '2024-01-15' }]
+const metric = 'supply/current_pit'
+const joined = `SELECT ts, v FROM pit_join('d', '${metric}', '24h')`
+const query = `CREATE TEMP TABLE d AS SELECT ts, 'BTC' AS asset FROM calendar('2024-01-05', '2024-01-25', INTERVAL 1 DAY); ${joined}`
+const grid = { since: '2024-01-01', until: '2024-01-08', step: '1 day', assets: ['BTC'] }
+const tables = [
+  lake.sql('SELECT count(*) AS n FROM points WHERE asset = $1', ['BTC']),
+  lake.points({ metrics: metric }),
+  lake.panel({ decisions, metrics: [metric] }),
+  lake.pitJoin({ decisions, metric }),
+  lake.window({ decisions, metric, n: 3 }),
+  lake.calendar(grid),
+  lake.metrics(),
+  lake.status(),
+  lake.universe(),
+]
+for (const table of await Promise.all(tables)) rows(table)
+const { verdict } = await lake.lookahead(query)
+await lake.stamp('SELECT t, v FROM points ORDER BY t', 'r.parquet')
+const { same } = await lake.replay('r.parquet')
+const { verdict: unchanged } = await explainChange('lake', 'r.parquet')
+const { verdict: alone } = await lookahead(async (own) => own.sql(query), 'lake')
+const { runs } = await stress('lake', query, { figure: 'avg(v)', lags: [1800], vintages: 0 })
+const refused = await lake.sql('SELECT nope').catch((error) => error instanceof LakeError)
+await lake.refresh()
+await lake.close()
+console.log(JSON.stringify({ n: String(rows(await tables[0])[0].n), verdict, same, unchanged, alone, runs: runs.length, refused }))
+JS
+told='{"n":"31","verdict":"clean","same":true,"unchanged":"same","alone":"clean","runs":1,"refused":true}'
+expect "^$told" "$(npm root)/.bin/node" library.mjs
+platform=$(node -p '`${process.platform}-${process.arch}`')
+oldest=$root/.cache/node22
+if [ -x "$oldest/node_modules/node-$platform/bin/node" ] || npm install --prefix "$oldest" --ignore-scripts --no-audit --no-fund --loglevel=error "node-$platform@22.19.0" >/dev/null; then
+  expect "^$told" "$oldest/node_modules/node-$platform/bin/node" library.mjs
+  library=22.19.0
+else
+  library='22.19.0 could not be had'
+fi
+if [ "$(node -p 'Number(process.versions.node.split(`.`)[0]) < 22')" = true ]; then
+  code=0
+  node library.mjs >out 2>err || code=$?
+  [ "$code" = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] && grep -q "expected Node 22.19 or later to import it" err ||
+    { cat err >&2; echo "pack check: an old Node is not told in one line" >&2; exit 1; }
+fi
+weight="$(du -h "$folder"/*.tgz | cut -f1) packed, $(du -sh node_modules/pitlake | cut -f1) unpacked, $(du -sh node_modules | cut -f1) with all that it needs"
+echo "pack check: $weight; the library on Node $library"
 echo "pack check: the package works in an empty folder ($(du -h "$folder"/*.tgz | cut -f1), system node $(node --version))"

@@ -3,8 +3,13 @@
 const { existsSync } = require('node:fs')
 const { dirname, join } = require('node:path')
 
+const [major, minor] = process.versions.node.split('.').map(Number)
+
 /** Whether this Node can run the program itself. */
-exports.newEnough = Number(process.versions.node.split('.')[0]) >= 24
+exports.newEnough = major >= 24
+
+/** Whether this Node can run the library. */
+exports.libraryRuns = major > 22 || (major === 22 && minor >= 19)
 
 /** The path of the pinned Node; without one the process says what to do and ends. */
 exports.pinnedNode = () => {

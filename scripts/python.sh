@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The package in python/: `scripts/python.sh wheel` builds it into python/dist; `scripts/python.sh test` builds it, installs
-# it beside the oldest and the newest pandas, polars and duckdb that it supports, and runs its tests there;
+# it beside the oldest and the newest duckdb, pandas, polars and pyarrow that it supports, and runs its tests there;
 # `scripts/python.sh figures` measures it beside DuckDB and polars on the same files;
 # `scripts/python.sh engines [NAME…]` lets backtesting engines run on it, each in a venv of its own, where it can be had.
 set -euo pipefail
@@ -40,18 +40,30 @@ ls python/dist/*.whl
 [ "${1:-wheel}" = test ] || exit 0
 
 scripts/notebook-lake.sh
-(cd python && "$newest" -m mypy --cache-dir ../.cache/mypy)
-for name in python-oldest python-newest; do
-  echo "with the packages of test/python/requirements-$name.txt"
+
+# A venv of its own knows this wheel and those packages, and no folder of the project.
+tried() {
+  local name=$1 python clean=.cache/$1-clean
   python=$(scripts/peers.sh "$name")
-  # A venv of its own knows this wheel and those packages, and no folder of the project.
-  clean=.cache/$name-clean
   rm -rf "$clean"
   "$python" -m venv "$clean"
   echo "$PWD/.cache/$name-venv/lib/$(ls ".cache/$name-venv/lib")/site-packages" >"$clean/lib/$(ls "$clean/lib")/site-packages/beside.pth"
   "$clean/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index python/dist/*.whl
   PITLAKE_INSTALLED=1 "$clean/bin/python" -m pytest -q -p no:cacheprovider test/python/pitlake
-done
+}
+
+# Side by side: each waits for the command line now and then.
+failed=0
+tried python-oldest >.cache/python-oldest.log 2>&1 &
+oldest=$!
+(cd python && "$newest" -m mypy --cache-dir ../.cache/mypy) || failed=1
+echo "with the packages of test/python/requirements-python-newest.txt"
+tried python-newest || failed=1
+echo "with the packages of test/python/requirements-python-oldest.txt"
+wait "$oldest" || failed=1
+cat .cache/python-oldest.log
+# The page of another notebook program takes a minute to install.
+if [ "$failed" = 1 ] || [ -n "${CI:-}" ]; then exit "$failed"; fi
 
 if python=$(timeout 600 scripts/peers.sh marimo); then
   PITLAKE_DATA=$PWD/.cache/notebook-lake PYTHONPATH=$PWD/notebooks "$python" test/python/marimo_run.py notebooks/01-quick-look.ipynb .cache/marimo

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -12,6 +11,7 @@ import duckdb
 from .errors import near
 from .frames import kind_of
 from .queries import DIMENSIONS, PRICE, PRICED, Standards
+from .tree import nodes_in, parsed
 
 OFTEN_NULL = {*DIMENSIONS, "o", "extra", "computed_at", "component"}
 JOINS = ("pit_join", "pit_long", "pit_window", "resample")
@@ -80,7 +80,7 @@ class Doubter:
 
     def of_query(self, query: str) -> list[str | None]:
         """What may be wrong with a query that found nothing, by the texts in it."""
-        tree = self._parsed(query)
+        tree = parsed(self._connection, query)
         calls = [node for node in tree if isinstance(node.get("function_name"), str)]
         names = {str(call["function_name"]).lower() for call in calls}
         tables = {node["table_name"].lower() for node in tree if node.get("type") == "BASE_TABLE"}
@@ -95,7 +95,8 @@ class Doubter:
                 found.append(f"unknown metric {path!r}{near(path, list(self._standards))}")
         wanted = [metric for metric in _compared(tree, "metric") if metric in self._standards and metric != PRICE]
         found += [self._of_filter(metric, tree) for metric in wanted]
-        if tables & {"universe", "products", "issuers", "deployments"} or "pit_universe" in names:
+        if tables & {"universe", "products", "issuers", "deployments"} or "pit_universe" in names or any(
+                node.get("schema_name") == "history" for node in tree):
             start = self._rows("SELECT CAST(min(known_since) AS VARCHAR) FROM registry_start")[0][0]
             found.append(f"the registry knows nothing before its first snapshot{f', {start}' if start else ': there is none'}")
         assets = [row[0] for row in self._rows("SELECT DISTINCT asset FROM points")] if texts else []
@@ -147,19 +148,6 @@ class Doubter:
         component = option.pop("component")
         interval = intervals[0] if intervals else None
         return [self.of_metric(metric, interval, [], option, component) for metric in metrics]
-
-    def _parsed(self, query: str) -> list[dict[str, Any]]:
-        """Every node of the query as DuckDB reads it; none where it is no SELECT."""
-        row = self._rows("SELECT CAST(json_serialize_sql(CAST(? AS VARCHAR)) AS VARCHAR)", [query])[0]
-        return list(nodes_in(json.loads(row[0]).get("statements", [])))
-
-
-def nodes_in(root: Any) -> Iterator[dict[str, Any]]:
-    """The objects below a value, the outer before the inner."""
-    if isinstance(root, dict):
-        yield root
-    for part in root.values() if isinstance(root, dict) else root if isinstance(root, list) else []:
-        yield from nodes_in(part)
 
 
 def _texts_in(root: Any) -> list[str]:

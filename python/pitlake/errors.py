@@ -44,7 +44,9 @@ def _refused(where: str, error: duckdb.Error) -> LakeError:
     words = re.sub(r"\s*\n\s*", " ", re.sub(r"^(?:[A-Z][\w -]*? Error: )+", "", text)).strip()
     lost = re.search(r'No files found that match the pattern "([^"]+)"|Cannot open file "([^"]+\.parquet)"', str(error))
     if lost:
-        words += ": the lake was moved, copied or vacuumed since; run `pitlake views` and open it anew"
+        words += ": the lake was moved, copied or vacuumed since; open it anew"
+    elif re.search(r"Table with name .* does not exist", words):
+        words += "; a frame is lent by its name: frames={'name': frame}"
     elif "read-only mode" in words:
         words += "; CREATE TEMP TABLE is allowed"
     return LakeError(f"{where}: {words}")

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+from .text import UNITS
+
 SECONDS = {"10m": 600, "1h": 3600, "24h": 86_400, "1w": 604_800}
 MONTHS = {"1month": 1}
 INTERVALS = (*SECONDS, *MONTHS)
+
+
+def meant(text: str) -> str | None:
+    """The interval that is as long as `1d`, `60 min`, `weekly` or `1mo`."""
+    said = re.fullmatch(r"(\d*)\s*(mo|[smhdw])[a-z]*", text.strip().lower())
+    length = int(said[1] or 1) * UNITS.get(said[2], 1) if said else 0
+    return next((name for name, own in (MONTHS if said and said[2] == "mo" else SECONDS).items() if own == length), None)

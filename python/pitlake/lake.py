@@ -18,6 +18,7 @@ from .changed import refuse_changed
 from .doubts import Doubter, empty_assets, is_doubtful, is_empty
 from .errors import LakeError, near, refusal, told, warn
 from .frames import decided
+from .moved import made_here
 from .pin import Pin
 from .progress import wanted
 from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_interval, check_metrics,
@@ -25,7 +26,7 @@ from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, ce
 from .result import Result
 from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
 
-LAYOUT = 2
+LAYOUT = 3
 """The newest layout of a lake that this package reads."""
 
 VARIABLES = ("as_of", "observed_as_of", "backfill", "registry_backfill")
@@ -52,7 +53,8 @@ class Seat:
         self.root = duckdb.connect(":memory:", config={name: value for name, value in limits.items() if value is not None})
         try:
             self.root.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
-            self.root.execute(f"ATTACH {quote(database)} AS lake (READ_ONLY)").fetchall()
+            with made_here(folder, database) as views:
+                self.root.execute(f"ATTACH {quote(views)} AS lake (READ_ONLY)").fetchall()
             self.root.execute("SET GLOBAL parquet_metadata_cache = true").fetchall()
             self.session = self.cursor()
             self.version, self.committed_at = _place_of(self.session, folder)
@@ -203,13 +205,15 @@ class Lake:
     def panel(self, decisions: Any, metrics: Names | Mapping[str, str], interval: str = "24h", *,
               fields: Sequence[str] = ("v",), universe: str | None = None, currency: str | None = None,
               exchange: str | None = None, network: str | None = None, component: str | None = None,
-              latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False) -> Result:
+              latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
+              beyond: str | None = None) -> Result:
         """Each decision (`asset`, `ts`) with one column a metric: the latest value that was knowable at `ts`.
 
         Decisions are a frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`; `ts` and `asset`
         may be its index. All its columns come back, in its order. `metrics` may be a dict {column: metric};
         `path#/pointer` takes one component of nested values. With `universe`, a condition on the columns of the view of
-        that name, decisions have no asset: each `ts` is decided about the products that met the condition then.
+        that name, decisions have no asset: each `ts` is decided about the products that met the condition then. Decisions later
+        than what is settled of a metric get its newest value, with `beyond="null"` none.
 
         >>> days = lake.calendar("2024-03-03", "2024-03-05", "1 day", ["BTC"])
         >>> lake.panel(days, {"supply": "supply/current_pit"}, latency="15m").df()["supply"].tolist()
@@ -221,7 +225,7 @@ class Lake:
         if strange is not None or not fields:
             raise refusal("panel: fields", f"some of {', '.join(FIELDS)}", strange or "none")
         check_metrics(list(named.values()), list(self._standards()), "panel")
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
         added = [name for name, _, _ in cells_of(named, fields)]
         own, table = self._decided("panel", decisions, added, universe)
         query = panel_sql(table, named, interval, fields, options)
@@ -244,19 +248,21 @@ class Lake:
 
     def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
-                 latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False) -> Result:
+                 latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
+                 beyond: str | None = None) -> Result:
         """Each decision with the point of a metric that was knowable at `ts`: `t, available_at, v, o, age`.
 
         >>> day = lake.calendar("2024-03-04", "2024-03-05", "1 day", ["BTC"])
         >>> lake.pit_join(day, "supply/current_pit").df()[["v", "age"]].values.tolist()
         [[2.0, Timedelta('1 days 00:00:00')]]
         """
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
         return self._joined("pit_join", decisions, metric, interval, [quote(interval)], TOLD, options)
 
     def window(self, decisions: Any, metric: str, n: int, interval: str = "24h", *, currency: str | None = None,
                exchange: str | None = None, network: str | None = None, component: str | None = None,
-               latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False) -> Result:
+               latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
+               beyond: str | None = None) -> Result:
         """Each decision with the last `n` points that were knowable at `ts`, a row each; `place` 1 is the newest.
 
         >>> day = lake.calendar("2024-03-05", "2024-03-06", "1 day", ["BTC"])
@@ -265,7 +271,7 @@ class Lake:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise refusal("window: n", "how many points, 1 or more", repr(n))
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
         return self._joined("pit_window", decisions, metric, interval, [quote(interval), str(n)], (*TOLD, "place"), options)
 
     def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
@@ -274,11 +280,15 @@ class Lake:
         >>> lake.calendar("2024-01-31", "2024-04-01", "1 month").df()["ts"].dt.day.tolist()
         [31, 29, 31]
         """
-        grid = f"SELECT ts FROM calendar({quote(moment_text(since))}, {quote(moment_text(until))}, {span_sql('step', step)})"
+        own, ends = self._open().cursor(), [quote(moment_text(end)) for end in (since, until)]
+        grid = f"SELECT ts FROM calendar({', '.join(ends)}, {span_sql('step', step)})"
+        with told("calendar"):
+            if own.execute(f"SELECT ({utc_sql(ends[0])}) > ({utc_sql(ends[1])})").fetchall() == [(True,)]:
+                raise refusal("calendar", "since before until", f"{since} and {until}")
         if assets is None:
-            return self._answer(self._open().cursor(), f"{grid} ORDER BY ts", keys=("ts",), portable=True)
+            return self._answer(own, f"{grid} ORDER BY ts", keys=("ts",), portable=True)
         crossed = f"SELECT asset, ts FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
-        return self._answer(self._open().cursor(), crossed, keys=("ts", "asset"), portable=True)
+        return self._answer(own, crossed, keys=("ts", "asset"), portable=True)
 
     def universe(self, at: Moment | None = None) -> Result:
         """Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake."""
@@ -293,7 +303,8 @@ class Lake:
         names = [row[0] for row in rows]
         if resource not in names:
             raise refusal("history", "a resource of the registry", f"{resource!r}{near(str(resource), names)}")
-        return self._answer(own, f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from", keys=("id", "valid_from"))
+        query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
+        return self._answer(own, query, keys=("id", "valid_from"), doubts=lambda frame: self._doubts_of(query, frame))
 
     def metrics(self) -> Result:
         """The catalogue: every metric with its value sets, defaults and availability rule.

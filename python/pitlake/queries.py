@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .errors import near, refusal
-from .intervals import INTERVALS
+from .intervals import INTERVALS, meant
 from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
 
 DIMENSIONS = ("currency", "exchange", "network")
@@ -31,10 +31,15 @@ class Options:
     latency: Span | None = None
     max_age: Span | None = None
     skip_nulls: bool = False
+    beyond: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.beyond not in (None, "value", "null"):
+            raise refusal("beyond", "value, null", repr(self.beyond))
 
     def arguments(self) -> list[str]:
         """As a macro takes them."""
-        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component")}
+        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "beyond")}
         named = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
         spans = {"max_age": self.max_age, "latency": self.latency}
         named += [f"{name} := {span_sql(name, value)}" for name, value in spans.items() if value is not None]
@@ -60,8 +65,10 @@ def named_metrics(metrics: Names | Mapping[str, str], where: str) -> dict[str, s
 
 
 def check_interval(interval: object, where: str) -> None:
+    """Refuses an interval that there is not, and names the one of the same length."""
     if interval not in INTERVALS:
-        raise refusal(where, f"interval as one of {', '.join(INTERVALS)}", repr(interval))
+        same = meant(str(interval))
+        raise refusal(where, f"interval as one of {', '.join(INTERVALS)}", f"{interval!r}{f'; did you mean {same!r}?' if same else ''}")
 
 
 def check_metrics(metrics: Sequence[str], known: Sequence[str], where: str) -> None:

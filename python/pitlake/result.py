@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +11,7 @@ import duckdb
 
 from .errors import LakeError, refusal, told, warn
 from .progress import bar
+from .text import quote_name
 
 if TYPE_CHECKING:
     import pandas
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .lake import Seat
 
 SHOWN = 10
+_WITHIN = re.compile(r"""(?<!["'])\bINTERVAL\b(?!["'])""")
 
 Doubts = Callable[[Any], "Sequence[str | None]"]
 
@@ -57,9 +60,9 @@ class Result:
         return [] if self._relation is None else list(self._relation.columns)
 
     def df(self, index: str | Sequence[str] | None = None) -> pandas.DataFrame:
-        """A pandas frame; instants are UTC with their zone, `infinity` is NaT. `index="ts"` makes the column the index."""
+        """A pandas frame; instants are UTC with their zone, an open end is NaT. `index="ts"` makes the column the index."""
         library = _module("pandas")
-        frame = library.DataFrame() if self._relation is None else self._run(self._relation.df)
+        frame = library.DataFrame() if self._relation is None else self._run(_told(self._relation).df)
         frame = in_utc(frame)
         self._wonder(frame)
         if index is None:
@@ -71,17 +74,21 @@ class Result:
         return frame.set_index(names if len(names) > 1 else names[0])
 
     def pl(self) -> polars.DataFrame:
-        """A polars frame; instants are UTC with their zone."""
+        """A polars frame; instants are UTC with their zone, an open end is null, a time such as `age` is a duration."""
         library = _module("polars")
         _module("pyarrow")
-        frame = library.DataFrame() if self._relation is None else library.from_arrow(self._table())
+        frame = library.DataFrame()
+        if self._relation is not None:
+            times = [name for name, kind in _kinds(self._relation) if kind == "INTERVAL"]
+            frame = library.from_arrow(self._run(_told(self._relation, plain=True).to_arrow_table))
+            frame = frame.with_columns(library.col(name).cast(library.Duration("us")) for name in times)
         self._wonder(frame)
         return cast("polars.DataFrame", frame)
 
     def arrow(self) -> pyarrow.Table:
-        """A table of pyarrow."""
+        """A table of pyarrow; an open end is null."""
         library = _module("pyarrow")
-        table = library.table({}) if self._relation is None else self._table()
+        table = library.table({}) if self._relation is None else self._run(_told(self._relation).to_arrow_table)
         self._wonder(table)
         return cast("pyarrow.Table", table)
 
@@ -149,10 +156,6 @@ class Result:
         rows = [tuple("" if cell is None else cell for cell in row) for row in self._run(texts.fetchall)]
         return rows[:SHOWN], len(rows) > SHOWN
 
-    def _table(self) -> Any:
-        assert self._relation is not None
-        return self._run(self._relation.to_arrow_table)
-
     def _run(self, work: Callable[[], Any]) -> Any:
         with told(), bar(self._connection, self._seat.progress):
             return work()
@@ -164,15 +167,40 @@ class Result:
             warn(self._seat.notes)
 
 def in_utc(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Instants in UTC, whatever the machine's zone; infinity, the end of what is still open, becomes NaT."""
+    """Instants in UTC, whatever the machine's zone."""
     for name in frame.columns:
         if hasattr(frame[name].dtype, "tz"):
-            own = frame[name].dt.tz_convert("UTC")
-            frame[name] = own.where(own.dt.year.between(1, 9999))
+            frame[name] = frame[name].dt.tz_convert("UTC")
     return frame
+
+def _told(relation: duckdb.DuckDBPyRelation, plain: bool = False) -> duckdb.DuckDBPyRelation:
+    """What frames have words for: infinity, the end of what is still open, as NULL.
+
+    `plain`: intervals, which polars lacks, as microseconds (30 days a month, as pandas gets them); within others as texts.
+    """
+    # By name, since of those that stand twice only the first can be replaced.
+    cells = {}
+    for name, kind in _kinds(relation):
+        own = quote_name(name)
+        if kind in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP", "DATE"):
+            cells[own] = f"CASE WHEN isfinite({own}) THEN {own} END"
+        elif plain and _WITHIN.search(kind):
+            cells[own] = f"epoch_us({own})" if kind == "INTERVAL" else f"CAST({own} AS {_WITHIN.sub('VARCHAR', kind)})"
+    told = ", ".join(f"{cell} AS {own}" for own, cell in cells.items())
+    return relation.project(f"* REPLACE ({told})") if told else relation
+
+
+def _kinds(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, str]]:
+    return list(zip(relation.columns, map(str, relation.types)))
+
 
 def _module(name: str) -> Any:
     try:
         return __import__(name)
-    except ImportError:
-        raise LakeError(f"{name} is not installed; run `pip install {name}`, or ask for another form") from None
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            raise LakeError(f"{name} is not installed; run `pip install {name}`, or ask for another form") from None
+        words = str(error)
+    except Exception as error:  # noqa: BLE001: libraries that were built for others fail in many ways
+        words = f"{type(error).__name__}: {error}"
+    raise LakeError(f"{name} is installed, but cannot be imported ({words}); run `pip install --upgrade {name}`, or ask for another form")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,10 +40,21 @@ def small(tmp_path_factory):
     return make_small(tmp_path_factory.mktemp("small") / "lake")
 
 
+@pytest.fixture(scope="session")
+def restored(tmp_path_factory):
+    """A small lake in its place, and a copy that can be put there again: views name their files by the full path."""
+    place = tmp_path_factory.mktemp("own")
+    make_small(place / "lake")
+    shutil.copytree(place, place.with_suffix(".kept"))
+    return place
+
+
 @pytest.fixture
-def own(tmp_path):
-    """A small lake of the test's own."""
-    return make_small(tmp_path / "lake")
+def own(restored):
+    """A small lake of the test's own, in a folder of its own."""
+    shutil.rmtree(restored)
+    shutil.copytree(restored.with_suffix(".kept"), restored)
+    return restored / "lake"
 
 
 @pytest.fixture

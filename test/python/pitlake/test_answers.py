@@ -118,6 +118,27 @@ def test_state_of_knowledge(small):
         assert then.sql("SELECT current_setting('threads') AS n").df()["n"].tolist() == [1]
 
 
+def test_decisions_beyond_what_is_settled(notebooks):
+    """The lake was filled until the July of 2026; of what should be known later nothing is."""
+    with pitlake.open(notebooks) as lake, warnings.catch_warnings():
+        warnings.simplefilter("ignore", pitlake.LakeWarning)
+        days = lake.sql("SELECT 'BTC' AS asset, unnest([TIMESTAMPTZ '2026-06-01 12:00:00Z', TIMESTAMPTZ '2030-01-01 00:00:00Z']) AS ts")
+        for beyond, told in ((None, 2), ("value", 2), ("null", 1)):
+            asked = {} if beyond is None else {"beyond": beyond}
+            for answer, column in ((lake.panel(days, {"v": SUPPLY}, **asked), "v"), (lake.pit_join(days, SUPPLY, **asked), "v"),
+                                   (lake.window(days, SUPPLY, 1, **asked), "t")):
+                cells = answer.df()[column].tolist()
+                assert [not pd.isna(cell) for cell in cells] == [True, True][:told] + [False] * (2 - told), (beyond, column)
+        with pytest.raises(pitlake.LakeError, match="beyond: expected value, null, got 'nul'"):
+            lake.panel(days, SUPPLY, beyond="nul")
+
+
+@pytest.mark.parametrize("resource", ["products", "venues"])
+def test_a_history_that_had_not_begun(small, resource):
+    with pitlake.open(small, as_of="2024-01-02") as then, pytest.warns(pitlake.LakeWarning, match="before its first snapshot, 2024-01-21"):
+        assert len(then.history(resource).df()) == 0
+
+
 def test_notes_are_those_of_the_last_answer(lake):
     with pytest.warns(pitlake.LakeWarning, match="did you mean 'BTC'") as caught:
         lake.points(SUPPLY, "btc").df()
@@ -137,6 +158,7 @@ def test_panel_is_that_of_the_command_line(notebooks, tmp_path):
          {"latency": "15m", "max_age": "2d", "fields": ["v", "t", "available_at"]}),
         (["--skip-nulls", "--currency", "usd"], {"skip_nulls": True, "currency": "usd"}),
         (["--as-of", "2026-03-01"], {}),
+        (["--as-of", "2026-03-01", "--beyond", "null"], {"beyond": "null"}),
     ]):
         out = tmp_path / f"{number}.parquet"
         done = command("panel", "--calendar", "2026-01-01,2026-07-01,1d", "--assets", "BTC,ETH,NONE", "--metrics", ",".join(metrics),

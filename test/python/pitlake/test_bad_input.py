@@ -1,8 +1,10 @@
 """What cannot be answered ends in one exception, with the fix in its text."""
 
+import datetime as dt
 import re
 import warnings
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 from conftest import ROOT
 
 import pitlake
+from pitlake import fence
 from pitlake.fence import refuse_files
 
 SUPPLY = "supply/current_pit"
@@ -32,6 +35,7 @@ def test_no_lake(tmp_path, own):
     assert "that DuckDB can open" in refused(lambda: pitlake.open(own))
     assert list((own / "locks").glob("pin-*")) == [], "a lake that does not open is not pinned"
     (own / "aside").replace(own / "lake.duckdb")
+    (own / "lake.sql").unlink()
     moved = own.rename(own.parent / "moved")
     assert "run `pitlake views`" in refused(lambda: pitlake.open(moved))
 
@@ -53,7 +57,17 @@ def test_metrics_and_options(lake):
     assert "at least one metric" in refused(lambda: lake.panel(ONE, []))
     assert "interval as one of 10m" in refused(lambda: lake.panel(ONE, SUPPLY, "2h"))
     assert "has no interval" in refused(lambda: lake.panel(ONE, "indicators/accumulation_trend_score_pit", "10m").df())
-    assert "latency: expected a time" in refused(lambda: lake.panel(ONE, SUPPLY, latency="soon"))
+    for time in ("soon", 15, "15", 1.5, True, "1 day 3"):
+        for ask in (lambda: lake.panel(ONE, SUPPLY, latency=time), lambda: lake.pit_join(ONE, SUPPLY, latency=time),
+                    lambda: lake.window(ONE, SUPPLY, 2, latency=time)):
+            assert f"latency: expected a time such as 15m or 2d, got {time!r}" in refused(ask)
+        assert "max_age: expected a time such as 15m or 2d" in refused(lambda: lake.panel(ONE, SUPPLY, max_age=time))
+        assert "step: expected a time such as 15m or 2d" in refused(lambda: lake.calendar("2024-01-01", "2024-02-01", time))
+    for time in (0, "0", "0m", "0 minutes", dt.timedelta(0)):
+        assert lake.panel(ONE, SUPPLY, latency=time).df()[SUPPLY].tolist() == [2]
+    for interval, meant in (("1d", "24h"), ("daily", "24h"), ("60m", "1h"), ("7 days", "1w"), ("1mo", "1month"), ("10 min", "10m")):
+        assert f"got {interval!r}; did you mean {meant!r}?" in refused(lambda: lake.panel(ONE, SUPPLY, interval))
+    assert "got '1m'" in refused(lambda: lake.panel(ONE, SUPPLY, "1m")) and "mean" not in refused(lambda: lake.panel(ONE, SUPPLY, "1m"))
     assert "fields: expected some of v" in refused(lambda: lake.panel(ONE, SUPPLY, fields=["w"]))
     for n in (0, "3", True, 1.5):
         assert "window: n: expected" in refused(lambda: lake.window(ONE, SUPPLY, n))
@@ -62,10 +76,16 @@ def test_metrics_and_options(lake):
     assert "backfill: expected 'rule'" in refused(lambda: pitlake.open(lake.folder, backfill="all"))
     assert "price_usd alone" in refused(lambda: lake.points([SUPPLY, "price_usd"]))
     assert "an empty list" in refused(lambda: lake.points(SUPPLY, []))
+    reversed_ = refused(lambda: lake.calendar("2024-03-06", dt.datetime(2024, 3, 3)))
+    assert "calendar: expected since before until, got 2024-03-06 and 2024-03-03" in reversed_
+    assert len(lake.calendar("2024-03-06", "2024-03-06T00:00:00Z").df()) == 0
+    assert "calendar: " in refused(lambda: lake.calendar("soon", "2024-03-06"))
 
 
 def test_sql(lake):
     assert 'column "nope"' in refused(lambda: lake.sql("SELECT nope FROM points"))
+    assert "a frame is lent by its name: frames={'name': frame}" in refused(lambda: lake.sql("FROM ONE"))
+    assert "frames={" in refused(lambda: lake.sql(f"FROM pit_join('ONE', '{SUPPLY}', '24h')"))
     assert "CREATE TEMP TABLE is allowed" in refused(lambda: lake.sql("CREATE TABLE mine AS SELECT 1"))
     assert "pitlake.open(…, as_of=…)" in refused(lambda: lake.sql("SELECT 1; set variable AS_OF = '2024-01-01'"))
     assert lake.sql("SELECT 'SET VARIABLE as_of' AS said").df()["said"].tolist() == ["SET VARIABLE as_of"]
@@ -142,10 +162,26 @@ def test_frames_of_no_rows(lake):
     ("SELECT 1; SELECT * FROM query('FROM x')", "query()"),
     ("ATTACH 'x.db' AS x", "ATTACH"),
     ("COPY (SELECT 1) TO 'x'", "COPY"),
+    ("WITH a AS (COPY (SELECT 1) TO 'x.csv') FROM a", "COPY in a WITH"),
+    ("WITH a AS MATERIALIZED (/* ) */ copy points TO 'x.csv') FROM points", "COPY in a WITH"),
+    ("WITH a AS (INSERT INTO t VALUES (1) RETURNING *) FROM a", "INSERT in a WITH"),
+    ("SELECT * FROM (WITH a AS (DELETE FROM t RETURNING *) FROM a)", "DELETE in a WITH"),
+    ("CREATE TEMP TABLE x AS WITH a AS (COPY (SELECT 1) TO 'x.csv') SELECT 1", "COPY in a WITH"),
+    ("CREATE TEMP MACRO x() AS TABLE WITH a AS (COPY (SELECT 1) TO 'x.csv') SELECT 1", "COPY in a WITH"),
+    ("WITH a AS NOT MATERIALIZED(COPY(SELECT 1) TO 'x.csv') SELECT 1", "COPY in a WITH"),
+    ("INSERT INTO t WITH a AS (UPDATE u SET n = 1 RETURNING *) FROM a", "UPDATE in a WITH"),
+    ("SELECT '--', * FROM read_parquet('x.parquet')", "read_parquet()"),
+    ("SELECT E'\\'--', $a$ /* $a$, \"/*\" FROM read_parquet('x.parquet')", "read_parquet()"),
 ])
 def test_sql_that_reads_files_is_refused_where_it_would_hide_a_leak(lake, query, got):
     with pytest.raises(pitlake.LakeError, match=re.escape(f"got {got}; what files hold is not cut")):
         refuse_files(lake._open().session, query)
+
+
+@pytest.mark.skipif(int(duckdb.__version__.split(".")[0]) < 2, reason="no older engine parses it")
+def test_a_statement_in_a_select_is_seen_in_its_tree(lake):
+    for query in ("WITH a AS (COPY (SELECT 1) TO 'x.csv') FROM a", "SELECT (WITH a AS (INSERT INTO t VALUES (1) RETURNING *) FROM a)"):
+        assert fence._reader_in(lake._open().session, query) in ("COPY in a WITH", "INSERT in a WITH")
 
 
 @pytest.mark.parametrize("query", [
@@ -153,6 +189,8 @@ def test_sql_that_reads_files_is_refused_where_it_would_hide_a_leak(lake, query,
     "CREATE TEMP TABLE x AS SELECT * FROM pit_join('d', 'supply/current_pit', '24h')",
     "SET VARIABLE mine = 'a.b'; FROM history.products",
     "PIVOT points ON asset USING max(v)",
+    "WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT * FROM a UNION VALUES (7) -- AS (COPY t TO 'x')",
+    "CREATE TEMP MACRO x(copy, update) AS (copy + update)",
 ])
 def test_other_sql_is_not(lake, query):
     refuse_files(lake._open().session, query)
