@@ -75,6 +75,22 @@ export const metricsJudges: Judges<MetricsSeen> = {
       if (values > new Set(times).size) return contradicted('two values for one `t`')
       return holds(`${sorted ? 'ascending' : 'not in order'}, ${twice === 0 ? 'none' : twice} twice`)
     }),
+  'a point that says `asset` or `metric`': ({ days, asset, endpoint }) =>
+    withPoints(days, (points) => {
+      const named = points
+        .flatMap((point) => [point['asset'], point['metric']])
+        .filter((name) => typeof name === 'string')
+      const own = [asset, ...endpoint.path.split('/'), endpoint.path].map((name) => name.toLowerCase())
+      const other = named.find((name) => !own.includes(name.toLowerCase()))
+      if (other !== undefined) return contradicted(`a point says ${other}: its body is put aside`)
+      return named.length === 0 ? unknown('no point says either') : holds('points say what was asked')
+    }),
+  'integers beyond 2^53': ({ days, hours }) => {
+    const bodies = [days, hours].flatMap((heard) => (heard?.bytes ? [text(heard)] : []))
+    const beyond = bodies.flatMap((body) => body.match(/(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g) ?? [])
+    const lost = beyond.find((digits) => BigInt(Number(digits)) !== BigInt(digits))
+    return lost === undefined ? unknown('none came') : holds(`${lost} came: its text goes to \`extra\``)
+  },
   'unknown fields of a point': ({ days }) =>
     withPoints(days, (points) => {
       const more = furtherKeys(points)

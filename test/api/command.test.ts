@@ -66,7 +66,7 @@ test.each([
   [['--now', 'soon'], /--now: expected a date .*got soon/],
   [['--port', '99999'], /--port: expected a port/],
   [['--limit', 'metrics=odd'], /--limit metrics=odd: expected API=PART/],
-  [['--registry-scale', 'huge'], /--registry-scale: expected demo or full/],
+  [['--registry-scale', 'huge'], /--registry-scale: expected demo, full, got/],
   [['--faults', '/no/such/file'], /\/no\/such\/file: expected a JSON or YAML list of faults/],
 ] as const)('%j is refused in one line with exit code 2', async (args, message) => {
   const refused = await pitlake(folder, ['sandbox', ...args])
