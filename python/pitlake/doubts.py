@@ -1,20 +1,26 @@
-"""Why an answer may hold nothing, and what may have been meant."""
+"""What there is to note of an answer: this package finds out what was asked, the lake says what it knows of that."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from .errors import near
 from .frames import kind_of
-from .queries import DIMENSIONS, PRICE, PRICED, Standards
-from .tree import nodes_in, parsed
+from .queries import DIMENSIONS, Options
+from .text import listed, quote, utc_sql
+
+if TYPE_CHECKING:
+    from .lake import Seat
 
 OFTEN_NULL = {*DIMENSIONS, "o", "extra", "computed_at", "component"}
-JOINS = ("pit_join", "pit_long", "pit_window", "resample")
+_AS_OF = utc_sql("getvariable('as_of')")
+_JOINS = re.compile(r"\bpit_(?:join|long|window)\b", re.I)
+Question = dict[str, Any]
+T = TypeVar("T")
 
 
 def is_empty(frame: Any, column: str) -> bool:
@@ -27,10 +33,18 @@ def is_empty(frame: Any, column: str) -> bool:
     return bool((own.is_null() if kind_of(frame) == "polars" else own.isna()).all())
 
 
-def is_doubtful(frame: Any) -> bool:
-    """Whether a result is one to wonder about: no rows, or a column that tells nothing although it mostly does."""
+def is_doubtful(frame: Any) -> str:
+    """Whether a result is one to wonder about: `empty` without rows, or where a column tells nothing although it mostly does; `zero`: if it counts."""
     names = frame.column_names if kind_of(frame) == "pyarrow" else list(frame.columns)
-    return len(frame) == 0 or any(is_empty(frame, name) for name in names if name not in OFTEN_NULL)
+    if len(frame) == 0 or any(is_empty(frame, name) for name in names if name.lower() not in OFTEN_NULL):
+        return "empty"
+    return "zero" if len(frame) == 1 and any(str(frame[name][0]) == "0" for name in names) else ""
+
+
+def is_nothing(frame: Any) -> bool:
+    """Whether there are no rows, or one that holds nothing, or 0."""
+    names = frame.column_names if kind_of(frame) == "pyarrow" else list(frame.columns)
+    return len(frame) == 0 or len(frame) == 1 and all(is_empty(frame, name) or str(frame[name][0]) == "0" for name in names)
 
 
 def empty_assets(frame: Any, column: str) -> list[str]:
@@ -48,120 +62,121 @@ def empty_assets(frame: Any, column: str) -> list[str]:
     return sorted(set(frame["asset"].dropna()) - set(frame.loc[frame[column].notna(), "asset"].dropna()))
 
 
-class Doubter:
-    """What may be wrong with a question that found nothing, by a session of its own without `as_of`."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, standards: Standards) -> None:
-        self._connection, self._standards = connection, standards
-
-    def of_metric(self, name: str, interval: str | None, assets: Sequence[str], dimensions: Mapping[str, str | None],
-                  component: str | None, everywhere: bool = True) -> str | None:
-        """Why a metric may have told nothing of these assets; None where the lake just had nothing to tell."""
-        path, _, pointer = name.partition("#")
-        known = list(self._standards)
-        if path not in self._standards:
-            return f"unknown metric {path!r}{near(path, known)}"
-        rows = self._held(PRICED if path == PRICE else path)
-        if not rows:
-            return f"the lake holds nothing of {path!r}: fetch it first"
-        held = [row for row in rows if interval in (None, "*", row[0])]
-        if not held:
-            return f"{path!r} is not held at {interval}{near(str(interval), sorted({row[0] for row in rows}))}"
-        own = sorted({row[1] for row in held})
-        lost = [asset for asset in assets if asset not in own]
-        if lost:
-            return f"nothing is held of {path!r} for asset {lost[0]!r}{near(str(lost[0]), own)}"
-        for place, dimension in enumerate(DIMENSIONS, 2):
-            wanted = dimensions.get(dimension) or self._standards[path].get(dimension)
-            there = sorted({row[place] for row in held if row[place] is not None})
-            if path != PRICE and there and wanted not in (None, "*", *there):
-                return f"nothing is held of {path!r} with {dimension} {wanted!r}{near(str(wanted), there)}"
-        return self._of_null(path, pointer or component) if everywhere and path != PRICE else None
-
-    def of_query(self, query: str) -> list[str | None]:
-        """What may be wrong with a query that found nothing, by the texts in it."""
-        tree = parsed(self._connection, query)
-        calls = [node for node in tree if isinstance(node.get("function_name"), str)]
-        names = {str(call["function_name"]).lower() for call in calls}
-        tables = {node["table_name"].lower() for node in tree if node.get("type") == "BASE_TABLE"}
-        texts, found = _texts_in(tree), list[Any]()
-        if PRICE in _compared(tree, "metric") and "points" in tables:
-            found.append(f"{PRICE} is a view of its own, not a metric of points: FROM {PRICE}")
-        for call in calls:
-            if call["function_name"].lower() in JOINS:
-                found += self._of_join(call)
-        for path in (text.partition("#")[0] for text in texts):
-            if re.fullmatch(r"[a-z0-9_]+/[a-z0-9_]+", path, re.I) and path not in self._standards:
-                found.append(f"unknown metric {path!r}{near(path, list(self._standards))}")
-        wanted = [metric for metric in _compared(tree, "metric") if metric in self._standards and metric != PRICE]
-        found += [self._of_filter(metric, tree) for metric in wanted]
-        if tables & {"universe", "products", "issuers", "deployments"} or "pit_universe" in names or any(
-                node.get("schema_name") == "history" for node in tree):
-            start = self._rows("SELECT CAST(min(known_since) AS VARCHAR) FROM registry_start")[0][0]
-            found.append(f"the registry knows nothing before its first snapshot{f', {start}' if start else ': there is none'}")
-        assets = [row[0] for row in self._rows("SELECT DISTINCT asset FROM points")] if texts else []
-        small = [asset.lower() for asset in assets]
-        found += [f"{text!r} is no asset{near(text, assets)}" for text in texts if text not in assets and text.lower() in small]
-        return found
-
-    def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, list(parameters)).fetchall()
-
-    def _held(self, metric: str) -> list[tuple[Any, ...]]:
-        columns = '"interval", asset, currency, exchange, network'
-        return self._rows(f"SELECT DISTINCT {columns} FROM points WHERE metric = ?", [metric])
-
-    def _of_null(self, path: str, pointer: str | None) -> str | None:
-        """Whether a metric of objects was asked without a part of them, or for one that there is not."""
-        known = [row[0] for row in self._rows(
-            "SELECT DISTINCT component FROM (SELECT component FROM components WHERE metric = ? LIMIT 5000) ORDER BY 1", [path]
-        )]
-        if not known:
-            return f"{path!r} holds plain numbers: ask it without #{pointer}" if pointer else None
-        if not pointer:
-            parts = " or ".join(repr(f"{path}#{part}") for part in known[:2])
-            return f"{path!r} holds objects or lists: ask for a part of them, such as {parts}"
-        return None if pointer in known else f"{path!r} has no part {pointer!r}{near(pointer, known, 2)}"
-
-    def _of_filter(self, metric: str, tree: list[dict[str, Any]]) -> str | None:
-        """What a WHERE wants of a metric that is not held."""
-        rows = self._held(metric)
-        if not rows:
-            return f"the lake holds nothing of {metric!r}: fetch it first"
-        for place, column in enumerate(("interval", "asset", *DIMENSIONS)):
-            there = sorted({row[place] for row in rows if row[place] is not None})
-            for text in _compared(tree, column):
-                if text not in there:
-                    word = "for" if column == "asset" else "with"
-                    return f"nothing is held of {metric!r} {word} {column} {text!r}{near(text, there)}"
-        return None
-
-    def _of_join(self, call: dict[str, Any]) -> list[str | None]:
-        """Why a join may have told nothing of its metrics."""
-        named = {part["alias"].lower(): _texts_in(part) for part in call["children"] if part.get("alias")}
-        places = [_texts_in(part) for part in call["children"] if not part.get("alias")]
-        first = call["function_name"].lower() == "resample"
-        none: list[str] = []
-        metrics = [*places, none, none, none][0 if first else 1]
-        intervals = none if first else [*places, none, none, none][2]
-        option = {name: next(iter(named.get(name, none)), None) for name in (*DIMENSIONS, "component")}
-        component = option.pop("component")
-        interval = intervals[0] if intervals else None
-        return [self.of_metric(metric, interval, [], option, component) for metric in metrics]
+def of_metric(name: str, interval: str | None, assets: Iterable[str], dimensions: Mapping[str, str | None], **rest: Any) -> Question:
+    """What was asked of a metric, as `question_notes` takes it; `*` is any metric."""
+    sides = {one: [dimensions[one]] if dimensions.get(one) else [] for one in DIMENSIONS}
+    return {"name": name, "interval": [interval] if interval else [], "asset": list(assets), **sides, "component": None,
+            "defaults": True, "everywhere": False, **rest}
 
 
-def _texts_in(root: Any) -> list[str]:
-    """The constant texts below a node, each once."""
-    found = [node["value"].get("value") for node in nodes_in(root) if node.get("class") == "CONSTANT"]
-    return list(dict.fromkeys(text for text in found if isinstance(text, str)))
+class Noticed:
+    """What there is to note of a query that ran on a connection: the lake says what it asks, and what it knows of that."""
+
+    def __init__(self, seat: Seat, own: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> None:
+        self._seat, self._own, self._query = seat, own, query
+        given = parameters if isinstance(parameters, Mapping) else {n: one for n, one in enumerate(list(parameters or ()), 1)}  # type: ignore[call-overload]
+        self._texts = {str(name): value for name, value in given.items() if isinstance(value, str)}
+        self._asked: Question | None = None
+
+    def of_query(self, frame: Any) -> list[str]:
+        """By its words and its answer."""
+        doubtful = is_doubtful(frame)
+        asked = self.early()
+        if doubtful and (doubtful == "empty" or self._asks()["counts"]):
+            decided = self._decided(True)
+            metrics = [one for join in decided for one in join["metrics"]] + self._asks()["metrics"]
+            known = {asset for one in metrics for asset in one["asset"]}
+            texts = [text for text in self._asks()["texts"] if text not in known]
+            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"],
+                      "empty": is_nothing(frame)}
+        return self.told(asked)
+
+    def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
+        """By the columns of its answer that told nothing of some assets, each with its metric."""
+        asked: list[Question] = []
+        for column, metric in columns:
+            assets = empty_assets(frame, column)
+            if assets:
+                [(last,)] = self._own.execute(f"SELECT CAST(max(ts) AS VARCHAR) FROM {table}").fetchall()
+                asked.append(of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last,
+                                       everywhere=is_empty(frame, column)))
+        return self.told({**self.early(), "metrics": asked})
+
+    def early(self) -> Question:
+        """What is to be noted whatever it answers: what is assumed, and decisions later than what is settled."""
+        asked: Question = {}
+        if _JOINS.search(self._query):
+            asked["beyond"] = [row for join in self._decided(False) for row in join["beyond_rows"]]
+        if self._as_of() is not None and self._heeds_registry():
+            asked["tables"] = self._asks()["tables"]
+        return asked
+
+    def told(self, asked: Question) -> list[str]:
+        """The notes of a question, in words; they look past `as_of`, since from when on something is known is what helps."""
+        return aside(lambda: self._told(asked), []) if any(asked.values()) else []
+
+    def _told(self, asked: Question) -> list[str]:
+        question = json.dumps({**asked, "as_of": self._as_of()})
+        rows = self._seat.cursor(as_of=None).execute(f"FROM question_notes({quote(question)})").fetchall()
+        return [_words(subject, json.loads(figures or "{}"), near, there, words) for _, subject, figures, near, there, words in rows]
+
+    def _as_of(self) -> str | None:
+        at: str | None = self._own.execute(f"SELECT CAST({_AS_OF} AS VARCHAR)").fetchall()[0][0]
+        return at
+
+    def _asks(self) -> Question:
+        if self._asked is None:
+            self._asked = aside(self._ask, {"tables": [], "texts": [], "counts": False, "metrics": [], "joins": []})
+        return self._asked
+
+    def _ask(self) -> Question:
+        texts = [statement.query or self._query for statement in self._own.extract_statements(self._query)]
+        asked: Question = json.loads(self._own.execute(
+            f"SELECT CAST(asked AS VARCHAR) FROM question_asked([{listed(texts)}], {quote(json.dumps(self._texts))})").fetchall()[0][0])
+        return asked
+
+    def _decided(self, every: bool) -> list[Question]:
+        """Asks the decisions of joins how far they reach, and where one may be late, how many are."""
+        joins = [join for join in self._asks()["joins"] if every or join["beyond"]]
+        for join in joins:
+            if "beyond_rows" not in join:
+                last, assets, late = aside(lambda: self._own.execute(join["extent"]).fetchall()[0], (None, "[]", False))  # noqa: B023
+                rows = aside(lambda: self._own.execute(join["beyond"]).fetchall(), []) if late and join["beyond"] else []  # noqa: B023
+                join["beyond_rows"] = [dict(zip(("metric", "decisions", "since"), row)) for row in rows]
+                for one in join["metrics"]:
+                    one |= {"last": last, "asset": json.loads(assets)}
+        return joins
+
+    def _heeds_registry(self) -> bool:
+        """Whether it reads what knows nothing before the first snapshot of the registry."""
+        names = self._asks()["tables"]
+        heeds = "contains({}, 'getvariable(''registry_backfill'')')"
+        return bool(names) and bool(self._own.execute(f"""SELECT 1 FROM duckdb_views() WHERE view_name IN ({listed(names)}) AND view_name <> 'metric_assets' AND {heeds.format('sql')}
+UNION ALL SELECT 1 FROM duckdb_functions() WHERE function_name IN ({listed(names)}) AND {heeds.format('macro_definition')} LIMIT 1""").fetchall())
 
 
-def _compared(tree: list[dict[str, Any]], column: str) -> list[str]:
-    """The texts that a column is compared with, by `=` or IN."""
-    found: list[str] = []
-    for node in tree:
-        kind = node.get("type")
-        parts = [node["left"], node["right"]] if kind == "COMPARE_EQUAL" else node["children"] if kind == "COMPARE_IN" else []
-        if any((part.get("column_names") or [""])[-1].lower() == column for part in parts):
-            found += [text for part in parts if part.get("class") == "CONSTANT" for text in _texts_in(part)]
-    return found
+def _words(subject: str, figures: Question, near: Sequence[str], there: Sequence[str], words: str) -> str:
+    """The words of a note, an option as Python spells it."""
+    names = [repr(name) for name in near or there]
+    ends = {
+        "near": f"; did you mean {' or '.join(names)}?" if near else f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else "",
+        "such": f", such as {' or '.join(names[:2])}" if names else "",
+    }
+
+    def put(match: re.Match[str]) -> str:
+        option, value, name = match.groups()
+        if option:
+            return option if value is None else f"`{option}={'True' if value == 'true' else repr(value)}`"
+        return str({"subject": subject, **figures, **ends}[name])
+
+    return re.sub(r"\{(?:option (\w+)(?:=(\w+))?|(\w+))\}", put, words)
+
+
+def aside(work: Callable[[], T], otherwise: T) -> T:
+    """What is asked beside a question never stands in its way: the views of another program may not know how to answer."""
+    try:
+        return work()
+    except (duckdb.InterruptException, KeyboardInterrupt):
+        raise
+    except (duckdb.Error, KeyError, ValueError):
+        return otherwise

@@ -52,12 +52,12 @@ def _refused(where: str, error: duckdb.Error) -> LakeError:
     return LakeError(f"{where}: {words}")
 
 
-def warn(doubts: Iterable[str | None]) -> None:
+def warn(doubts: Iterable[str]) -> None:
     """Warns at the line that asked, outside of this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1
-    for doubt in dict.fromkeys(filter(None, doubts)):
+    for doubt in dict.fromkeys(doubts):
         warnings.warn(doubt, LakeWarning, stacklevel=level)
 
 

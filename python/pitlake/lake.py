@@ -15,7 +15,7 @@ import duckdb
 
 from . import program
 from .changed import refuse_changed
-from .doubts import Doubter, empty_assets, is_doubtful, is_empty
+from .doubts import Noticed, of_metric
 from .errors import LakeError, near, refusal, told, warn
 from .frames import decided
 from .moved import made_here
@@ -89,8 +89,8 @@ class Seat:
                 raise refusal(name, "a date such as 2024-06-01 or an instant such as 2024-06-01T12:00:00Z", repr(value)) from None
         return own
 
-    def note(self, doubts: Sequence[str | None]) -> None:
-        self.notes = tuple(dict.fromkeys(filter(None, doubts)))
+    def note(self, doubts: Sequence[str]) -> None:
+        self.notes = tuple(dict.fromkeys(doubts))
 
     def words(self) -> str:
         """Which answer this is."""
@@ -173,7 +173,7 @@ class Lake:
             for name, frame in (frames or {}).items():
                 own.register(name, frame.frame() if isinstance(frame, Result) else frame)
             relation = own.sql(query, params=parameters) if parameters else own.sql(query)
-        return Result(seat, own, relation, doubts=lambda frame: self._doubts_of(query, frame))
+        return Result(seat, own, relation, doubts=Noticed(seat, own, query, parameters).of_query)
 
     def points(self, metrics: Names | None = None, assets: Names | None = None, interval: str | None = None, *,
                currency: str | None = None, exchange: str | None = None, network: str | None = None,
@@ -191,16 +191,14 @@ class Lake:
         check_metrics(names or [], list(standards), "points")
         given = {"interval": interval, "currency": currency, "exchange": exchange, "network": network}
         query = points_sql(names, assets, given, since, until, standards)
-        dimensions = {name: value for name, value in given.items() if name != "interval"}
-        own = [assets] if isinstance(assets, str) else list(assets or [])
+        session = seat.cursor()
+        asked = [of_metric(name, interval or standards.get(name, {}).get("interval"), [assets] if isinstance(assets, str) else assets or [],
+                           given, times=since is not None or until is not None) for name in names or ["*"]]
 
-        def doubts(frame: Any) -> list[str | None]:
-            if len(frame) > 0:
-                return []
-            return [self._doubter().of_metric(name, interval or standards[name]["interval"], own, dimensions, None, False)
-                    for name in names or []]
+        def doubts(frame: Any) -> list[str]:
+            return Noticed(seat, session, query).told({"metrics": asked}) if len(frame) == 0 else []
 
-        return self._answer(seat.cursor(), query, keys=("asset", "t"), doubts=doubts)
+        return self._answer(session, query, keys=("asset", "t"), doubts=doubts)
 
     def panel(self, decisions: Any, metrics: Names | Mapping[str, str], interval: str = "24h", *,
               fields: Sequence[str] = ("v",), universe: str | None = None, currency: str | None = None,
@@ -233,16 +231,13 @@ class Lake:
         preview = preview.replace(f"asset, ts FROM {table})", f"asset, ts FROM {table} LIMIT 11)")
         told_by = next((field for field in ("v", "t", "available_at", "age") if field in fields), None)
 
-        def doubts(frame: Any) -> list[str | None]:
+        noticed = Noticed(self._open(), own, query)
+
+        def doubts(frame: Any) -> list[str]:
             if universe is not None and len(frame) == 0:
                 return [f"no product met the universe at any of the instants: {universe}"]
-            found: list[str | None] = []
-            for column, metric, one in cells_of(named, fields):
-                assets = empty_assets(frame, column) if one == told_by else []
-                if assets:
-                    everywhere = is_empty(frame, column)
-                    found.append(self._doubter().of_metric(metric, interval, assets, options.dimensions(), component, everywhere))
-            return found
+            lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == told_by]
+            return noticed.of_decided(frame, table, lost, interval, options)
 
         return self._answer(own, query, preview=preview, keys=("ts", "asset"), doubts=doubts)
 
@@ -294,7 +289,7 @@ class Lake:
         """Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake."""
         query = "SELECT * FROM universe ORDER BY product_id"
         own = self._open().cursor(**({} if at is None else {"as_of": moment_text(at)}))
-        return self._answer(own, query, keys=("product_id",), doubts=lambda frame: self._doubts_of(query, frame))
+        return self._answer(own, query, keys=("product_id",), doubts=Noticed(self._open(), own, query).of_query)
 
     def history(self, resource: str) -> Result:
         """Every version ever known of the records of a registry resource, such as `products`, with `valid_from` and `valid_to`."""
@@ -304,7 +299,7 @@ class Lake:
         if resource not in names:
             raise refusal("history", "a resource of the registry", f"{resource!r}{near(str(resource), names)}")
         query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
-        return self._answer(own, query, keys=("id", "valid_from"), doubts=lambda frame: self._doubts_of(query, frame))
+        return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed(self._open(), own, query).of_query)
 
     def metrics(self) -> Result:
         """The catalogue: every metric with its value sets, defaults and availability rule.
@@ -364,7 +359,7 @@ class Lake:
         return self._seat
 
     def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
-                portable: bool = False, doubts: Callable[[Any], Sequence[str | None]] | None = None) -> Result:
+                portable: bool = False, doubts: Callable[[Any], Sequence[str]] | None = None) -> Result:
         seat = self._open()
         seat.notes = ()
         with told():
@@ -380,11 +375,10 @@ class Lake:
         own, table = self._decided(where, decisions, added, None)
         query = join_sql(table, macro, metric, [*arguments, *options.arguments()], added)
 
-        def doubts(frame: Any) -> list[str | None]:
-            assets = empty_assets(frame, "t")
-            if not assets:
-                return []
-            return [self._doubter().of_metric(metric, interval, assets, options.dimensions(), options.component, is_empty(frame, "t"))]
+        noticed = Noticed(self._open(), own, query)
+
+        def doubts(frame: Any) -> list[str]:
+            return noticed.of_decided(frame, table, [("t", metric)], interval, options)
 
         return self._answer(own, query, keys=("ts", "asset"), doubts=doubts)
 
@@ -453,12 +447,6 @@ class Lake:
                 known[PRICE] = {"interval": known[PRICED]["interval"]}
             self._known = known
         return self._known
-
-    def _doubter(self) -> Doubter:
-        return Doubter(self._open().cursor(as_of=None), self._standards())
-
-    def _doubts_of(self, query: str, frame: Any) -> Sequence[str | None]:
-        return self._doubter().of_query(query) if is_doubtful(frame) else []
 
 
 STATUS = """SELECT lake, version, committed_at, provider, synthetic, folder,

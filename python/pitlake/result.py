@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 _WITHIN = re.compile(r"""(?<!["'])\bINTERVAL\b(?!["'])""")
 
-Doubts = Callable[[Any], "Sequence[str | None]"]
+Doubts = Callable[[Any], "Sequence[str]"]
 
 class Result:
     """Rows that are computed when they are asked for, as pandas, polars, Arrow or xarray.

@@ -65,6 +65,7 @@ export function look(filled: Filled, batch: RecordBatch): void {
     numRows,
     (k, row) => (columns[k]?.nullCount ?? numRows) < numRows && columns[k]?.isValid(row) === true,
     (row) => columns[filled.by]?.get(row),
+    (k) => columns[k]?.get(0),
   )
 }
 

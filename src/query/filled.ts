@@ -7,6 +7,8 @@ export interface Empty {
   readonly assets: readonly string[]
   /** Whether it holds nothing in any row. */
   readonly everywhere: boolean
+  /** Whether it holds 0 in the only row. */
+  readonly zero?: true
 }
 
 /** Watches a result go by and tells in which columns it held nothing. */
@@ -18,6 +20,8 @@ export class Filled {
   readonly #places = new Map<string, number>()
   /** By column, by the asset's place. */
   readonly #seen: boolean[][]
+  /** Columns that hold 0 in the first row. */
+  #zeros: readonly boolean[] = []
 
   /** `by` is the column whose texts tell the rows apart. */
   constructor(names: readonly string[], by?: string) {
@@ -26,8 +30,14 @@ export class Filled {
     this.#seen = names.map(() => [])
   }
 
-  /** Looks at further rows: where columns hold something, and the text that tells a row apart. */
-  add(rows: number, holds: (column: number, row: number) => boolean, key: (row: number) => unknown): void {
+  /** Looks at further rows: where columns hold something, the text that tells a row apart, and what the first row holds. */
+  add(
+    rows: number,
+    holds: (column: number, row: number) => boolean,
+    key: (row: number) => unknown,
+    first: (column: number) => unknown,
+  ): void {
+    if (this.rows === 0 && rows === 1) this.#zeros = this.#names.map((_, k) => isZero(first(k)))
     this.rows += rows
     const places = this.by < 0 ? [] : Array.from({ length: rows }, (_, row) => this.#placeOf(key(row)))
     for (const [k, seen] of this.#seen.entries())
@@ -41,11 +51,13 @@ export class Filled {
       rows,
       (k, row) => (columns[k]?.[row] ?? null) !== null,
       (row) => columns[this.by]?.[row],
+      (k) => columns[k]?.[0],
     )
   }
 
   /** Marks what was counted elsewhere: how many of the rows of an asset hold something, column by column. */
-  count(rows: number, asset: Cell, full: readonly boolean[]): void {
+  count(rows: number, asset: Cell, full: readonly boolean[], zeros: readonly boolean[]): void {
+    this.#zeros = zeros
     this.rows += rows
     const place = this.by < 0 ? 0 : this.#placeOf(asset)
     for (const [k, seen] of this.#seen.entries()) if (full[k] === true) seen[place] = true
@@ -58,6 +70,7 @@ export class Filled {
       const seen = this.#seen[k] ?? []
       const everywhere = !seen.some(Boolean)
       const assets = [...this.#places].flatMap(([asset, place]) => (seen[place] === true ? [] : [asset]))
+      if (this.rows === 1 && this.#zeros[k] === true) return [{ column, assets: [], everywhere: false, zero: true }]
       return everywhere || assets.length > 0 ? [{ column, assets: assets.toSorted(), everywhere }] : []
     })
   }
@@ -68,4 +81,9 @@ export class Filled {
     this.#places.set(asset, place)
     return place
   }
+}
+
+/** Of a number, or of its text. */
+function isZero(value: unknown): boolean {
+  return value === 0 || value === 0n || value === '0'
 }

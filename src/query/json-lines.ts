@@ -56,6 +56,7 @@ function watch(filled: Filled, chunk: DuckDBDataChunk, columns: number): void {
     chunk.rowCount,
     (k, row) => presence[k]?.(row) === true,
     (row) => keys[row],
+    (k) => chunk.getColumnValues(k)[0],
   )
 }
 

@@ -1,17 +1,18 @@
 import { usage } from '../errors.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
-import { doubtsOfFilter, doubtsOfPanel, doubtsOfQuery, isDoubtful } from './doubts.ts'
+import { askedInSql, decidedBy, doubtsOfFilter, doubtsOfPanel, doubtsOfSql } from './asked.ts'
+import { asOfText, type AskedNotes, isDoubtful, notesOf } from './doubts.ts'
 import type { Empty } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
 import { distinctNotes, type Note } from './note.ts'
-import { notesOn } from './notes.ts'
 import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { bringDecisions, type PanelSpec, type PanelSql, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
-import { openingWords } from './statements.ts'
+import { readsRegistry } from './registry-objects.ts'
+import { openingWords, statementsOf } from './statements.ts'
 import { parsed } from './tree.ts'
 
 /** The state of knowledge in which something is asked. */
@@ -60,37 +61,76 @@ export async function judge(
   engine: Engine,
   run: RunDeps,
 ): Promise<Judged> {
-  const made = await judgeAsked(asked, engine, run)
-  // Doubts look past `as_of`: whoever may name nothing but views is told none where it is set.
-  const isCut = run.mark !== undefined && asked.knowledge?.asOf !== undefined
-  return isCut ? { ...made, doubts: async () => [] } : made
-}
-
-async function judgeAsked(asked: Asked, engine: Engine, run: RunDeps): Promise<Judged> {
-  if ('panel' in asked) return await judgeDecided(asked.panel, (table) => panelSql(asked.panel, table), engine, run)
-  if ('join' in asked) return await judgeJoin(asked, engine, run)
+  const notices = { engine, run, cut: run.mark !== undefined && asked.knowledge?.asOf !== undefined }
+  if ('panel' in asked) return await judgeDecided(asked.panel, (table) => panelSql(asked.panel, table), notices)
+  if ('join' in asked) return await judgeJoin(asked, notices)
   if ('points' in asked) {
-    const sql = pointsSql(asked.points, await standardsOf(engine))
+    const standards = await standardsOf(engine)
+    const sql = pointsSql(asked.points, standards)
     const ready = await runScript(engine, sql, { ...run, generated: true })
-    const doubts = async ({ rows }: Extent) => (rows === 0 ? await doubtsOfFilter(engine, asked.points) : [])
-    return { ...judged(engine, sql, ready, run, doubts), by: undefined }
+    const doubts = async ({ rows }: Extent) => (rows === 0 ? doubtsOfFilter(asked.points, standards) : {})
+    return await noticing({ sql, ready, parameters: undefined, by: undefined }, notices, { notes: {}, doubts })
   }
   const { sql, parameters, generated = false } = asked
   if (run.mark !== undefined) await refuseScript(engine, sql)
   const ready = await runScript(engine, sql, { ...run, generated }, parameters)
-  const doubts = async ({ rows, empty }: Extent) =>
-    ready.kind === 'SELECT' && isDoubtful(rows, empty) ? await doubtsOfQuery(engine, sql) : []
-  const notes = await guarded(engine, sql, run, async () => notesOn(engine, sql))
-  return { ...judged(engine, ready.text, ready, run, doubts), parameters, notes }
+  const what = { sql: ready.text, ready, parameters, by: undefined }
+  return await noticing(what, notices, await noticingSql(sql, ready, notices, parameters))
+}
+
+/** What the lake is asked to note of a question: at once, and once it is known how much its answer tells. */
+interface Noticing {
+  readonly notes: AskedNotes
+  readonly doubts: (told: Extent) => Promise<AskedNotes>
+}
+
+/** Who asks: where an instant is mandatory (`cut`) nothing is told of what came later, not by a note either. */
+interface Notices {
+  readonly engine: Engine
+  readonly run: RunDeps
+  readonly cut: boolean
+}
+
+const joins = /\bpit_(?:join|long|window)\b/i
+
+/** What there is to note of a query; what it asks is found out only where that may matter. */
+async function noticingSql(
+  sql: string,
+  ready: Ready | undefined,
+  { engine, run }: Notices,
+  parameters?: Parameters,
+): Promise<Noticing> {
+  return await guarded(engine, sql, run, async () => {
+    const isJoin = joins.test(sql)
+    const isEarly = (await asOfText(engine)) !== null && (await readsRegistry(engine, await treesOf(engine, sql)))
+    let asked = isJoin || isEarly ? await askedInSql(engine, sql, parameters) : undefined
+    const decided = await decidedBy(engine, asked?.joins.filter(({ beyond }) => beyond !== null) ?? [], run.mark)
+    const notes = { tables: isEarly ? (asked?.tables ?? []) : [], beyond: decided.flatMap(({ beyond }) => beyond) }
+    const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> => {
+      if (ready?.kind !== 'SELECT' || (rows > 0 && empty.length === 0)) return {}
+      asked ??= await askedInSql(engine, sql, parameters)
+      if (!isDoubtful(rows, empty, asked.counts)) return {}
+      const isNothing = rows === 0 || (rows === 1 && empty.length === ready.columns.length)
+      return { ...doubtsOfSql(asked, await decidedBy(engine, asked.joins, run.mark)), empty: isNothing }
+    }
+    return { notes, doubts }
+  })
+}
+
+async function treesOf(engine: Engine, sql: string): Promise<readonly unknown[]> {
+  const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
+  return 'error' in tree ? [] : tree.statements
+}
+
+/** What is to be noted of a query whatever its answer holds: what is assumed, and decisions later than what is settled. */
+export async function notesOfSql(engine: Engine, sql: string, run: RunDeps): Promise<readonly Note[]> {
+  const { notes } = await noticingSql(sql, undefined, { engine, run, cut: false })
+  return await notesOf(engine, notes, false)
 }
 
 /** A join: what is empty is told as that of its metric. */
-async function judgeJoin(
-  { join, n }: Extract<Asked, { join: PanelSpec }>,
-  engine: Engine,
-  run: RunDeps,
-): Promise<Judged> {
-  const made = await judgeDecided(join, (table) => joinSql(join, n, table), engine, run)
+async function judgeJoin({ join, n }: Extract<Asked, { join: PanelSpec }>, notices: Notices): Promise<Judged> {
+  const made = await judgeDecided(join, (table) => joinSql(join, n, table), notices)
   return {
     ...made,
     doubts: async ({ rows, empty }) => {
@@ -104,37 +144,49 @@ async function judgeJoin(
 }
 
 /** What is asked about decisions: a table of them is made under a name that nobody took, and the query stands over it. */
-async function judgeDecided(
-  spec: PanelSpec,
-  sqlOver: (table: string) => PanelSql,
-  engine: Engine,
-  run: RunDeps,
-): Promise<Judged> {
+async function judgeDecided(spec: PanelSpec, sqlOver: (table: string) => PanelSql, notices: Notices): Promise<Judged> {
+  const { engine, run } = notices
   const table = await freeName(engine, 'decisions')
   const { decisions, query } = sqlOver(table)
   const drop = async (): Promise<void> => void (await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`))
   try {
     await bringDecisions(engine, spec, table, run)
     const ready = await runScript(engine, query, { ...run, generated: true })
-    const doubts = async (told: Extent) => await doubtsOfPanel(engine, spec, told)
-    return { ...judged(engine, `${decisions};\n${query}`, ready, run, doubts), by: 'asset', drop }
+    const said = await noticingSql(query, ready, notices)
+    const tables = spec.universe !== undefined && (await asOfText(engine)) !== null ? ['pit_universe'] : []
+    const last = async (): Promise<string | null> => {
+      const [row] = await engine.rows<{ at: string | null }>(
+        `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`,
+      )
+      return row?.at ?? null
+    }
+    const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
+      rows > 0 && empty.length > 0 ? doubtsOfPanel(spec, empty, await last()) : {}
+    const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
+    const judged = await noticing(what, notices, { notes: { ...said.notes, tables }, doubts })
+    const none: Note = { code: 'no-member', subject: spec.universe ?? '' }
+    const isEmpty = ({ rows }: Extent): boolean => rows === 0 && spec.universe !== undefined
+    return { ...judged, doubts: async (told) => (isEmpty(told) ? [none] : await judged.doubts(told)), drop }
   } catch (error) {
     await drop()
     throw error
   }
 }
 
-/** What every question that was judged has. */
-function judged(engine: Engine, sql: string, ready: Ready, run: RunDeps, doubts: Judged['doubts']): Judged {
-  return {
-    sql,
-    ready,
-    parameters: undefined,
-    by: undefined,
-    notes: [],
-    doubts: async (told) => await guarded(engine, sql, run, async () => distinctNotes(await doubts(told))),
-    drop: async () => undefined,
+/** A question with what is to be noted of it. */
+async function noticing(
+  what: Pick<Judged, 'sql' | 'ready' | 'parameters' | 'by'>,
+  { engine, run, cut }: Notices,
+  { notes: early, doubts }: Noticing,
+): Promise<Judged> {
+  const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
+  const notes = await guarded(engine, what.sql, run, async () => ask(early))
+  const late = async (told: Extent): Promise<readonly Note[]> => {
+    const known = new Set(notes.map((note) => JSON.stringify(note)))
+    return (await ask(await doubts(told))).filter((note) => !known.has(JSON.stringify(note)))
   }
+  const drop = async (): Promise<void> => undefined
+  return { ...what, notes, doubts: async (told) => await guarded(engine, what.sql, run, async () => late(told)), drop }
 }
 
 /** Whoever may name nothing but views asks one SELECT. */

@@ -218,31 +218,9 @@ export function constantText(node: unknown): string | undefined {
   return kind === 'CONSTANT' && typeof held === 'string' ? held : undefined
 }
 
-/** The texts that a tree compares a column with, by `=` or IN, the column named with or without its table. */
-export function comparedTexts(root: unknown, column: string): readonly string[] {
-  return [...nodesOf(root)].flatMap(({ type, left, right, children }) => {
-    const parts = type === 'COMPARE_EQUAL' ? [left, right] : type === 'COMPARE_IN' ? children : []
-    if (!Array.isArray(parts) || !parts.some((part) => lastName(part) === column)) return []
-    return parts.map(constantText).filter((text) => text !== undefined)
-  })
-}
-
 /** Every constant text of a tree, each once. */
 export function textsIn(root: unknown): readonly string[] {
   return [...new Set([...nodesOf(root)].map(constantText).filter((text) => text !== undefined))]
-}
-
-/** The arguments of a call as texts: those by place, and those by name in small letters; a list gives all of its texts. */
-export function argumentsOf({ arguments: given }: Call): {
-  readonly places: readonly (readonly string[])[]
-  readonly named: Readonly<Record<string, readonly string[]>>
-} {
-  return {
-    places: given.filter((node) => aliasOf(node) === '').map(textsIn),
-    named: Object.fromEntries(
-      given.filter((node) => aliasOf(node) !== '').map((node) => [aliasOf(node), textsIn(node)]),
-    ),
-  }
 }
 
 /** The name by which an argument is given, in small letters; '' where it is given by its place. */

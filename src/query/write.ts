@@ -187,11 +187,12 @@ async function emptyIn(engine: Engine, by: string | undefined): Promise<readonly
   const filled = new Filled(names, by)
   const asset = names.find((name) => name.toLowerCase() === by)
   const counts = names.map((name) => `count(${quoteName(name)}) > 0`).join(', ')
+  const zeros = names.map((name) => `coalesce(CAST(any_value(${quoteName(name)}) AS VARCHAR) = '0', false)`).join(', ')
   const key = asset === undefined ? 'NULL' : `CAST(${quoteName(asset)} AS VARCHAR)`
-  const rows = await engine.rows<{ asset: string | null; rows: bigint; full: readonly boolean[] }>(
-    `SELECT ${key} AS asset, count(*) AS rows, [${counts}] AS "full" FROM answer GROUP BY 1`,
+  const rows = await engine.rows<{ asset: string | null; rows: bigint; full: boolean[]; zeros: boolean[] }>(
+    `SELECT ${key} AS asset, count(*) AS rows, [${counts}] AS "full", [${zeros}] AS zeros FROM answer GROUP BY 1`,
   )
-  for (const row of rows) filled.count(Number(row.rows), row.asset, row.full)
+  for (const row of rows) filled.count(Number(row.rows), row.asset, row.full, row.zeros)
   return filled.empty()
 }
 

@@ -9,6 +9,7 @@ import { sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/datings.ts'
 import { type Column, recordTables } from '../registry/columns.ts'
 import { computedSql, ruledSql } from '../points/stored-clocks.ts'
+import { askedWords } from './asked.ts'
 import { tableOf } from './columns.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
@@ -96,6 +97,7 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
   note_words: noteWordsSql,
+  ...askedWords,
   nearest: (parts) => nearestSql(...(parts.split(' ') as [string, string])),
   nearest_path: (parts) => nearestPathSql(...(parts.split(' ') as [string, string])),
 }

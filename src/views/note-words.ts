@@ -12,7 +12,7 @@ export const noteWords = {
   'whole-object': "'{subject}' holds objects or lists: ask for a part of them{such}",
   'no-component': "'{subject}' has no part '{component}'{near}",
   'price-view': '{subject} is a view of its own, not a metric of points: FROM {subject}',
-  'other-case': "'{subject}' is no asset{near}",
+  'unknown-asset': "'{subject}' is no asset{near}",
   'no-member': 'no product met {option universe} at any of the instants: {subject}',
   'before-registry': 'the registry knows nothing before its first snapshot, {start}',
   'no-registry': 'the registry knows nothing before its first snapshot: there is none',
@@ -26,7 +26,7 @@ export const noteWords = {
   'before-first': "nothing of '{subject}' was known before {start}",
   'held-between': "'{subject}' is held from {first} to {last}",
   'beyond-settled':
-    "{decisions} decisions from {since} on are later than what is settled of '{subject}' and get its newest value; {option beyond=null} gives NULL",
+    "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null} gives NULL",
 } as const satisfies Readonly<Record<string, string>>
 
 /** What kind of thing a note tells. */

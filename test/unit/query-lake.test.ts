@@ -6,7 +6,7 @@ import { LakeError } from '../../src/errors.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { openQuery, type SessionOptions } from '../../src/query/lake.ts'
 import { noteTexts } from '../../src/query/note.ts'
-import { notesOn } from '../../src/query/notes.ts'
+import { notesOfSql } from '../../src/query/question.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { makeViews } from '../helpers/views.ts'
@@ -225,6 +225,7 @@ describe('a query that never ends', () => {
 })
 
 describe('notes on the registry', () => {
+  const notesOn = async (engine: Engine, sql: string) => notesOfSql(engine, sql, { folder, sleep: setTimeout })
   test.each([
     ['SELECT * FROM universe', true],
     ['SELECT * FROM history.products', true],
@@ -235,7 +236,7 @@ describe('notes on the registry', () => {
     [`SELECT 'universe'`, false],
     ['SET VARIABLE a = 1', false],
   ])('%s', async (sql, noted) => {
-    const note = /the registry is not known at this as_of: it is known since 2024-02-01T00:00:00.000000Z/
+    const note = /the registry is not known at this as_of: it is known since 2024-02-01T00:00:00Z/
     await session({ asOf: '2024-01-15' }, async (engine) => {
       const notes = await notesOn(engine, sql)
       expect(noteTexts(notes, 'terminal')).toEqual(noted ? [expect.stringMatching(note)] : [])

@@ -24,7 +24,7 @@ const queries: readonly (readonly [sql: string, note: string | undefined])[] = [
   [`SELECT max(v) AS v FROM points WHERE asset = 'btc'`, `'btc' is no asset; did you mean 'BTC'?`],
   [
     `${one.replace('BTC', 'btc')} SELECT v FROM pit_join('d', '${supply}', '24h')`,
-    `'btc' is no asset; did you mean 'BTC'?`,
+    `nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?`,
   ],
   [
     `${one} SELECT v FROM pit_join('d', '${nested}', '24h')`,

@@ -52,7 +52,7 @@ const questions: readonly (readonly [question: object, told: Told | undefined])[
     { code: 'held-between', figures: { first: '2024-03-01T00:00:00Z', last: '2024-03-03T00:00:00Z' } },
   ],
   [metric(plain, { until: '2024-03-01T00:00:00Z' }), { code: 'held-between' }],
-  [{ texts: ['btc', 'BTC'] }, { code: 'other-case', near: ['BTC'] }],
+  [{ texts: ['btc', 'BTC'] }, { code: 'unknown-asset', near: ['BTC'] }],
   [{ texts: ['supply/curent', 'no path'] }, { code: 'unknown-metric' }],
   [
     { tables: ['products'], empty: true },

@@ -1,7 +1,7 @@
 -- question_notes: what a reader of an answer should know although nobody asked: why it may hold nothing, and what may have been meant.
 -- columns: code, subject, figures (JSON), near, there, words.
 -- law: L1. As known at as_of; whoever may look further unsets it, and says in the question where it stood. `asked` is JSON:
---   metrics: [{name, interval, asset, currency, exchange, network: lists; component; defaults: the catalogue's stand in;
+--   metrics: [{name (* for any), interval, asset, currency, exchange, network: lists; component; defaults: the catalogue's stand in;
 --     everywhere: nothing was told of any asset; last: the newest instant asked; since, until: of t; times: any t was asked}],
 --   texts (constants of a query), tables (views and macros that it reads), empty, as_of, beyond: [{metric, decisions, since}].
 CREATE OR REPLACE MACRO question_notes(asked) AS TABLE
@@ -23,8 +23,8 @@ _pit_known AS MATERIALIZED (
 ),
 _pit_points AS NOT MATERIALIZED (
   SELECT * FROM ({{points}}) AS points
-  WHERE list_contains(list_transform(json_extract_string(CAST(asked AS VARCHAR), '$.metrics[*].name'),
-    lambda one: CASE WHEN one = 'price_usd' THEN 'supply/current_pit' ELSE split_part(one, '#', 1) END), metric)
+  WHERE list_has_any(list_transform(json_extract_string(CAST(asked AS VARCHAR), '$.metrics[*].name'),
+    lambda one: CASE WHEN one = 'price_usd' THEN 'supply/current_pit' ELSE split_part(one, '#', 1) END), [metric, '*'])
 ),
 _pit_held AS MATERIALIZED (
   SELECT metric, asset, "interval", currency, exchange, network, min(t) AS first_t, max(t) AS last_t, min(available_at) AS first_at
@@ -44,12 +44,12 @@ _pit_there AS (
     min(h.first_at) FILTER (h.own) AS first_at, min(h.first_t) FILTER (h.own) AS first_t, max(h.last_t) FILTER (h.own) AS last_t
   FROM (
     SELECT a.n, h.*, len(a."interval") = 0 OR list_has_any(a."interval", ['*', h."interval"]) AS fits, fits AND (len(a.asset) = 0 OR list_contains(a.asset, h.asset)) AS own
-    FROM _pit_asked AS a JOIN _pit_held AS h ON h.metric = CASE WHEN a.path = 'price_usd' THEN 'supply/current_pit' ELSE a.path END
+    FROM _pit_asked AS a JOIN _pit_held AS h ON h.metric = CASE a.path WHEN 'price_usd' THEN 'supply/current_pit' WHEN '*' THEN h.metric ELSE a.path END
   ) AS h
   GROUP BY h.n
 ),
 _pit_lost AS (
-  SELECT a.*, k.metric IS NOT NULL AS known, t.* EXCLUDE (n), t.n IS NOT NULL AS held, coalesce(p.parts, []) AS parts,
+  SELECT a.*, k.metric IS NOT NULL OR a.path = '*' AS known, t.* EXCLUDE (n), t.n IS NOT NULL AS held, coalesce(p.parts, []) AS parts,
     list_filter(a.asset, lambda one: NOT list_contains(t.assets, one))[1] AS lost,
     list_filter([
       {'dimension': 'currency', 'wanted': CASE WHEN len(a.currency) = 0 AND a.defaults AND k.currency IS NOT NULL THEN [k.currency] ELSE a.currency END, 'there': coalesce(t.currencies, [])},
@@ -65,22 +65,22 @@ _pit_start AS (
   WHERE ({{unset as_of}} OR observed_at <= {{as_of}}) AND ({{unset observed_as_of}} OR observed_at <= {{observed_as_of}})
 ),
 _pit_coded AS (
-  SELECT l.n, l.path AS subject, CASE
+  SELECT l.n, CASE WHEN l.path = '*' THEN coalesce(l.lost, 'points') ELSE l.path END AS subject, CASE
       WHEN l.path = 'price_usd' AND NOT l.defaults THEN 'price-view'
       WHEN NOT l.known THEN 'unknown-metric'
       WHEN NOT l.held THEN CASE WHEN {{unset as_of}} THEN 'nothing-held' ELSE 'unknown-then' END
       WHEN l.assets IS NULL THEN 'no-interval'
-      WHEN l.lost IS NOT NULL THEN 'no-asset'
+      WHEN l.lost IS NOT NULL THEN CASE WHEN l.path = '*' THEN 'unknown-asset' ELSE 'no-asset' END
       WHEN l.side IS NOT NULL THEN 'no-dimension'
-      WHEN l.last < l.first_at THEN 'before-first'
+      WHEN least(l.last, CAST(json_extract_string(CAST(asked AS VARCHAR), '$.as_of') AS TIMESTAMPTZ)) < l.first_at THEN 'before-first'
       WHEN l.times OR l.since > l.last_t OR l.until <= l.first_t THEN 'held-between'
       WHEN NOT l.everywhere THEN NULL
       WHEN len(l.parts) = 0 THEN CASE WHEN l.pointer IS NOT NULL AND l.path <> 'price_usd' THEN 'plain-numbers' END
       WHEN l.pointer IS NULL THEN 'whole-object'
       WHEN NOT list_contains(l.parts, l.pointer) THEN 'no-component' END AS code,
-    CASE code WHEN 'no-interval' THEN l."interval"[1] WHEN 'no-asset' THEN l.lost
+    CASE code WHEN 'no-interval' THEN l."interval"[1] WHEN 'no-asset' THEN l.lost WHEN 'unknown-asset' THEN l.lost
       WHEN 'no-dimension' THEN list_filter(l.side.wanted, lambda one: NOT list_contains(l.side.there, one))[1] WHEN 'no-component' THEN l.pointer END AS word,
-    CASE code WHEN 'no-interval' THEN l.intervals WHEN 'no-asset' THEN l.assets WHEN 'no-dimension' THEN l.side.there WHEN 'no-component' THEN l.parts
+    CASE code WHEN 'no-interval' THEN l.intervals WHEN 'no-asset' THEN l.assets WHEN 'unknown-asset' THEN l.assets WHEN 'no-dimension' THEN l.side.there WHEN 'no-component' THEN l.parts
       WHEN 'whole-object' THEN list_transform(l.parts[:2], lambda part: l.path || '#' || part) END AS names,
     to_json({'interval': l."interval"[1], 'asset': l.lost, 'dimension': l.side.dimension, 'value': word, 'component': l.pointer,
       'start': {{told l.first_at}}, 'first': {{told l.first_t}}, 'last': {{told l.last_t}}}) AS figures
@@ -89,7 +89,7 @@ _pit_coded AS (
   SELECT NULL, split_part(t.text, '#', 1), 'unknown-metric', NULL, NULL, NULL FROM _pit_texts AS t
   WHERE regexp_matches(split_part(t.text, '#', 1), '^[A-Za-z0-9_]+/[A-Za-z0-9_]+$') AND split_part(t.text, '#', 1) NOT IN (SELECT metric FROM _pit_known)
   UNION ALL
-  SELECT NULL, t.text, 'other-case', t.text, list(DISTINCT p.asset ORDER BY p.asset), NULL
+  SELECT NULL, t.text, 'unknown-asset', t.text, list(DISTINCT p.asset ORDER BY p.asset), NULL
   FROM _pit_texts AS t JOIN ({{points}}) AS p ON lower(p.asset) = lower(t.text)
   GROUP BY t.text HAVING NOT list_contains(list(DISTINCT p.asset), t.text)
   UNION ALL

@@ -105,7 +105,7 @@ def test_state_of_knowledge(small):
         assert then.points(SUPPLY).df()["v"].tolist() == [1]
         assert "as_of 2024-03-03" in repr(then) and "as_of" in then.points(SUPPLY)._repr_html_()
         assert len(then.universe("2024-08-01").df()) > 0
-        with pytest.warns(pitlake.LakeWarning, match="before its first snapshot"):
+        with pytest.warns(pitlake.LakeWarning, match="registry is not known at this as_of: it is known since 2024-01-21T"):
             assert len(then.universe("2024-01-02").df()) == 0
         assert then.points(SUPPLY).df()["v"].tolist() == [1]
     zone = dt.timezone(dt.timedelta(hours=9))
@@ -135,7 +135,7 @@ def test_decisions_beyond_what_is_settled(notebooks):
 
 @pytest.mark.parametrize("resource", ["products", "venues"])
 def test_a_history_that_had_not_begun(small, resource):
-    with pitlake.open(small, as_of="2024-01-02") as then, pytest.warns(pitlake.LakeWarning, match="before its first snapshot, 2024-01-21"):
+    with pitlake.open(small, as_of="2024-01-02") as then, pytest.warns(pitlake.LakeWarning, match="registry is not known at this as_of: it is known since 2024-01-21T"):
         assert len(then.history(resource).df()) == 0
 
 
