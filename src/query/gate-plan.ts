@@ -1,13 +1,14 @@
 import type { Engine } from '../store/engine.ts'
 import type { LakeError } from '../errors.ts'
-import { boundSteps, computingFunctions, hiddenColumns } from './gate-lists.ts'
+import { boundSteps, computingFunctions, hiddenColumns, refusedScalars } from './gate-lists.ts'
 import { boundPlan, describedIn } from './tree.ts'
 
 type Node = { readonly [name: string]: unknown }
 
 /**
  * The second wall: of the bound plan of a SELECT every scan of a file bears the mark that only the session's own views and
- * macros were given, and one of points stands under the cut. Nothing of its words is relied upon.
+ * macros were given, and one of points stands under the cut. Nothing of its words is relied upon. No function tells of
+ * a file what lies behind the cut.
  */
 export async function judgeScans(
   engine: Engine,
@@ -26,7 +27,8 @@ export async function judgeScans(
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const [node, cut] = next
     if (typeof node !== 'object' || node === null) continue
-    const { type, expressions } = node as Node
+    const { type, expressions, expression_class: kind, name } = node as Node
+    if (kind === 'BOUND_FUNCTION' && refusedScalars.has(String(name))) throw refused(String(name))
     const step = typeof type === 'string' && type.startsWith('LOGICAL_') ? type : undefined
     if (step === 'LOGICAL_CHUNK_GET') answered = true
     if (step !== undefined && !boundSteps.has(step)) throw refused(step.slice(8).toLowerCase())

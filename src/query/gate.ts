@@ -159,6 +159,7 @@ const remedies: Readonly<Record<string, string>> = {
   COPY: written,
   EXPORT: written,
   PIVOT: "name the values: PIVOT … ON asset IN ('BTC', 'ETH') USING …",
+  stats: 'ask for min and max: they tell of the rows that are there',
   ALTER: 'make the temporary table anew with CREATE OR REPLACE TEMP TABLE',
   'a computed name of a file': 'write the path of the file, or those of a list, as they are',
   'several statements in one': 'end each statement with `;`',

@@ -77,6 +77,8 @@ const attacks: readonly (readonly [what: string, sql: string])[] = [
   ['what was asked', `SELECT * FROM read_text('@lake/runs/*')`],
   ['names of files', `SELECT * FROM glob('@lake/**')`],
   ['footers', `SELECT * FROM parquet_metadata('@@')`],
+  ['footers behind a view', `SELECT stats(v) FROM points LIMIT 1`],
+  ['the same in a condition', `SELECT 1 FROM points WHERE contains(SYSTEM.main."STATS"(t), '2024-04')`],
   ['texts of views', `SELECT sql FROM duckdb_views()`],
   ['the same through a view of the engine', `SELECT * FROM duckdb_views`],
   ['and another', `SELECT view_definition FROM information_schema.views`],
