@@ -13,6 +13,7 @@ import { strangeViews } from './lake.ts'
 import type { RunDeps } from './run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
 import { bringStamped, engineVersion, sameRows, type StampNote } from './stamped.ts'
+import { fileReadIn } from './tree.ts'
 
 /** Two results of one query, of which it is asked why they differ. */
 export interface ExplainInput {
@@ -155,7 +156,11 @@ function shown(line: string | undefined): string {
 /** What else is not as it was when they were stamped. */
 async function notesOf(later: Standpoint, given: readonly (Result | null)[], input: ExplainInput): Promise<string[]> {
   const engine = await engineVersion(later.engine)
-  return [...new Set(given.flatMap((one) => (one ? changes(one.note, engine, input.program ?? one.note.program) : [])))]
+  const file = await fileReadIn(later.engine, given[0]?.note.query ?? '')
+  const past =
+    file === undefined ? [] : [`the query reads files directly (${file}), which are the same at every version`]
+  const others = given.flatMap((one) => (one ? changes(one.note, engine, input.program ?? one.note.program) : []))
+  return [...new Set([...past, ...others])]
 }
 
 type Found = Pick<Explained, 'verdict' | 'reason' | 'text' | 'commit' | 'row' | keyof Makers>

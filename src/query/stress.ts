@@ -16,6 +16,7 @@ import {
   type Vintage,
 } from './stress-delays.ts'
 import { figureOf, keepRows, rowsApart } from './stress-figure.ts'
+import { fileReadIn } from './tree.ts'
 import {
   isFallen,
   judge,
@@ -83,6 +84,14 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   const known = { figure: base.figure, rows: base.rows }
   if (base.figure === null)
     return { ...undecided('the figure is no number on the lake as it is'), ...known, ...none, notes: [] }
+  const file = await fileReadIn(base.session, [source.query, input.figure, `SELECT (${input.figure}\n)`].join(';\n'))
+  if (file !== undefined)
+    return {
+      ...undecided(`it reads files directly (${file}), which nothing delays; read the views`),
+      ...known,
+      ...none,
+      notes: [],
+    }
   const control = await heldAgainst(trial, base, { delay: unchanged })
   if (control.changed > 0 || control.figure !== base.figure)
     return { ...undecided('two runs on the same lake differ: it is not deterministic'), ...known, ...none, notes: [] }

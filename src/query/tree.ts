@@ -108,7 +108,7 @@ const namesTable = /^(?:pit_\w+|query_table)$/
 
 /**
  * What of a statement reads files by their own names, past the views; undefined where nothing does. A name with a dot or a
- * slash may be a file's wherever a CTE of that name does not reach, so no CTE excuses it.
+ * slash may be a file's wherever a CTE of that name does not reach, so no CTE excuses it; of any other the engine tells.
  */
 export async function fileRead(engine: Engine, root: unknown): Promise<string | undefined> {
   const calls = [...callsIn(root)]
@@ -117,14 +117,35 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
   )
   if (reader !== undefined) return reader.name
   const tables = calls.flatMap((call) => (namesTable.test(call.name) ? (named(relationOf(call)) ?? []) : []))
+  const dotted = [...wholeNames(root).map((name) => name.toLowerCase()), ...tables].filter((name) =>
+    /[./\\]/.test(name),
+  )
+  if (dotted.length === 0) return undefined
   const rows = await engine.rows<{ name: string }>(
-    `SELECT DISTINCT lower(unnest([name, schema || '.' || name, db || '.' || name, db || '.' || schema || '.' || name])) AS name
+    `SELECT DISTINCT lower(unnest([schema || '.' || name, db || '.' || name, db || '.' || schema || '.' || name])) AS name
      FROM (SELECT v.view_name AS name, v.schema_name AS schema, v.database_name AS db FROM system.main.duckdb_views() AS v
        UNION SELECT t.table_name, t.schema_name, t.database_name FROM system.main.duckdb_tables() AS t)`,
   )
-  const own = ctesIn(root).filter((name) => !/[./\\]/.test(name))
-  const known = new Set([...rows.map(({ name }) => name), ...own])
-  return [...wholeNames(root).map((name) => name.toLowerCase()), ...tables].find((name) => !known.has(name))
+  const known = new Set(rows.map(({ name }) => name))
+  return dotted.find((name) => !known.has(name))
+}
+
+/** `fileRead` of a whole script, which also makes what it reads. */
+export async function fileReadIn(engine: Engine, script: string): Promise<string | undefined> {
+  for await (const tree of treesOf(engine, script)) {
+    const found = await fileRead(engine, tree)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The trees of what the statements of a script ask; what does not parse alone has none. */
+async function* treesOf(engine: Engine, script: string): AsyncGenerator<readonly Node[]> {
+  for (const { text } of statementsOf(script))
+    for (const probe of formOf(text.slice(opening(text) ?? 0)).probes) {
+      const tree = await parsed(engine, probe)
+      if (!('error' in tree)) yield tree.statements
+    }
 }
 
 /** The tables that stand in FROM with what is written before their names: all of it may be one path. */
@@ -195,19 +216,12 @@ function columnName(node: unknown): string | undefined {
   return Array.isArray(names) ? names.join('.').toLowerCase() : undefined
 }
 
-/** The variables that a script asks for by name, in small letters; what does not parse alone asks for none. */
+/** The variables that a script asks for by name, in small letters. */
 export async function variablesIn(engine: Engine, script: string): Promise<ReadonlySet<string>> {
   const names = new Set<string>()
-  for (const { text } of statementsOf(script))
-    for (const probe of formOf(text.slice(opening(text) ?? 0)).probes) {
-      const tree = await parsed(engine, probe)
-      if ('error' in tree) continue
-      for (const {
-        name,
-        arguments: [first],
-      } of callsIn(tree.statements))
-        if (name === 'getvariable') names.add(constantText(first)?.toLowerCase() ?? '')
-    }
+  for await (const tree of treesOf(engine, script))
+    for (const call of callsIn(tree))
+      if (call.name === 'getvariable') names.add(constantText(call.arguments[0])?.toLowerCase() ?? '')
   return names
 }
 

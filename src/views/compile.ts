@@ -156,6 +156,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     part: (name) => fillIn(name, partOf(name), fill),
     leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
     registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
+    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
     fields: (table) => columnList(fieldsOf(catalogue, table)),
     field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
     ...factWords(sources),
@@ -186,6 +187,12 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
 function registryNames(texts: readonly ObjectText[]): readonly string[] {
   const asks = texts.filter(({ text }) => /\{\{(?:registry_backfill|part universe_asked|view products)\}\}/.test(text))
   return asks.map(({ name }) => name).filter((name) => name !== 'metric_assets' && name !== 'question_notes')
+}
+
+/** What tells of the lake's own work. */
+function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
+  const tells = texts.filter(({ kind, text }) => kind === 'view' && /\{\{(?:unset_ledger|view coverage)\}\}/.test(text))
+  return tells.map(({ name }) => name)
 }
 
 /** The relation over an exported table; without a lake it is empty. */

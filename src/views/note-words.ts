@@ -23,6 +23,8 @@ export const noteWords = {
   'registry-assumed':
     'the registry is known since {start}: what is told of it at this as_of is assumed from its earliest state',
   'unknown-then': "nothing of '{subject}' was known at this as_of",
+  'ledger-then':
+    "'{subject}' tells what this lake did, and stands at as_of here: by then there was nothing of it; `--ledger now`, where this door is started, opens the rest",
   'before-first': "nothing of '{subject}' was known before {start}",
   'held-between': "'{subject}' is held from {first} to {last}",
   'beyond-settled':

@@ -64,6 +64,23 @@ function contents(): readonly string[] {
   })
 }
 
+test('a query or a figure that reads files is undecided: nothing delays those, wherever they are named', async () => {
+  const file = readdirSync(lake.root, { recursive: true, encoding: 'utf8' }).find((name) => name.endsWith('.parquet'))
+  const path = `'${join(lake.root, file ?? '')}'`
+  const asked: readonly (readonly [sql: string, figure: string])[] = [
+    [
+      `CREATE TEMP TABLE own AS SELECT 0 AS nought FROM ${path} LIMIT 1; SELECT q.* FROM (${fastStrategy}) AS q, own`,
+      sharpe,
+    ],
+    [fastStrategy, `${sharpe} + (SELECT 0 * count(*) FROM ${path})`],
+  ]
+  for (const [sql, text] of asked)
+    expect(await told(sql, '--figure', text, '--lag', '1h')).toMatchObject({
+      verdict: 'undecided',
+      reason: expect.stringMatching(/^it reads files directly \(/),
+    })
+})
+
 test('a strategy that lives on twenty minutes is named, with its metric; nothing in the lake changes', async () => {
   const before = contents()
   const done = await told(fastStrategy, '--figure', sharpe, '--lag', '10m,30m,1h', '--latency', '15m,45m')

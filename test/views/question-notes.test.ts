@@ -109,6 +109,23 @@ test('under as_of it tells nothing that was known later', async () => {
   })
 })
 
+test('where the views of the ledger stand at as_of, empty ones say so', async () => {
+  await withViews(root, async (engine) => {
+    const tables = ['coverage', 'gaps', 'violations', 'clock_findings', 'requests', 'runs', 'versions']
+    const told = async (asked: object): Promise<unknown[]> =>
+      (await engine.rows(`FROM question_notes(${quote(JSON.stringify(asked))})`)).map(({ code, subject }) => [
+        code,
+        subject,
+      ])
+    expect(await told({ tables, empty: true })).toEqual([])
+    await engine.run(`SET VARIABLE ledger_as_of = '2024-01-02'`)
+    expect(await told({ tables: [...tables, 'points'], empty: true })).toEqual(
+      tables.map((name) => ['ledger-then', name]),
+    )
+    expect(await told({ tables })).toEqual([])
+  })
+})
+
 const typed = [
   'sopr',
   'SOPR',

@@ -104,6 +104,11 @@ _pit_coded AS (
     ) AS q WHERE list_has_any(q.names, {{registry_names}})
   ) AS r
   UNION ALL
+  SELECT NULL, l.name, 'ledger-then', NULL, NULL, NULL
+  FROM (SELECT unnest(from_json(coalesce(json_extract(CAST(asked AS VARCHAR), '$.tables'), '[]'), '["VARCHAR"]')) AS name) AS l
+  WHERE getvariable('ledger_as_of') IS NOT NULL AND coalesce(CAST(json_extract(CAST(asked AS VARCHAR), '$.empty') AS BOOLEAN), false)
+    AND list_contains({{ledger_names}}, l.name)
+  UNION ALL
   SELECT NULL, b.one.metric, 'beyond-settled', NULL, NULL, to_json({'decisions': b.one.decisions, 'since': {{told b.one.since}}})
   FROM (SELECT unnest(from_json(coalesce(json_extract(CAST(asked AS VARCHAR), '$.beyond'), '[]'), '[{"metric": "VARCHAR", "decisions": "BIGINT", "since": "TIMESTAMPTZ"}]')) AS one) AS b
 ),
