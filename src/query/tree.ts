@@ -117,9 +117,7 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
   )
   if (reader !== undefined) return reader.name
   const tables = calls.flatMap((call) => (namesTable.test(call.name) ? (named(relationOf(call)) ?? []) : []))
-  const dotted = [...wholeNames(root).map((name) => name.toLowerCase()), ...tables].filter((name) =>
-    /[./\\]/.test(name),
-  )
+  const dotted = [...wholeNames(root), ...tables].filter((name) => /[./\\]/.test(name))
   if (dotted.length === 0) return undefined
   const rows = await engine.rows<{ name: string }>(
     `SELECT DISTINCT lower(unnest([schema || '.' || name, db || '.' || name, db || '.' || schema || '.' || name])) AS name
@@ -127,7 +125,7 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
        UNION SELECT t.table_name, t.schema_name, t.database_name FROM system.main.duckdb_tables() AS t)`,
   )
   const known = new Set(rows.map(({ name }) => name))
-  return dotted.find((name) => !known.has(name))
+  return dotted.find((name) => !known.has(name.toLowerCase()))
 }
 
 /** `fileRead` of a whole script, which also makes what it reads. */
@@ -180,14 +178,14 @@ function isPlain(node: unknown): boolean {
   return /^(?:list_value|to_\w+|-)$/.test(String(name)) && Array.isArray(children) && children.every(isPlain)
 }
 
-/** The tables that an argument names, in small letters: a text, a list of some, a name without quotes; undefined for others. */
+/** The tables that an argument names: a text, a list of some, a name without quotes; undefined for others. */
 function named(node: unknown): readonly string[] | undefined {
   const { function_name: name, children } = (node ?? {}) as Node
   if (name === 'list_value' && Array.isArray(children)) {
     const texts = children.map(constantText).filter((text) => text !== undefined)
-    return texts.length === children.length ? texts.map((text) => text.toLowerCase()) : undefined
+    return texts.length === children.length ? texts : undefined
   }
-  const text = constantText(node)?.toLowerCase() ?? columnName(node)
+  const text = constantText(node) ?? columnName(node)
   return text === undefined ? undefined : [text]
 }
 
@@ -213,7 +211,7 @@ function isWritten(node: unknown): boolean {
 /** A name without quotes stands as a column where a text is expected. */
 function columnName(node: unknown): string | undefined {
   const names = (node as Node | undefined)?.['column_names']
-  return Array.isArray(names) ? names.join('.').toLowerCase() : undefined
+  return Array.isArray(names) ? names.join('.') : undefined
 }
 
 /** The variables that a script asks for by name, in small letters. */
