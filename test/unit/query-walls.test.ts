@@ -115,6 +115,16 @@ describe('what gets past as_of', () => {
     }
   })
 
+  test('points that bear the mark stand under a cut that bears it, too', async () => {
+    const scan = `SELECT available_at, v FROM read_parquet('${file}', filename = '${mark}')`
+    const judged = async (sql: string): Promise<void> => judgeScans(plain as Engine, sql, mark, refused)
+    await expect(judged(scan)).rejects.toThrow(/got points that are not cut/)
+    await expect(judged(`${scan} UNION ALL ${scan} WHERE '${mark}' <> asset`)).rejects.toThrow(
+      /got points that are not cut/,
+    )
+    expect(await judged(`${scan} WHERE '${mark}' <> asset`)).toBeUndefined()
+  })
+
   test('the first wall alone sees every file that a statement names, as look-ahead proofs ask it', async () => {
     for (const [what, sql] of attacks.slice(0, 25)) {
       const tree = await parsed(plain as Engine, filled(sql))
