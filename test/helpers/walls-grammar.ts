@@ -282,7 +282,7 @@ export class Grammar {
         const [from, to] = this.#one(['10m', '1h'], ['1h', '24h'], ['24h', '1w'], ['24h', '1month'])
         const parts = this.#chance(0.5) ? { min_parts: '1' } : {}
         return {
-          needed: { metric: text(everyInterval), from_interval: text(from as string), to_interval: text(to as string) },
+          needed: { metric: text(everyInterval), from_interval: text(from), to_interval: text(to) },
           free: { agg: text(this.#one(...aggregates)), ...parts },
         }
       }
